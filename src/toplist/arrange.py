@@ -1,0 +1,77 @@
+"""Arrangements: how a list comes out of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.compiled import helper
+from toplist.problem import Problem, places, refuse
+from toplist.slate import Floats, Ints, Request, Slate
+
+
+class Chosen(NamedTuple):
+    """Room for the best items, best first, and the index's own cache."""
+
+    items: Ints
+    scores: Floats
+    index: Any
+
+
+class TopK(NamedTuple):
+    """The best item to the most valuable position, the next best to the next, and so on.
+
+    `order` lists the positions from the most to the least valuable: "first" is from the top down, as everywhere in the
+    papers but one; "last" is from the bottom up, which puts the worst of the best first (kveton2015, Table 2); or any
+    order, as 1-based positions (katariya2016: the most terminating position first).
+    """
+
+    order: str | Sequence[int] | Ints = "first"
+
+    def prepare(self, problem: Problem) -> Self:
+        """Resolve the order."""
+        if isinstance(self.order, np.ndarray) and self.order.dtype == np.int64:
+            return self  # prepared before
+        natural = range(1, problem.positions + 1)
+        if isinstance(self.order, str):
+            if self.order not in ("first", "last"):
+                accepted = "'first', 'last' or a sequence of positions"
+                raise refuse("TopK's order", self.order, accepted, "name the most valuable positions first")
+            order: Sequence[int] = natural if self.order == "first" else natural[::-1]
+        else:
+            order = self.order
+        return self._replace(order=np.array(places("TopK's order", order, problem.positions), dtype=np.int64))
+
+    def arrange(self, scoring: Any, belief: Any, cache: Chosen, request: Request, slate: Slate) -> None:
+        """Let the index choose, and lay its choice out."""
+        scoring.top(belief, cache.index, request, cache.items, cache.scores)
+        order = request.order if len(request.order) > 0 else self.order
+        lay_out(cache.items, order, request, slate)
+
+
+@helper
+def lay_out(best: Ints, order: Ints, request: Request, slate: Slate) -> None:
+    """Fill the slate: pins where they are, and the best of the others over the free places in their order."""
+    size = min(len(slate.items), len(request.pins), len(request.candidates))
+    slate.size[0] = size
+    for place in range(size):
+        slate.items[place] = request.pins[place]
+    following = 0
+    for place in order:
+        if place >= size or request.pins[place] >= 0:
+            continue
+        while is_pinned(best[following], request.pins, size):
+            following += 1
+        slate.items[place] = best[following]
+        following += 1
+
+
+@helper
+def is_pinned(item: int, pins: Ints, size: int) -> bool:
+    """Whether an item has a place already."""
+    for place in range(size):
+        if pins[place] == item:
+            return True
+    return False

@@ -1,0 +1,49 @@
+"""The cascade model: from the top, and away with the first item that attracts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+from toplist.clicks.best import EVEN, FROM_THE_TOP, best_by_worth
+from toplist.problem import Problem, whole
+from toplist.randomness import toss
+from toplist.slate import Floats, Ints, Page
+
+
+class Cascade(NamedTuple):
+    """Looks from the top, clicks the first item that attracts, and leaves.
+
+    `depth` is how many places are looked at in the end; None is all of them, as in the papers. The reward of a list
+    is the probability of a click, 1 - prod(1 - w). Kveton, Szepesvari, Wen and Ashkan, Cascading Bandits, ICML 2015;
+    the model is Craswell and others' (WSDM 2008).
+    """
+
+    depth: int | None = None
+
+    def prepare(self, problem: Problem) -> Self:
+        """Resolve the depth."""
+        if self.depth is None:
+            return self._replace(depth=problem.positions)
+        return self._replace(depth=whole("Cascade's depth", self.depth, 1, "or leave it out for all places"))
+
+    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> None:
+        """Draw the clicks of one visitor."""
+        end = min(self.depth, len(items))
+        page.left[0] = end
+        page.clicks[:] = 0
+        for place in range(end):
+            if toss(visitor, labels[items[place]], attraction[place]):
+                page.clicks[place] = 1
+                page.left[0] = place + 1
+                return
+
+    def reward(self, items: Ints, attraction: Floats) -> float:
+        """Probability that something attracts."""
+        nothing = 1.0
+        for place in range(min(self.depth, len(items))):
+            nothing *= 1.0 - attraction[place]
+        return 1.0 - nothing
+
+    def best(self, attraction: Floats, items: Ints) -> None:
+        """The most attractive items, the most attractive first; the order does not matter to the reward."""
+        best_by_worth(attraction, EVEN, FROM_THE_TOP, items)

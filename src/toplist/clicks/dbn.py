@@ -1,0 +1,57 @@
+"""The dynamic Bayesian network model: attraction, satisfaction of the item clicked, and patience."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+from toplist.clicks.best import FROM_THE_TOP, best_by_worth
+from toplist.problem import Problem, number, probabilities
+from toplist.randomness import branch, toss
+from toplist.slate import Floats, Ints, Page
+
+
+class DBN(NamedTuple):
+    """Clicks what attracts, leaves satisfied with the item's `satisfaction`, and else goes on with `persistence`.
+
+    Satisfaction is one probability for all items or one per item; persistence is the probability of looking at the
+    next position after not having been satisfied. The reward is the probability of leaving satisfied,
+    sum_k g^(k-1) w_k prod_{i<k} (1 - w_i), where w is attraction times satisfaction and g the persistence. Chapelle
+    and Zhang, A Dynamic Bayesian Network Click Model for Web Search Ranking, WWW 2009; kveton2015, section 5.3.
+    """
+
+    satisfaction: float | Sequence[float] | Floats = 0.7
+    persistence: float = 0.7
+
+    def prepare(self, problem: Problem) -> Self:
+        """One satisfaction per item."""
+        satisfaction = probabilities("DBN's satisfaction", self.satisfaction, problem.items, "item")
+        persistence = number("DBN's persistence", self.persistence, 0.0, 1.0, "give one probability")
+        return self._replace(satisfaction=satisfaction, persistence=persistence)
+
+    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> None:
+        """Draw the clicks of one visitor."""
+        satisfied, patient = branch(visitor, -1), branch(visitor, -2)
+        page.clicks[:] = 0
+        for place in range(len(items)):
+            page.left[0] = place + 1
+            item = items[place]
+            if toss(visitor, labels[item], attraction[place]):
+                page.clicks[place] = 1
+                if toss(satisfied, labels[item], self.satisfaction[item]):
+                    return
+            if not toss(patient, place, self.persistence):
+                return
+
+    def reward(self, items: Ints, attraction: Floats) -> float:
+        """Probability of leaving satisfied."""
+        total, still_here = 0.0, 1.0
+        for place in range(len(items)):
+            satisfying = attraction[place] * self.satisfaction[items[place]]
+            total += still_here * satisfying
+            still_here *= (1.0 - satisfying) * self.persistence
+        return total
+
+    def best(self, attraction: Floats, items: Ints) -> None:
+        """The most satisfying items, the most satisfying first."""
+        best_by_worth(attraction, self.satisfaction, FROM_THE_TOP, items)

@@ -1,0 +1,53 @@
+"""The dependent click model: several clicks, and after each a chance to leave that depends on the position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from toplist.clicks.best import EVEN, best_by_worth
+from toplist.problem import Problem, probabilities
+from toplist.randomness import branch, toss
+from toplist.slate import Floats, Ints, Page
+
+
+class DCM(NamedTuple):
+    """Clicks what attracts, and after a click at position k leaves satisfied with probability `termination[k]`.
+
+    One termination probability for all positions, or one per position, in any order of size. The reward is the
+    probability of leaving satisfied, 1 - prod(1 - v w). Katariya, Kveton, Szepesvari and Wen, DCM Bandits, ICML 2016;
+    the model is Guo, Liu and Wang's (WSDM 2009).
+    """
+
+    termination: float | Sequence[float] | Floats = 0.5
+    order: Sequence[int] | Ints = ()  # places by termination, the most terminating first; filled by `prepare`
+
+    def prepare(self, problem: Problem) -> Self:
+        """One termination probability per position, and the order of their size."""
+        termination = probabilities("DCM's termination", self.termination, problem.positions, "position")
+        return self._replace(termination=termination, order=np.argsort(-termination, kind="stable"))
+
+    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> None:
+        """Draw the clicks of one visitor."""
+        leaving = branch(visitor, -1)  # the places' coins, apart from the items' coins
+        page.clicks[:] = 0
+        page.left[0] = len(items)
+        for place in range(len(items)):
+            if toss(visitor, labels[items[place]], attraction[place]):
+                page.clicks[place] = 1
+                if toss(leaving, place, self.termination[place]):
+                    page.left[0] = place + 1
+                    return
+
+    def reward(self, items: Ints, attraction: Floats) -> float:
+        """Probability of leaving satisfied."""
+        nothing = 1.0
+        for place in range(len(items)):
+            nothing *= 1.0 - self.termination[place] * attraction[place]
+        return 1.0 - nothing
+
+    def best(self, attraction: Floats, items: Ints) -> None:
+        """The k-th most attractive item at the k-th most terminating position."""
+        best_by_worth(attraction, EVEN, self.order, items)

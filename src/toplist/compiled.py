@@ -1,0 +1,144 @@
+"""Compile plain functions and the methods of parts, and keep the results on disk for as long as they are true.
+
+A part is a `NamedTuple` of parameters with plain methods. Numba takes NamedTuples as arguments and specialises on
+their class; all it lacks is their methods, which `method` supplies. Every compiled function here runs without
+reference counting: that is where composition used to lose its time, and it makes allocation in a hot method a
+compile-time error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, ParamSpec, TypeVar
+
+import numba
+from numba import types
+from numba.core.caching import FunctionCache
+from numba.extending import overload_method
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# `_nrt` is private to numba, so numba is pinned and the benchmark watches the speed that depends on it.
+OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
+
+
+def helper(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a small function that hot methods call; from plain Python it runs compiled as well."""
+    compiled: Callable[P, R] = numba.njit(**OPTIONS)(function)
+    return compiled
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function whose arguments are parts, cached on disk under the source of every part's module."""
+    dispatcher = numba.njit(**OPTIONS)(function)
+    dispatcher._cache = _SourceCache(function)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def plain(function: Callable[P, R]) -> Callable[P, R]:
+    """The same source, uncompiled: `function` itself, or what it was compiled from."""
+    return getattr(function, "py_func", function)
+
+
+def protocol(cls: type) -> type:
+    """Class decorator: make every public method of a protocol callable on parts inside compiled code."""
+    for name, function in vars(cls).items():
+        if isinstance(function, FunctionType) and not name.startswith("_"):
+            _method(name, inspect.signature(function))
+    return cls
+
+
+def _method(name: str, signature: inspect.Signature) -> None:
+    if name in _known_methods:
+        raise TypeError(f"two protocols declare the method {name!r}; give one of them another name")
+    _known_methods.add(name)
+
+    def resolve(self: Any, *_: Any) -> Any:
+        return getattr(self.instance_class, name, None)
+
+    # numba reads the arity from the signature, so it must be the method's own and not (self, *_).
+    resolve.__signature__ = signature  # type: ignore[attr-defined]
+    for kind in (types.NamedTuple, types.NamedUniTuple):
+        overload_method(kind, name, strict=False, jit_options=OPTIONS)(resolve)
+
+
+_known_methods: set[str] = set()
+
+
+class _SourceCache(FunctionCache):  # type: ignore[misc]
+    """Numba's disk cache, whose key also holds the source of every module that the arguments' parts come from.
+
+    Without that, editing a part would leave the old machine code in use. Parts defined in `__main__` have no
+    stable source and are compiled anew in each process.
+    """
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), fingerprint(self._modules(sig)))
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        return None if "__main__" in self._modules(sig) else super()._load_overload(sig, target_context)
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        if "__main__" not in self._modules(sig):
+            super()._save_overload(sig, data)
+
+    def _modules(self, sig: Any) -> frozenset[str]:
+        found = {self._py_func.__module__}
+        for argument in sig:
+            found.update(cls.__module__ for cls in _classes(argument))
+        return frozenset(found)
+
+
+def _classes(numba_type: Any) -> Iterator[type]:
+    if isinstance(numba_type, types.NamedTuple | types.NamedUniTuple):
+        yield numba_type.instance_class
+        for field in numba_type:
+            yield from _classes(field)
+
+
+@cache
+def fingerprint(modules: frozenset[str]) -> str:
+    """Hash of the source of these modules and of everything of the user's or ours that they use.
+
+    Followed are modules of the same packages and modules outside site-packages; the standard library and installed
+    third parties are not, since numba's own cache key already holds what matters of them here.
+    """
+    packages = {name.partition(".")[0] for name in modules}
+    sources: dict[str, bytes] = {}
+    waiting = sorted(modules)
+    while waiting:
+        name = waiting.pop()
+        path = None if name in sources else _watched_file(name, packages)
+        if path is None:
+            continue
+        sources[name] = path.read_bytes()
+        for value in vars(sys.modules[name]).values():
+            used = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            if isinstance(used, str):
+                waiting.append(used)
+    digest = hashlib.sha256()
+    for name in sorted(sources):
+        digest.update(name.encode() + b"\0" + sources[name] + b"\0")
+    return digest.hexdigest()
+
+
+def _watched_file(name: str, packages: set[str]) -> Path | None:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if file is None or not file.endswith(".py"):
+        return None
+    path = Path(file)
+    if name.partition(".")[0] in packages:
+        return path
+    installed = path.is_relative_to(_STANDARD) or bool({"site-packages", "dist-packages"} & set(path.parts))
+    return None if installed else path
+
+
+_STANDARD = Path(sysconfig.get_paths()["stdlib"])

@@ -1,0 +1,72 @@
+"""The loop: list after list, click after click. One plain function, and its compiled twin from the same source."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from toplist.compiled import compiled
+from toplist.randomness import branch, toss
+from toplist.slate import Floats, Ints, Page, Request, Slate
+
+CHOICES, VISITORS, CHANGES = 0, 1, 2  # what a run's random key is branched into
+
+
+class Run(NamedTuple):
+    """One run at work: everything in it that is not the policy's own."""
+
+    moment: Any  # the world's state
+    slate: Slate
+    page: Page
+    request: Request  # what every list of this run is asked for; its key is the run's
+    attraction: Floats  # per place, of the list shown
+    best_items: Ints  # the best list of the moment
+    ideal: Floats  # one element: the best list's reward
+    totals: Floats  # regret and clicks so far
+    checkpoints: Ints  # steps after which the totals are kept
+    curves: Floats  # (checkpoints, 2): the totals there
+
+
+def play(
+    policy: Any, belief: Any, cache: Any, world: Any, users: Any, start: Any, run: Run, first: int, last: int
+) -> None:
+    """Play the steps from `first` up to but without `last`; the first of all is 0."""
+    asked, slate, page = run.request, run.slate, run.page
+    choices, visitors = branch(asked.key, CHOICES), branch(asked.key, VISITORS)
+    changes = branch(asked.key, CHANGES)
+    kept = 0
+    while kept < len(run.checkpoints) and run.checkpoints[kept] <= first:
+        kept += 1
+    for step in range(first, last):
+        if world.advance(run.moment, step, changes):
+            world.best_list(run.moment, users, run.best_items)
+            world.attract(run.moment, run.best_items, run.attraction)
+            run.ideal[0] = users.reward(run.best_items, run.attraction)
+        start.pin(step, asked.pins)
+        key = branch(choices, step)
+        request = Request(asked.candidates, asked.pins, asked.order, asked.features, asked.labels, key)
+        policy.rank(belief, cache, request, slate)
+        world.attract(run.moment, slate.items, run.attraction)
+        users.click(slate.items, run.attraction, asked.labels, branch(visitors, step), page)
+        policy.learn(belief, slate, page)
+        run.totals[0] += run.ideal[0] - users.reward(slate.items, run.attraction)
+        for place in range(len(slate.items)):
+            run.totals[1] += page.clicks[place]
+        if kept < len(run.checkpoints) and step + 1 == run.checkpoints[kept]:
+            run.curves[kept, 0], run.curves[kept, 1] = run.totals[0], run.totals[1]
+            kept += 1
+
+
+def open_run(policy: Any, belief: Any, world: Any, places: int, run: Run) -> None:
+    """Before step 1: give the policy one sample of every item, at each of so many places."""
+    key = branch(branch(run.request.key, VISITORS), -1)
+    world.advance(run.moment, -1, branch(run.request.key, CHANGES))
+    for place in range(places):
+        for item in range(len(run.request.labels)):
+            run.best_items[:] = item  # a list of this item alone, wherever it stands
+            world.attract(run.moment, run.best_items, run.attraction)
+            drawn = toss(branch(key, place), run.request.labels[item], run.attraction[0])
+            policy.sample(belief, item, place, 1.0 if drawn else 0.0, run.slate)
+
+
+play_compiled = compiled(play)
+open_run_compiled = compiled(open_run)

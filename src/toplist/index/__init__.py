@@ -1,0 +1,7 @@
+"""How good an item could be."""
+
+from toplist.index.blind import Chance, ExploringDraw
+from toplist.index.klucb import KLUCB
+from toplist.index.ucb1 import UCB1, Greedy
+
+__all__ = ["KLUCB", "UCB1", "Chance", "ExploringDraw", "Greedy"]

@@ -1,0 +1,44 @@
+"""The best few of many, with fair ties: among equals the item whose hash under this list's key is larger goes first.
+
+The rule needs neither a scan order nor an index: relabelling items, scoring lazily or in blocks changes nothing.
+"""
+
+from __future__ import annotations
+
+from toplist.compiled import helper
+from toplist.randomness import branch
+from toplist.slate import Floats, Ints
+
+
+@helper
+def select(
+    values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats
+) -> int:
+    """Fill `chosen` and `scores` with the largest of the first `count` values and their slots, largest first."""
+    wanted = len(chosen)
+    filled = 0
+    for i in range(count):
+        value = values[i]
+        if filled == wanted:
+            last = scores[wanted - 1]
+            if value < last or (value == last and not wins_tie(slots[i], chosen[wanted - 1], labels, key)):
+                continue
+        else:
+            filled += 1
+        place = filled - 1
+        while place > 0 and (
+            scores[place - 1] < value
+            or (scores[place - 1] == value and wins_tie(slots[i], chosen[place - 1], labels, key))
+        ):
+            scores[place] = scores[place - 1]
+            chosen[place] = chosen[place - 1]
+            place -= 1
+        scores[place] = value
+        chosen[place] = slots[i]
+    return filled
+
+
+@helper
+def wins_tie(slot: int, rival: int, labels: Ints, key: int) -> bool:
+    """Whether `slot` goes before `rival` when their values are equal."""
+    return branch(key, labels[slot]) > branch(key, labels[rival])

@@ -1,0 +1,56 @@
+"""Memories that count: how much each item was examined and what that brought."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from toplist.problem import Problem, number
+from toplist.slate import Floats, Slate
+
+
+class Counts(NamedTuple):
+    """What an index over counts reads: per item the sums of weights and of values, and a clock."""
+
+    examined: Floats  # T: sum of weights
+    clicked: Floats  # T times the mean: sum of weight times value
+    clock: Floats  # one element: lists learned, as this memory counts them
+
+
+class Everything(NamedTuple):
+    """Keeps everything for ever.
+
+    A prior, as if each item had been examined `prior_strength` times with mean `prior_mean`, may stand for what was
+    known before.
+    """
+
+    prior_mean: float = 0.5
+    prior_strength: float = 0.0
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the prior."""
+        mean = number("Everything's prior_mean", self.prior_mean, 0.0, 1.0, "give the expected share of clicks")
+        strength = number("Everything's prior_strength", self.prior_strength, 0.0, 1e9, "0 stands for no prior")
+        return self._replace(prior_mean=mean, prior_strength=strength)
+
+    def begin(self, problem: Problem) -> Counts:
+        """Counts of the prior alone."""
+        return Counts(
+            examined=np.full(problem.items, self.prior_strength),
+            clicked=np.full(problem.items, self.prior_strength * self.prior_mean),
+            clock=np.zeros(1),
+        )
+
+    def keeps(self) -> str:
+        """Counts."""
+        return "counts"
+
+    def tick(self, belief: Counts) -> None:
+        """One more list."""
+        belief.clock[0] += 1.0
+
+    def add(self, belief: Counts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        """Count one observation."""
+        belief.examined[item] += weight
+        belief.clicked[item] += weight * value

@@ -1,0 +1,143 @@
+"""Ranked bandits: one bandit per position, each learning from the clicks at its own position."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.compiled import helper
+from toplist.policies.composed import check_fit
+from toplist.problem import Problem, refuse
+from toplist.protocols import Capabilities
+from toplist.randomness import branch, uniform
+from toplist.slate import Floats, Ints, Page, Request, Slate, empty_slate
+
+NOBODY = np.zeros(0, dtype=np.int64)
+
+
+class Arms(NamedTuple):
+    """Room for one position's choice. The arm of an item at a place is item * positions + place."""
+
+    arms: Ints
+    labels: Ints  # per arm, its item's label
+    free: Ints  # per item, whether it is not placed yet
+    chosen: Ints  # one element
+    score: Floats  # one element
+    index: Any
+
+
+class Ranked(NamedTuple):
+    """One bandit per position, from the top down, each with the same memory and index.
+
+    `collision` says what happens to an item that stands further up already: with "remaining" a bandit chooses among the
+    items not placed above it, which gives the regret that the papers print; with "random" it may propose any item, and a
+    proposal that is taken is replaced by a random free item and earns nothing (Radlinski, Kleinberg and Joachims,
+    Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008, algorithm 2).
+    """
+
+    reading: Any
+    memory: Any
+    scoring: Any
+    collision: str | bool = "remaining"
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the parts; `collision` becomes whether to choose among the remaining."""
+        check_fit(self.memory, self.scoring)
+        if self.collision not in ("remaining", "random", True, False):
+            accepted = "'remaining' or 'random'"
+            raise refuse("Ranked's collision", self.collision, accepted, "say what a bandit may propose")
+        return self._replace(
+            reading=self.reading.prepare(problem),
+            memory=self.memory.prepare(problem),
+            scoring=self.scoring.prepare(problem),
+            collision=self.collision in ("remaining", True),
+        )
+
+    def begin(self, problem: Problem) -> Any:
+        """A belief about every arm."""
+        return self.memory.begin(problem._replace(items=problem.items * problem.positions))
+
+    def scratch(self, problem: Problem) -> Arms:
+        """Room for one position's choice."""
+        arms = problem.items * problem.positions
+        return Arms(
+            arms=np.zeros(problem.items, dtype=np.int64),
+            labels=np.zeros(arms, dtype=np.int64),
+            free=np.zeros(problem.items, dtype=np.int64),
+            chosen=np.zeros(1, dtype=np.int64),
+            score=np.zeros(1),
+            index=self.scoring.scratch(problem._replace(items=arms)),
+        )
+
+    def slate(self, problem: Problem) -> Slate:
+        """The memo holds per place the item proposed (-1: none), its score, and the number of items to choose from."""
+        return empty_slate(problem.positions, problem.features, memo=3)
+
+    def capabilities(self) -> Capabilities:
+        """Learns from its own lists only: it must know what each bandit proposed."""
+        samples = "item and place" if self.memory.keeps() == "counts" else "nothing"
+        return Capabilities(learns_from_any_list=False, samples=samples)
+
+    def rank(self, belief: Any, cache: Arms, request: Request, slate: Slate) -> None:
+        """Fill the places from the top down."""
+        positions = len(slate.items)
+        candidates = request.candidates
+        size = min(positions, len(request.pins), len(candidates))
+        slate.size[0] = size
+        for item in candidates:
+            cache.free[item] = 1
+        for place in range(size):
+            if request.pins[place] >= 0:
+                cache.free[request.pins[place]] = 0
+        for place in range(size):
+            key = branch(request.key, place)
+            pinned = request.pins[place]
+            count = 0
+            for item in candidates:
+                if cache.free[item] == 1 or not self.collision:
+                    arm = item * positions + place
+                    cache.arms[count] = arm
+                    cache.labels[arm] = request.labels[item]
+                    count += 1
+            if pinned >= 0:
+                shown, proposed = pinned, -1
+                cache.score[0] = 0.0
+            else:
+                among = Request(cache.arms[:count], NOBODY, NOBODY, request.features, cache.labels, key)
+                self.scoring.top(belief, cache.index, among, cache.chosen, cache.score)
+                proposed = cache.chosen[0] // positions
+                shown = proposed if cache.free[proposed] == 1 else any_free(candidates, cache.free, request, key)
+            cache.free[shown] = 0
+            slate.items[place] = shown
+            slate.memo[place, 0] = proposed
+            slate.memo[place, 1] = cache.score[0]
+            slate.memo[place, 2] = count
+
+    def learn(self, belief: Any, slate: Slate, page: Page) -> None:
+        """Each bandit learns the click at its position, if what it proposed was shown there."""
+        size = slate.size[0]
+        self.reading.read(page, size)
+        self.memory.tick(belief)
+        for place in range(size):
+            proposed = int(slate.memo[place, 0])
+            if proposed >= 0 and page.weight[place] > 0.0:
+                earned = page.value[place] if proposed == slate.items[place] else 0.0
+                arm = proposed * len(slate.items) + place
+                self.memory.add(belief, arm, page.weight[place], earned, slate, place)
+
+    def sample(self, belief: Any, item: int, place: int, value: float, slate: Slate) -> None:
+        """Remember one free sample of an item at a place."""
+        self.memory.add(belief, item * len(slate.items) + place, 1.0, value, slate, place)
+
+
+@helper
+def any_free(candidates: Ints, free: Ints, request: Request, key: int) -> int:
+    """A free item, each equally likely."""
+    best, largest = -1, -1.0
+    for item in candidates:
+        if free[item] == 1:
+            drawn = uniform(branch(key, -1), request.labels[item])
+            if drawn > largest:
+                best, largest = item, drawn
+    return best

@@ -1,0 +1,84 @@
+"""The size of a problem, and the one form in which toplist refuses what it cannot use."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.slate import Floats
+
+
+class InvalidInput(ValueError):
+    """Something that was given cannot be used; the message says what, what is accepted and what to do."""
+
+
+class Problem(NamedTuple):
+    """How large a problem is: everything a part needs to know to get ready."""
+
+    items: int  # L
+    positions: int  # K
+    features: int = 0  # d
+    steps: int | None = None  # n, where it is known beforehand
+
+
+def refuse(what: str, given: object, accepted: str, advice: str) -> InvalidInput:
+    """The error for a value that cannot be used."""
+    shown = repr(given)
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
+    return InvalidInput(f"{what} is {shown}, but must be {accepted}; {advice}.")
+
+
+def whole(what: str, given: Any, least: int, advice: str) -> int:
+    """`given` as an integer of at least `least`, or the error that says why not."""
+    accepted = f"a whole number of at least {least}"
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise refuse(what, given, accepted, advice) from None
+    if number < least or isinstance(given, bool):
+        raise refuse(what, given, accepted, advice)
+    return number
+
+
+def number(what: str, given: Any, least: float, most: float, advice: str) -> float:
+    """`given` as a float between `least` and `most`, or the error that says why not."""
+    accepted = f"a number between {least:g} and {most:g}"
+    try:
+        value = float(given)
+    except (TypeError, ValueError):
+        raise refuse(what, given, accepted, advice) from None
+    if not least <= value <= most:
+        raise refuse(what, given, accepted, advice)
+    return value
+
+
+def probabilities(what: str, given: Any, count: int | None, per: str) -> Floats:
+    """`given`, one probability or one for each of `count`, as an array of its own."""
+    advice = f"give one probability, or one per {per}" if count is not None else f"give one per {per}"
+    try:
+        array = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refuse(what, given, "numbers between 0 and 1", advice) from None
+    if array.ndim == 0 and count is not None:
+        array = np.full(count, float(array))
+    if array.ndim != 1 or (count is not None and len(array) != count):
+        expected = "a flat sequence of probabilities" if count is None else f"{count} probabilities"
+        raise refuse(what, given, expected, advice)
+    wrong = ~((array >= 0) & (array <= 1))  # also true for NaN
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise refuse(f"{what}[{first}]", float(array[first]), "a probability in [0, 1]", "correct that entry")
+    return array
+
+
+def places(what: str, given: Sequence[int], positions: int) -> list[int]:
+    """An order of all positions, counted from 1, as a list counted from 0."""
+    order = [int(place) for place in given]
+    if sorted(order) != list(range(1, positions + 1)):
+        accepted = f"each of the positions 1 to {positions} once"
+        raise refuse(what, list(given), accepted, "list the most valuable position first")
+    return [place - 1 for place in order]

@@ -1,0 +1,188 @@
+"""What every part must be able to do; registering a part's hot methods with the compiler happens here and only here.
+
+Methods under "hot" run inside the compiled loop: they allocate nothing, call only scalar mathematics and other
+parts, and keep scratch in the arrays they are given. The others run once, in plain Python. Beliefs, caches and
+moments are NamedTuples of arrays of the part's own making.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+
+from toplist.compiled import protocol
+from toplist.problem import Problem
+from toplist.slate import Floats, Ints, Page, Request, Slate
+
+
+class Capabilities(NamedTuple):
+    """What a policy can take, as data, so that callers can refuse with a sentence instead of going wrong."""
+
+    learns: bool = True  # its lists depend on clicks
+    adds_items: bool = True  # items may come later
+    takes_subsets: bool = True  # any subset of the items may be eligible in a call
+    takes_pins: bool = True  # single places may be given in a call
+    learns_from_any_list: bool = True  # also from a list that somebody else made
+    samples: str = "item"  # what one sample of everything before step 1 means: "item", "item and place", or "nothing"
+    grows: bool = False  # its belief grows with the number of lists learned
+
+
+class Prepared(Protocol):
+    """Every part: checks its parameters once, and resolves those that depend on the size of the problem."""
+
+    def prepare(self, problem: Problem) -> Self:
+        """This part with its parameters validated, coerced and resolved."""
+        ...
+
+
+@protocol
+class HotUsers(Protocol):
+    """How a person turns attraction into clicks (hot)."""
+
+    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> None:
+        """Fill `page.clicks` and `page.left` for one visitor, whose random key is `visitor`."""
+
+    def reward(self, items: Ints, attraction: Floats) -> float:
+        """Expected reward of a list; `attraction` is per place."""
+
+    def best(self, attraction: Floats, items: Ints) -> None:
+        """Fill `items` with the list of highest reward where the attraction of an item is its own."""
+
+
+class Users(Prepared, HotUsers, Protocol):
+    """A click model."""
+
+
+@protocol
+class HotWorld(Protocol):
+    """Where attraction comes from (hot)."""
+
+    def advance(self, moment: Any, step: int, key: int) -> bool:
+        """Move to a step (the first is 0); True where the best list may be another one than before."""
+
+    def attract(self, moment: Any, items: Ints, attraction: Floats) -> None:
+        """Fill the attraction of each place of a list."""
+
+    def best_list(self, moment: Any, users: Any, items: Ints) -> None:
+        """Fill the best list that these users could be shown now."""
+
+
+class World(HotWorld, Protocol):
+    """The items and the page on which they are shown."""
+
+    def problem(self, steps: int | None) -> Problem:
+        """The size of the problem; the world's own parameters are checked here."""
+
+    def begin(self) -> Any:
+        """The moment before the first step."""
+
+
+@protocol
+class HotReading(Protocol):
+    """Which places were examined, and what each said (hot)."""
+
+    def read(self, page: Page, size: int) -> None:
+        """Fill `page.weight` and `page.value` for the first `size` places."""
+
+
+class Reading(Prepared, HotReading, Protocol):
+    """A reading of the clicks."""
+
+
+@protocol
+class HotMemory(Protocol):
+    """What is kept of the past (hot)."""
+
+    def tick(self, belief: Any) -> None:
+        """One more list is being learned; called before its places are added."""
+
+    def add(self, belief: Any, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        """Add what one place said of one item."""
+
+
+class Memory(Prepared, HotMemory, Protocol):
+    """A memory."""
+
+    def begin(self, problem: Problem) -> Any:
+        """The belief before anything is known."""
+
+    def keeps(self) -> str:
+        """The kind of belief, which an index must be able to read: "counts", "linear", ..."""
+
+
+@protocol
+class HotIndex(Protocol):
+    """How good an item could be (hot)."""
+
+    def top(self, belief: Any, cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Fill `chosen` with the best eligible items, the best first, and `scores` with their scores."""
+
+
+class Index(Prepared, HotIndex, Protocol):
+    """An index."""
+
+    def scratch(self, problem: Problem) -> Any:
+        """The cache, which may be thrown away at any time."""
+
+    def reads(self) -> str:
+        """The kind of belief it can read, or "any"."""
+
+
+@protocol
+class HotArrangement(Protocol):
+    """How a list comes out of scores (hot)."""
+
+    def arrange(self, scoring: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
+        """Fill the slate."""
+
+
+class Arrangement(Prepared, HotArrangement, Protocol):
+    """An arrangement."""
+
+    def scratch(self, problem: Problem) -> Any:
+        """Arrays to work in."""
+
+
+@protocol
+class HotStart(Protocol):
+    """How a simulated policy gets its first look at the items (hot)."""
+
+    def sampled(self) -> bool:
+        """Whether one sample of everything is given before the first step."""
+
+    def pin(self, step: int, pins: Ints) -> None:
+        """Force what must be shown at a step."""
+
+
+class Start(Prepared, HotStart, Protocol):
+    """A start."""
+
+
+@protocol
+class HotPolicy(Protocol):
+    """An algorithm at work (hot)."""
+
+    def rank(self, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
+        """Make a list. Writes the cache and the slate, never the belief."""
+
+    def learn(self, belief: Any, slate: Slate, page: Page) -> None:
+        """Learn from a list shown at any earlier time."""
+
+    def sample(self, belief: Any, item: int, place: int, value: float, slate: Slate) -> None:
+        """Learn one free sample of an item, before the first step."""
+
+
+@runtime_checkable
+class PolicyLike(Prepared, HotPolicy, Protocol):
+    """An algorithm with its parameters."""
+
+    def begin(self, problem: Problem) -> Any:
+        """The belief before anything is known."""
+
+    def scratch(self, problem: Problem) -> Any:
+        """The cache, which may be thrown away at any time."""
+
+    def slate(self, problem: Problem) -> Slate:
+        """An empty slate with the memo this policy needs."""
+
+    def capabilities(self) -> Capabilities:
+        """What it can take."""

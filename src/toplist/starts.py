@@ -1,0 +1,60 @@
+"""How a simulated policy gets its first look at the items."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+from toplist.problem import Problem
+from toplist.slate import Ints
+
+
+class OneSample(NamedTuple):
+    """One sample of everything before step 1, not counted as steps or regret, as the papers simulate."""
+
+    given: bool = True
+
+    def prepare(self, problem: Problem) -> Self:
+        """Nothing to resolve."""
+        return self
+
+    def sampled(self) -> bool:
+        """Yes."""
+        return self.given
+
+    def pin(self, step: int, pins: Ints) -> None:
+        """Nothing is forced."""
+
+
+class Forced(NamedTuple):
+    """Item t at position 1 at step t, for the first L steps, which count (katariya2016, section 3.3)."""
+
+    items: int = 0
+
+    def prepare(self, problem: Problem) -> Self:
+        """The number of items."""
+        return self._replace(items=problem.items)
+
+    def sampled(self) -> bool:
+        """No."""
+        return False
+
+    def pin(self, step: int, pins: Ints) -> None:
+        """The next item, while there is one."""
+        pins[0] = step if step < self.items else -1
+
+
+class NeverSeenFirst(NamedTuple):
+    """Nothing beforehand: what was never seen ranks above everything seen. The start of a live page."""
+
+    given: bool = False
+
+    def prepare(self, problem: Problem) -> Self:
+        """Nothing to resolve."""
+        return self
+
+    def sampled(self) -> bool:
+        """No."""
+        return self.given
+
+    def pin(self, step: int, pins: Ints) -> None:
+        """Nothing is forced."""

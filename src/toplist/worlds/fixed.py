@@ -1,0 +1,92 @@
+"""Items whose attraction never changes, and the papers' problems of that kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.clicks import DCM
+from toplist.problem import InvalidInput, Problem, number, probabilities, whole
+from toplist.slate import Floats, Ints
+
+
+class StillMoment(NamedTuple):
+    """The state of a world that does not change."""
+
+    begun: Ints  # one element: 1 once the first step was taken
+
+
+class Fixed(NamedTuple):
+    """Each item attracts with a probability of its own, whoever looks and whatever stands above it."""
+
+    attraction: Sequence[float] | Floats
+    positions: int
+
+    def problem(self, steps: int | None = None) -> Problem:
+        """L items, K positions."""
+        items = len(self.checked().attraction)
+        return Problem(items, self.positions, 0, steps)
+
+    def checked(self) -> Fixed:
+        """This world with its parameters validated and coerced."""
+        attraction = probabilities("Fixed's attraction", self.attraction, None, "item")
+        return Fixed(attraction, page_size(len(attraction), self.positions))
+
+    def begin(self) -> StillMoment:
+        """Before the first step."""
+        return StillMoment(np.zeros(1, dtype=np.int64))
+
+    def advance(self, moment: StillMoment, step: int, key: int) -> bool:
+        """Nothing changes after the first step."""
+        if moment.begun[0] == 1:
+            return False
+        moment.begun[0] = 1
+        return True
+
+    def attract(self, moment: StillMoment, items: Ints, attraction: Floats) -> None:
+        """Each item its own."""
+        for place in range(len(items)):
+            attraction[place] = self.attraction[items[place]]
+
+    def best_list(self, moment: StillMoment, users: Any, items: Ints) -> None:
+        """As the users would have it."""
+        users.best(self.attraction, items)
+
+
+def page_size(items: int, positions: int) -> int:
+    """The number of positions, if a list of that length can be made of so many items."""
+    if items < 1:
+        raise InvalidInput("There are no items, but a list needs at least one; give one attraction per item.")
+    positions = whole("The number of positions K", positions, 1, "give the length of the list")
+    if positions > items:
+        raise InvalidInput(
+            f"The number of positions K is {positions}, but there are only L = {items} items; "
+            f"show at most {items} positions or add items."
+        )
+    return positions
+
+
+def b_top_k(items: int, positions: int, attraction: float, gap: float) -> Fixed:
+    """The problem B_top-K of kveton2015, section 4.3: K items attract with p, the others with p - D.
+
+    >>> b_top_k(items=5, positions=2, attraction=0.2, gap=0.15).attraction.round(2).tolist()
+    [0.2, 0.2, 0.05, 0.05, 0.05]
+    """
+    items = whole("The number of items L", items, 1, "give the number of items")
+    positions = page_size(items, positions)
+    best = number("The attraction p", attraction, 0.0, 1.0, "give the attraction of the best items")
+    gap = number("The gap D", gap, 0.0, best, "the other items attract with p - D, which is not below 0")
+    return Fixed(np.where(np.arange(items) < positions, best, best - gap), positions)
+
+
+def b_lb(items: int, positions: int, attraction: float, gap: float, termination: float) -> tuple[Fixed, DCM]:
+    """The problem B_LB of katariya2016, section 4.2: B_top-K, where every click satisfies with probability g.
+
+    >>> world, users = b_lb(items=16, positions=4, attraction=0.2, gap=0.15, termination=0.5)
+    >>> users.termination
+    0.5
+    """
+    world = b_top_k(items, positions, attraction, gap)
+    return world, DCM(number("The termination g", termination, 0.0, 1.0, "give one probability"))
