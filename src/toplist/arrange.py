@@ -12,8 +12,11 @@ from toplist.problem import Problem, places, refuse
 from toplist.slate import Floats, Ints, Request, Slate
 
 
+FROM_THE_TOP = np.zeros(0, dtype=np.int64)  # an empty order: the positions as they stand
+
+
 class Chosen(NamedTuple):
-    """Room for the best items, best first, and the index's own cache."""
+    """Room for the best items, best first, and their scores; and the index's own cache."""
 
     items: Ints
     scores: Floats
@@ -39,39 +42,47 @@ class TopK(NamedTuple):
             if self.order not in ("first", "last"):
                 accepted = "'first', 'last' or a sequence of positions"
                 raise refuse("TopK's order", self.order, accepted, "name the most valuable positions first")
-            order: Sequence[int] = natural if self.order == "first" else natural[::-1]
+            if self.order == "first":
+                return self._replace(order=FROM_THE_TOP)
+            order: Sequence[int] = natural[::-1]
         else:
             order = self.order
         return self._replace(order=np.array(places("TopK's order", order, problem.positions), dtype=np.int64))
 
     def arrange(self, scoring: Any, belief: Any, cache: Chosen, request: Request, slate: Slate) -> None:
         """Let the index choose, and lay its choice out."""
-        scoring.top(belief, cache.index, request, cache.items, cache.scores)
+        scoring.top(belief, cache.index, request, slate.items, cache.scores)
+        slate.size[0] = min(request.positions, len(request.candidates))
         order = request.order if len(request.order) > 0 else self.order
-        lay_out(cache.items, order, request, slate)
+        if len(order) > 0 or len(request.pins) > 0:
+            lay_out(cache.items, order, request.pins, slate)
 
 
 @helper
-def lay_out(best: Ints, order: Ints, request: Request, slate: Slate) -> None:
-    """Fill the slate: pins where they are, and the best of the others over the free places in their order."""
-    size = min(len(slate.items), len(request.pins), len(request.candidates))
-    slate.size[0] = size
+def lay_out(best: Ints, order: Ints, pins: Ints, slate: Slate) -> None:
+    """Spread the slate's items, best first, over its places in their order, leaving pinned places to the pins."""
+    size = slate.size[0]
     for place in range(size):
-        slate.items[place] = request.pins[place]
+        best[place] = slate.items[place]
     following = 0
-    for place in order:
-        if place >= size or request.pins[place] >= 0:
+    for rank in range(len(slate.items)):
+        place = order[rank] if len(order) > 0 else rank
+        if place >= size:
             continue
-        while is_pinned(best[following], request.pins, size):
-            following += 1
+        if len(pins) > 0:
+            if pins[place] >= 0:
+                slate.items[place] = pins[place]
+                continue
+            while is_pinned(best[following], pins):
+                following += 1
         slate.items[place] = best[following]
         following += 1
 
 
 @helper
-def is_pinned(item: int, pins: Ints, size: int) -> bool:
+def is_pinned(item: int, pins: Ints) -> bool:
     """Whether an item has a place already."""
-    for place in range(size):
+    for place in range(len(pins)):
         if pins[place] == item:
             return True
     return False

@@ -22,17 +22,15 @@ def bernoulli_kl(mean: float, other: float) -> float:
         return 0.0
     if other in (0.0, 1.0):
         return math.inf
-    hit = mean * math.log1p((mean - other) / other) if mean > 0 else 0.0
-    miss = (1 - mean) * math.log1p((other - mean) / (1 - other)) if mean < 1 else 0.0
+    divergence = _term(mean, other, mean - other) + _term(1 - mean, 1 - other, other - mean)
     # Pinsker's inequality keeps rounding from making nearly equal means 0 or less apart.
-    return max(hit + miss, 2 * (mean - other) ** 2)
+    return max(divergence, 2 * (mean - other) ** 2)
 
 
 def vacuous(bound: float, steps: int) -> bool:
-    """Say whether a regret bound promises nothing, because n steps cannot cost more than n.
+    """Say whether a regret bound promises nothing, being more than n steps can cost.
 
-    bound > n: the reward of a step lies in [0, 1], so its regret is at most 1.
-    All five papers, by their definitions of the reward.
+    bound > n, because in all five papers the reward of a step lies in [0, 1].
     >>> vacuous(1200.5, 1000)
     True
     """
@@ -122,8 +120,7 @@ def katariya2016_theorem1(
     >>> round(katariya2016_theorem1([0.2] * 4 + [0.05] * 12, 4, 0.5, 100_000), 3)
     2320.324
     """
-    same = [termination] * _whole("positions", positions)
-    return katariya2016_theorem2(attraction, same, steps)
+    return katariya2016_theorem2(attraction, [termination] * _whole("positions", positions), steps)
 
 
 def katariya2016_theorem2(
@@ -179,9 +176,8 @@ def hiranandani2019_alpha(
 ) -> float:
     """Give the least optimism alpha of CascadeLSB for which its regret bound holds.
 
-    alpha = sqrt(d log(1 + n K / (d sigma^2)) + 2 log n) / sigma + |theta|; the print has the norm
-    under the root, its source (Zong et al. 2016) outside.
-    hiranandani2019, Theorem 2, (10) (d: features; |theta|: preference_norm, at most 1).
+    alpha = sqrt(d log(1 + n K / (d sigma^2)) + 2 log n) / sigma + |theta|, where |theta| <= 1.
+    hiranandani2019, Theorem 2, (10), with the norm outside the root as in Zong et al. 2016.
     >>> round(hiranandani2019_alpha(18, 8, 20_000), 3)
     164.207
     """
@@ -243,7 +239,7 @@ def li2019_gaps(epochs: Sequence[Sequence[float]], positions: int) -> list[float
     [inf, 0.2, 0.2]
     """
     lengths = [len(epoch) for epoch in epochs]
-    _accept(len(set(lengths)) == 1, "epochs", lengths, "one length", "list every item every time")
+    _accept(len(set(lengths)) == 1, "epoch lengths", lengths, "one", "list every item each time")
     gaps = [math.inf] * lengths[0]
     for epoch in epochs:
         better = dict(_rivals(*_ranked(epoch, positions)))
@@ -278,9 +274,8 @@ def li2019_theorem2(
 ) -> float:
     """Bound the regret of CascadeSWUCB from above.
 
-    L Y tau + L ln(tau)^2 / q + sum over items of C_a * n ln(tau) / tau, where
-    C_a = 2 / ln(tau) * ceil(ln(tau) / q) + 8 eps / D_a * ceil(n / tau) / (n / tau),
-    q = ln(1 + 4 sqrt(1 - 1/(2 eps))).
+    L Y tau + L ln(tau)^2 / q + sum of C_a n ln(tau) / tau, q = ln(1 + 4 sqrt(1 - 1/(2 eps))),
+    C_a = 2 / ln(tau) * ceil(ln(tau) / q) + 8 eps / D_a * ceil(n / tau) / (n / tau).
     li2019, Theorem 2, for eps in (1/2, 1) (tau: window, at least 2; D_a: li2019_gaps, Y: changes).
     >>> round(li2019_theorem2([math.inf] * 3 + [0.3] * 7, 5, 100_000, 2000, 0.6))
     151162
@@ -347,6 +342,12 @@ def _least(bound: Callable[[float], float]) -> float:
         least = min(least, at_left, at_right)
         low, high = (low, right) if at_left < at_right else (left, high)
     return least
+
+
+def _term(part: float, whole: float, more: float) -> float:
+    # log1p keeps the digits of nearly equal parts; of very unequal ones it would see log 0.
+    near = abs(more) < whole / 2
+    return part * (math.log1p(more / whole) if near else math.log(part / whole)) if part else 0.0
 
 
 def _information(attraction: float, gap: float) -> float:

@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numba
 from numba import types
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import overload_method
 
 P = ParamSpec("P")
@@ -32,7 +32,7 @@ OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
 
 def helper(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a small function that hot methods call; from plain Python it runs compiled as well."""
-    compiled: Callable[P, R] = numba.njit(**OPTIONS)(function)
+    compiled: Callable[P, R] = numba.njit(**OPTIONS, forceinline=True)(function)
     return compiled
 
 
@@ -67,34 +67,46 @@ def _method(name: str, signature: inspect.Signature) -> None:
     # numba reads the arity from the signature, so it must be the method's own and not (self, *_).
     resolve.__signature__ = signature  # type: ignore[attr-defined]
     for kind in (types.NamedTuple, types.NamedUniTuple):
-        overload_method(kind, name, strict=False, jit_options=OPTIONS)(resolve)
+        overload_method(kind, name, strict=False, jit_options=OPTIONS | {"forceinline": True})(resolve)
 
 
 _known_methods: set[str] = set()
 
 
 class _SourceCache(FunctionCache):  # type: ignore[misc]
-    """Numba's disk cache, whose key also holds the source of every module that the arguments' parts come from.
+    """Numba's disk cache, one file per signature, valid for the source of every module its parts come from.
 
-    Without that, editing a part would leave the old machine code in use. Parts defined in `__main__` have no
-    stable source and are compiled anew in each process.
+    Numba watches only the file of the compiled function itself, so that editing a part would leave the old machine
+    code in use; and it keeps all signatures in one file, which nobody can read any more once a class named in it is
+    gone. Parts defined in `__main__` have no stable source and are compiled anew in each process.
     """
 
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        return (*super()._index_key(sig, codegen), fingerprint(self._modules(sig)))
-
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        return None if "__main__" in self._modules(sig) else super()._load_overload(sig, target_context)
+        if not self._opened(sig):
+            return None
+        try:
+            return super()._load_overload(sig, target_context)
+        except Exception:  # whatever is wrong with a file of a cache, compiling anew is the answer
+            return None
 
     def _save_overload(self, sig: Any, data: Any) -> None:
-        if "__main__" not in self._modules(sig):
+        if self._opened(sig):
             super()._save_overload(sig, data)
 
-    def _modules(self, sig: Any) -> frozenset[str]:
-        found = {self._py_func.__module__}
+    def _opened(self, sig: Any) -> bool:
+        """Turn to the file of this signature; False where it must not be cached."""
+        modules = {self._py_func.__module__}
         for argument in sig:
-            found.update(cls.__module__ for cls in _classes(argument))
-        return frozenset(found)
+            modules.update(cls.__module__ for cls in _classes(argument))
+        if "__main__" in modules:
+            return False
+        source = fingerprint(frozenset(modules))
+        # In the name too, so that no process can find new machine code under an old index or the other way round.
+        name = hashlib.sha256(repr((sorted(modules), str(sig), source)).encode()).hexdigest()[:16]
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self._cache_path, filename_base=f"{self._impl.filename_base}-{name}", source_stamp=source
+        )
+        return True
 
 
 def _classes(numba_type: Any) -> Iterator[type]:

@@ -13,37 +13,41 @@ from toplist.problem import Problem, number, refuse
 from toplist.slate import Page
 
 
+# The loops below have a fixed length and no exit: where a person clicks cannot be foreseen, and a wrongly foreseen
+# branch costs more than the whole loop.
+
+
 @helper
 def first_click(page: Page, size: int) -> int:
     """The place of the first click, counted from 1; 0 without a click."""
-    for place in range(size):
-        if page.clicks[place] == 1:
-            return place + 1
-    return 0
+    first = 0
+    for place in range(size, 0, -1):
+        first = place if page.clicks[place - 1] == 1 else first
+    return first
 
 
 @helper
 def last_click(page: Page, size: int) -> int:
     """The place of the last click, counted from 1; 0 without a click."""
-    for place in range(size, 0, -1):
-        if page.clicks[place - 1] == 1:
-            return place
-    return 0
+    last = 0
+    for place in range(size):
+        last = place + 1 if page.clicks[place] == 1 else last
+    return last
 
 
 @helper
 def note(page: Page, size: int, examined: int, only: int, weight: float) -> None:
     """Take the first `examined` places as examined; `only`, where not 0, is the one place whose click counts."""
-    known = page.seen[0] >= 0.0
     for place in range(size):
-        if place < examined:
-            clicked = page.clicks[place] == 1
-            in_view = page.seen[place] if known and not clicked else 1.0
-            page.weight[place] = weight * in_view
-            page.value[place] = 1.0 if clicked and (only == 0 or place + 1 == only) else 0.0
-        else:
-            page.weight[place] = 0.0
-            page.value[place] = 0.0
+        page.weight[place] = weight if place < examined else 0.0
+        page.value[place] = float(page.clicks[place])
+    if page.seen[0] >= 0.0:
+        for place in range(examined):
+            if page.clicks[place] == 0:
+                page.weight[place] = weight * page.seen[place]
+    if only > 0:
+        for place in range(size):
+            page.value[place] = 1.0 if place + 1 == only else 0.0
 
 
 def _weight(part: str, given: float) -> float:

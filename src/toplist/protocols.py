@@ -38,8 +38,8 @@ class Prepared(Protocol):
 class HotUsers(Protocol):
     """How a person turns attraction into clicks (hot)."""
 
-    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> None:
-        """Fill `page.clicks` and `page.left` for one visitor, whose random key is `visitor`."""
+    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+        """Fill `page.clicks` and `page.left` for one visitor, whose random key is `visitor`; the number of clicks."""
 
     def reward(self, items: Ints, attraction: Floats) -> float:
         """Expected reward of a list; `attraction` is per place."""
@@ -81,7 +81,7 @@ class HotReading(Protocol):
     """Which places were examined, and what each said (hot)."""
 
     def read(self, page: Page, size: int) -> None:
-        """Fill `page.weight` and `page.value` for the first `size` places."""
+        """Fill `page.weight` and `page.value` for the first `size` places; weight 0 is not examined."""
 
 
 class Reading(Prepared, HotReading, Protocol):

@@ -15,8 +15,9 @@ class Request(NamedTuple):
     """What a policy may look at when it makes a list."""
 
     candidates: Ints  # eligible items, ascending
-    pins: Ints  # per place: the item that must stand there, or -1; pinned items are candidates
-    order: Ints  # places from the most to the least valuable; empty: as the arrangement declares
+    positions: int  # how many places to fill, at most as many as the slate has
+    pins: Ints  # per place: the item that must stand there, or -1; empty: none. Pinned items are candidates
+    order: Ints  # places from the most to the least valuable, all of the slate's; empty: as the arrangement declares
     features: Floats  # (items, features); no columns where items have none
     labels: Ints  # per item: the number it is known by to the random numbers, whatever its index
     key: int  # the random key of this list

@@ -21,6 +21,10 @@ class OneSample(NamedTuple):
         """Yes."""
         return self.given
 
+    def places(self, problem: Problem) -> int:
+        """No place is ever forced."""
+        return 0
+
     def pin(self, step: int, pins: Ints) -> None:
         """Nothing is forced."""
 
@@ -37,6 +41,10 @@ class Forced(NamedTuple):
     def sampled(self) -> bool:
         """No."""
         return False
+
+    def places(self, problem: Problem) -> int:
+        """Any place may be."""
+        return problem.positions
 
     def pin(self, step: int, pins: Ints) -> None:
         """The next item, while there is one."""
@@ -55,6 +63,10 @@ class NeverSeenFirst(NamedTuple):
     def sampled(self) -> bool:
         """No."""
         return self.given
+
+    def places(self, problem: Problem) -> int:
+        """No place is ever forced."""
+        return 0
 
     def pin(self, step: int, pins: Ints) -> None:
         """Nothing is forced."""

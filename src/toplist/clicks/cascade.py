@@ -26,16 +26,17 @@ class Cascade(NamedTuple):
             return self._replace(depth=problem.positions)
         return self._replace(depth=whole("Cascade's depth", self.depth, 1, "or leave it out for all places"))
 
-    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> None:
-        """Draw the clicks of one visitor."""
-        end = min(self.depth, len(items))
-        page.left[0] = end
-        page.clicks[:] = 0
-        for place in range(end):
-            if toss(visitor, labels[items[place]], attraction[place]):
+    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+        """Draw the clicks of one visitor; their number."""
+        clicks, end = 0, min(self.depth, len(items))
+        for place in range(len(items)):
+            page.clicks[place] = 0
+            if place < end and toss(visitor, labels[items[place]], attraction[place]):
                 page.clicks[place] = 1
-                page.left[0] = place + 1
-                return
+                clicks += 1
+                end = place + 1
+        page.left[0] = end
+        return clicks
 
     def reward(self, items: Ints, attraction: Floats) -> float:
         """Probability that something attracts."""

@@ -29,19 +29,23 @@ class DBN(NamedTuple):
         persistence = number("DBN's persistence", self.persistence, 0.0, 1.0, "give one probability")
         return self._replace(satisfaction=satisfaction, persistence=persistence)
 
-    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> None:
-        """Draw the clicks of one visitor."""
+    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+        """Draw the clicks of one visitor; their number."""
         satisfied, patient = branch(visitor, -1), branch(visitor, -2)
-        page.clicks[:] = 0
+        clicks, end = 0, len(items)
         for place in range(len(items)):
-            page.left[0] = place + 1
-            item = items[place]
-            if toss(visitor, labels[item], attraction[place]):
-                page.clicks[place] = 1
-                if toss(satisfied, labels[item], self.satisfaction[item]):
-                    return
-            if not toss(patient, place, self.persistence):
-                return
+            page.clicks[place] = 0
+            if place < end:
+                item = items[place]
+                if toss(visitor, labels[item], attraction[place]):
+                    page.clicks[place] = 1
+                    clicks += 1
+                    if toss(satisfied, labels[item], self.satisfaction[item]):
+                        end = place + 1
+                if not toss(patient, place, self.persistence):
+                    end = place + 1
+        page.left[0] = end
+        return clicks
 
     def reward(self, items: Ints, attraction: Floats) -> float:
         """Probability of leaving satisfied."""

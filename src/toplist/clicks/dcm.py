@@ -29,17 +29,19 @@ class DCM(NamedTuple):
         termination = probabilities("DCM's termination", self.termination, problem.positions, "position")
         return self._replace(termination=termination, order=np.argsort(-termination, kind="stable"))
 
-    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> None:
-        """Draw the clicks of one visitor."""
+    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+        """Draw the clicks of one visitor; their number."""
         leaving = branch(visitor, -1)  # the places' coins, apart from the items' coins
-        page.clicks[:] = 0
-        page.left[0] = len(items)
+        clicks, end = 0, len(items)
         for place in range(len(items)):
-            if toss(visitor, labels[items[place]], attraction[place]):
+            page.clicks[place] = 0
+            if place < end and toss(visitor, labels[items[place]], attraction[place]):
                 page.clicks[place] = 1
+                clicks += 1
                 if toss(leaving, place, self.termination[place]):
-                    page.left[0] = place + 1
-                    return
+                    end = place + 1
+        page.left[0] = end
+        return clicks
 
     def reward(self, items: Ints, attraction: Floats) -> float:
         """Probability of leaving satisfied."""

@@ -20,10 +20,9 @@ class Run(NamedTuple):
     request: Request  # what every list of this run is asked for; its key is the run's
     attraction: Floats  # per place, of the list shown
     best_items: Ints  # the best list of the moment
-    ideal: Floats  # one element: the best list's reward
-    totals: Floats  # regret and clicks so far
+    totals: Floats  # regret and clicks so far, and the best list's reward
     checkpoints: Ints  # steps after which the totals are kept
-    curves: Floats  # (checkpoints, 2): the totals there
+    curves: Floats  # (checkpoints, 2): regret and clicks there
 
 
 def play(
@@ -36,24 +35,26 @@ def play(
     kept = 0
     while kept < len(run.checkpoints) and run.checkpoints[kept] <= first:
         kept += 1
+    regret, clicks, ideal = run.totals[0], run.totals[1], run.totals[2]
     for step in range(first, last):
         if world.advance(run.moment, step, changes):
             world.best_list(run.moment, users, run.best_items)
             world.attract(run.moment, run.best_items, run.attraction)
-            run.ideal[0] = users.reward(run.best_items, run.attraction)
+            ideal = users.reward(run.best_items, run.attraction)
         start.pin(step, asked.pins)
         key = branch(choices, step)
-        request = Request(asked.candidates, asked.pins, asked.order, asked.features, asked.labels, key)
+        request = Request(
+            asked.candidates, asked.positions, asked.pins, asked.order, asked.features, asked.labels, key
+        )
         policy.rank(belief, cache, request, slate)
         world.attract(run.moment, slate.items, run.attraction)
-        users.click(slate.items, run.attraction, asked.labels, branch(visitors, step), page)
+        clicks += users.click(slate.items, run.attraction, asked.labels, branch(visitors, step), page)
         policy.learn(belief, slate, page)
-        run.totals[0] += run.ideal[0] - users.reward(slate.items, run.attraction)
-        for place in range(len(slate.items)):
-            run.totals[1] += page.clicks[place]
+        regret += ideal - users.reward(slate.items, run.attraction)
         if kept < len(run.checkpoints) and step + 1 == run.checkpoints[kept]:
-            run.curves[kept, 0], run.curves[kept, 1] = run.totals[0], run.totals[1]
+            run.curves[kept, 0], run.curves[kept, 1] = regret, clicks
             kept += 1
+    run.totals[0], run.totals[1], run.totals[2] = regret, clicks, ideal
 
 
 def open_run(policy: Any, belief: Any, world: Any, places: int, run: Run) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.index.select import select
-from toplist.index.ucb1 import Scores
+from toplist.index.ucb1 import Scores, score_room
 from toplist.memory.weights import Weights
 from toplist.problem import Problem, whole
 from toplist.randomness import branch, uniform
@@ -26,7 +26,7 @@ class Chance(NamedTuple):
 
     def scratch(self, problem: Problem) -> Scores:
         """Room for the scores."""
-        return Scores(np.zeros(problem.items))
+        return score_room(problem)
 
     def reads(self) -> str:
         """Whatever there is: it does not look."""
@@ -55,7 +55,7 @@ class ExploringDraw(NamedTuple):
 
     def scratch(self, problem: Problem) -> Scores:
         """Room for the weights."""
-        return Scores(np.zeros(problem.items))
+        return score_room(problem)
 
     def reads(self) -> str:
         """Weights."""

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import helper
-from toplist.index.select import select
+from toplist.index.select import gather, select, side_by_side
 from toplist.memory.counts import Counts
 from toplist.problem import Problem, number
 from toplist.slate import Floats, Ints, Request
@@ -28,7 +28,7 @@ SHARED = 256  # solves remembered for items with equal counts
 def kl_upper(examined: float, clicked: float, budget: float) -> float:
     """The largest q in [p, 1] with T KL(p || q) <= budget, where p = clicked / T; infinity for T = 0.
 
-    Halley's iteration between brackets, from a start that depends on the arguments alone.
+    A third-order iteration between brackets, from a start that depends on the arguments alone.
     """
     if examined <= 0.0:
         return np.inf
@@ -40,35 +40,51 @@ def kl_upper(examined: float, clicked: float, budget: float) -> float:
         return mean
     if mean <= 0.0:
         return -math.expm1(-radius)
-    entropy = mean * math.log(mean) + (1.0 - mean) * math.log1p(-mean)
-    # Two upper bounds: Pinsker's inequality, and leaving out the part of KL that q itself contributes.
-    high = min(mean + math.sqrt(0.5 * radius), -math.expm1((entropy - radius) / (1.0 - mean)))
-    low = mean
-    variance = mean * (1.0 - mean)
-    normal = math.sqrt(2.0 * variance * radius)
-    q = mean + normal + (1.0 - 2.0 * mean) / (3.0 * variance) * normal * normal  # KL to third order, inverted
-    if not low < q < high:
-        q = high
+    # In terms of d = q - p the terms of KL cancel without loss. Start from its power series, inverted.
+    other = 1.0 - mean
+    variance = mean * other
+    skew = other - mean
+    normal = math.sqrt(2.0 * radius / variance)
+    fifth = (1.0 - variance * (26.0 - 313.0 * variance)) / 4320.0
+    fourth = -skew * (1.0 + 23.0 * variance) / 270.0 + normal * fifth
+    third = (1.0 - 13.0 * variance) / 36.0 + normal * fourth
+    d = variance * normal * (1.0 + normal * (skew / 3.0 + normal * third))
+    low, high = 0.0, min(math.sqrt(0.5 * radius), other)  # Pinsker's inequality
+    if normal > 2.5 or d >= 0.9 * high:
+        # Far out, start from a bound that is good near 1: leave out of KL what q itself contributes.
+        entropy = mean * math.log(mean) + other * math.log(other)
+        high = min(high, other - math.exp((entropy - radius) / other))
+        d = high
+    per_mean, per_other = 1.0 / mean, 1.0 / other
     for _ in range(60):
-        if q >= 1.0:
+        rest = other - d
+        if rest <= 0.0:
             return 1.0
-        excess = entropy - mean * math.log(q) - (1.0 - mean) * math.log1p(-q) - radius
+        q = mean + d
+        excess = -mean * math.log1p(d * per_mean) - other * math.log1p(-d * per_other) - radius
         if excess > 0.0:
-            high = q
+            high = d
         else:
-            low = q
-        rest = 1.0 - q
-        slope = (q - mean) / (q * rest)
-        bend = mean / (q * q) + (1.0 - mean) / (rest * rest)
-        step = 2.0 * excess * slope / (2.0 * slope * slope - excess * bend)
-        following = q - step
-        if not low <= following <= high:
-            following = 0.5 * (low + high)
-            step = q - following
-        q = following
-        if abs(step) <= 1e-6 * min(q - mean, 1.0 - q):  # the next error is of the order of its cube
+            low = d
+        # Householder's third-order step: the error goes with its fourth power.
+        inverse = 1.0 / (q * rest)
+        per_q, per_rest = inverse * rest, inverse * q
+        per_slope = q * rest / d
+        from_q, from_rest = mean * per_q * per_q, other * per_rest * per_rest
+        bend = 0.5 * (from_q + from_rest) * per_slope
+        twist = (from_rest * per_rest - from_q * per_q) * per_slope / 3.0
+        newton = excess * per_slope
+        step = newton * (1.0 - bend * newton) / (1.0 - 2.0 * bend * newton + twist * newton * newton)
+        following = d - step
+        if low < following < high:
+            d = following
+            if abs(step) <= 1e-3 * min(d, rest):
+                break
+        elif high - low <= 1e-16 or step == 0.0:
             break
-    return q
+        else:
+            d = 0.5 * (low + high)
+    return mean + d
 
 
 @helper
@@ -88,7 +104,8 @@ class LazyBounds(NamedTuple):
     base: Floats  # where the tangent meets budget 0, widened by the rounding
     latest: Floats  # one element: the largest budget so far
     shared: Floats  # (SHARED, 4): counts, budget and index of recent solves
-    low: Floats  # room
+    room: Floats  # (7, items)
+    low: Floats
     high: Floats
     value_of: Floats
     slot_of: Ints
@@ -118,6 +135,7 @@ class KLUCB(NamedTuple):
             base=np.zeros(room),
             latest=np.full(1, -np.inf),
             shared=np.full((SHARED, 4), -1.0),
+            room=np.zeros((7, room)),
             low=np.zeros(room),
             high=np.zeros(room),
             value_of=np.zeros(room),
@@ -151,11 +169,7 @@ def narrow(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, w
     """Fill `slot_of` and `value_of` with all that can be among the best `wanted`, in their true order; their number."""
     count = len(candidates)
     low, high = cache.low, cache.high
-    for i in range(count):
-        item = candidates[i]
-        known = belief.examined[item] == cache.examined[item] and belief.clicked[item] == cache.clicked[item]
-        low[i] = cache.value[item] - ROUNDING if known else -np.inf
-        high[i] = cache.base[item] + cache.slope[item] * budget
+    bound(belief, cache, candidates, budget)
     for i in range(count):
         if low[i] == -np.inf:
             solve(belief, cache, candidates[i], budget)
@@ -184,6 +198,58 @@ def narrow(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, w
         cache.slot_of[j] = item
         cache.value_of[j] = cache.value[item]
     return found
+
+
+@helper
+def bound(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float) -> None:
+    """Fill `low` and `high` for each candidate; `low` is minus infinity where the counts have changed."""
+    if side_by_side(candidates):
+        here = slice(candidates[0], candidates[0] + len(candidates))
+        tangents(
+            belief.examined[here],
+            cache.examined[here],
+            belief.clicked[here],
+            cache.clicked[here],
+            cache.value[here],
+            cache.slope[here],
+            cache.base[here],
+            budget,
+            cache,
+        )
+    else:
+        room = cache.room
+        gather(belief.examined, candidates, room[0])
+        gather(cache.examined, candidates, room[1])
+        gather(belief.clicked, candidates, room[2])
+        gather(cache.clicked, candidates, room[3])
+        gather(cache.value, candidates, room[4])
+        gather(cache.slope, candidates, room[5])
+        gather(cache.base, candidates, room[6])
+        here = slice(0, len(candidates))
+        tangents(
+            room[0][here], room[1][here], room[2][here], room[3][here], room[4][here], room[5][here], room[6][here],
+            budget, cache,
+        )  # fmt: skip
+
+
+@helper
+def tangents(
+    examined: Floats,
+    then_examined: Floats,
+    clicked: Floats,
+    then_clicked: Floats,
+    value: Floats,
+    slope: Floats,
+    base: Floats,
+    budget: float,
+    cache: LazyBounds,
+) -> None:
+    """The loop of `bound`, on arrays side by side."""
+    low, high = cache.low, cache.high
+    for i in range(len(examined)):
+        known = (examined[i] == then_examined[i]) & (clicked[i] == then_clicked[i])
+        low[i] = value[i] - ROUNDING if known else -np.inf
+        high[i] = base[i] + slope[i] * budget
 
 
 @helper

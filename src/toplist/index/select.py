@@ -42,3 +42,17 @@ def select(
 def wins_tie(slot: int, rival: int, labels: Ints, key: int) -> bool:
     """Whether `slot` goes before `rival` when their values are equal."""
     return branch(key, labels[slot]) > branch(key, labels[rival])
+
+
+@helper
+def side_by_side(candidates: Ints) -> bool:
+    """Whether the candidates, which ascend, have no gap: loops over them may then run on vectors."""
+    count = len(candidates)
+    return count > 0 and candidates[count - 1] - candidates[0] + 1 == count
+
+
+@helper
+def gather(values: Floats, candidates: Ints, room: Floats) -> None:
+    """Copy the candidates' values to `room`, side by side."""
+    for i in range(len(candidates)):
+        room[i] = values[candidates[i]]

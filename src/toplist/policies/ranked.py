@@ -83,16 +83,16 @@ class Ranked(NamedTuple):
         """Fill the places from the top down."""
         positions = len(slate.items)
         candidates = request.candidates
-        size = min(positions, len(request.pins), len(candidates))
+        size = min(request.positions, len(candidates))
         slate.size[0] = size
         for item in candidates:
             cache.free[item] = 1
-        for place in range(size):
+        for place in range(len(request.pins)):
             if request.pins[place] >= 0:
                 cache.free[request.pins[place]] = 0
         for place in range(size):
             key = branch(request.key, place)
-            pinned = request.pins[place]
+            pinned = request.pins[place] if len(request.pins) > 0 else -1
             count = 0
             for item in candidates:
                 if cache.free[item] == 1 or not self.collision:
@@ -104,7 +104,7 @@ class Ranked(NamedTuple):
                 shown, proposed = pinned, -1
                 cache.score[0] = 0.0
             else:
-                among = Request(cache.arms[:count], NOBODY, NOBODY, request.features, cache.labels, key)
+                among = Request(cache.arms[:count], 1, NOBODY, NOBODY, request.features, cache.labels, key)
                 self.scoring.top(belief, cache.index, among, cache.chosen, cache.score)
                 proposed = cache.chosen[0] // positions
                 shown = proposed if cache.free[proposed] == 1 else any_free(candidates, cache.free, request, key)
