@@ -1,1 +1,83 @@
-"""x"""
+"""toplist learns which K of L items to show, and in which order, from clicks.
+
+>>> import toplist
+>>> world, users = toplist.worlds.b_lb(items=16, positions=4, attraction=0.2, gap=0.15, termination=0.5)
+>>> result = toplist.simulate(["dcm-kl-ucb", "random"], world, users, steps=2000, runs=4, seed=1)
+>>> result.difference("dcm-kl-ucb", "random").high < 0
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toplist import arrange, bounds, checks, clicks, feedback, index, memory, policies, problem, starts, worlds
+    from toplist.engine.result import Difference, Result
+    from toplist.engine.runs import Progress, simulate
+    from toplist.policies import Policy, catalogue, make
+    from toplist.problem import InvalidInput, Problem
+
+__version__ = "0.1.0"
+
+# Names are imported when they are first used: compiling machinery is heavy, and `import toplist` should not be.
+_MODULES = (
+    "arrange",
+    "bounds",
+    "checks",
+    "clicks",
+    "feedback",
+    "index",
+    "memory",
+    "policies",
+    "problem",
+    "starts",
+    "worlds",
+)
+_NAMES = {
+    "Difference": "toplist.engine.result",
+    "InvalidInput": "toplist.problem",
+    "Policy": "toplist.policies",
+    "Problem": "toplist.problem",
+    "Progress": "toplist.engine.runs",
+    "Result": "toplist.engine.result",
+    "catalogue": "toplist.policies",
+    "make": "toplist.policies",
+    "simulate": "toplist.engine.runs",
+}
+
+__all__ = [
+    "Difference",
+    "InvalidInput",
+    "Policy",
+    "Problem",
+    "Progress",
+    "Result",
+    "arrange",
+    "bounds",
+    "catalogue",
+    "checks",
+    "clicks",
+    "feedback",
+    "index",
+    "make",
+    "memory",
+    "policies",
+    "problem",
+    "simulate",
+    "starts",
+    "worlds",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"toplist.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(_NAMES[name]), name)
+    raise AttributeError(f"module 'toplist' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -15,12 +15,18 @@ from toplist.slate import Floats, Ints, Request, Slate
 FROM_THE_TOP = np.zeros(0, dtype=np.int64)  # an empty order: the positions as they stand
 
 
+class Desk(NamedTuple):
+    """A composed policy's cache: the arrangement's room to work in, and the index's own cache."""
+
+    arrangement: Any
+    scoring: Any
+
+
 class Chosen(NamedTuple):
-    """Room for the best items, best first, and their scores; and the index's own cache."""
+    """Room for the best items and their scores."""
 
     items: Ints
     scores: Floats
-    index: Any
 
 
 class TopK(NamedTuple):
@@ -49,13 +55,18 @@ class TopK(NamedTuple):
             order = self.order
         return self._replace(order=np.array(places("TopK's order", order, problem.positions), dtype=np.int64))
 
-    def arrange(self, scoring: Any, belief: Any, cache: Chosen, request: Request, slate: Slate) -> None:
+    def scratch(self, problem: Problem) -> Chosen:
+        """Room for one list."""
+        return Chosen(np.zeros(problem.positions, dtype=np.int64), np.zeros(problem.positions))
+
+    def arrange(self, scoring: Any, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
         """Let the index choose, and lay its choice out."""
-        scoring.top(belief, cache.index, request, slate.items, cache.scores)
+        room = cache.arrangement
+        scoring.top(belief, cache.scoring, request, slate.items, room.scores)
         slate.size[0] = min(request.positions, len(request.candidates))
         order = request.order if len(request.order) > 0 else self.order
         if len(order) > 0 or len(request.pins) > 0:
-            lay_out(cache.items, order, request.pins, slate)
+            lay_out(room.items, order, request.pins, slate)
 
 
 @helper

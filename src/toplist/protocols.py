@@ -57,7 +57,7 @@ class HotWorld(Protocol):
     """Where attraction comes from (hot)."""
 
     def advance(self, moment: Any, step: int, key: int) -> bool:
-        """Move to a step (the first is 0); True where the best list may be another one than before."""
+        """Move to a step (the first is 0); True at the first, and where the best list may be another than before."""
 
     def attract(self, moment: Any, items: Ints, attraction: Floats) -> None:
         """Fill the attraction of each place of a list."""
@@ -69,11 +69,20 @@ class HotWorld(Protocol):
 class World(HotWorld, Protocol):
     """The items and the page on which they are shown."""
 
+    def checked(self) -> Self:
+        """This world with its parameters validated and coerced."""
+        ...
+
     def problem(self, steps: int | None) -> Problem:
-        """The size of the problem; the world's own parameters are checked here."""
+        """The size of the problem."""
+        ...
 
     def begin(self) -> Any:
         """The moment before the first step."""
+
+    def features(self, moment: Any) -> Floats:
+        """The items' features, (items, features); `advance` may rewrite this very array."""
+        ...
 
 
 @protocol
@@ -146,15 +155,20 @@ class Arrangement(Prepared, HotArrangement, Protocol):
 class HotStart(Protocol):
     """How a simulated policy gets its first look at the items (hot)."""
 
-    def sampled(self) -> bool:
-        """Whether one sample of everything is given before the first step."""
-
     def pin(self, step: int, pins: Ints) -> None:
         """Force what must be shown at a step."""
 
 
 class Start(Prepared, HotStart, Protocol):
     """A start."""
+
+    def sampled(self) -> bool:
+        """Whether one sample of everything is given before the first step."""
+        ...
+
+    def places(self, problem: Problem) -> int:
+        """How many places `pin` may write to: all, or 0 where nothing is ever forced."""
+        ...
 
 
 @protocol

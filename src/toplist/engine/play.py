@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
 from toplist.compiled import compiled
 from toplist.randomness import branch, toss
 from toplist.slate import Floats, Ints, Page, Request, Slate
@@ -60,10 +61,11 @@ def play(
 def open_run(policy: Any, belief: Any, world: Any, places: int, run: Run) -> None:
     """Before step 1: give the policy one sample of every item, at each of so many places."""
     key = branch(branch(run.request.key, VISITORS), -1)
-    world.advance(run.moment, -1, branch(run.request.key, CHANGES))
+    world.advance(run.moment, 0, branch(run.request.key, CHANGES))
     for place in range(places):
         for item in range(len(run.request.labels)):
-            run.best_items[:] = item  # a list of this item alone, wherever it stands
+            for other in range(len(run.best_items)):
+                run.best_items[other] = item  # whose first place is this item with nothing above it
             world.attract(run.moment, run.best_items, run.attraction)
             drawn = toss(branch(key, place), run.request.labels[item], run.attraction[0])
             policy.sample(belief, item, place, 1.0 if drawn else 0.0, run.slate)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
-from toplist.arrange import Chosen, TopK
+from toplist.arrange import Desk, TopK
 from toplist.problem import InvalidInput, Problem
 from toplist.protocols import Capabilities
 from toplist.slate import Page, Request, Slate, empty_slate
@@ -40,10 +38,9 @@ class Policy(NamedTuple):
         """The memory's belief."""
         return self.memory.begin(problem)
 
-    def scratch(self, problem: Problem) -> Chosen:
-        """Room for the choice, and the index's cache."""
-        positions = problem.positions
-        return Chosen(np.zeros(positions, dtype=np.int64), np.zeros(positions), self.scoring.scratch(problem))
+    def scratch(self, problem: Problem) -> Desk:
+        """Room for the arrangement, and the index's cache."""
+        return Desk(self.arrangement.scratch(problem), self.scoring.scratch(problem))
 
     def slate(self, problem: Problem) -> Slate:
         """Nothing to remember with a list but its items and their features."""
@@ -53,7 +50,7 @@ class Policy(NamedTuple):
         """Everything; it does not learn where its index does not look at what was learned."""
         return Capabilities(learns=self.scoring.reads() != "any")
 
-    def rank(self, belief: Any, cache: Chosen, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
         """Let the arrangement fill the slate."""
         self.arrangement.arrange(self.scoring, belief, cache, request, slate)
 

@@ -1,12 +1,14 @@
-"""Yardsticks: a list that never changes, which makes the all-knowing policy."""
+"""A policy that shows a given list: a yardstick, and in a simulation the all-knowing policy."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+import operator
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.problem import InvalidInput, Problem
+from toplist.problem import Problem, refuse
 from toplist.protocols import Capabilities
 from toplist.slate import Ints, Page, Request, Slate, empty_slate
 
@@ -18,18 +20,23 @@ class Nothing(NamedTuple):
 
 
 class ShowList(NamedTuple):
-    """Shows one given list, whatever happens. Pins and eligibility do not move it."""
+    """Shows one given list, whatever happens; without one, a simulation tells it the best list of every moment."""
 
-    items: Ints
+    items: Sequence[int] | Ints = ()
 
     def prepare(self, problem: Problem) -> Self:
-        """Check that there is a list of the right length."""
-        if len(self.items) != problem.positions:
-            raise InvalidInput(
-                f"ShowList holds {len(self.items)} items, but there are {problem.positions} positions; "
-                f"give one item per position."
-            )
-        return self
+        """Check that there is a list of the right length, if any."""
+        if len(self.items) == 0:
+            return self
+        items = [operator.index(item) for item in self.items]
+        if len(items) != problem.positions or len(set(items)) < len(items) or not set(items) <= set(range(problem.items)):
+            accepted = f"{problem.positions} different items between 0 and {problem.items - 1}"
+            raise refuse("ShowList's list", items, accepted, "give one item per position")
+        return self._replace(items=np.array(items, dtype=np.int64))
+
+    def told(self, best_items: Ints) -> Self:
+        """Where a simulation keeps the best list of the moment."""
+        return self._replace(items=best_items) if len(self.items) == 0 else self
 
     def begin(self, problem: Problem) -> Nothing:
         """Nothing but a count of lists."""

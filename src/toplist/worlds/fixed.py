@@ -12,10 +12,10 @@ from toplist.problem import InvalidInput, Problem, number, probabilities, whole
 from toplist.slate import Floats, Ints
 
 
-class StillMoment(NamedTuple):
+class Still(NamedTuple):
     """The state of a world that does not change."""
 
-    begun: Ints  # one element: 1 once the first step was taken
+    step: Ints  # one element: the step it is in
 
 
 class Fixed(NamedTuple):
@@ -24,33 +24,34 @@ class Fixed(NamedTuple):
     attraction: Sequence[float] | Floats
     positions: int
 
-    def problem(self, steps: int | None = None) -> Problem:
-        """L items, K positions."""
-        items = len(self.checked().attraction)
-        return Problem(items, self.positions, 0, steps)
-
     def checked(self) -> Fixed:
         """This world with its parameters validated and coerced."""
         attraction = probabilities("Fixed's attraction", self.attraction, None, "item")
         return Fixed(attraction, page_size(len(attraction), self.positions))
 
-    def begin(self) -> StillMoment:
+    def problem(self, steps: int | None = None) -> Problem:
+        """L items, K positions."""
+        return Problem(len(self.attraction), self.positions, 0, steps)
+
+    def begin(self) -> Still:
         """Before the first step."""
-        return StillMoment(np.zeros(1, dtype=np.int64))
+        return Still(np.zeros(1, dtype=np.int64))
 
-    def advance(self, moment: StillMoment, step: int, key: int) -> bool:
+    def features(self, moment: Still) -> Floats:
+        """None."""
+        return np.zeros((len(self.attraction), 0))
+
+    def advance(self, moment: Still, step: int, key: int) -> bool:
         """Nothing changes after the first step."""
-        if moment.begun[0] == 1:
-            return False
-        moment.begun[0] = 1
-        return True
+        moment.step[0] = step
+        return step == 0
 
-    def attract(self, moment: StillMoment, items: Ints, attraction: Floats) -> None:
+    def attract(self, moment: Still, items: Ints, attraction: Floats) -> None:
         """Each item its own."""
         for place in range(len(items)):
             attraction[place] = self.attraction[items[place]]
 
-    def best_list(self, moment: StillMoment, users: Any, items: Ints) -> None:
+    def best_list(self, moment: Still, users: Any, items: Ints) -> None:
         """As the users would have it."""
         users.best(self.attraction, items)
 

@@ -1,0 +1,102 @@
+"""One policy in one run: sets it up, plays it on, and can be put aside and taken up again."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.compiled import plain
+from toplist.engine.play import Run, open_run_compiled, play_compiled
+from toplist.problem import InvalidInput, Problem
+from toplist.randomness import branch
+from toplist.slate import Ints, Request, empty_page
+
+
+class Setting(NamedTuple):
+    """What is simulated, checked and resolved: the same for every run of a policy."""
+
+    policy: Any
+    world: Any
+    users: Any
+    start: Any
+    problem: Problem
+
+    @classmethod
+    def of(cls, policy: Any, world: Any, users: Any, start: Any, steps: int | None) -> Setting:
+        """Let every part check its parameters and get ready."""
+        world = world.checked()
+        problem = world.problem(steps)
+        setting = cls(policy.prepare(problem), world, users.prepare(problem), start.prepare(problem), problem)
+        if setting.start.places(problem) > 0 and not setting.policy.capabilities().takes_pins:
+            raise InvalidInput(
+                f"{type(start).__name__} forces items to be shown, but this policy takes no pins; use OneSample()."
+            )
+        return setting
+
+
+class Player:
+    """A policy at work in one run. Its arrays are its own, so players may run in threads beside each other."""
+
+    def __init__(
+        self, setting: Setting, key: int, checkpoints: Ints, labels: Ints | None = None, compiled: bool = True
+    ) -> None:
+        problem = setting.problem
+        items, positions = problem.items, problem.positions
+        moment = setting.world.begin()
+        nothing = np.zeros(0, dtype=np.int64)
+        request = Request(
+            candidates=np.arange(items),
+            positions=positions,
+            pins=np.full(setting.start.places(problem), -1, dtype=np.int64),
+            order=nothing,
+            features=setting.world.features(moment),
+            labels=np.arange(items) if labels is None else labels,
+            key=branch(key, 0),
+        )
+        self.step = 0
+        self.setting = setting
+        self.run = Run(
+            moment=moment,
+            slate=setting.policy.slate(problem),
+            page=empty_page(positions),
+            request=request,
+            attraction=np.zeros(positions),
+            best_items=np.arange(positions),
+            totals=np.zeros(3),
+            checkpoints=checkpoints,
+            curves=np.zeros((len(checkpoints), 2)),
+        )
+        told = getattr(setting.policy, "told", None)
+        self.policy = setting.policy if told is None else told(self.run.best_items)
+        self.belief = self.policy.begin(problem)
+        self.cache = self.policy.scratch(problem)
+        self._play = play_compiled if compiled else plain(play_compiled)
+        self._open = open_run_compiled if compiled else plain(open_run_compiled)
+
+    def play(self, until: int) -> None:
+        """Play on up to so many steps in all."""
+        setting, run = self.setting, self.run
+        if self.step == 0 and until > 0 and setting.start.sampled():
+            samples = self.policy.capabilities().samples
+            places = {"item": 1, "item and place": setting.problem.positions, "nothing": 0}[samples]
+            self._open(self.policy, self.belief, setting.world, places, run)
+        self._play(
+            self.policy, self.belief, self.cache, setting.world, setting.users, setting.start, run, self.step, until
+        )
+        self.step = until
+
+    def put_aside(self) -> dict[str, Any]:
+        """Everything that must be kept to go on later, as arrays by name. The cache is not among it."""
+        kept: dict[str, Any] = {f"belief.{name}": value for name, value in self.belief._asdict().items()}
+        kept |= {f"moment.{name}": value for name, value in self.run.moment._asdict().items()}
+        kept |= {"best_items": self.run.best_items, "totals": self.run.totals, "curves": self.run.curves}
+        return kept | {"step": np.array(self.step)}
+
+    def take_up(self, kept: dict[str, Any]) -> None:
+        """Go on from what was put aside, as if there had been no break."""
+        self.step = int(kept["step"])
+        for name, value in self.put_aside().items():
+            if name != "step":
+                value[...] = kept[name]
+        self.cache = self.policy.scratch(self.setting.problem)

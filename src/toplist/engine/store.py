@@ -1,0 +1,131 @@
+"""A file that keeps what was played, so that an interrupted simulation goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+import zipfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import toplist
+from toplist.engine.player import Setting
+from toplist.engine.result import check_writable
+from toplist.problem import InvalidInput
+from toplist.slate import Floats, Ints
+
+FORMAT = "toplist simulation 1"
+
+
+class Store:
+    """Curves of finished runs and the state of unfinished ones, in one file of NumPy arrays; or nothing, without a path.
+
+    The file is replaced as a whole, so that a killed process leaves the last complete one behind.
+    """
+
+    def __init__(self, path: str | PathLike[str] | None, description: dict[str, Any]) -> None:
+        self._path = None if path is None else Path(path)
+        self._description = description
+        self._arrays: dict[str, Any] = {}
+        self._saved_at = time.monotonic()
+        self._changed = False
+        if self._path is not None:
+            check_writable(self._path, "The file to resume from", suffixes=(".npz",))
+            if self._path.exists():
+                self._arrays = self._load(self._path)
+
+    def finished(self, label: str, run: int) -> Floats | None:
+        """The curves of a run that was played to its end."""
+        return self._arrays.get(f"finished/{label}/{run}")
+
+    def unfinished(self, label: str, run: int) -> dict[str, Any] | None:
+        """What was put aside of a run that was not."""
+        prefix = f"unfinished/{label}/{run}/"
+        kept = {name[len(prefix) :]: value for name, value in self._arrays.items() if name.startswith(prefix)}
+        return kept or None
+
+    def keep_finished(self, label: str, run: int, curves: Floats) -> None:
+        """Remember a finished run, and forget that it ever was unfinished."""
+        self._forget(label, run)
+        self._arrays[f"finished/{label}/{run}"] = curves
+        self._changed = True
+
+    def keep_unfinished(self, label: str, run: int, kept: dict[str, Any]) -> None:
+        """Remember an unfinished run."""
+        self._forget(label, run)
+        self._arrays |= {f"unfinished/{label}/{run}/{name}": value for name, value in kept.items()}
+        self._changed = True
+
+    def save(self, at_most_every: float = 0.0) -> None:
+        """Write the file, unless nothing changed or it was written just now."""
+        now = time.monotonic()
+        if self._path is None or not self._changed or now - self._saved_at < at_most_every:
+            return
+        header = np.frombuffer(json.dumps(self._description).encode(), dtype=np.uint8)
+        handle, temporary = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, header=header, **self._arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self._path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        self._saved_at, self._changed = now, False
+
+    def _forget(self, label: str, run: int) -> None:
+        for name in [name for name in self._arrays if name.startswith(f"unfinished/{label}/{run}/")]:
+            del self._arrays[name]
+
+    def _load(self, path: Path) -> dict[str, Any]:
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            found = json.loads(arrays.pop("header").tobytes())
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            raise InvalidInput(
+                f"{path} is not a simulation that toplist has kept, or is damaged; name another file or remove it."
+            ) from None
+        differing = [key for key, value in self._description.items() if found.get(key) != value]
+        if differing:
+            key = differing[0]
+            raise InvalidInput(
+                f"{path} keeps a simulation with {key} {_short(found.get(key))}, but this one has "
+                f"{_short(self._description[key])}; name another file, or ask for the same simulation."
+            )
+        return arrays
+
+
+def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int) -> dict[str, Any]:
+    """What must be equal for two simulations to be the same but for the number of runs."""
+    some = next(iter(settings.values()))
+    return {
+        "format": FORMAT,
+        "version": toplist.__version__,
+        "seed": seed,
+        "checkpoints": _plain(checkpoints),
+        "world": _plain(some.world),
+        "users": _plain(some.users),
+        "start": _plain(some.start),
+        "policies": {label: _plain(setting.policy) for label, setting in settings.items()},
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Parts and arrays as JSON: a part is its class and its fields."""
+    if hasattr(value, "_asdict"):
+        return {"part": type(value).__name__} | {name: _plain(field) for name, field in value._asdict().items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."
