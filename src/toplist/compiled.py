@@ -73,6 +73,11 @@ def _method(name: str, signature: inspect.Signature) -> None:
 _known_methods: set[str] = set()
 
 
+def reserved_names() -> frozenset[str]:
+    """Names of protocol methods; compiled code would find the method where a field of that name is meant."""
+    return frozenset(_known_methods)
+
+
 class _SourceCache(FunctionCache):  # type: ignore[misc]
     """Numba's disk cache, one file per signature, valid for the source of every module its parts come from.
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.engine.player import Player, Setting
-from toplist.engine.result import PLOT_SUFFIXES, Result, check_writable
+from toplist.engine.result import PICTURES, Result, check_writable
 from toplist.engine.store import Store, describe
 from toplist.policies.catalogue import make
 from toplist.problem import InvalidInput, refuse, whole
@@ -75,7 +75,7 @@ def simulate(
     kept = _checkpoints(checkpoints, steps)
     settings = {label: Setting.of(policy, world, users, start, steps) for label, policy in _labelled(policies).items()}
     if plot is not None:
-        check_writable(plot, "The plot", suffixes=PLOT_SUFFIXES)
+        check_writable(plot, "The plot", suffixes=PICTURES)
     description = describe(settings, kept, seed)
     store = Store(resume, description)
 

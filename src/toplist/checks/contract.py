@@ -1,0 +1,296 @@
+"""The contract of policies: one function per promise, each with the reason it is asked for."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.clicks import DCM
+from toplist.compiled import reserved_names
+from toplist.engine.player import Player, Setting
+from toplist.engine.runs import simulate
+from toplist.policies.catalogue import make
+from toplist.problem import InvalidInput
+from toplist.randomness import branch
+from toplist.slate import Ints, Page, Request, Slate, empty_page
+from toplist.starts import NeverSeenFirst, OneSample
+from toplist.worlds import Fixed
+
+ITEMS, POSITIONS, STEPS = 9, 3, 240
+_PROMISE = "_toplist_promise"
+
+
+class CheckFailed(AssertionError):
+    """A policy broke its contract; the message names each promise and how it was broken."""
+
+
+def promise(check: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Mark a check as part of the contract."""
+    setattr(check, _PROMISE, True)
+    return check
+
+
+def contract() -> dict[str, Callable[[Any], None]]:
+    """All promises by name, in the order of this file.
+
+    >>> list(contract())[:2]
+    ['fields_have_free_names', 'lists_hold_distinct_items']
+    """
+    return {name: value for name, value in globals().items() if getattr(value, _PROMISE, False) is True}
+
+
+def check_policy(policy: Any, only: Iterable[str] | None = None) -> list[str]:
+    """Put a policy, or a name of the catalogue, through the contract; the names of the promises it holds.
+
+    >>> check_policy("cascade-ucb1", only=["lists_hold_distinct_items"])
+    ['lists_hold_distinct_items']
+    """
+    policy = make(policy)
+    promises = contract()
+    wanted = list(promises) if only is None else list(only)
+    unknown = [name for name in wanted if name not in promises]
+    if unknown:
+        raise InvalidInput(f"There is no check {unknown[0]!r}; there are {', '.join(promises)}.")
+    broken = []
+    for name in wanted:
+        try:
+            promises[name](policy)
+        except CheckFailed as failure:
+            broken.append(f"{name}: {failure}")
+    if broken:
+        raise CheckFailed("\n".join(broken))
+    return wanted
+
+
+# What the promises are checked on -------------------------------------------------------------------------------------
+
+
+def _world() -> Fixed:
+    return Fixed(np.linspace(0.8, 0.05, ITEMS), POSITIONS)
+
+
+def _setting(policy: Any, world: Any = None, start: Any = None, steps: int = STEPS) -> Setting:
+    users = DCM([0.6, 0.9, 0.3])
+    return Setting.of(policy, world or _world(), users, start or OneSample(), steps)
+
+
+class Trace(NamedTuple):
+    """What one run showed and what came back, list by list, and the player at its end."""
+
+    lists: list[list[int]]
+    clicks: list[list[int]]
+    player: Player
+
+
+def _trace(player: Player, until: int = STEPS) -> Trace:
+    lists, clicks = [], []
+    for step in range(player.step, until):
+        player.play(step + 1)
+        lists.append(player.run.slate.items[: player.run.slate.size[0]].tolist())
+        clicks.append(player.run.page.clicks.tolist())
+    return Trace(lists, clicks, player)
+
+
+def _player(policy: Any, key: int = 1, compiled: bool = False, **changes: Any) -> Player:
+    labels = changes.pop("labels", None)
+    return Player(_setting(policy, **changes), key, np.array([STEPS // 2, STEPS]), labels, compiled)
+
+
+def _frozen(belief: Any) -> bytes:
+    return b"".join(np.ascontiguousarray(array).tobytes() for array in belief)
+
+
+def _copy(parts: Any) -> Any:
+    return type(parts)(*(array.copy() for array in parts))
+
+
+def _request(player: Player, number: int, candidates: Ints | None = None, pins: Ints | None = None) -> Request:
+    asked = player.run.request
+    return asked._replace(
+        key=branch(99, number),
+        candidates=asked.candidates if candidates is None else candidates,
+        pins=asked.pins if pins is None else pins,
+    )
+
+
+def _list(player: Player, number: int, **limits: Any) -> Slate:
+    slate = player.policy.slate(player.setting.problem)
+    player.policy.rank(player.belief, player.cache, _request(player, number, **limits), slate)
+    return slate
+
+
+def _page(clicked: Iterable[int]) -> Page:
+    page = empty_page(POSITIONS)
+    for place in clicked:
+        page.clicks[place] = 1
+    return page
+
+
+def _valid(slate: Slate, eligible: Iterable[int] = range(ITEMS), size: int = POSITIONS) -> bool:
+    shown = slate.items[: slate.size[0]].tolist()
+    return len(shown) == size == len(set(shown)) and set(shown) <= set(eligible)
+
+
+def _fail_if(wrong: bool, message: str) -> None:
+    if wrong:
+        raise CheckFailed(message)
+
+
+# The promises ---------------------------------------------------------------------------------------------------------
+
+
+@promise
+def fields_have_free_names(policy: Any) -> None:
+    """Compiled code finds a part's method before a field of the same name, so no field may be called like one."""
+    waiting = [policy, _player(policy).belief, _player(policy).cache]
+    while waiting:
+        part = waiting.pop()
+        if hasattr(part, "_fields"):
+            taken = reserved_names() & set(part._fields)
+            _fail_if(bool(taken), f"{type(part).__name__} has a field {min(taken, default='')!r}, which is a method's name")
+            _fail_if(not part._fields, f"{type(part).__name__} has no field; compiled code needs at least one")
+            waiting.extend(part)
+
+
+@promise
+def lists_hold_distinct_items(policy: Any) -> None:
+    """A list has K places, each with another item."""
+    for shown in _trace(_player(policy)).lists:
+        _fail_if(
+            len(set(shown)) != POSITIONS or len(shown) != POSITIONS or not set(shown) <= set(range(ITEMS)),
+            f"the list {shown} does not hold {POSITIONS} different items of {ITEMS}",
+        )
+
+
+@promise
+def same_seed_gives_same_run(policy: Any) -> None:
+    """All randomness comes from the request's key: nothing global, nothing left over from an earlier run."""
+    first, second = _trace(_player(policy)), _trace(_player(policy))
+    _fail_if(first.lists != second.lists, "two runs with the same seed showed different lists")
+    _fail_if(_frozen(first.player.belief) != _frozen(second.player.belief), "two equal runs ended in different beliefs")
+
+
+@promise
+def plain_and_compiled_agree(policy: Any) -> None:
+    """The compiled twin does what the source says, to the last bit."""
+    plain, compiled = _trace(_player(policy)), _trace(_player(policy, compiled=True))
+    for step, (here, there) in enumerate(zip(plain.lists, compiled.lists, strict=True), 1):
+        _fail_if(here != there, f"at step {step} plain Python showed {here} and compiled code {there}")
+    same = _frozen(plain.player.belief) == _frozen(compiled.player.belief)
+    _fail_if(not same, "plain Python and compiled code ended in different beliefs")
+    same = plain.player.run.curves.tobytes() == compiled.player.run.curves.tobytes()
+    _fail_if(not same, "plain Python and compiled code counted different regret or clicks")
+
+
+@promise
+def saved_belief_continues(policy: Any) -> None:
+    """The belief is all that must be kept: a policy taken up from it goes on as if never stopped."""
+    whole = _trace(_player(policy))
+    file = io.BytesIO()
+    half = _player(policy)
+    half.play(STEPS // 2)
+    np.savez(file, **half.put_aside())
+    file.seek(0)
+    again = _player(policy)
+    with np.load(file, allow_pickle=False) as kept:
+        again.take_up(dict(kept))
+    rest = _trace(again)
+    _fail_if(whole.lists[STEPS // 2 :] != rest.lists, "a policy taken up from its saved belief showed other lists")
+    _fail_if(_frozen(whole.player.belief) != _frozen(again.belief), "a policy taken up ended in another belief")
+
+
+@promise
+def relabelling_changes_only_labels(policy: Any) -> None:
+    """Which number an item has must not matter: ties fall by the item's label, not by where it is stored."""
+    order = np.random.default_rng(5).permutation(ITEMS)
+    world = _world()
+    moved = world._replace(attraction=np.asarray(world.attraction)[order])
+    here = _trace(_player(policy))
+    there = _trace(_player(policy, world=moved, labels=order))
+    for step, (one, other) in enumerate(zip(here.lists, there.lists, strict=True), 1):
+        renamed = order[other].tolist()
+        _fail_if(one != renamed, f"at step {step} {one} was shown, but {renamed} once the items were relabelled")
+
+
+@promise
+def empty_and_full_pages_are_learned(policy: Any) -> None:
+    """A page without a click and a page clicked everywhere are observations like others."""
+    player = _player(policy, start=NeverSeenFirst())
+    for number in range(40):
+        slate = _list(player, number)
+        _fail_if(not _valid(slate), f"after pages without or full of clicks it showed {slate.items.tolist()}")
+        player.policy.learn(player.belief, slate, _page(range(POSITIONS) if number % 2 else ()))
+        for name, array in player.belief._asdict().items():
+            _fail_if(bool(np.isnan(array).any()), f"its belief {name!r} became NaN")
+
+
+@promise
+def late_slates_are_learned_from_themselves(policy: Any) -> None:
+    """Everything `learn` needs lies in the slate: three lists learned in reverse order, and by a twin that showed none."""
+    player = _player(policy)
+    player.play(20)
+    twin = _copy(player.belief)
+    slates = [_list(player, number) for number in range(3)]
+    for slate, clicked in zip(reversed(slates), [(), (0, 2), (1,)], strict=True):
+        player.policy.learn(player.belief, slate, _page(clicked))
+        player.policy.learn(twin, _copy(slate), _page(clicked))
+    _fail_if(_frozen(player.belief) != _frozen(twin), "what was learned from late lists depends on more than the lists")
+    _fail_if(not _valid(_list(player, 3)), "after learning three lists in reverse order it showed no valid list")
+
+
+@promise
+def rank_leaves_the_belief(policy: Any) -> None:
+    """Making a list is reading; only `learn` writes the belief."""
+    player = _player(policy)
+    player.play(30)
+    before = _frozen(player.belief)
+    for number in range(5):
+        _list(player, number)
+    _fail_if(before != _frozen(player.belief), "making lists changed the belief")
+
+
+@promise
+def belief_does_not_grow(policy: Any) -> None:
+    """Memory does not grow with the number of lists, unless the policy says so."""
+    if policy.capabilities().grows:
+        return
+    short, long = (_player(policy, steps=steps) for steps in (STEPS, 1000 * STEPS))
+    sizes = [sum(array.nbytes for array in player.belief) for player in (short, long)]
+    _fail_if(sizes[0] != sizes[1], f"its belief takes {sizes[0]} bytes for {STEPS} steps and {sizes[1]} for 1000 times as many")
+
+
+@promise
+def only_eligible_items_are_shown(policy: Any) -> None:
+    """A policy that takes subsets and pins keeps to them, and makes a shorter list where fewer items are eligible."""
+    player = _player(policy)
+    player.play(50)
+    for number in range(20):
+        if policy.capabilities().takes_subsets:
+            eligible = np.array([1, 4, 5, 8]) if number % 2 else np.array([2, 7])
+            slate = _list(player, number, candidates=eligible)
+            size = min(POSITIONS, len(eligible))
+            shown = slate.items[: slate.size[0]].tolist()
+            _fail_if(not _valid(slate, eligible.tolist(), size), f"of the eligible {eligible.tolist()} it showed {shown}")
+        if policy.capabilities().takes_pins:
+            slate = _list(player, number, pins=np.array([-1, number % ITEMS, -1]))
+            shown = slate.items.tolist()
+            pinned = _valid(slate) and shown[1] == number % ITEMS
+            _fail_if(not pinned, f"with item {number % ITEMS} pinned to position 2 it showed {shown}")
+
+
+@promise
+def beats_random_on_an_easy_problem(policy: Any) -> None:
+    """Two of eight items attract almost everybody: 8 runs of 6000 steps must lose less than half of what Random does."""
+    if not policy.capabilities().learns:
+        return
+    world = Fixed([0.05] * 3 + [0.9, 0.85] + [0.05] * 3, 2)
+    result = simulate({"it": policy, "random": "random"}, world, DCM(0.7), steps=6000, runs=8, seed=2)
+    difference = result.difference("it", "random")
+    _fail_if(
+        not (difference.high < 0 and difference.ratio < 0.5),
+        f"its regret is {difference.ratio:.2f} of Random's (the difference is {difference.mean:.0f}, 95% between "
+        f"{difference.low:.0f} and {difference.high:.0f}); below 0.5 was asked for",
+    )

@@ -1,0 +1,387 @@
+"""What a simulation found: curves per policy and run, compared pair by pair, tabulated, plotted and saved."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import importlib
+import itertools
+import json
+import math
+import os
+import secrets
+import stat
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from toplist.engine.statistics import Difference, counted, decimals, paired_difference, standard_error, written
+from toplist.problem import refuse, whole
+from toplist.slate import Floats, Ints
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+__all__ = ["PLOT_SUFFIXES", "Difference", "Result", "check_writable"]
+
+What = Literal["regret", "clicks"]
+AnyPath = str | os.PathLike[str]
+
+FORMAT = {"format": "toplist.Result", "format_version": 1}
+COLUMNS = ("policy", "run", "step", "regret", "clicks")
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+# Okabe and Ito's colours, told apart by colour-blind readers; their yellow is left out, it is too pale for a line.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
+STYLES = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 4)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The cumulative regret and clicks of every policy, run and checkpoint; run r of all policies met the same users.
+
+    The result keeps copies of its own, and its arrays cannot be written to.
+
+    >>> result = Result([1, 10], {"a": [[0, 3], [1, 5]], "b": [[1, 6], [1, 9]]}, {"a": [[1, 9]] * 2, "b": [[0, 5]] * 2})
+    >>> print(result)
+    10 steps, 2 runs
+    policy        regret  clicks/step    difference [95% paired]  ratio
+    a        4.00 ± 1.00        0.900                          -   1.00
+    b        7.50 ± 1.50        0.500       +3.50 [-2.85, +9.85]   1.88
+    """
+
+    checkpoints: Ints  # steps played, counted from 1, ascending; the last is n
+    regret: dict[str, Floats]  # per policy (runs, checkpoints), cumulative
+    clicks: dict[str, Floats]  # likewise
+    settings: dict[str, Any] = field(default_factory=dict)  # carried along, as JSON would give it back
+
+    def __post_init__(self) -> None:
+        """Take copies, after checking that everything fits together."""
+        steps = _steps(self.checkpoints)
+        regret = _curves("regret", self.regret, len(steps))
+        clicks = _curves("clicks", self.clicks, len(steps))
+        if regret.keys() != clicks.keys():
+            raise refuse("clicks", sorted(clicks), f"given for the policies of regret, {sorted(regret)}", "give both")
+        shapes = {array.shape for array in itertools.chain(regret.values(), clicks.values())}
+        if len(shapes) > 1:
+            accepted = "the same for every policy, since policies are compared run by run"
+            raise refuse("the number of runs", sorted(runs for runs, _ in shapes), accepted, "give all runs of each")
+        object.__setattr__(self, "checkpoints", steps)
+        object.__setattr__(self, "regret", regret)
+        object.__setattr__(self, "clicks", {name: clicks[name] for name in regret})
+        object.__setattr__(self, "settings", _plain(self.settings))
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The names of the policies, in the order they were given."""
+        return tuple(self.regret)
+
+    @property
+    def runs(self) -> int:
+        """How often each policy was run."""
+        return len(next(iter(self.regret.values())))
+
+    @property
+    def steps(self) -> int:
+        """How many steps each run played."""
+        return int(self.checkpoints[-1])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other result holds the same numbers and settings."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return (
+            self.policies == other.policies
+            and self.settings == other.settings
+            and np.array_equal(self.checkpoints, other.checkpoints)
+            and all(np.array_equal(self.regret[name], other.regret[name]) for name in self.regret)
+            and all(np.array_equal(self.clicks[name], other.clicks[name]) for name in self.clicks)
+        )
+
+    def __repr__(self) -> str:
+        """What it is, without the numbers."""
+        return f"<Result of {', '.join(self.policies)}: {self._size()}>"
+
+    def __str__(self) -> str:
+        """The table."""
+        return self.table()
+
+    def mean(self, policy: str, what: What = "regret") -> Floats:
+        """The mean over runs at every checkpoint."""
+        return np.asarray(self._of(policy, what).mean(axis=0), dtype=np.float64)
+
+    def standard_error(self, policy: str, what: What = "regret") -> Floats:
+        """The standard error of that mean at every checkpoint; nan with one run."""
+        return standard_error(self._of(policy, what))
+
+    def difference(
+        self, a: str, b: str, what: What = "regret", at: int | None = None, confidence: float = 0.95
+    ) -> Difference:
+        """The mean of (a - b) at a checkpoint (else the last), with Student's interval, paired by run."""
+        place = -1 if at is None else self._place(at)
+        return paired_difference(self._of(a, what)[:, place], self._of(b, what)[:, place], confidence)
+
+    def table(self) -> str:
+        """One row per policy, the least final regret first, as aligned plain text."""
+        order = sorted(self.policies, key=lambda name: float(self.mean(name)[-1]))
+        means = [float(self.mean(name)[-1]) for name in order]
+        errors = [float(self.standard_error(name)[-1]) for name in order]
+        rates = [float(self.mean(name, "clicks")[-1]) / self.steps for name in order]
+        behind = [self.difference(name, order[0]) for name in order]
+        digits = decimals(means, errors)
+        apart, low, high = (written([difference[part] for difference in behind[1:]], digits, "+") for part in (0, 1, 2))
+        spread = map(" ± ".join, zip(written(means, digits), written(errors, digits), strict=True))
+        intervals = map("{} [{}, {}]".format, apart, low, high)
+        columns = [
+            ["policy", *(" ".join(name.split()) for name in order)],
+            ["regret", *spread],
+            ["clicks/step", *written(rates, 4)],
+            ["difference [95% paired]", "-", *intervals],
+            ["ratio", *written([difference.ratio for difference in behind], 2)],
+        ]
+        widths = [max(map(len, column)) for column in columns]
+        lines = [self._size() + (f", seed {self.settings['seed']}" if "seed" in self.settings else "")]
+        for name, *cells in zip(*columns, strict=True):
+            padded = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
+            lines.append("  ".join([name.ljust(widths[0]), *padded]))
+        return "\n".join(lines)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per policy, run (counted from 1) and checkpoint, with its step, regret and clicks."""
+        steps = self.checkpoints.tolist()
+        return [
+            dict(zip(COLUMNS, (name, run, *values), strict=True))
+            for name in self.policies
+            for run, (regret, clicks) in enumerate(zip(self.regret[name], self.clicks[name], strict=True), start=1)
+            for values in zip(steps, regret.tolist(), clicks.tolist(), strict=True)
+        ]
+
+    def to_csv(self, path: AnyPath) -> None:
+        """Write the rows as comma-separated values; every number reads back exactly."""
+        with _replacing(path, "The csv file") as new, new.open("x", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.rows())
+
+    def to_json(self, path: AnyPath) -> None:
+        """Write everything, so that `Result.from_json` gives an equal result."""
+        with _replacing(path, "The json file") as new, new.open("x", encoding="utf-8") as file:
+            everything = FORMAT | {"settings": self.settings, "checkpoints": self.checkpoints.tolist()}
+            for what, curves in (("regret", self.regret), ("clicks", self.clicks)):
+                everything[what] = {name: array.tolist() for name, array in curves.items()}
+            file.write(json.dumps(everything, allow_nan=False) + "\n")
+
+    @classmethod
+    def from_json(cls, path: AnyPath) -> Result:
+        """The result that `to_json` wrote."""
+        accepted = "a file that Result.to_json wrote"
+        try:
+            everything = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, TypeError, ValueError) as problem:
+            raise refuse("The json file", path, accepted, f"it cannot be read: {problem}") from problem
+        head = {key: everything.get(key) for key in FORMAT} if isinstance(everything, dict) else None
+        if head != FORMAT:
+            raise refuse("The json file", path, accepted, f"it begins with {head}, not {FORMAT}")
+        fields = ("checkpoints", "regret", "clicks", "settings")
+        if missing := [key for key in fields if key not in everything]:
+            raise refuse("The json file", path, accepted, f"it lacks {', '.join(missing)}")
+        return cls(*(everything[key] for key in fields))
+
+    def to_frame(self) -> DataFrame:
+        """The rows as a pandas data frame."""
+        frame: DataFrame = _optional("pandas", "frames").DataFrame(self.rows(), columns=list(COLUMNS))
+        return frame
+
+    def plot(self, path: AnyPath | None = None, what: What = "regret") -> Figure:
+        """The mean curves with bands of one standard error, saved to a png, svg or pdf file if there is a path."""
+        if path is not None:
+            check_writable(path, "The plot", PLOT_SUFFIXES)
+        figure = self._figure(what)
+        if path is not None:
+            with _replacing(path, "The plot", PLOT_SUFFIXES) as new:
+                figure.savefig(new, format=Path(path).suffix[1:].lower())
+        return figure
+
+    def _figure(self, what: What) -> Figure:
+        means = {name: self.mean(name, what) for name in self.policies}
+        order = sorted(means, key=lambda name: float(means[name][-1]), reverse=True)
+        # No pyplot: it would keep the figure for ever and might open a window.
+        figures, ticker = _optional("matplotlib.figure", "plots"), _optional("matplotlib.ticker", "plots")
+        size = (6.5 + 0.09 * max(map(len, order)), max(4.2, 0.8 + 0.24 * len(order)))  # room for the legend
+        figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
+        _optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        marker = "o" if len(self.checkpoints) == 1 else None  # a line through one point cannot be seen
+        lines = {}
+        looks = itertools.cycle(itertools.product(STYLES, PALETTE))
+        for name, (style, colour) in zip(self.policies, looks, strict=False):
+            mean, error = means[name], self.standard_error(name, what)
+            (lines[name],) = axes.plot(self.checkpoints, mean, color=colour, linestyle=style, marker=marker)
+            if self.runs > 1:
+                axes.fill_between(self.checkpoints, mean - error, mean + error, color=colour, alpha=0.18, linewidth=0)
+        # The names are set afterwards, as they are: matplotlib would hide a label that begins with _ and typeset $.
+        places = [str(place) for place in range(len(order))]
+        legend = figure.legend([lines[name] for name in order], places, loc="outside right upper", frameon=False)
+        for text, name in zip(legend.get_texts(), order, strict=True):
+            text.set(text=name, parse_math=False)
+        axes.set_title(self._title(), fontsize="medium", loc="left", parse_math=False)
+        axes.set_xlabel("steps")
+        axes.set_ylabel(f"cumulative {what}, {'mean of ' if self.runs > 1 else ''}{counted(self.runs, 'run')}")
+        axes.set_xlim(left=0)
+        if all(mean.min() >= 0 for mean in means.values()):
+            axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(nbins=6, integer=True))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color="0.9", linewidth=0.6)
+        return figure
+
+    def _size(self) -> str:
+        return f"{counted(self.steps, 'step')}, {counted(self.runs, 'run')}"
+
+    def _title(self) -> str:
+        keys = ("title",) if "title" in self.settings else ("world", "users")
+        return textwrap.fill("; ".join(str(self.settings[key]) for key in keys if key in self.settings), 72)
+
+    def _of(self, policy: str, what: What) -> Floats:
+        if what not in ("regret", "clicks"):
+            raise refuse("what", what, "'regret' or 'clicks'", "choose one of them")
+        if not isinstance(policy, str) or policy not in self.regret:
+            known = {name.lower(): name for name in self.policies}
+            near = difflib.get_close_matches(str(policy).lower(), known, n=1, cutoff=0.5)
+            advice = f"perhaps you mean {known[near[0]]!r}" if near else "choose one of them"
+            raise refuse("policy", policy, f"one of {', '.join(map(repr, self.policies))}", advice)
+        curves: dict[str, Floats] = getattr(self, what)
+        return curves[policy]
+
+    def _place(self, at: int) -> int:
+        step = whole("at", at, 1, "give a checkpoint")
+        place = int(np.argmin(np.abs(self.checkpoints - step)))
+        if self.checkpoints[place] != step:
+            accepted = (
+                f"one of the {len(self.checkpoints):,} checkpoints from {self.checkpoints[0]:,} to {self.steps:,}"
+            )
+            raise refuse("at", at, accepted, f"the nearest is {self.checkpoints[place]}")
+        return place
+
+
+def check_writable(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Path:
+    """Where a file written to `path` will lie, or the error that says why it cannot; nothing is touched.
+
+    >>> check_writable("regret.txt", "The plot", suffixes=PLOT_SUFFIXES)
+    Traceback (most recent call last):
+    toplist.problem.InvalidInput: The plot is 'regret.txt', but must be a file that ends in .png, .svg or .pdf; change \
+the ending of its name.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise refuse(what, path, "a path, as text or pathlib.Path", "give the file to write")
+    if not text or text.endswith(os.sep) or os.path.isdir(text):
+        raise refuse(what, text, "a file, not a folder", "add the name of a file")
+    if suffixes and Path(text).suffix.lower() not in suffixes:
+        endings = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
+        raise refuse(what, text, f"a file that ends in {endings}", "change the ending of its name")
+    try:
+        ordinary, there = stat.S_ISREG(os.stat(text).st_mode), True
+    except (FileNotFoundError, NotADirectoryError):
+        ordinary, there = True, False
+    except (OSError, ValueError) as problem:  # too long, in a circle, not to be looked at
+        raise refuse(what, text, "a path that can be written to", f"choose another one ({problem})") from problem
+    target = Path(os.path.realpath(text))  # what a link points to is written, not the link
+    folder = str(target.parent)
+    obstacles = (
+        (not os.path.exists(folder), "in a folder that exists", f"create the folder {folder!r} first"),
+        (not os.path.isdir(folder), "in a folder", f"choose another place, since {folder!r} is a file"),
+        # A new file takes the old one's place, which would be the end of a device or a pipe.
+        (not ordinary, "an ordinary file", "write to an ordinary one and copy it from there"),
+        (not os.access(folder, os.W_OK | os.X_OK), "in a folder you may write to", f"get that right on {folder!r}"),
+        (there and not os.access(target, os.W_OK), "a file you may write to", "choose another one or get that right"),
+    )
+    for hinders, accepted, advice in obstacles:
+        if hinders:
+            raise refuse(what, text, accepted, advice)
+    return target
+
+
+@contextmanager
+def _replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterator[Path]:
+    """A new file beside `path` that takes its place once it is complete, and is gone if it never is."""
+    target = check_writable(path, what, suffixes)
+    new = target.with_name(f".toplist-{secrets.token_hex(8)}.tmp")
+    try:
+        yield new
+        os.replace(new, target)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _optional(module: str, extra: str) -> Any:
+    """A module that only some installations have."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as problem:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f'this needs {package}, which cannot be imported; pip install "toplist[{extra}]"'
+        ) from problem
+
+
+def _steps(given: Any) -> Ints:
+    """The checkpoints as a read-only array of their own."""
+    try:
+        steps = np.array(given)
+    except ValueError:  # rows of different lengths
+        steps = np.empty(0)
+    fine = steps.ndim == 1 and steps.size > 0 and steps.dtype.kind in "iu"
+    if fine:
+        steps = steps.astype(np.int64)
+        fine = bool(steps[0] >= 1 and (np.diff(steps) > 0).all())
+    if not fine:
+        accepted = "ascending whole numbers of at least 1"
+        raise refuse("checkpoints", given, accepted, "give the numbers of steps after which the curves were kept")
+    steps.flags.writeable = False
+    return steps
+
+
+def _curves(what: str, given: Any, checkpoints: int) -> dict[str, Floats]:
+    """The curves of every policy as read-only arrays of their own."""
+    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
+        raise refuse(what, given, "a dict from the name of each policy to its curves", "name at least one policy")
+    curves = {}
+    for name, values in given.items():
+        label, accepted = (
+            f"{what}[{name!r}]",
+            f"numbers, one row per run, one column for each of {checkpoints} checkpoints",
+        )
+        try:
+            array = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise refuse(label, values, accepted, "give an array of that shape") from None
+        if array.ndim != 2 or not len(array) or array.shape[1] != checkpoints:
+            raise refuse(
+                label, array.shape, f"of shape (runs, {checkpoints}): {accepted}", "give an array of that shape"
+            )
+        if not np.isfinite(array).all():
+            raise refuse(label, values, "finite throughout", "leave out runs that were not played to the end")
+        array.flags.writeable = False
+        curves[name] = array
+    return curves
+
+
+def _plain(settings: Any) -> dict[str, Any]:
+    """The settings as JSON gives them back, so that a saved result equals the one in memory."""
+    try:
+        if not isinstance(settings, Mapping):
+            raise TypeError("it is no dict")
+        text = json.dumps(dict(settings), allow_nan=False, default=lambda value: value.tolist())  # numpy's own values
+    except (AttributeError, TypeError, ValueError, RecursionError) as problem:
+        advice = f"give texts, finite numbers, lists and dicts ({problem})"
+        raise refuse("settings", settings, "a dict that JSON can hold", advice) from None
+    plain: dict[str, Any] = json.loads(text)
+    return plain

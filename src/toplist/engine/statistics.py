@@ -1,0 +1,148 @@
+"""How sure a mean is, and how to write it: standard errors, Student's interval for paired differences, decimals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.problem import refuse, whole
+from toplist.slate import Floats
+
+MANY = 10_000  # degrees of freedom from which an expansion around the normal quantile is exact to 1e-11
+
+
+class Difference(NamedTuple):
+    """How far two policies lie apart: the mean of (a - b), its interval, and mean a over mean b."""
+
+    mean: float
+    low: float
+    high: float
+    ratio: float
+
+
+def _central_probability(angle: float, freedom: int) -> float:
+    """P(|T| <= sqrt(freedom) tan(angle)) for Student's T: the finite sums for odd and even degrees of freedom."""
+    cosine, sine = math.cos(angle), math.sin(angle)
+    odd = freedom % 2
+    if freedom == 1:
+        return 2 * angle / math.pi
+    term = cosine if odd else 1.0
+    total = term
+    for j in range(1, (freedom - odd) // 2):
+        term *= cosine * cosine * (2 * j - 1 + odd) / (2 * j + odd)
+        total += term
+        if term < 1e-20 * total:  # what follows is smaller still
+            break
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+@lru_cache(maxsize=256)
+def _quantile(freedom: int, confidence: float) -> float:
+    if freedom > MANY:
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        first = (z**3 + z) / 4
+        second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+        return z + first / freedom + second / freedom**2
+    # The angle lives in a bounded interval, so that bisection needs no search for a bracket.
+    low, high = 0.0, math.pi / 2
+    while low < (middle := (low + high) / 2) < high:
+        if _central_probability(middle, freedom) < confidence:
+            low = middle
+        else:
+            high = middle
+    return math.sqrt(freedom) * math.tan(middle)
+
+
+def t_quantile(freedom: int, confidence: float) -> float:
+    """The t with P(-t <= T <= t) = `confidence` for Student's T with a whole number of degrees of freedom.
+
+    >>> round(t_quantile(9, 0.95), 6)
+    2.262157
+    """
+    freedom = whole("degrees of freedom", freedom, 1, "give the number of runs less one")
+    return _quantile(freedom, check_confidence(confidence))
+
+
+def check_confidence(confidence: Any) -> float:
+    """`confidence` as a float strictly between 0 and 1, or the error that says why not."""
+    try:
+        share = float(confidence)
+    except (TypeError, ValueError):
+        share = math.nan
+    if not 0 < share < 1:
+        advice = "give 0.95 for the usual interval"
+        raise refuse("confidence", confidence, "a number strictly between 0 and 1", advice)
+    return share
+
+
+def standard_error(values: Floats) -> Floats:
+    """The standard error of the mean over the first axis; nan where there is only one value.
+
+    >>> float(standard_error(np.array([1.0, 2.0, 3.0, 4.0])).round(6))
+    0.645497
+    """
+    count = len(values)
+    if count == 1:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(values.std(axis=0, ddof=1) / math.sqrt(count), dtype=np.float64)
+
+
+def paired_difference(a: Floats, b: Floats, confidence: float = 0.95) -> Difference:
+    """Student's interval for the mean of (a - b), where a[r] and b[r] come from the same run r.
+
+    >>> paired_difference(np.array([5.0, 7.0, 9.0]), np.array([4.0, 5.0, 6.0])).low.__round__(6)
+    -0.484138
+    """
+    confidence = check_confidence(confidence)
+    differences = a - b
+    mean = float(differences.mean())
+    half = math.inf
+    if len(differences) > 1:
+        half = float(standard_error(differences)) * t_quantile(len(differences) - 1, confidence)
+    return Difference(mean, mean - half, mean + half, ratio(float(a.mean()), float(b.mean())))
+
+
+def ratio(a: float, b: float) -> float:
+    """`a` over `b`; infinite over zero, and nan where both are zero.
+
+    >>> ratio(3.0, 2.0), ratio(1.0, 0.0)
+    (1.5, inf)
+    """
+    if b == 0:
+        return math.nan if a == 0 else math.copysign(math.inf, a)
+    return a / b
+
+
+def counted(count: int, word: str) -> str:
+    """A count with its word.
+
+    >>> counted(1, "run"), counted(20_000, "step")
+    ('1 run', '20,000 steps')
+    """
+    return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
+def decimals(means: Sequence[float], errors: Sequence[float]) -> int:
+    """How many decimals to show: two figures of a typical standard error, else as the largest mean allows."""
+    known = [error for error in errors if error > 0]  # nan is not
+    size = float(np.median(known)) if known else max(map(abs, means)) / 100
+    return min(max(1 - math.floor(math.log10(size)), 0), 4) if size > 0 else 1
+
+
+def written(values: Sequence[float], digits: int, sign: str = "") -> list[str]:
+    """The numbers with the same decimals, and equally wide.
+
+    >>> written([3.14159, 2718.28], 1, "+")
+    ['    +3.1', '+2,718.3']
+    """
+    texts = []
+    for value in values:
+        kind = f"z,.{digits}f" if abs(value) < 1e12 else ".4g"  # z: no minus before a rounded zero
+        texts.append("n/a" if math.isnan(value) else format(value, sign + kind))
+    width = max(map(len, texts), default=0)
+    return [text.rjust(width) for text in texts]
