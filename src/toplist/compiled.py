@@ -13,6 +13,7 @@ import inspect
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -86,17 +87,19 @@ class _SourceCache(FunctionCache):  # type: ignore[misc]
     gone. Parts defined in `__main__` have no stable source and are compiled anew in each process.
     """
 
+    # Whatever is wrong with a file of the cache, a full disk included: compiling anew is always an answer.
+
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        if not self._opened(sig):
-            return None
-        try:
-            return super()._load_overload(sig, target_context)
-        except Exception:  # whatever is wrong with a file of a cache, compiling anew is the answer
-            return None
+        if self._opened(sig):
+            with suppress(Exception):
+                return super()._load_overload(sig, target_context)
+        return None
 
     def _save_overload(self, sig: Any, data: Any) -> None:
         if self._opened(sig):
-            super()._save_overload(sig, data)
+            with suppress(Exception):
+                self._cache_file.flush()  # one signature a file: what may stand there cannot be of use any more
+                super()._save_overload(sig, data)
 
     def _opened(self, sig: Any) -> bool:
         """Turn to the file of this signature; False where it must not be cached."""

@@ -7,7 +7,6 @@ import difflib
 import importlib
 import itertools
 import json
-import math
 import os
 import secrets
 import stat
@@ -48,11 +47,13 @@ class Result:
     The result keeps copies of its own, and its arrays cannot be written to.
 
     >>> result = Result([1, 10], {"a": [[0, 3], [1, 5]], "b": [[1, 6], [1, 9]]}, {"a": [[1, 9]] * 2, "b": [[0, 5]] * 2})
+    >>> result.difference("b", "a").ratio
+    1.875
     >>> print(result)
     10 steps, 2 runs
-    policy        regret  clicks/step    difference [95% paired]  ratio
-    a        4.00 ± 1.00        0.900                          -   1.00
-    b        7.50 ± 1.50        0.500       +3.50 [-2.85, +9.85]   1.88
+    policy     regret  clicks/step  difference [95% paired]  ratio
+    a       4.0 ± 1.0       0.9000                        -   1.00
+    b       7.5 ± 1.5       0.5000        +3.5 [-2.9, +9.9]   1.88
     """
 
     checkpoints: Ints  # steps played, counted from 1, ascending; the last is n
@@ -103,6 +104,8 @@ class Result:
             and all(np.array_equal(self.clicks[name], other.clicks[name]) for name in self.clicks)
         )
 
+    __hash__ = None  # type: ignore[assignment]  # as for everything that holds arrays
+
     def __repr__(self) -> str:
         """What it is, without the numbers."""
         return f"<Result of {', '.join(self.policies)}: {self._size()}>"
@@ -134,7 +137,7 @@ class Result:
         rates = [float(self.mean(name, "clicks")[-1]) / self.steps for name in order]
         behind = [self.difference(name, order[0]) for name in order]
         digits = decimals(means, errors)
-        apart, low, high = (written([difference[part] for difference in behind[1:]], digits, "+") for part in (0, 1, 2))
+        apart, low, high = (written([other[part] for other in behind[1:]], digits, "+") for part in range(3))
         spread = map(" ± ".join, zip(written(means, digits), written(errors, digits), strict=True))
         intervals = map("{} [{}, {}]".format, apart, low, high)
         columns = [
@@ -164,7 +167,8 @@ class Result:
     def to_csv(self, path: AnyPath) -> None:
         """Write the rows as comma-separated values; every number reads back exactly."""
         with _replacing(path, "The csv file") as new, new.open("x", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            # Texts are quoted: otherwise a carriage return in a name would end the line for a reader.
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
             writer.writeheader()
             writer.writerows(self.rows())
 
@@ -262,13 +266,12 @@ class Result:
 
     def _place(self, at: int) -> int:
         step = whole("at", at, 1, "give a checkpoint")
-        place = int(np.argmin(np.abs(self.checkpoints - step)))
-        if self.checkpoints[place] != step:
-            accepted = (
-                f"one of the {len(self.checkpoints):,} checkpoints from {self.checkpoints[0]:,} to {self.steps:,}"
-            )
-            raise refuse("at", at, accepted, f"the nearest is {self.checkpoints[place]}")
-        return place
+        kept: list[int] = self.checkpoints.tolist()
+        nearest = min(kept, key=lambda checkpoint: abs(checkpoint - step))
+        if nearest != step:
+            accepted = f"one of the {len(kept):,} checkpoints from {kept[0]:,} to {kept[-1]:,}"
+            raise refuse("at", at, accepted, f"the nearest is {nearest}")
+        return kept.index(step)
 
 
 def check_writable(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Path:
@@ -326,10 +329,8 @@ def _optional(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as problem:
-        package = module.partition(".")[0]
-        raise ImportError(
-            f'this needs {package}, which cannot be imported; pip install "toplist[{extra}]"'
-        ) from problem
+        needed = f"this needs {module.partition('.')[0]}, which cannot be imported"
+        raise ImportError(f'{needed}; install it with: pip install "toplist[{extra}]"') from problem
 
 
 def _steps(given: Any) -> Ints:
@@ -355,18 +356,14 @@ def _curves(what: str, given: Any, checkpoints: int) -> dict[str, Floats]:
         raise refuse(what, given, "a dict from the name of each policy to its curves", "name at least one policy")
     curves = {}
     for name, values in given.items():
-        label, accepted = (
-            f"{what}[{name!r}]",
-            f"numbers, one row per run, one column for each of {checkpoints} checkpoints",
-        )
+        label, shape = f"{what}[{name!r}]", f"an array of shape (runs, {checkpoints})"
+        advice = "give one row per run and one column per checkpoint"
         try:
             array = np.array(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise refuse(label, values, accepted, "give an array of that shape") from None
+            raise refuse(label, values, shape, advice) from None
         if array.ndim != 2 or not len(array) or array.shape[1] != checkpoints:
-            raise refuse(
-                label, array.shape, f"of shape (runs, {checkpoints}): {accepted}", "give an array of that shape"
-            )
+            raise refuse(f"the shape of {label}", array.shape, f"(runs, {checkpoints})", advice)
         if not np.isfinite(array).all():
             raise refuse(label, values, "finite throughout", "leave out runs that were not played to the end")
         array.flags.writeable = False

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.engine.player import Player, Setting
-from toplist.engine.result import PICTURES, Result, check_writable
+from toplist.engine.result import Result, check_writable
 from toplist.engine.store import Store, describe
 from toplist.policies.catalogue import make
 from toplist.problem import InvalidInput, refuse, whole
@@ -21,6 +21,7 @@ from toplist.randomness import branch
 from toplist.slate import Ints
 from toplist.starts import OneSample
 
+PICTURES = (".png", ".svg", ".pdf")
 CHUNK_SECONDS = 0.05  # how long a run plays on before it looks up: progress and Ctrl-C wait no longer than this
 
 

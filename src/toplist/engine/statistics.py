@@ -95,7 +95,7 @@ def standard_error(values: Floats) -> Floats:
 def paired_difference(a: Floats, b: Floats, confidence: float = 0.95) -> Difference:
     """Student's interval for the mean of (a - b), where a[r] and b[r] come from the same run r.
 
-    >>> paired_difference(np.array([5.0, 7.0, 9.0]), np.array([4.0, 5.0, 6.0])).low.__round__(6)
+    >>> round(paired_difference(np.array([5.0, 7.0, 9.0]), np.array([4.0, 5.0, 6.0])).low, 6)
     -0.484138
     """
     confidence = check_confidence(confidence)

@@ -85,7 +85,7 @@ class Store:
 
     def _load(self, path: Path) -> dict[str, Any]:
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             found = json.loads(arrays.pop("header").tobytes())
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):

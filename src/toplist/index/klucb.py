@@ -248,7 +248,8 @@ def tangents(
     low, high = cache.low, cache.high
     for i in range(len(examined)):
         known = (examined[i] == then_examined[i]) & (clicked[i] == then_clicked[i])
-        low[i] = value[i] - ROUNDING if known else -np.inf
+        exact = slope[i] == 0.0  # an index that no budget moves
+        low[i] = (value[i] if exact else value[i] - ROUNDING) if known else -np.inf
         high[i] = base[i] + slope[i] * budget
 
 
@@ -285,13 +286,12 @@ def solve(belief: Counts, cache: LazyBounds, item: int, budget: float) -> None:
         value = kl_upper(examined, clicked, budget)
         cache.solves[0] += 1
         shared[line, 0], shared[line, 1], shared[line, 2], shared[line, 3] = examined, clicked, budget, value
-    cache.value[item] = value
-    cache.clicked[item] = clicked
-    if examined <= 0.0:
-        cache.examined[item], cache.slope[item], cache.base[item] = examined, 0.0, value
+    cache.value[item], cache.examined[item], cache.clicked[item] = value, examined, clicked
+    if clicked >= examined:  # never examined, or always clicked: infinity or 1, whatever the budget
+        cache.slope[item], cache.base[item] = 0.0, value
         return
-    flat = value - clicked / examined < 1e-7 and value < 1.0
-    slope = 0.0 if flat else kl_slope(examined, clicked, value)
-    cache.examined[item] = -1.0 if flat else examined  # a tangent this steep bounds nothing
+    if value - clicked / examined < 1e-7:
+        cache.examined[item] = -1.0  # a tangent this steep bounds nothing; solve again next time
+    slope = max(kl_slope(examined, clicked, value), 1e-300)  # not 0, which would say exact
     cache.slope[item] = slope
     cache.base[item] = value - slope * budget + ROUNDING

@@ -1,0 +1,33 @@
+# `make run` and `make test` need Python 3.11 or newer and make; everything else they install themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test check bench tables clean
+
+run: $(VENV)/ready  ## a short simulation of several policies
+	$(BIN)/python examples/first_simulation.py
+
+test: $(VENV)/ready  ## all tests, and the examples in docstrings and documents
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(VENV)/ready  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minutes)
+	$(BIN)/python -m benchmarks
+
+tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
+	$(BIN)/python -m toplist.experiments.kveton2015.tables
+
+clean:
+	rm -rf $(VENV) out
+
+$(VENV)/ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toplist needs Python 3.11 or newer; say which with: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

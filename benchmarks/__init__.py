@@ -1,0 +1,1 @@
+"""How fast toplist is, beside the best loops that one would write by hand: `python -m benchmarks`."""

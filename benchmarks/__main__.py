@@ -1,0 +1,45 @@
+"""Measure everything, print tables and say which targets are missed: `python -m benchmarks --help`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import FULL, QUICK
+from benchmarks.report import Table, as_json, machine, render, summary
+from benchmarks.sections import SECTIONS
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse the options, run the sections, print as they come."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="How fast is toplist?")
+    parser.add_argument("--quick", action="store_true", help="tiny problems: shows that it works, not how fast")
+    parser.add_argument("--only", action="append", choices=list(SECTIONS), help="this section; may be repeated")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
+    options = parser.parse_args(arguments)
+
+    facts = machine()
+    print("\n".join(f"{name + ':':<11}{value}" for name, value in facts.items()), flush=True)
+    written: dict[str, Any] = {"machine": facts, "quick": options.quick, "sections": {}}
+    tables: list[Table] = []
+    begun = time.monotonic()
+    for name in options.only or SECTIONS:
+        measured = SECTIONS[name](QUICK if options.quick else FULL)
+        for table in measured:
+            print("\n" + render(table), flush=True)
+        tables += measured
+        written["sections"][name] = [as_json(table) for table in measured]
+    took = f"{time.monotonic() - begun:.0f} s"
+    print(
+        f"\nQuick, so no number above means anything; {took}." if options.quick else f"\n{summary(tables)}\nIn {took}."
+    )
+    if options.json is not None:
+        options.json.write_text(json.dumps(written, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""What can be timed: the engine with any policy, and the loops written by hand, all behind one signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks import fused, numpy_loops
+from toplist import clicks, worlds
+from toplist.engine.player import Player, Setting
+from toplist.policies import make
+from toplist.problem import InvalidInput
+from toplist.randomness import branch
+from toplist.slate import Floats
+from toplist.starts import OneSample
+
+SEED = 1
+ATTRACTION, GAP = 0.2, 0.15
+MOST_BYTES = 2 * 1024**3  # a policy that keeps more than this has no place in a benchmark
+
+
+class Size(NamedTuple):
+    """How large a problem is."""
+
+    items: int  # L
+    positions: int  # K
+
+    def __str__(self) -> str:
+        return f"L={self.items} K={self.positions}"
+
+
+class Played(NamedTuple):
+    """What came of playing."""
+
+    regret: float
+    solves: int | None = None  # exact KL-UCB solves, where the index counts them
+
+
+# Given the steps and the number of a run, set everything up; what is returned plays the run and is what is timed.
+Contender = Callable[[int, int], Callable[[], Played]]
+
+
+def world_of(size: Size) -> worlds.Fixed:
+    """The problem on which everything is timed."""
+    return worlds.b_top_k(size.items, size.positions, ATTRACTION, GAP)
+
+
+def attraction_of(size: Size) -> Floats:
+    """Its attraction, the best items first."""
+    return np.asarray(world_of(size).attraction)
+
+
+def engine(policy: str, size: Size) -> Contender:
+    """A policy of the catalogue in the engine. The free samples and the first step are not timed."""
+
+    def fresh(steps: int, run: int) -> Callable[[], Played]:
+        setting = Setting.of(make(policy), world_of(size), clicks.Cascade(), OneSample(), steps)
+        player = Player(setting, branch(SEED, run), np.array([steps]))
+        kept = bytes_of(player.belief) + bytes_of(player.cache)
+        if kept > MOST_BYTES:
+            raise InvalidInput(f"{policy} keeps {kept / 1024**3:.0f} GB at {size}; use fewer items.")
+        player.play(1)
+
+        def play() -> Played:
+            player.play(steps)
+            solves = getattr(getattr(player.cache, "scoring", None), "solves", None)
+            return Played(float(player.run.totals[0]), None if solves is None else int(solves[0]))
+
+        return play
+
+    return fresh
+
+
+def bytes_of(state: Any) -> int:
+    """The size of all arrays in a state, however deep."""
+    if isinstance(state, np.ndarray):
+        return state.nbytes
+    return sum(bytes_of(part) for part in state) if isinstance(state, tuple) else 0
+
+
+def by_hand(loop: Callable[[fused.State, int, int], float], size: Size) -> Contender:
+    """A fused loop. The free samples are not timed."""
+    attraction = attraction_of(size)
+
+    def fresh(steps: int, run: int) -> Callable[[], Played]:
+        key = branch(branch(SEED, run), 0)  # of this run in the engine
+        state = fused.begin(attraction, size.positions, key)
+        return lambda: Played(loop(state, key, steps))
+
+    return fresh
+
+
+def in_numpy(loop: Callable[[Floats, int, int, np.random.Generator], float], size: Size) -> Contender:
+    """A NumPy loop, which draws from NumPy's own generator."""
+    attraction = attraction_of(size)
+
+    def fresh(steps: int, run: int) -> Callable[[], Played]:
+        generator = np.random.default_rng((SEED, run))
+        return lambda: Played(loop(attraction, size.positions, steps, generator))
+
+    return fresh
+
+
+def fused_kl_ucb(early: bool) -> Callable[[fused.State, int, int], float]:
+    """The fused KL-UCB with its rule to end Newton's method settled."""
+    return partial(fused.kl_ucb, early=early)
+
+
+class Algorithm(NamedTuple):
+    """An algorithm in all its forms."""
+
+    title: str
+    policy: str  # its name in the catalogue
+    expert: Callable[[fused.State, int, int], float]
+    sharper: Callable[[fused.State, int, int], float]  # the expert's, with one more trick
+    trick: str
+    vectorised: Callable[[Floats, int, int, np.random.Generator], float]
+
+
+UCB1 = Algorithm(
+    "CascadeUCB1", "cascade-ucb1", fused.ucb1, fused.ucb1_one_division, "one division per item", numpy_loops.ucb1
+)
+KL_UCB = Algorithm(
+    "CascadeKL-UCB",
+    "cascade-kl-ucb",
+    fused_kl_ucb(early=False),
+    fused_kl_ucb(early=True),
+    "no last Newton step",
+    numpy_loops.kl_ucb,
+)

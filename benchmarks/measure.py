@@ -1,0 +1,86 @@
+"""Timing that a busy machine disturbs least: CPU time, rounds in which everybody plays once, medians of ratios."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.contenders import Contender, Played
+
+MOST_REPEATS = 50
+
+
+class Effort(NamedTuple):
+    """How much is measured."""
+
+    seconds: float  # of CPU time that one measurement should take
+    rounds: int
+    quick: bool  # small problems only: does it work at all?
+
+
+FULL = Effort(seconds=0.4, rounds=7, quick=False)
+QUICK = Effort(seconds=0.005, rounds=2, quick=True)
+
+
+def timed(contender: Contender, steps: int, repeats: int, run: int) -> tuple[float, Played]:
+    """Seconds of CPU time per step, over so many runs each of so many steps; and what came of the last."""
+    fresh = [contender(steps, run * MOST_REPEATS + repeat) for repeat in range(repeats)]
+    begun = time.process_time()
+    for play in fresh:
+        played = play()
+    return (time.process_time() - begun) / (repeats * steps), played
+
+
+def rough(contender: Contender, seconds: float) -> float:
+    """About how many seconds a step takes; compiles on the way."""
+    timed(contender, 2, 1, 0)
+    steps = 2
+    while True:
+        each, _ = timed(contender, steps, 1, 0)
+        if each * steps >= seconds / 10:
+            return each
+        steps *= 4
+
+
+def repeats_for(contender_seconds: float, steps: int, seconds: float) -> int:
+    """How many runs make one measurement."""
+    return max(1, min(MOST_REPEATS, round(seconds / (contender_seconds * steps))))
+
+
+def rounds_of(
+    contenders: Mapping[str, Contender], steps: Mapping[str, int], roughly: Mapping[str, float], effort: Effort
+) -> dict[str, list[float]]:
+    """Seconds per step of everybody in every round; every other round goes backwards."""
+    repeats = {name: repeats_for(roughly[name], steps[name], effort.seconds) for name in contenders}
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(effort.rounds):
+        for name in list(contenders)[:: 1 if turn % 2 == 0 else -1]:
+            each, _ = timed(contenders[name], steps[name], repeats[name], turn)
+            seconds[name].append(each)
+    return seconds
+
+
+class Ratio(NamedTuple):
+    """How many times faster one is than another."""
+
+    middle: float
+    low: float  # quartiles over the rounds
+    high: float
+
+
+def ratio(slower: Sequence[float], faster: Sequence[float]) -> Ratio:
+    """From the seconds of both, round by round."""
+    each = [first / second for first, second in zip(slower, faster, strict=True)]
+    low, high = np.quantile(each, [0.25, 0.75])
+    return Ratio(median(each), float(low), float(high))
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The least-squares slope of log cost over log size."""
+    slope = np.polyfit([math.log(size) for size in sizes], [math.log(cost) for cost in costs], 1)[0]
+    return float(slope)

@@ -1,0 +1,102 @@
+"""The loops a user would write in NumPy: arrays over the items, and plain Python over the places and the steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from toplist.slate import Floats
+
+BLOCK = 256  # steps for which random numbers are drawn at once, because a call costs more than its numbers
+TIE_BREAK = 1e-9  # random noise of this size on the scores, so that ties are fair; as small as the accuracy of KL-UCB
+LAST_STEP = 1e-7  # when Newton's method may end: what is left then is of the order of its square
+FEW = 128  # items up to which sorting all is faster than finding the best first
+
+Index = Callable[[int, Floats, Floats], Floats]  # the scores at a step (the first is 0), from examined and clicked
+
+
+def ucb1(attraction: Floats, positions: int, steps: int, generator: np.random.Generator) -> float:
+    """CascadeUCB1; the regret."""
+
+    def index(step: int, examined: Floats, clicked: Floats) -> Floats:
+        scores: Floats = clicked / examined + np.sqrt(1.5 * math.log(max(1, step)) / examined)
+        return scores
+
+    return cascade(attraction, positions, steps, generator, index)
+
+
+def kl_ucb(attraction: Floats, positions: int, steps: int, generator: np.random.Generator) -> float:
+    """CascadeKL-UCB; the regret."""
+    upper = np.zeros(len(attraction))
+
+    def index(step: int, examined: Floats, clicked: Floats) -> Floats:
+        nonlocal upper
+        log = math.log(step + 1)
+        budget = log + 3 * math.log(log) if log > 1 else log
+        mean = clicked / examined
+        if budget <= 0:
+            return mean
+        certain = mean >= 1.0
+        if not certain.any():
+            upper = kl_upper(mean, budget / examined, upper)
+            return upper.copy()
+        upper = kl_upper(np.where(certain, 0.5, mean), budget / examined, upper)
+        return np.where(certain, 1.0, upper)
+
+    return cascade(attraction, positions, steps, generator, index)
+
+
+def kl_upper(mean: Floats, radius: Floats, start: Floats) -> Floats:
+    """The largest q with KL(mean || q) <= radius, by Newton's method from `start`, all items at once; mean < 1."""
+    other = 1.0 - mean
+    known = mean * np.log(np.maximum(mean, 1e-300)) + other * np.log(other) - radius
+    lost = (start <= mean) | (start >= 1.0)
+    upper = start
+    if lost.any():
+        upper = np.where(lost, np.minimum(mean + np.sqrt(0.5 * radius), 0.5 * (1.0 + mean)), start)
+    for _ in range(50):
+        rest = 1.0 - upper
+        excess = known - mean * np.log(upper) - other * np.log(rest)
+        step = excess * upper * rest / (upper - mean)
+        # KL is convex in q, so Newton's method overshoots upwards only: nothing but 1 needs a guard.
+        upper = np.minimum(upper - step, upper + 0.5 * rest)
+        if np.abs(step, out=step).max() < LAST_STEP:
+            break
+    return upper
+
+
+def best(scores: Floats, positions: int) -> list[int]:
+    """The items with the largest scores, the largest first."""
+    if len(scores) <= FEW:
+        chosen = scores.argsort()[: -positions - 1 : -1]
+    else:
+        some = scores.argpartition(-positions)[-positions:]
+        chosen = some[scores[some].argsort()[::-1]]
+    return [*chosen.tolist()]
+
+
+def cascade(attraction: Floats, positions: int, steps: int, generator: np.random.Generator, index: Index) -> float:
+    """Show the best list by some index to one visitor after the other; the regret."""
+    items = len(attraction)
+    examined = np.ones(items)
+    clicked = (generator.random(items) < attraction).astype(np.float64)
+    attracts = attraction.tolist()  # a list, because reading a number from an array takes longer
+    ideal = math.prod(1.0 - chance for chance in sorted(attracts)[-positions:])
+    regret = 0.0
+    for step in range(steps):
+        row = step % BLOCK
+        if row == 0:
+            noise = TIE_BREAK * generator.random((BLOCK, items))
+            coins = generator.random((BLOCK, positions)).tolist()
+        scores = index(step, examined, clicked)
+        scores += noise[row]
+        chosen = best(scores, positions)
+        regret += math.prod([1.0 - attracts[item] for item in chosen]) - ideal
+        for item, coin in zip(chosen, coins[row], strict=True):
+            examined[item] += 1.0
+            if coin < attracts[item]:
+                clicked[item] += 1.0
+                break
+    return regret

@@ -1,0 +1,17 @@
+"""What is measured: one module per question, each with a function `measure`, in the order in which they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from benchmarks.measure import Effort
+from benchmarks.report import Table
+from benchmarks.sections import baselines, growth, policies, startup, threads
+
+SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
+    "policies": policies.measure,
+    "baselines": baselines.measure,
+    "growth": growth.measure,
+    "threads": threads.measure,
+    "startup": startup.measure,
+}

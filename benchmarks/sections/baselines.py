@@ -1,0 +1,101 @@
+"""What does composition cost, and laziness gain, beside the loops that one would write by hand?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.contenders import KL_UCB, UCB1, Algorithm, Contender, Size, by_hand, engine, in_numpy
+from benchmarks.measure import Effort, ratio, rough, rounds_of
+from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
+
+SIZES = (Size(16, 4), Size(32, 8), Size(1000, 10))
+QUICK_SIZES = (Size(16, 4),)
+NUMPY_SECONDS = 3  # times what other measurements take, so that NumPy gets beyond the first steps
+NUMPY_ROUNDS = 5
+
+FUSED_TARGETS = {
+    (UCB1.title, 16): 0.8,
+    (UCB1.title, 32): 0.8,
+    (UCB1.title, 1000): 0.8,
+    (KL_UCB.title, 16): 1.3,
+    (KL_UCB.title, 32): 1.2,
+    (KL_UCB.title, 1000): 4.0,
+}
+NUMPY_TARGETS = {(UCB1.title, 16): 15.0, (KL_UCB.title, 16): 100.0}
+
+COLUMNS: dict[str, Show] = {
+    "algorithm": str,
+    "size": str,
+    "beside": str,
+    "n": str,
+    "toplist": nanoseconds,
+    "the other": nanoseconds,
+    "ratio": times,
+    "quartiles": str,
+    "target": str,
+    "verdict": str,
+}
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """One table beside the fused loops, one beside NumPy."""
+    sizes = QUICK_SIZES if effort.quick else SIZES
+    with_fused: list[dict[str, Any]] = []
+    with_numpy: list[dict[str, Any]] = []
+    long = effort._replace(seconds=NUMPY_SECONDS * effort.seconds, rounds=min(effort.rounds, NUMPY_ROUNDS))
+    for algorithm in (UCB1, KL_UCB):
+        for size in sizes:
+            experts = {
+                "fused": by_hand(algorithm.expert, size),
+                f"fused, {algorithm.trick}": by_hand(algorithm.sharper, size),
+            }
+            with_fused += compare(algorithm, size, experts, FUSED_TARGETS, effort)
+            vectorised = {"NumPy": in_numpy(algorithm.vectorised, size)}
+            with_numpy += compare(algorithm, size, vectorised, NUMPY_TARGETS, long)
+    notes = [
+        "CPU time per step, from the first step on; ratio: how many times faster toplist is, the median over rounds.",
+        "All who are compared play the same number of steps n.",
+    ]
+    tricks = [
+        "The second fused loop of each algorithm has one trick more: UCB1 divides once per item instead of twice, and",
+        "KL-UCB ends Newton's method when the error is below 1e-9, one step before the step is. Same targets.",
+    ]
+    return [
+        Table("toplist beside hand-fused compiled loops that score every item", COLUMNS, with_fused, notes + tricks),
+        Table("toplist beside vectorised NumPy loops", COLUMNS, with_numpy, notes),
+    ]
+
+
+def compare(
+    algorithm: Algorithm,
+    size: Size,
+    others: dict[str, Contender],
+    targets: dict[tuple[str, int], float],
+    effort: Effort,
+) -> list[dict[str, Any]]:
+    """One row for each of the others."""
+    contenders = {"toplist": engine(algorithm.policy, size)} | others
+    roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
+    # The slowest sets the number of steps; the others play more runs of it.
+    steps = max(2, round(effort.seconds / max(roughly.values())))
+    measured = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, effort)
+    rows = []
+    for name in others:
+        gain = ratio(measured[name], measured["toplist"])
+        wanted = targets.get((algorithm.title, size.items))
+        rows.append(
+            {
+                "algorithm": algorithm.title,
+                "size": str(size),
+                "beside": name,
+                "n": steps,
+                "toplist": median(measured["toplist"]),
+                "the other": median(measured[name]),
+                "ratio": gain.middle,
+                "quartiles": f"{gain.low:.3g} to {gain.high:.3g}",
+                **judged(gain.middle, None if wanted is None else Target(wanted)),
+            }
+        )
+    return rows

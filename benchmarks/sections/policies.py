@@ -1,0 +1,60 @@
+"""How many steps per second does every policy of the catalogue make?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.contenders import Contender, Size, engine
+from benchmarks.measure import Effort, rough, rounds_of
+from benchmarks.report import Show, Table, per_second
+from toplist import catalogue
+from toplist.problem import InvalidInput
+
+SIZES = (Size(16, 4), Size(32, 8), Size(1000, 10), Size(100_000, 10))
+QUICK_SIZES = (Size(16, 4), Size(200, 5))
+ROUNDS = 3
+SECONDS = 60.0  # for all measurements together, so that a longer catalogue does not take longer
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """One row per policy, one pair of columns per size."""
+    sizes = QUICK_SIZES if effort.quick else SIZES
+    names = list(catalogue())
+    turns = min(effort.rounds, ROUNDS)
+    seconds = min(effort.seconds, SECONDS / (len(names) * len(sizes) * turns))
+    effort = effort._replace(rounds=turns, seconds=seconds)
+    rows: dict[str, dict[str, Any]] = {name: {"policy": name} for name in names}
+    notes = [
+        "Steps per second of CPU time on cascade users; median of the rounds, which give every policy one turn each.",
+        "n: steps of a run, from the first on; the same for all policies of a size but for the slowest.",
+    ]
+    for size in sizes:
+        contenders, refused = playable(names, size)
+        roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
+        common = max(2, round(effort.seconds / median(roughly.values())))
+        steps = {name: max(2, min(common, round(2 * effort.seconds / cost))) for name, cost in roughly.items()}
+        measured = rounds_of(contenders, steps, roughly, effort)
+        for name in contenders:
+            rows[name] |= {str(size): 1.0 / median(measured[name]), f"n at L={size.items}": steps[name]}
+        notes += [f"{name} is not there at {size}: {why}" for name, why in refused.items()]
+    columns: dict[str, Show] = {"policy": str}
+    for size in sizes:
+        columns |= {str(size): per_second, f"n at L={size.items}": str}
+    return [Table("Speed of every policy of the catalogue", columns, list(rows.values()), notes)]
+
+
+def playable(names: Sequence[str], size: Size) -> tuple[dict[str, Contender], dict[str, str]]:
+    """The policies that take a problem of this size, and why the others do not."""
+    contenders: dict[str, Contender] = {}
+    refused: dict[str, str] = {}
+    for name in names:
+        contender = engine(name, size)
+        try:
+            contender(2, 0)
+        except (InvalidInput, MemoryError) as error:
+            refused[name] = str(error)
+        else:
+            contenders[name] = contender
+    return contenders, refused

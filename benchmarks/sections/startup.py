@@ -1,0 +1,110 @@
+"""How long does it take to begin, and how much memory does a long simulation need?"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.contenders import ATTRACTION, GAP, KL_UCB, Size
+from benchmarks.measure import Effort
+from benchmarks.report import Show, Table, Target, judged
+
+SIZE = Size(16, 4)
+PROCESSES = 5
+
+# Every child tells the wall-clock and CPU seconds from its own first line on, and its peak memory in MB. Linux counts
+# to a child's ru_maxrss what its parent had before it became another program, so there the status file is read.
+CHILD = """
+import time
+wall, cpu = time.perf_counter(), time.process_time()
+{work}
+wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+import json, pathlib, re, resource, sys
+status = pathlib.Path("/proc/self/status")
+if status.exists():
+    peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", status.read_text())[1]) / 1024
+else:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
+print(json.dumps(dict(wall=wall, cpu=cpu, memory=peak)))
+"""
+IMPORT = "import toplist"
+SIMULATE = """
+import toplist
+world, users = toplist.worlds.b_top_k({items}, {positions}, {attraction}, {gap}), toplist.clicks.Cascade()
+toplist.simulate({policy!r}, world, users, {steps}, {runs})
+"""
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """One row per way to begin; each is a process of its own."""
+    # The policy that compiles fastest will do to see that it works.
+    policy = "best" if effort.quick else KL_UCB.policy
+    long_steps, long_runs = (10_000, 2) if effort.quick else (1_000_000, 20)
+    processes = 1 if effort.quick else PROCESSES
+    with tempfile.TemporaryDirectory() as folder:
+        imports = [child(IMPORT, folder) for _ in range(processes)]
+        cold = child(simulation(policy, 1000, 1), folder)
+        warm = [child(simulation(policy, 1000, 1), folder) for _ in range(processes)]
+        long = child(simulation(policy, long_steps, long_runs), folder)
+    rows = [
+        row("import toplist", middle(imports), "wall", Target(0.5, at_most=True)),
+        row("first simulation, nothing compiled yet", cold, "wall", Target(20.0, at_most=True)),
+        row("first simulation, compiled by another process", middle(warm), "wall", Target(2.0, at_most=True)),
+        row(f"{long_runs} runs of {long_steps} steps", long, "memory", Target(300.0, at_most=True)),
+    ]
+    columns: dict[str, Show] = {
+        "what": str,
+        "wall": lambda value: f"{value:.2f} s",
+        "cpu": lambda value: f"{value:.2f} s",
+        "memory": lambda value: f"{value:.0f} MB",
+        "target": str,
+        "verdict": str,
+    }
+    notes = [
+        f"Each in a fresh interpreter, without its own start; simulations: {policy}, {SIZE}, first ones of 1000 steps.",
+        f"Import and warm start: median of {processes}. Memory: the peak of the whole process, with all its libraries.",
+    ]
+    return [Table("Beginning, and memory", columns, rows, notes)]
+
+
+def simulation(policy: str, steps: int, runs: int) -> str:
+    """The code of one simulation."""
+    return SIMULATE.format(
+        items=SIZE.items,
+        positions=SIZE.positions,
+        attraction=ATTRACTION,
+        gap=GAP,
+        policy=policy,
+        steps=steps,
+        runs=runs,
+    )
+
+
+def child(work: str, cache_folder: str) -> dict[str, float]:
+    """What a process of its own says of this work; it compiles into a folder that is empty at first."""
+    ended = subprocess.run(
+        [sys.executable, "-c", CHILD.format(work=work)],
+        check=True,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"NUMBA_CACHE_DIR": cache_folder},
+        timeout=300,
+    )
+    told: dict[str, float] = json.loads(ended.stdout)
+    return told
+
+
+def middle(several: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The median of each number."""
+    return {name: median(one[name] for one in several) for name in several[0]}
+
+
+def row(what: str, told: dict[str, float], wanted: str, target: Target) -> dict[str, Any]:
+    """One row, judged by one of its numbers."""
+    unit = " MB" if wanted == "memory" else " s"
+    return {"what": what, **told, **judged(told[wanted], target, unit)}

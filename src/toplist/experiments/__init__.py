@@ -1,0 +1,1 @@
+"""What the papers found, and whether it comes out again."""

@@ -1,0 +1,249 @@
+"""Simulations: repeatable, the same on any number of threads, paired, interruptible and resumable."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import toplist
+from toplist.clicks import DBN, DCM, Cascade
+from toplist.engine import runs as engine
+from toplist.starts import Forced, NeverSeenFirst, OneSample
+from toplist.worlds import Fixed, b_lb, b_top_k
+
+WORLD, USERS = b_lb(16, 4, 0.2, 0.15, 0.5)
+POLICIES = ["dcm-kl-ucb", "cascade-ucb1", "random"]
+
+
+def simulate(**changes: Any) -> toplist.Result:
+    arguments: dict[str, Any] = {
+        "policies": POLICIES, "world": WORLD, "users": USERS, "steps": 3000, "runs": 5, "seed": 3, **changes
+    }  # fmt: skip
+    return toplist.simulate(**arguments)
+
+
+def same(one: toplist.Result, other: toplist.Result) -> bool:
+    return all(
+        one.regret[policy].tobytes() == other.regret[policy].tobytes()
+        and one.clicks[policy].tobytes() == other.clicks[policy].tobytes()
+        for policy in one.policies
+    )
+
+
+def test_same_numbers_whatever_the_threads_and_the_company() -> None:
+    alone = simulate(threads=1)
+    assert same(alone, simulate(threads=2))
+    assert same(alone, simulate(threads=7))
+    single = simulate(policies="cascade-ucb1", runs=2)
+    assert single.regret["cascade-ucb1"].tobytes() == alone.regret["cascade-ucb1"][:2].tobytes()
+    assert not same(alone, simulate(seed=4))
+
+
+def test_curves_are_kept_at_checkpoints() -> None:
+    result = simulate(policies="random", checkpoints=[10, 2000])
+    assert result.checkpoints.tolist() == [10, 2000, 3000]
+    fine = simulate(policies="random", checkpoints=3000)
+    assert fine.regret["random"][:, [9, 1999, 2999]].tobytes() == result.regret["random"].tobytes()
+    assert simulate(policies="random", checkpoints=4).checkpoints.tolist() == [750, 1500, 2250, 3000]
+    assert simulate(policies="random", steps=3, checkpoints=100).checkpoints.tolist() == [1, 2, 3]
+    assert np.all(np.diff(fine.regret["random"], axis=1) >= 0)
+
+
+@pytest.mark.parametrize(
+    ("users", "reward"),
+    [(Cascade(), 1 - 0.3 * 0.5), (DCM(0.4), 1 - (1 - 0.28) * (1 - 0.2)), (DBN(0.5, 0.8), 0.35 + 0.8 * 0.65 * 0.25)],
+)
+def test_regret_and_clicks_of_fixed_lists_by_hand(users: Any, reward: float) -> None:
+    world = Fixed([0.2, 0.7, 0.5], 2)
+    lists = {"best": toplist.policies.ShowList([1, 2]), "worst": toplist.policies.ShowList([0, 2])}
+    result = toplist.simulate(lists, world, users, steps=2000, runs=3)
+    prepared = users.prepare(world.problem())
+    worst = prepared.reward(np.array([0, 2]), np.array([0.2, 0.5]))
+    assert prepared.reward(np.array([1, 2]), np.array([0.7, 0.5])) == pytest.approx(reward)
+    assert np.all(result.regret["best"] == 0.0)
+    assert result.mean("worst")[-1] == pytest.approx(2000 * (reward - worst))
+    assert result.regret["worst"].std() > 0  # over checkpoints, not over runs: the regret is the expected one
+    assert np.ptp(result.regret["worst"], axis=0).max() == 0.0
+
+
+def test_the_all_knowing_policy_has_no_regret_and_random_the_expected_one() -> None:
+    world = Fixed([0.9, 0.1, 0.1, 0.1], 1)
+    result = toplist.simulate(["best", "random"], world, Cascade(), steps=4000, runs=10)
+    assert result.mean("best")[-1] == 0.0
+    assert result.mean("best", "clicks")[-1] == pytest.approx(3600, abs=4 * np.sqrt(4000 * 0.09 / 10))
+    # Random loses .8 three times out of four.
+    assert result.mean("random")[-1] == pytest.approx(2400, abs=4 * 0.8 * np.sqrt(4000 * 3 / 16 / 10))
+
+
+def test_starts_differ_as_they_should() -> None:
+    """One sample costs nothing, the forced start shows item t first at step t, never seen goes first by itself."""
+    world = Fixed([0.0] * 6 + [1.0] * 2, 2)
+    by_start = {
+        type(start).__name__: toplist.simulate(
+            "cascade-ucb1", world, Cascade(), steps=8, runs=1, start=start, checkpoints=8
+        ).regret["cascade-ucb1"][0]
+        for start in (OneSample(), Forced(), NeverSeenFirst())
+    }
+    assert by_start["OneSample"].tolist() == [0.0] * 8
+    forced = np.diff(by_start["Forced"], prepend=0.0)
+    assert forced[:1].tolist() == [1.0] or forced[0] == 0.0  # position 2 is free and may have found a good item
+    assert by_start["Forced"][-1] <= 6.0
+    never = np.diff(by_start["NeverSeenFirst"], prepend=0.0)
+    assert never.sum() <= 3.0  # at most three lists of two worthless items each
+    assert never[3:].tolist() == [0.0] * 5
+
+
+def test_forced_start_shows_every_item_once_at_the_top() -> None:
+    player = engine.Player(
+        engine.Setting.of(toplist.make("dcm-kl-ucb"), WORLD, USERS, Forced(), 40), 1, np.array([40])
+    )
+    firsts = []
+    for step in range(20):
+        player.play(step + 1)
+        firsts.append(int(player.run.slate.items[0]))
+    assert firsts[:16] == list(range(16))
+    assert np.all(player.belief.examined >= 1)
+
+
+def test_progress_is_reported_to_the_end() -> None:
+    seen: list[toplist.Progress] = []
+    simulate(progress=seen.append)
+    assert [report.done for report in seen] == sorted(report.done for report in seen)
+    assert seen[0].total == 3 * 5 * 3000 == seen[-1].done
+    assert seen[-1].remaining == 0.0
+
+
+def test_resume_after_an_interruption_gives_the_numbers_of_an_uninterrupted_run(tmp_path: Path) -> None:
+    file = tmp_path / "kept.npz"
+    interrupted: list[int] = []
+
+    def interrupt(progress: toplist.Progress) -> None:
+        if progress.done > 20_000:
+            interrupted.append(progress.done)
+            raise KeyboardInterrupt
+
+    arguments = {"steps": 40_000, "runs": 3}
+    with pytest.raises(KeyboardInterrupt):
+        simulate(**arguments, resume=file, progress=interrupt)
+    assert interrupted
+    with np.load(file) as kept:
+        assert any(name.startswith(("unfinished/", "finished/")) for name in kept.files)
+    seen: list[toplist.Progress] = []
+    resumed = simulate(**arguments, resume=file, progress=seen.append)
+    assert seen[0].done >= 0
+    assert same(resumed, simulate(**arguments))
+    again: list[toplist.Progress] = []
+    assert same(resumed, simulate(**arguments, resume=file, progress=again.append))
+    assert again[0].done == again[0].total  # nothing was left to play
+
+
+@pytest.mark.parametrize("policy", ["cascade-kl-ucb", "ranked-exp3", "ranked-kl-ucb"])
+def test_a_run_put_aside_half_way_is_taken_up_from_the_file(tmp_path: Path, policy: str) -> None:
+    file = tmp_path / "kept.npz"
+    calls = []
+
+    def interrupt(progress: toplist.Progress) -> None:
+        calls.append(progress)
+        if 0 < progress.done < progress.total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(policies=policy, steps=400_000, runs=1, resume=file, progress=interrupt)
+    with np.load(file) as kept:
+        step = int(kept[f"unfinished/{policy}/0/step"])
+    assert 0 < step < 400_000
+    resumed = simulate(policies=policy, steps=400_000, runs=1, resume=file)
+    assert same(resumed, simulate(policies=policy, steps=400_000, runs=1))
+
+
+def test_more_runs_later_play_only_those(tmp_path: Path) -> None:
+    file = tmp_path / "kept.npz"
+    simulate(runs=2, resume=file)
+    seen: list[toplist.Progress] = []
+    more = simulate(runs=5, resume=file, progress=seen.append)
+    assert seen[0].done == 3 * 2 * 3000
+    assert same(more, simulate(runs=5))
+
+
+def test_a_file_of_another_simulation_or_damaged_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "kept.npz"
+    simulate(resume=file)
+    before = file.read_bytes()
+    for changes, word in [
+        ({"seed": 9}, "seed 3"),
+        ({"world": b_top_k(16, 4, 0.3, 0.15)}, "world"),
+        ({"users": DCM(0.6)}, "users"),
+        ({"policies": [*POLICIES[:2], "last-click"]}, "policies"),
+        ({"steps": 2000}, "checkpoints"),
+    ]:
+        with pytest.raises(toplist.InvalidInput, match=f"keeps a simulation with {word}"):
+            simulate(resume=file, **changes)
+    assert file.read_bytes() == before
+    for damage in (before[: len(before) // 2], b"", b"not an archive"):
+        file.write_bytes(damage)
+        with pytest.raises(toplist.InvalidInput, match="is damaged"):
+            simulate(resume=file)
+        assert file.read_bytes() == damage
+
+
+def test_a_failing_policy_ends_the_simulation_with_its_own_error() -> None:
+    broken = toplist.make("random")._replace(memory=toplist.memory.Everything()._replace(prior_mean="x"))
+    with pytest.raises(toplist.InvalidInput, match="prior_mean is 'x'"):
+        simulate(policies=broken)
+
+
+PROGRAM = """
+import sys, toplist
+world, users = toplist.worlds.b_lb(16, 4, 0.2, 0.15, 0.5)
+print("ready", flush=True)
+toplist.simulate("dcm-kl-ucb", world, users, steps=3_000_000, runs=6, seed=1, resume=sys.argv[1])
+print("finished", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_and_kill_leave_a_file_to_go_on_from(tmp_path: Path) -> None:
+    file = tmp_path / "kept.npz"
+
+    def start() -> subprocess.Popen[str]:
+        child = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        return child
+
+    child = start()
+    time.sleep(3)
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode != 0
+    assert "KeyboardInterrupt" in errors
+    with np.load(file) as kept:
+        interrupted = {name for name in kept.files if name != "header"}
+    assert interrupted
+    child = start()
+    time.sleep(2)
+    os.kill(child.pid, signal.SIGKILL)
+    child.communicate(timeout=60)
+    with np.load(file) as kept:  # still complete and readable
+        assert json.loads(kept["header"].tobytes())["seed"] == 1
+    child = start()
+    out, errors = child.communicate(timeout=120)
+    assert (child.returncode, out, errors) == (0, "finished\n", "")
+    with np.load(file) as kept:
+        assert sum(name.startswith("finished/") for name in kept.files) == 6
+
+
+def test_labels_of_policies() -> None:
+    parts = toplist.make("cascade-ucb1")
+    result = simulate(policies=[parts, "cascade-ucb1", parts], runs=1, steps=50)
+    assert result.policies == ("Policy", "cascade-ucb1", "Policy'")
+    assert same(simulate(policies={"mine": parts}), simulate(policies={"mine": "cascade-ucb1"}))

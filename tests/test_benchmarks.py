@@ -1,0 +1,187 @@
+"""The benchmark suite works, and what it compares does the same work; how long anything takes is not tested."""
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import toplist
+from toplist.index.klucb import exploration_budget, kl_upper
+from toplist.slate import Floats
+
+# The suite is not installed; it is run from the root of the repository.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import fused, numpy_loops
+from benchmarks.__main__ import main
+from benchmarks.contenders import KL_UCB, UCB1, Algorithm, Contender, Size, by_hand, engine, in_numpy
+from benchmarks.measure import exponent, ratio
+from benchmarks.report import Table, Target, judged, nanoseconds, per_second, render, summary
+from benchmarks.sections import SECTIONS
+
+SMALL = Size(16, 4)
+
+
+def regrets(contender: Contender, steps: int, runs: int) -> Floats:
+    return np.array([contender(steps, run)().regret for run in range(runs)])
+
+
+# What is compared.
+
+
+@pytest.mark.parametrize("size", [SMALL, Size(32, 8), Size(300, 10)], ids=str)
+@pytest.mark.parametrize("loop", [UCB1.expert, UCB1.sharper], ids=["two divisions", "one division"])
+def test_fused_ucb1_has_the_regret_of_the_engine(loop: Callable[..., float], size: Size) -> None:
+    expected = regrets(engine(UCB1.policy, size), steps=5000, runs=3)
+    assert regrets(by_hand(loop, size), steps=5000, runs=3) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [SMALL, Size(32, 8)], ids=str)
+@pytest.mark.parametrize("loop", [KL_UCB.expert, KL_UCB.sharper], ids=["last step", "no last step"])
+def test_fused_kl_ucb_has_nearly_the_regret_of_the_engine(loop: Callable[..., float], size: Size) -> None:
+    # The same visitors in all runs, but its warm start breaks ties by rounding.
+    expected = regrets(engine(KL_UCB.policy, size), steps=20_000, runs=20).mean()
+    assert regrets(by_hand(loop, size), steps=20_000, runs=20).mean() == pytest.approx(expected, rel=0.04)
+
+
+@pytest.mark.parametrize("algorithm", [UCB1, KL_UCB], ids=lambda algorithm: algorithm.policy)
+def test_numpy_loops_have_the_regret_of_the_engine_up_to_chance(algorithm: Algorithm) -> None:
+    ours = regrets(engine(algorithm.policy, SMALL), steps=1000, runs=100)
+    theirs = regrets(in_numpy(algorithm.vectorised, SMALL), steps=1000, runs=20)
+    error = math.hypot(ours.std(ddof=1) / math.sqrt(len(ours)), theirs.std(ddof=1) / math.sqrt(len(theirs)))
+    assert abs(ours.mean() - theirs.mean()) <= 4 * error
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_fused_kl_ucb_scores_to_the_accuracy_it_claims(early: bool) -> None:
+    steps = 3000
+    state = fused.begin(np.where(np.arange(16) < 4, 0.2, 0.05), 4, key=1)
+    fused.kl_ucb(state, 1, steps, early)
+    budget = exploration_budget(steps + 1.0, 3.0)
+    fused.score_kl_ucb(state, budget, early)
+    exact = [
+        kl_upper(examined, clicked, budget) for examined, clicked in zip(state.examined, state.clicked, strict=True)
+    ]
+    assert state.score == pytest.approx(np.array(exact), rel=0, abs=1e-9)
+
+
+def test_numpy_kl_ucb_scores_to_the_same_accuracy() -> None:
+    examined = np.array([1.0, 3.0, 10.0, 200.0, 5000.0, 7.0])
+    clicked = np.array([0.0, 1.0, 9.0, 30.0, 1000.0, 0.0])
+    exact = [kl_upper(tries, hits, 9.0) for tries, hits in zip(examined, clicked, strict=True)]
+    for start in (0.0, 0.21, 0.9, 1.0):
+        upper = numpy_loops.kl_upper(clicked / examined, 9.0 / examined, np.full(6, start))
+        assert upper == pytest.approx(np.array(exact), rel=0, abs=1e-9)
+
+
+# The suite itself.
+
+# One group, so that tests in several processes do not each make a quick run of their own.
+QUICK_RUN = pytest.mark.xdist_group("benchmarks")
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    file = tmp_path_factory.mktemp("benchmarks") / "quick.json"
+    main(["--quick", "--json", str(file)])
+    written: dict[str, Any] = json.loads(file.read_text())
+    return written
+
+
+@QUICK_RUN
+def test_quick_run_has_every_section_and_the_machine(quick: dict[str, Any]) -> None:
+    assert list(quick["sections"]) == list(SECTIONS)
+    assert quick["machine"]["toplist"] == toplist.__version__
+    assert quick["machine"]["cores"] >= 1
+
+
+@QUICK_RUN
+def test_quick_run_has_a_row_for_every_policy(quick: dict[str, Any]) -> None:
+    (table,) = quick["sections"]["policies"]
+    rows = {row["policy"]: row for row in table["rows"]}
+    assert list(rows) == list(toplist.catalogue())
+    for name in ("cascade-ucb1", "cascade-kl-ucb", "ranked-kl-ucb", "random", "best"):
+        assert finite_and_positive(rows[name][str(SMALL)])
+
+
+@QUICK_RUN
+def test_quick_run_compares_with_every_baseline(quick: dict[str, Any]) -> None:
+    beside_fused, beside_numpy = quick["sections"]["baselines"]
+    assert [(row["algorithm"], row["beside"]) for row in beside_fused["rows"]] == [
+        ("CascadeUCB1", "fused"),
+        ("CascadeUCB1", f"fused, {UCB1.trick}"),
+        ("CascadeKL-UCB", "fused"),
+        ("CascadeKL-UCB", f"fused, {KL_UCB.trick}"),
+    ]
+    assert [row["algorithm"] for row in beside_numpy["rows"]] == ["CascadeUCB1", "CascadeKL-UCB"]
+    (threads,) = quick["sections"]["threads"]
+    for row in [*beside_fused["rows"], *beside_numpy["rows"], *threads["rows"]]:
+        assert finite_and_positive(row["ratio"])
+
+
+@QUICK_RUN
+def test_quick_run_fits_exponents_and_counts_solves(quick: dict[str, Any]) -> None:
+    for table in quick["sections"]["growth"]:
+        *sizes, last = table["rows"]
+        assert all(finite_and_positive(row["KL-UCB solves a step"]) for row in sizes)
+        assert all(math.isfinite(value) for value in last.values() if isinstance(value, float))
+
+
+@QUICK_RUN
+def test_quick_run_measures_the_start(quick: dict[str, Any]) -> None:
+    (table,) = quick["sections"]["startup"]
+    assert len(table["rows"]) == 4
+    for row in table["rows"]:
+        assert all(finite_and_positive(row[name]) for name in ("wall", "cpu", "memory"))
+
+
+def finite_and_positive(value: float) -> bool:
+    return math.isfinite(value) and value > 0
+
+
+def test_one_section_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--quick", "--only", "threads"])
+    printed = capsys.readouterr().out
+    assert "Two threads beside one" in printed
+    assert "Speed of every policy" not in printed
+
+
+# The arithmetic.
+
+
+def test_exponent_of_a_power_is_its_power() -> None:
+    assert exponent([1, 4, 16, 64], [3.0 * size**0.75 for size in (1, 4, 16, 64)]) == pytest.approx(0.75)
+
+
+def test_ratio_is_the_median_of_the_rounds_and_not_the_ratio_of_medians() -> None:
+    assert ratio([2.0, 30.0, 8.0], [1.0, 10.0, 2.0]).middle == 3.0
+
+
+def test_targets_are_judged_and_summed_up() -> None:
+    rows = [
+        {"what": "speed", **judged(1.2, Target(1.3))},
+        {"what": "start", **judged(0.4, Target(0.5, at_most=True), " s")},
+        {"what": "other", **judged(7.0, None)},
+    ]
+    table = Table("Some", {"what": str, "target": str, "verdict": str}, rows, ["Noted."])
+    assert summary([table]) == "1 of 2 targets reached.\n  MISSED speed: wanted >= 1.3"
+    assert render(table).splitlines() == [
+        "Some",
+        "",
+        "  what     target  verdict",
+        "  -----  --------  -------",
+        "  speed    >= 1.3   MISSED",
+        "  start  <= 0.5 s  reached",
+        "  other         -        -",
+        "  Noted.",
+    ]
+
+
+def test_numbers_have_units() -> None:
+    assert [per_second(value) for value in (12.3, 4560.0, 7.89e6)] == ["12.3 /s", "4.56 k/s", "7.89 M/s"]
+    assert [nanoseconds(value) for value in (1.5e-8, 2.5e-6, 3.5e-3, 4.5)] == ["15 ns", "2.5 us", "3.5 ms", "4.5 s"]

@@ -1,0 +1,120 @@
+"""Compiled code: never stale, never poisoned by classes that are gone, and refusing allocation."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from toplist.compiled import OPTIONS, fingerprint, helper, plain, reserved_names
+from toplist.engine.play import play
+from toplist.randomness import uniform
+from toplist.slate import Floats
+
+PART = """
+from typing import NamedTuple
+import numpy as np
+from toplist.feedback import EveryPlace, ThroughFirstClick, note
+from helpers import examined_places
+
+class Half(NamedTuple):
+    weight: float = 1.0
+    def prepare(self, problem):
+        return self
+    def read(self, page, size):
+        note(page, size, examined_places(size), 0, self.weight)
+"""
+LOOP = """
+import toplist.protocols
+from toplist.compiled import compiled
+
+@compiled
+def examined(reading, page):
+    reading.read(page, 4)
+    return page.weight.sum()
+"""
+PROGRAM = """
+{definition}
+from loop import examined
+from toplist.slate import empty_page
+print(examined(Half(), empty_page(4)), sum(examined.stats.cache_hits.values()))
+"""
+
+
+def run(folder: Path, program: str) -> tuple[float, int]:
+    """What was examined in all, and how many compiled functions came from the disk cache."""
+    (folder / "program.py").write_text(program)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    examined, hits = done.stdout.split()
+    return float(examined), int(hits)
+
+
+def test_editing_a_part_or_its_helper_is_noticed_and_a_gone_class_harms_nobody(tmp_path: Path) -> None:
+    helpers = "from toplist.compiled import helper\n@helper\ndef examined_places(size):\n    return 1\n"
+    (tmp_path / "loop.py").write_text(LOOP)
+    (tmp_path / "parts.py").write_text(PART)
+    (tmp_path / "helpers.py").write_text(helpers)
+    imported = PROGRAM.format(definition="from parts import Half")
+    assert run(tmp_path, imported) == (1, 0)
+    assert run(tmp_path, imported) == (1, 1)  # unchanged: from the disk
+    (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2"))
+    assert run(tmp_path, imported) == (2, 0)  # a helper in another module was edited
+    (tmp_path / "parts.py").write_text(PART.replace("examined_places(size)", "3"))
+    assert run(tmp_path, imported) == (3, 0)  # the part itself was edited
+    (tmp_path / "parts.py").unlink()
+    local = PROGRAM.format(definition=PART.replace("examined_places(size)", "4"))
+    assert run(tmp_path, local) == (4, 0)
+    assert run(tmp_path, local) == (4, 0)  # parts of __main__ are not cached
+    (tmp_path / "parts.py").write_text(PART)
+    assert run(tmp_path, imported) == (2, 1)  # found again, for its source is what it was
+    for file in (tmp_path / "cache").rglob("*.nbi"):
+        file.write_bytes(b"garbage")
+    assert run(tmp_path, imported) == (2, 0)  # a damaged cache costs a compilation, not the program
+    assert run(tmp_path, imported) == (2, 1)  # and is mended by it
+
+
+def test_allocation_in_a_hot_function_is_a_compile_time_error() -> None:
+    @helper
+    def greedy(x: Floats) -> float:
+        return float((x * 2.0).sum())
+
+    with pytest.raises(numba.core.errors.NumbaError, match="NRT required"):
+        greedy(np.ones(3))
+
+
+def test_plain_is_the_source_of_compiled() -> None:
+    def double(x: float) -> float:
+        return 2 * x
+
+    assert plain(helper(double)) is double
+    assert plain(double) is double
+
+
+def test_fingerprint_covers_the_modules_used() -> None:
+    assert play and uniform  # only modules that are loaded can be used
+    one = fingerprint(frozenset({"toplist.engine.play"}))
+    assert one == fingerprint(frozenset({"toplist.engine.play"}))
+    assert one != fingerprint(frozenset({"toplist.randomness"}))
+
+
+def test_protocol_methods_are_reserved_names() -> None:
+    assert {"rank", "learn", "top", "click", "read"} <= reserved_names()
+    assert "prepare" not in reserved_names()
+
+
+class Pair(NamedTuple):
+    x: float
+    y: float
+
+
+def test_numba_still_knows_the_private_option_the_speed_hangs_on() -> None:
+    function = numba.njit(**OPTIONS)(lambda pair: pair.x + pair.y)
+    assert function(Pair(1.0, 2.0)) == 3.0
+    assert function.targetoptions["_nrt"] is False
