@@ -98,9 +98,7 @@ def test_kveton2015_theorem1_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("attraction", "gap"), [(0.2, 0.15), (0.7, 0.1), (0.9, 0.9)])
-def test_kveton2015_theorem1_encloses_the_regret_of_every_list(
-    attraction: float, gap: float
-) -> None:
+def test_kveton2015_theorem1_encloses_the_regret_of_every_list(attraction: float, gap: float) -> None:
     """Exact regret and exact expected observations of all 120 lists."""
     weights = [attraction] * 3 + [attraction - gap] * 3
     best = 1 - (1 - attraction) ** 3
@@ -145,9 +143,7 @@ def test_kveton2015_theorem3_by_hand() -> None:
     assert value == pytest.approx(expected, rel=1e-11)
 
 
-def theorem3_by_bisection(
-    attraction: list[float], positions: int, steps: int, epsilon: float
-) -> float:
+def theorem3_by_bisection(attraction: list[float], positions: int, steps: int, epsilon: float) -> float:
     """Compute kveton2015's Theorem 3 for distinct attractions in the plainest way."""
 
     def divergence(mean: float, other: float) -> float:
@@ -193,14 +189,11 @@ def test_kveton2015_theorem3_equals_plain_bisection_on_random_problems() -> None
     ("attraction", "positions"),
     [(TOP_FOUR_OF_SIXTEEN, 4), ([0.9, 0.5, 0.45, 0.1], 2), ([0.3, 0.299], 1), ([1.0, 0.4, 0.0], 1)],
 )
-def test_kveton2015_theorem3_is_least_over_epsilon(
-    attraction: list[float], positions: int, steps: int
-) -> None:
+def test_kveton2015_theorem3_is_least_over_epsilon(attraction: list[float], positions: int, steps: int) -> None:
     """The search is at or under a finer grid, close to it, and deterministic."""
     least = bounds.kveton2015_theorem3(attraction, positions, steps)
     on_grid = [
-        bounds.kveton2015_theorem3(attraction, positions, steps, math.exp(place / 10))
-        for place in range(-140, 141)
+        bounds.kveton2015_theorem3(attraction, positions, steps, math.exp(place / 10)) for place in range(-140, 141)
     ]
     assert least <= min(on_grid) * (1 + 1e-9)
     # A grid a tenth apart on the log scale cannot be far off either, so the least is not too low.
@@ -493,9 +486,7 @@ def test_li2019_theorem3_by_hand() -> None:
         (lambda: bounds.li2019_theorem3(4, 0.5, 0.2, 2.5), r"steps is 2\.5"),  # type: ignore[arg-type]
     ],
 )
-def test_errors_say_what_was_given_and_what_is_accepted(
-    call: Callable[[], object], message: str
-) -> None:
+def test_errors_say_what_was_given_and_what_is_accepted(call: Callable[[], object], message: str) -> None:
     """Every refusal names the argument and its value."""
     with pytest.raises(ValueError, match=message):
         call()

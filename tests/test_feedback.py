@@ -1,5 +1,7 @@
 """The six readings, against their definitions written down a second time."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from toplist.problem import Problem
 from toplist.slate import Page, empty_page
 
 PROBLEM = Problem(9, 6)
-READINGS = {
+READINGS: dict[str, Any] = {
     "first click": ThroughFirstClick(),
     "last click": OnlyLastClick(),
     "until last click": ThroughLastClick(),

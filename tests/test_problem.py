@@ -1,5 +1,6 @@
 """Every refusal says what was given, what is accepted and what to do, before any work starts."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from toplist.index import KLUCB, UCB1, ExploringDraw
 from toplist.memory import Everything, ExponentialWeights
 from toplist.policies import Policy, Ranked, ShowList
 from toplist.starts import Forced
-from toplist.worlds import Fixed, b_lb, b_top_k
+from toplist.worlds import b_lb, b_top_k
 
+Fixed: Any = toplist.worlds.Fixed  # untyped, because wrong types are given to it
 WORLD = Fixed([0.5, 0.3, 0.2], 2)
 
 
@@ -28,9 +30,9 @@ def composed(**parts: Any) -> Policy:
     return Policy(**{"reading": ThroughFirstClick(), "memory": Everything(), "scoring": UCB1(), **parts})
 
 
-BAD = {
+BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "K over L": (lambda: simulate(world=Fixed([0.5, 0.3], 3)), "K is 3, but there are only L = 2 items"),
-    "K below 1": (lambda: simulate(world=Fixed([0.5], 0)), "positions K is 0, but must be a whole number of at least 1"),
+    "K below 1": (lambda: simulate(world=Fixed([0.5], 0)), "K is 0, but must be a whole number of at least 1"),
     "K not whole": (lambda: simulate(world=Fixed([0.5], 1.0)), "positions K is 1.0, but must be a whole number"),
     "no items": (lambda: simulate(world=Fixed([], 1)), "There are no items"),
     "attraction over 1": (lambda: simulate(world=Fixed([0.5, 1.2], 1)), r"attraction\[1\] is 1.2"),
@@ -63,9 +65,9 @@ BAD = {
         "ExploringDraw reads weights, but Everything keeps counts",
     ),
     "scale NaN": (lambda: simulate(policies=composed(scoring=UCB1(np.nan))), "scale is nan"),
-    "reading without meaning": (lambda: simulate(policies=composed(reading=ThroughLastClick("maybe"))), "none is 'maybe'"),
+    "reading": (lambda: simulate(policies=composed(reading=ThroughLastClick("maybe"))), "none is .maybe"),
     "reading without weight": (lambda: simulate(policies=composed(reading=ThroughFirstClick(0.0))), "weight is 0.0"),
-    "order of other positions": (lambda: simulate(policies="dcm-kl-ucb(order=[1, 3])"), "each of the positions 1 to 2"),
+    "order of other positions": (lambda: simulate(policies="dcm-kl-ucb(order=[1, 3])"), "positions 1 to 2 once"),
     "order in words": (lambda: simulate(policies="dcm-kl-ucb(order='up')"), "order is 'up'"),
     "collision": (lambda: simulate(policies="ranked-ucb1(collision='no')"), "collision is 'no'"),
     "list with repetition": (lambda: simulate(policies=ShowList([1, 1])), "2 different items"),
@@ -74,7 +76,7 @@ BAD = {
     "termination of B_LB": (lambda: b_lb(4, 2, 0.2, 0.1, 7), "termination g is 7"),
     "forced start without pins": (lambda: simulate(policies="best", start=Forced()), "takes no pins"),
     "plot in a missing folder": (lambda: simulate(plot="missing/folder/x.png"), "create the folder"),
-    "plot of unknown kind": (lambda: simulate(plot="x.doc"), "ends in .png or .svg or .pdf"),
+    "plot of unknown kind": (lambda: simulate(plot="x.doc"), "ends in .png, .svg or .pdf"),
     "resume from a missing folder": (lambda: simulate(resume="missing/x.npz"), "create the folder"),
 }  # fmt: skip
 

@@ -1,5 +1,7 @@
 """Counter-based random numbers: uniform, unrelated, and a pure function of where they are used."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -28,7 +30,7 @@ def test_matches_splitmix64_written_with_python_integers() -> None:
 @pytest.mark.parametrize("stream", ["steps", "items", "runs", "visitors of neighbouring steps"])
 def test_uniform_along_every_counter(stream: str) -> None:
     count = 20_000
-    drawn = {
+    drawn: Callable[[int], float] = {
         "steps": lambda i: uniform(branch(branch(3, 1), i), 5),
         "items": lambda i: uniform(branch(3, 1), i),
         "runs": lambda i: uniform(branch(branch(branch(0, i), 0), 1), 2),

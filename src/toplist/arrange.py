@@ -11,7 +11,6 @@ from toplist.compiled import helper
 from toplist.problem import Problem, places, refuse
 from toplist.slate import Floats, Ints, Request, Slate
 
-
 FROM_THE_TOP = np.zeros(0, dtype=np.int64)  # an empty order: the positions as they stand
 
 
@@ -37,7 +36,7 @@ class TopK(NamedTuple):
     order, as 1-based positions (katariya2016: the most terminating position first).
     """
 
-    order: str | Sequence[int] | Ints = "first"
+    order: Any = "first"
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve the order."""

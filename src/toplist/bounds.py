@@ -38,9 +38,7 @@ def vacuous(bound: float, steps: int) -> bool:
     return bound > _whole("steps", steps)
 
 
-def kveton2015_theorem1(
-    positions: int, attraction: float, gap: float, observations: float
-) -> tuple[float, float]:
+def kveton2015_theorem1(positions: int, attraction: float, gap: float, observations: float) -> tuple[float, float]:
     """Enclose the regret of a cascade policy by how often it observed suboptimal items.
 
     (1-p)^(K-1) D T <= R(n) <= D T, T the expected observations summed over suboptimal items, after
@@ -68,9 +66,7 @@ def kveton2015_theorem2(attraction: Sequence[float], positions: int, steps: int)
     return slope * _logs(steps)[0] + math.pi**2 / 3 * len(ranked)
 
 
-def kveton2015_theorem3(
-    attraction: Sequence[float], positions: int, steps: int, epsilon: float | None = None
-) -> float:
+def kveton2015_theorem3(attraction: Sequence[float], positions: int, steps: int, epsilon: float | None = None) -> float:
     """Bound the regret of CascadeKL-UCB from above, with the best epsilon unless one is given.
 
     (1+eps) sum of D_e (1 + log(1/D_e)) / KL(w_e || w_K) * (log n + 3 log log n)
@@ -96,9 +92,7 @@ def kveton2015_theorem3(
     return _least(bound) if epsilon is None else bound(_positive("epsilon", epsilon))
 
 
-def kveton2015_theorem4(
-    items: int, positions: int, attraction: float, gap: float, steps: int
-) -> float:
+def kveton2015_theorem4(items: int, positions: int, attraction: float, gap: float, steps: int) -> float:
     """Bound the regret of any consistent cascade policy from below, for large n.
 
     (L-K) (1-p)^(K-1) D / KL(p-D || p) * log n: the asymptotic slope times log n.
@@ -110,9 +104,7 @@ def kveton2015_theorem4(
     return (_whole("items", items, K) - K) * math.pow(1 - attraction, K - 1) * rate
 
 
-def katariya2016_theorem1(
-    attraction: Sequence[float], positions: int, termination: float, steps: int
-) -> float:
+def katariya2016_theorem1(attraction: Sequence[float], positions: int, termination: float, steps: int) -> float:
     """Bound the regret of dcmKL-UCB from above when all positions terminate alike.
 
     g / a times the bound of kveton2015_theorem3, a = (1 - max w)^(K-1); infinite if a = 0 < g.
@@ -123,9 +115,7 @@ def katariya2016_theorem1(
     return katariya2016_theorem2(attraction, [termination] * _whole("positions", positions), steps)
 
 
-def katariya2016_theorem2(
-    attraction: Sequence[float], termination: Sequence[float], steps: int
-) -> float:
+def katariya2016_theorem2(attraction: Sequence[float], termination: Sequence[float], steps: int) -> float:
     """Bound the regret of dcmKL-UCB from above when the order of the positions is known.
 
     sum over i <= K of (v_i - v_(i+1)) / a * R_i, v sorted downwards and v_(K+1) = 0, R_i the bound
@@ -247,9 +237,7 @@ def li2019_gaps(epochs: Sequence[Sequence[float]], positions: int) -> list[float
     return gaps
 
 
-def li2019_theorem1(
-    gaps: Sequence[float], changes: int, steps: int, discount: float, epsilon: float
-) -> float:
+def li2019_theorem1(gaps: Sequence[float], changes: int, steps: int, discount: float, epsilon: float) -> float:
     """Bound the regret of CascadeDUCB from above.
 
     L Y ln((1-g) eps) / ln g + sum over items of C_a * ceil(n (1-g)) * ln(1 / (1-g)), where
@@ -269,9 +257,7 @@ def li2019_theorem1(
     return L * _whole("changes", changes, 0) * biased - constants * spans * math.log(1 - discount)
 
 
-def li2019_theorem2(
-    gaps: Sequence[float], changes: int, steps: int, window: int, epsilon: float
-) -> float:
+def li2019_theorem2(gaps: Sequence[float], changes: int, steps: int, window: int, epsilon: float) -> float:
     """Bound the regret of CascadeSWUCB from above.
 
     L Y tau + L ln(tau)^2 / q + sum of C_a n ln(tau) / tau, q = ln(1 + 4 sqrt(1 - 1/(2 eps))),

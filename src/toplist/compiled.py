@@ -22,10 +22,12 @@ from typing import Any, ParamSpec, TypeVar
 import numba
 from numba import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.extending import overload_method
+from numba.extending import overload_method as _overload_method
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+overload_method: Any = _overload_method  # whose published type does not know all that it takes
 
 # `_nrt` is private to numba, so numba is pinned and the benchmark watches the speed that depends on it.
 OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
@@ -40,7 +42,7 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function whose arguments are parts, cached on disk under the source of every part's module."""
     dispatcher = numba.njit(**OPTIONS)(function)
-    dispatcher._cache = _SourceCache(function)
+    dispatcher._cache = _SourceCache(function)  # type: ignore[no-untyped-call]
     return dispatcher  # type: ignore[no-any-return]
 
 
@@ -79,7 +81,7 @@ def reserved_names() -> frozenset[str]:
     return frozenset(_known_methods)
 
 
-class _SourceCache(FunctionCache):  # type: ignore[misc]
+class _SourceCache(FunctionCache):
     """Numba's disk cache, one file per signature, valid for the source of every module its parts come from.
 
     Numba watches only the file of the compiled function itself, so that editing a part would leave the old machine
@@ -92,14 +94,15 @@ class _SourceCache(FunctionCache):  # type: ignore[misc]
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         if self._opened(sig):
             with suppress(Exception):
-                return super()._load_overload(sig, target_context)
+                return super()._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         return None
 
     def _save_overload(self, sig: Any, data: Any) -> None:
         if self._opened(sig):
             with suppress(Exception):
-                self._cache_file.flush()  # one signature a file: what may stand there cannot be of use any more
-                super()._save_overload(sig, data)
+                # One signature a file: what may stand there cannot be of use any more.
+                self._cache_file.flush()  # type: ignore[no-untyped-call]
+                super()._save_overload(sig, data)  # type: ignore[no-untyped-call]
 
     def _opened(self, sig: Any) -> bool:
         """Turn to the file of this signature; False where it must not be cached."""
@@ -111,7 +114,7 @@ class _SourceCache(FunctionCache):  # type: ignore[misc]
         source = fingerprint(frozenset(modules))
         # In the name too, so that no process can find new machine code under an old index or the other way round.
         name = hashlib.sha256(repr((sorted(modules), str(sig), source)).encode()).hexdigest()[:16]
-        self._cache_file = IndexDataCacheFile(
+        self._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
             cache_path=self._cache_path, filename_base=f"{self._impl.filename_base}-{name}", source_stamp=source
         )
         return True

@@ -12,7 +12,6 @@ from toplist.compiled import helper
 from toplist.problem import Problem, number, refuse
 from toplist.slate import Page
 
-
 # The loops below have a fixed length and no exit: where a person clicks cannot be foreseen, and a wrongly foreseen
 # branch costs more than the whole loop.
 

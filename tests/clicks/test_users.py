@@ -1,7 +1,7 @@
 """Users against enumeration: click patterns, rewards and best lists."""
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +24,9 @@ USERS: dict[str, Any] = {
 }
 
 
-def patterns(name: str, users: Any, items: list[int], attraction: list[float]) -> Iterator[tuple[float, Any, int, bool]]:
+def patterns(
+    name: str, users: Any, items: list[int], attraction: list[float]
+) -> Iterator[tuple[float, Any, int, bool]]:
     """(probability, clicks, last place examined, satisfied) for every course a visit can take, item after item."""
 
     def visit(place: int, clicks: tuple[int, ...], chance: float) -> Iterator[tuple[float, Any, int, bool]]:
@@ -64,7 +66,7 @@ def test_clicks_and_departures_have_their_probabilities(name: str) -> None:
         number = users.click(items, attraction, labels, branch(5, visitor), page)
         assert number == page.clicks.sum()
         seen[tuple(page.clicks.tolist()), int(page.left[0])] += 1
-    wanted: Counter[Any] = Counter()
+    wanted: dict[Any, float] = defaultdict(float)
     for chance, clicks, left, _ in patterns(name, users, items.tolist(), attraction.tolist()):
         wanted[clicks, left] += chance
     assert sum(wanted.values()) == pytest.approx(1.0)

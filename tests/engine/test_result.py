@@ -13,14 +13,15 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-import scipy.stats  # type: ignore[import-untyped]
+import scipy.stats
 from hypothesis import example as example_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from toplist.engine.result import PLOT_SUFFIXES, Difference, Result, check_writable
+from toplist.engine.result import PLOT_SUFFIXES, Difference, Result
 from toplist.engine.statistics import MANY, t_quantile
+from toplist.files import check_writable
 from toplist.problem import InvalidInput
 
 FINITE = st.floats(-1e12, 1e12)

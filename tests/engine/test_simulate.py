@@ -14,7 +14,7 @@ import pytest
 
 import toplist
 from toplist.clicks import DBN, DCM, Cascade
-from toplist.engine import runs as engine
+from toplist.engine.player import Player, Setting
 from toplist.starts import Forced, NeverSeenFirst, OneSample
 from toplist.worlds import Fixed, b_lb, b_top_k
 
@@ -101,9 +101,7 @@ def test_starts_differ_as_they_should() -> None:
 
 
 def test_forced_start_shows_every_item_once_at_the_top() -> None:
-    player = engine.Player(
-        engine.Setting.of(toplist.make("dcm-kl-ucb"), WORLD, USERS, Forced(), 40), 1, np.array([40])
-    )
+    player = Player(Setting.of(toplist.make("dcm-kl-ucb"), WORLD, USERS, Forced(), 40), 1, np.array([40]))
     firsts = []
     for step in range(20):
         player.play(step + 1)
@@ -176,13 +174,14 @@ def test_a_file_of_another_simulation_or_damaged_is_refused(tmp_path: Path) -> N
     file = tmp_path / "kept.npz"
     simulate(resume=file)
     before = file.read_bytes()
-    for changes, word in [
+    others: list[tuple[dict[str, Any], str]] = [
         ({"seed": 9}, "seed 3"),
         ({"world": b_top_k(16, 4, 0.3, 0.15)}, "world"),
         ({"users": DCM(0.6)}, "users"),
         ({"policies": [*POLICIES[:2], "last-click"]}, "policies"),
         ({"steps": 2000}, "checkpoints"),
-    ]:
+    ]
+    for changes, word in others:
         with pytest.raises(toplist.InvalidInput, match=f"keeps a simulation with {word}"):
             simulate(resume=file, **changes)
     assert file.read_bytes() == before
@@ -194,7 +193,8 @@ def test_a_file_of_another_simulation_or_damaged_is_refused(tmp_path: Path) -> N
 
 
 def test_a_failing_policy_ends_the_simulation_with_its_own_error() -> None:
-    broken = toplist.make("random")._replace(memory=toplist.memory.Everything()._replace(prior_mean="x"))
+    wrong: Any = "x"
+    broken = toplist.make("random")._replace(memory=toplist.memory.Everything(prior_mean=wrong))
     with pytest.raises(toplist.InvalidInput, match="prior_mean is 'x'"):
         simulate(policies=broken)
 

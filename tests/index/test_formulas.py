@@ -16,7 +16,9 @@ PROBLEM = Problem(6, 3, 0, 1000)
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
-def top(index: Any, belief: Any, key: int = 1, candidates: Any = None, wanted: int = 3) -> tuple[list[int], list[float]]:
+def top(
+    index: Any, belief: Any, key: int = 1, candidates: Any = None, wanted: int = 3
+) -> tuple[list[int], list[float]]:
     index = index.prepare(PROBLEM)
     some = np.arange(6) if candidates is None else np.array(candidates)
     request = Request(some, wanted, NOTHING, NOTHING, np.zeros((6, 0)), np.arange(6), key)

@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from hypothesis import given, settings

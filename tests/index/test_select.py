@@ -17,7 +17,7 @@ def best(values: list[float], wanted: int, key: int, labels: list[int] | None = 
     filled = select(np.array(values), slots, len(values), named, key, chosen, scores)
     assert filled == min(wanted, len(values))
     assert scores[:filled].tolist() == [values[slot] for slot in chosen[:filled]]
-    return chosen[:filled].tolist()
+    return [int(slot) for slot in chosen[:filled]]
 
 
 @given(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from toplist.clicks.best import EVEN, FROM_THE_TOP, best_by_worth
 from toplist.problem import Problem, whole
@@ -18,7 +18,7 @@ class Cascade(NamedTuple):
     the model is Craswell and others' (WSDM 2008).
     """
 
-    depth: int | None = None
+    depth: Any = None  # a number of places, or None
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve the depth."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from toplist.clicks.best import FROM_THE_TOP, best_by_worth
 from toplist.problem import Problem, number, probabilities
@@ -20,7 +19,7 @@ class DBN(NamedTuple):
     and Zhang, A Dynamic Bayesian Network Click Model for Web Search Ranking, WWW 2009; kveton2015, section 5.3.
     """
 
-    satisfaction: float | Sequence[float] | Floats = 0.7
+    satisfaction: Any = 0.7  # one probability, or one per item
     persistence: float = 0.7
 
     def prepare(self, problem: Problem) -> Self:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -21,8 +20,8 @@ class DCM(NamedTuple):
     the model is Guo, Liu and Wang's (WSDM 2009).
     """
 
-    termination: float | Sequence[float] | Floats = 0.5
-    order: Sequence[int] | Ints = ()  # places by termination, the most terminating first; filled by `prepare`
+    termination: Any = 0.5  # one probability, or one per position
+    order: Any = ()  # places by termination, the most terminating first; filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
         """One termination probability per position, and the order of their size."""

@@ -44,9 +44,7 @@ def play(
             ideal = users.reward(run.best_items, run.attraction)
         start.pin(step, asked.pins)
         key = branch(choices, step)
-        request = Request(
-            asked.candidates, asked.positions, asked.pins, asked.order, asked.features, asked.labels, key
-        )
+        request = Request(asked.candidates, asked.positions, asked.pins, asked.order, asked.features, asked.labels, key)
         policy.rank(belief, cache, request, slate)
         world.attract(run.moment, slate.items, run.attraction)
         clicks += users.click(slate.items, run.attraction, asked.labels, branch(visitors, step), page)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import csv
 import difflib
-import importlib
 import itertools
 import json
-import os
-import secrets
-import stat
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from toplist.engine.statistics import Difference, counted, decimals, paired_difference, standard_error, written
+from toplist.files import AnyPath, check_writable, optional, replacing
 from toplist.problem import refuse, whole
 from toplist.slate import Floats, Ints
 
@@ -27,10 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["PLOT_SUFFIXES", "Difference", "Result", "check_writable"]
+__all__ = ["PLOT_SUFFIXES", "Difference", "Result", "check_plot"]
 
 What = Literal["regret", "clicks"]
-AnyPath = str | os.PathLike[str]
 
 FORMAT = {"format": "toplist.Result", "format_version": 1}
 COLUMNS = ("policy", "run", "step", "regret", "clicks")
@@ -166,7 +161,7 @@ class Result:
 
     def to_csv(self, path: AnyPath) -> None:
         """Write the rows as comma-separated values; every number reads back exactly."""
-        with _replacing(path, "The csv file") as new, new.open("x", encoding="utf-8", newline="") as file:
+        with replacing(path, "The csv file") as new, new.open("x", encoding="utf-8", newline="") as file:
             # Texts are quoted: otherwise a carriage return in a name would end the line for a reader.
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
             writer.writeheader()
@@ -174,7 +169,7 @@ class Result:
 
     def to_json(self, path: AnyPath) -> None:
         """Write everything, so that `Result.from_json` gives an equal result."""
-        with _replacing(path, "The json file") as new, new.open("x", encoding="utf-8") as file:
+        with replacing(path, "The json file") as new, new.open("x", encoding="utf-8") as file:
             everything = FORMAT | {"settings": self.settings, "checkpoints": self.checkpoints.tolist()}
             for what, curves in (("regret", self.regret), ("clicks", self.clicks)):
                 everything[what] = {name: array.tolist() for name, array in curves.items()}
@@ -198,16 +193,16 @@ class Result:
 
     def to_frame(self) -> DataFrame:
         """The rows as a pandas data frame."""
-        frame: DataFrame = _optional("pandas", "frames").DataFrame(self.rows(), columns=list(COLUMNS))
+        frame: DataFrame = optional("pandas", "frames").DataFrame(self.rows(), columns=list(COLUMNS))
         return frame
 
     def plot(self, path: AnyPath | None = None, what: What = "regret") -> Figure:
         """The mean curves with bands of one standard error, saved to a png, svg or pdf file if there is a path."""
         if path is not None:
-            check_writable(path, "The plot", PLOT_SUFFIXES)
+            check_plot(path)
         figure = self._figure(what)
         if path is not None:
-            with _replacing(path, "The plot", PLOT_SUFFIXES) as new:
+            with replacing(path, "The plot", PLOT_SUFFIXES) as new:
                 figure.savefig(new, format=Path(path).suffix[1:].lower())
         return figure
 
@@ -215,10 +210,10 @@ class Result:
         means = {name: self.mean(name, what) for name in self.policies}
         order = sorted(means, key=lambda name: float(means[name][-1]), reverse=True)
         # No pyplot: it would keep the figure for ever and might open a window.
-        figures, ticker = _optional("matplotlib.figure", "plots"), _optional("matplotlib.ticker", "plots")
+        figures, ticker = optional("matplotlib.figure", "plots"), optional("matplotlib.ticker", "plots")
         size = (6.5 + 0.09 * max(map(len, order)), max(4.2, 0.8 + 0.24 * len(order)))  # room for the legend
         figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
-        _optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
+        optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         marker = "o" if len(self.checkpoints) == 1 else None  # a line through one point cannot be seen
         lines = {}
@@ -274,63 +269,10 @@ class Result:
         return kept.index(step)
 
 
-def check_writable(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Path:
-    """Where a file written to `path` will lie, or the error that says why it cannot; nothing is touched.
-
-    >>> check_writable("regret.txt", "The plot", suffixes=PLOT_SUFFIXES)
-    Traceback (most recent call last):
-    toplist.problem.InvalidInput: The plot is 'regret.txt', but must be a file that ends in .png, .svg or .pdf; change \
-the ending of its name.
-    """
-    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
-    if not isinstance(text, str):
-        raise refuse(what, path, "a path, as text or pathlib.Path", "give the file to write")
-    if not text or text.endswith(os.sep) or os.path.isdir(text):
-        raise refuse(what, text, "a file, not a folder", "add the name of a file")
-    if suffixes and Path(text).suffix.lower() not in suffixes:
-        endings = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
-        raise refuse(what, text, f"a file that ends in {endings}", "change the ending of its name")
-    try:
-        ordinary, there = stat.S_ISREG(os.stat(text).st_mode), True
-    except (FileNotFoundError, NotADirectoryError):
-        ordinary, there = True, False
-    except (OSError, ValueError) as problem:  # too long, in a circle, not to be looked at
-        raise refuse(what, text, "a path that can be written to", f"choose another one ({problem})") from problem
-    target = Path(os.path.realpath(text))  # what a link points to is written, not the link
-    folder = str(target.parent)
-    obstacles = (
-        (not os.path.exists(folder), "in a folder that exists", f"create the folder {folder!r} first"),
-        (not os.path.isdir(folder), "in a folder", f"choose another place, since {folder!r} is a file"),
-        # A new file takes the old one's place, which would be the end of a device or a pipe.
-        (not ordinary, "an ordinary file", "write to an ordinary one and copy it from there"),
-        (not os.access(folder, os.W_OK | os.X_OK), "in a folder you may write to", f"get that right on {folder!r}"),
-        (there and not os.access(target, os.W_OK), "a file you may write to", "choose another one or get that right"),
-    )
-    for hinders, accepted, advice in obstacles:
-        if hinders:
-            raise refuse(what, text, accepted, advice)
-    return target
-
-
-@contextmanager
-def _replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterator[Path]:
-    """A new file beside `path` that takes its place once it is complete, and is gone if it never is."""
-    target = check_writable(path, what, suffixes)
-    new = target.with_name(f".toplist-{secrets.token_hex(8)}.tmp")
-    try:
-        yield new
-        os.replace(new, target)
-    finally:
-        new.unlink(missing_ok=True)
-
-
-def _optional(module: str, extra: str) -> Any:
-    """A module that only some installations have."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as problem:
-        needed = f"this needs {module.partition('.')[0]}, which cannot be imported"
-        raise ImportError(f'{needed}; install it with: pip install "toplist[{extra}]"') from problem
+def check_plot(path: AnyPath) -> None:
+    """Refuse what could not be drawn in the end: a path that cannot be written, or no matplotlib."""
+    check_writable(path, "The plot", PLOT_SUFFIXES)
+    optional("matplotlib", "plots")
 
 
 def _steps(given: Any) -> Ints:

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.engine.player import Player, Setting
-from toplist.engine.result import Result, check_writable
+from toplist.engine.result import Result, check_plot
 from toplist.engine.store import Store, describe
-from toplist.policies.catalogue import make
+from toplist.policies.entries import make
 from toplist.problem import InvalidInput, refuse, whole
 from toplist.randomness import branch
 from toplist.slate import Ints
 from toplist.starts import OneSample
 
-PICTURES = (".png", ".svg", ".pdf")
+ONE_SAMPLE = OneSample()
 CHUNK_SECONDS = 0.05  # how long a run plays on before it looks up: progress and Ctrl-C wait no longer than this
 
 
@@ -46,7 +46,7 @@ def simulate(
     runs: int = 20,
     seed: int = 0,
     *,
-    start: Any = OneSample(),
+    start: Any = ONE_SAMPLE,
     checkpoints: int | Sequence[int] = 100,
     threads: int | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -76,7 +76,7 @@ def simulate(
     kept = _checkpoints(checkpoints, steps)
     settings = {label: Setting.of(policy, world, users, start, steps) for label, policy in _labelled(policies).items()}
     if plot is not None:
-        check_writable(plot, "The plot", suffixes=PICTURES)
+        check_plot(plot)
     description = describe(settings, kept, seed)
     store = Store(resume, description)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import time
 import zipfile
 from os import PathLike
@@ -15,15 +13,16 @@ import numpy as np
 
 import toplist
 from toplist.engine.player import Setting
-from toplist.engine.result import check_writable
+from toplist.files import check_writable, replacing
 from toplist.problem import InvalidInput
 from toplist.slate import Floats, Ints
 
 FORMAT = "toplist simulation 1"
+WHAT = "The file to resume from"
 
 
 class Store:
-    """Curves of finished runs and the state of unfinished ones, in one file of NumPy arrays; or nothing, without a path.
+    """Curves of finished runs and the state of unfinished ones, in one file of arrays; or nothing, without a path.
 
     The file is replaced as a whole, so that a killed process leaves the last complete one behind.
     """
@@ -35,7 +34,7 @@ class Store:
         self._saved_at = time.monotonic()
         self._changed = False
         if self._path is not None:
-            check_writable(self._path, "The file to resume from", suffixes=(".npz",))
+            check_writable(self._path, WHAT, suffixes=(".npz",))
             if self._path.exists():
                 self._arrays = self._load(self._path)
 
@@ -67,16 +66,8 @@ class Store:
         if self._path is None or not self._changed or now - self._saved_at < at_most_every:
             return
         header = np.frombuffer(json.dumps(self._description).encode(), dtype=np.uint8)
-        handle, temporary = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, header=header, **self._arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self._path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replacing(self._path, WHAT) as new, new.open("wb") as file:
+            np.savez(file, header=header, **self._arrays)
         self._saved_at, self._changed = now, False
 
     def _forget(self, label: str, run: int) -> None:

@@ -271,7 +271,7 @@ def kth_largest(values: Floats, count: int, wanted: int, room: Floats) -> float:
             room[place] = room[place - 1]
             place -= 1
         room[place] = value
-    return room[wanted - 1]
+    return float(room[wanted - 1])
 
 
 @helper

@@ -11,9 +11,7 @@ from toplist.slate import Floats, Ints
 
 
 @helper
-def select(
-    values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats
-) -> int:
+def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats) -> int:
     """Fill `chosen` and `scores` with the largest of the first `count` values and their slots, largest first."""
     wanted = len(chosen)
     filled = 0

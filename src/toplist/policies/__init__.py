@@ -1,7 +1,7 @@
 """Which algorithms there are."""
 
-from toplist.policies.catalogue import Entry, catalogue, entry, make
 from toplist.policies.composed import Policy
+from toplist.policies.entries import Entry, catalogue, entry, make
 from toplist.policies.ranked import Ranked
 from toplist.policies.yardsticks import ShowList
 

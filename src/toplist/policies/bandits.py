@@ -8,8 +8,8 @@ from toplist.arrange import TopK
 from toplist.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick
 from toplist.index import KLUCB, UCB1, Chance, ExploringDraw
 from toplist.memory import Everything, ExponentialWeights
-from toplist.policies.catalogue import entry
 from toplist.policies.composed import Policy
+from toplist.policies.entries import entry
 from toplist.policies.ranked import Ranked
 from toplist.policies.yardsticks import ShowList
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
+from toplist import index, memory
 from toplist.arrange import Desk, TopK
 from toplist.problem import InvalidInput, Problem
 from toplist.protocols import Capabilities
@@ -69,20 +70,18 @@ class Policy(NamedTuple):
         self.memory.add(belief, item, 1.0, value, slate, place)
 
 
-def check_fit(memory: Any, scoring: Any) -> None:
+def check_fit(kept_by: Any, scoring: Any) -> None:
     """Refuse an index that cannot read what the memory keeps."""
-    reads, keeps = scoring.reads(), memory.keeps()
+    reads, keeps = scoring.reads(), kept_by.keeps()
     if reads not in ("any", keeps):
         raise InvalidInput(
-            f"{type(scoring).__name__} reads {reads}, but {type(memory).__name__} keeps {keeps}; "
+            f"{type(scoring).__name__} reads {reads}, but {type(kept_by).__name__} keeps {keeps}; "
             f"use {_alternatives(keeps, reads)}."
         )
 
 
 def _alternatives(keeps: str, reads: str) -> str:
     """Which of the parts that come with toplist would fit instead."""
-    from toplist import index, memory
-
     indices = [f"{name}()" for name in index.__all__ if _kind(getattr(index, name), "reads") == keeps]
     memories = [f"{name}()" for name in memory.__all__ if _kind(getattr(memory, name), "keeps") == reads]
     return " or ".join(indices + memories)

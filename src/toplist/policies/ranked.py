@@ -30,10 +30,10 @@ class Arms(NamedTuple):
 class Ranked(NamedTuple):
     """One bandit per position, from the top down, each with the same memory and index.
 
-    `collision` says what happens to an item that stands further up already: with "remaining" a bandit chooses among the
-    items not placed above it, which gives the regret that the papers print; with "random" it may propose any item, and a
-    proposal that is taken is replaced by a random free item and earns nothing (Radlinski, Kleinberg and Joachims,
-    Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008, algorithm 2).
+    `collision` says what happens to an item that stands further up already: with "remaining" a bandit chooses among
+    the items not placed above it, which gives the regret that the papers print; with "random" it may propose any item,
+    and a proposal that is taken is replaced by a random free item and earns nothing (Radlinski, Kleinberg and
+    Joachims, Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008, algorithm 2).
     """
 
     reading: Any

@@ -29,7 +29,11 @@ class ShowList(NamedTuple):
         if len(self.items) == 0:
             return self
         items = [operator.index(item) for item in self.items]
-        if len(items) != problem.positions or len(set(items)) < len(items) or not set(items) <= set(range(problem.items)):
+        if (
+            len(items) != problem.positions
+            or len(set(items)) < len(items)
+            or not set(items) <= set(range(problem.items))
+        ):
             accepted = f"{problem.positions} different items between 0 and {problem.items - 1}"
             raise refuse("ShowList's list", items, accepted, "give one item per position")
         return self._replace(items=np.array(items, dtype=np.int64))
@@ -52,9 +56,7 @@ class ShowList(NamedTuple):
 
     def capabilities(self) -> Capabilities:
         """Learns nothing and takes nothing."""
-        return Capabilities(
-            learns=False, adds_items=False, takes_subsets=False, takes_pins=False, samples="nothing"
-        )
+        return Capabilities(learns=False, adds_items=False, takes_subsets=False, takes_pins=False, samples="nothing")
 
     def rank(self, belief: Nothing, cache: Nothing, request: Request, slate: Slate) -> None:
         """The list."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from toplist.clicks import Cascade
 from toplist.engine.result import Result
-from toplist.engine.statistics import Difference
 from toplist.engine.runs import simulate
+from toplist.engine.statistics import Difference
 from toplist.experiments.verdicts import Measured, Verdict, printed_number
 from toplist.worlds import b_top_k
 

@@ -93,9 +93,7 @@ def make(policy: Any) -> Any:
     name, parameters = _parse(policy)
     known = catalogue()
     if name not in known:
-        raise InvalidInput(
-            f"There is no policy {name!r}{_nearest(name, known)}; the catalogue has {', '.join(known)}."
-        )
+        raise InvalidInput(f"There is no policy {name!r}{_nearest(name, known)}; the catalogue has {', '.join(known)}.")
     return known[name].make(**parameters)
 
 

@@ -12,7 +12,7 @@ from toplist.clicks import DCM
 from toplist.compiled import reserved_names
 from toplist.engine.player import Player, Setting
 from toplist.engine.runs import simulate
-from toplist.policies.catalogue import make
+from toplist.policies.entries import make
 from toplist.problem import InvalidInput
 from toplist.randomness import branch
 from toplist.slate import Ints, Page, Request, Slate, empty_page
@@ -117,7 +117,7 @@ def _request(player: Player, number: int, candidates: Ints | None = None, pins: 
 
 
 def _list(player: Player, number: int, **limits: Any) -> Slate:
-    slate = player.policy.slate(player.setting.problem)
+    slate: Slate = player.policy.slate(player.setting.problem)
     player.policy.rank(player.belief, player.cache, _request(player, number, **limits), slate)
     return slate
 
@@ -150,7 +150,9 @@ def fields_have_free_names(policy: Any) -> None:
         part = waiting.pop()
         if hasattr(part, "_fields"):
             taken = reserved_names() & set(part._fields)
-            _fail_if(bool(taken), f"{type(part).__name__} has a field {min(taken, default='')!r}, which is a method's name")
+            _fail_if(
+                bool(taken), f"{type(part).__name__} has a field {min(taken, default='')!r}, which is a method's name"
+            )
             _fail_if(not part._fields, f"{type(part).__name__} has no field; compiled code needs at least one")
             waiting.extend(part)
 
@@ -229,15 +231,21 @@ def empty_and_full_pages_are_learned(policy: Any) -> None:
 
 @promise
 def late_slates_are_learned_from_themselves(policy: Any) -> None:
-    """Everything `learn` needs lies in the slate: three lists learned in reverse order, and by a twin that showed none."""
+    """Everything `learn` needs lies in the slate: three lists in reverse order, as if each had just been made."""
     player = _player(policy)
     player.play(20)
-    twin = _copy(player.belief)
+    before, prompt = _copy(player.belief), _copy(player.belief)
+    pages = [(0, 2), (), (1,)]
     slates = [_list(player, number) for number in range(3)]
-    for slate, clicked in zip(reversed(slates), [(), (0, 2), (1,)], strict=True):
+    for slate, clicked in zip(reversed(slates), pages, strict=True):
         player.policy.learn(player.belief, slate, _page(clicked))
-        player.policy.learn(twin, _copy(slate), _page(clicked))
-    _fail_if(_frozen(player.belief) != _frozen(twin), "what was learned from late lists depends on more than the lists")
+    for number, clicked in zip((2, 1, 0), pages, strict=True):
+        again = player.policy.slate(player.setting.problem)
+        player.policy.rank(before, player.cache, _request(player, number), again)
+        player.policy.learn(prompt, again, _page(clicked))
+    _fail_if(
+        _frozen(player.belief) != _frozen(prompt), "what is learned from a late list depends on more than the list"
+    )
     _fail_if(not _valid(_list(player, 3)), "after learning three lists in reverse order it showed no valid list")
 
 
@@ -259,7 +267,10 @@ def belief_does_not_grow(policy: Any) -> None:
         return
     short, long = (_player(policy, steps=steps) for steps in (STEPS, 1000 * STEPS))
     sizes = [sum(array.nbytes for array in player.belief) for player in (short, long)]
-    _fail_if(sizes[0] != sizes[1], f"its belief takes {sizes[0]} bytes for {STEPS} steps and {sizes[1]} for 1000 times as many")
+    _fail_if(
+        sizes[0] != sizes[1],
+        f"its belief takes {sizes[0]} bytes for {STEPS} steps and {sizes[1]} for 1000 times as many",
+    )
 
 
 @promise
@@ -273,7 +284,9 @@ def only_eligible_items_are_shown(policy: Any) -> None:
             slate = _list(player, number, candidates=eligible)
             size = min(POSITIONS, len(eligible))
             shown = slate.items[: slate.size[0]].tolist()
-            _fail_if(not _valid(slate, eligible.tolist(), size), f"of the eligible {eligible.tolist()} it showed {shown}")
+            _fail_if(
+                not _valid(slate, eligible.tolist(), size), f"of the eligible {eligible.tolist()} it showed {shown}"
+            )
         if policy.capabilities().takes_pins:
             slate = _list(player, number, pins=np.array([-1, number % ITEMS, -1]))
             shown = slate.items.tolist()
@@ -283,7 +296,7 @@ def only_eligible_items_are_shown(policy: Any) -> None:
 
 @promise
 def beats_random_on_an_easy_problem(policy: Any) -> None:
-    """Two of eight items attract almost everybody: 8 runs of 6000 steps must lose less than half of what Random does."""
+    """Two of eight items attract almost all: 8 runs of 6000 steps must lose less than half of what Random does."""
     if not policy.capabilities().learns:
         return
     world = Fixed([0.05] * 3 + [0.9, 0.85] + [0.05] * 3, 2)

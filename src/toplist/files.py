@@ -1,0 +1,77 @@
+"""Files and optional modules: refused before any work starts, and written so that no half of one is ever seen."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from toplist.problem import refuse
+
+AnyPath = str | os.PathLike[str]
+
+
+def check_writable(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Path:
+    """Where a file written to `path` will lie, or the error that says why it cannot; nothing is touched.
+
+    >>> check_writable("regret.txt", "The plot", suffixes=(".png", ".svg", ".pdf"))
+    Traceback (most recent call last):
+    toplist.problem.InvalidInput: The plot is 'regret.txt', but must be a file that ends in .png, .svg or .pdf; change \
+the ending of its name.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise refuse(what, path, "a path, as text or pathlib.Path", "give the file to write")
+    if not text or text.endswith(os.sep) or os.path.isdir(text):
+        raise refuse(what, text, "a file, not a folder", "add the name of a file")
+    if suffixes and Path(text).suffix.lower() not in suffixes:
+        endings = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
+        raise refuse(what, text, f"a file that ends in {endings}", "change the ending of its name")
+    try:
+        ordinary, there = stat.S_ISREG(os.stat(text).st_mode), True
+    except (FileNotFoundError, NotADirectoryError):
+        ordinary, there = True, False
+    except (OSError, ValueError) as problem:  # too long, in a circle, not to be looked at
+        raise refuse(what, text, "a path that can be written to", f"choose another one ({problem})") from problem
+    target = Path(os.path.realpath(text))  # what a link points to is written, not the link
+    folder = str(target.parent)
+    obstacles = (
+        (not os.path.exists(folder), "in a folder that exists", f"create the folder {folder!r} first"),
+        (not os.path.isdir(folder), "in a folder", f"choose another place, since {folder!r} is a file"),
+        # A new file takes the old one's place, which would be the end of a device or a pipe.
+        (not ordinary, "an ordinary file", "write to an ordinary one and copy it from there"),
+        (not os.access(folder, os.W_OK | os.X_OK), "in a folder you may write to", f"get that right on {folder!r}"),
+        (there and not os.access(target, os.W_OK), "a file you may write to", "choose another one or get that right"),
+    )
+    for hinders, accepted, advice in obstacles:
+        if hinders:
+            raise refuse(what, text, accepted, advice)
+    return target
+
+
+@contextmanager
+def replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterator[Path]:
+    """A new file beside `path` that takes its place once it is complete, and is gone if it never is."""
+    target = check_writable(path, what, suffixes)
+    new = target.with_name(f".toplist-{secrets.token_hex(8)}.tmp")
+    try:
+        yield new
+        with new.open("rb") as written:
+            os.fsync(written.fileno())  # complete on the disk before the old one goes
+        os.replace(new, target)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def optional(module: str, extra: str) -> Any:
+    """A module that only some installations have."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as problem:
+        needed = f"this needs {module.partition('.')[0]}, which cannot be imported"
+        raise ImportError(f'{needed}; install it with: pip install "toplist[{extra}]"') from problem

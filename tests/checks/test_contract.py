@@ -1,0 +1,234 @@
+"""Every policy of the catalogue holds the contract, and each promise is seen to be broken by a policy made for it."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pytest
+
+import toplist
+from toplist.arrange import Desk
+from toplist.checks import CheckFailed, check_policy, contract
+from toplist.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick
+from toplist.index import UCB1, Chance, Greedy
+from toplist.index.ucb1 import Scores, score_room
+from toplist.memory import Counts, Everything
+from toplist.policies import Policy
+from toplist.problem import Problem
+from toplist.slate import Floats, Ints, Page, Request, Slate
+
+PARTS = (ThroughFirstClick(), Everything(), Greedy())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", toplist.catalogue())
+def test_every_policy_of_the_catalogue_holds_the_contract(name: str) -> None:
+    assert check_policy(name) == list(contract())
+
+
+class ReservedName(NamedTuple):
+    """A memory with a field that is called like a method."""
+
+    best: float = 0.0
+
+    def prepare(self, problem: Problem) -> Self:
+        return self
+
+    def begin(self, problem: Problem) -> Counts:
+        return Everything().begin(problem)
+
+    def keeps(self) -> str:
+        return "counts"
+
+    def tick(self, belief: Counts) -> None:
+        belief.clock[0] += 1.0
+
+    def add(self, belief: Counts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        belief.examined[item] += weight
+
+
+class Repeats(Policy):
+    """Shows one item everywhere."""
+
+    __slots__ = ()
+
+    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        slate.size[0] = len(slate.items)
+        slate.items[:] = request.candidates[0]
+
+
+class Drifts(Policy):
+    """Draws from NumPy's global generator."""
+
+    __slots__ = ()
+
+    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        slate.size[0] = len(slate.items)
+        slate.items[:] = np.random.permutation(len(request.labels))[: len(slate.items)]
+
+
+class Overflows(Policy):
+    """Relies on integers that never end, which compiled integers do."""
+
+    __slots__ = ()
+
+    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        large = 1 << 40
+        slate.size[0] = len(slate.items)
+        for place in range(len(slate.items)):
+            slate.items[place] = place if large * large > 0 else place + 1
+
+
+class Moody(NamedTuple):
+    """An index whose cache is not a cache: it counts its calls there and acts on it."""
+
+    mood: float = 0.0
+
+    def prepare(self, problem: Problem) -> Self:
+        return self
+
+    def scratch(self, problem: Problem) -> Scores:
+        return score_room(problem)
+
+    def reads(self) -> str:
+        return "counts"
+
+    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+        cache.examined[0] += 1
+        for place in range(len(chosen)):
+            chosen[place] = (place + int(cache.examined[0])) % len(request.candidates)
+
+
+class FirstIndexWins(Greedy):
+    """A mean whose ties fall by index."""
+
+    __slots__ = ()
+
+    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+        means = belief.clicked / np.maximum(belief.examined, 1.0)
+        chosen[:] = np.argsort(-means, kind="stable")[: len(chosen)]
+
+
+class Divides(Everything):
+    """A memory that divides by the number of clicks."""
+
+    __slots__ = ()
+
+    def add(self, belief: Counts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        belief.clicked[item] = np.float64(value * 0.0) / np.float64(value) if value == 0.0 else 1.0
+
+
+class RemembersTheLast(Policy):
+    """Learns about the list it made last, whichever list the clicks belong to."""
+
+    __slots__ = ()
+    last = np.zeros(3, dtype=np.int64)
+
+    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        super().rank(belief, cache, request, slate)
+        self.last[:] = slate.items
+
+    def learn(self, belief: Any, slate: Slate, page: Page) -> None:
+        super().learn(belief, slate._replace(items=self.last), page)
+
+
+class Writes(Policy):
+    """Counts lists when they are made instead of when they are learned."""
+
+    __slots__ = ()
+
+    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        super().rank(belief, cache, request, slate)
+        belief.clock[0] += 1.0
+
+
+class Grows(Everything):
+    """Keeps room for every list to come."""
+
+    __slots__ = ()
+
+    def begin(self, problem: Problem) -> Counts:
+        belief = super().begin(problem)
+        return belief._replace(clock=np.zeros(problem.steps or 1))
+
+
+class Deaf(Policy):
+    """Shows ineligible items."""
+
+    __slots__ = ()
+
+    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        everything = request._replace(candidates=np.arange(len(request.labels)))
+        super().rank(belief, cache, everything, slate)
+
+
+class DeafToPins(Policy):
+    """Shows what it likes where something else is pinned."""
+
+    __slots__ = ()
+
+    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        super().rank(belief, cache, request._replace(pins=np.zeros(0, dtype=np.int64)), slate)
+
+
+class PretendsToLearn(Chance):
+    """A shuffle that claims to look at what was learned."""
+
+    __slots__ = ()
+
+    def reads(self) -> str:
+        return "counts"
+
+
+BROKEN = {
+    "fields_have_free_names": (Policy(EveryPlace(), ReservedName(), Greedy()), "field 'best'"),
+    "lists_hold_distinct_items": (Repeats(*PARTS), "does not hold 3 different items"),
+    "same_seed_gives_same_run": (Drifts(*PARTS), "different lists"),
+    "plain_and_compiled_agree": (Overflows(*PARTS), "at step 1 plain Python showed"),
+    "saved_belief_continues": (Policy(EveryPlace(), Everything(), Moody()), "other lists"),
+    "relabelling_changes_only_labels": (Policy(EveryPlace(), Everything(), FirstIndexWins()), "relabelled"),
+    "empty_and_full_pages_are_learned": (Policy(EveryPlace(), Divides(), Greedy()), "became NaN"),
+    "late_slates_are_learned_from_themselves": (RemembersTheLast(*PARTS), "depends on more than the list"),
+    "rank_leaves_the_belief": (Writes(*PARTS), "making lists changed the belief"),
+    "belief_does_not_grow": (Policy(EveryPlace(), Grows(), Greedy()), "1000 times as many"),
+    "only_eligible_items_are_shown": (Deaf(*PARTS), r"of the eligible \[2, 7\] it showed"),
+    "beats_random_on_an_easy_problem": (Policy(EveryPlace(), Everything(), PretendsToLearn()), "of Random's"),
+}
+
+
+def test_every_promise_has_a_policy_that_breaks_it() -> None:
+    assert list(BROKEN) == list(contract())
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+@pytest.mark.parametrize("promise", BROKEN)
+def test_a_broken_policy_is_found_out(promise: str) -> None:
+    policy, message = BROKEN[promise]
+    with pytest.raises(CheckFailed, match=rf"^{promise}: .*{message}"):
+        check_policy(policy, only=[promise])
+
+
+def test_pins_are_checked_too() -> None:
+    with pytest.raises(CheckFailed, match="pinned to position 2 it showed"):
+        check_policy(DeafToPins(*PARTS), only=["only_eligible_items_are_shown"])
+
+
+def test_a_constant_list_beats_nobody_by_learning() -> None:
+    """The easy problem's best items are in the middle, so that ties broken by index are no help."""
+    wrong = Policy(ThroughLastClick(), Everything(), UCB1(scale=1e6))
+    with pytest.raises(CheckFailed, match="was asked for"):
+        check_policy(wrong, only=["beats_random_on_an_easy_problem"])
+
+
+def test_all_failures_are_reported_together() -> None:
+    with pytest.raises(CheckFailed) as failures:
+        check_policy(
+            Repeats(*PARTS),
+            only=["lists_hold_distinct_items", "rank_leaves_the_belief", "only_eligible_items_are_shown"],
+        )
+    lines = str(failures.value).splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["lists_hold_distinct_items", "only_eligible_items_are_shown"]
+
+
+def test_an_unknown_check_is_refused() -> None:
+    with pytest.raises(toplist.InvalidInput, match="no check 'speed'"):
+        check_policy("random", only=["speed"])
