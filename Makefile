@@ -9,7 +9,7 @@ run: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
 
 test: $(VENV)/ready  ## all tests, and the examples in docstrings and documents
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/ready  ## style and types
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.contenders import Contender, Played
 
 MOST_REPEATS = 50
+MOST_STEPS = 100_000  # of one run: the horizon of the papers; what plays faster plays more runs
 
 
 class Effort(NamedTuple):
@@ -47,9 +48,14 @@ def rough(contender: Contender, seconds: float) -> float:
         steps *= 4
 
 
-def repeats_for(contender_seconds: float, steps: int, seconds: float) -> int:
-    """How many runs make one measurement."""
-    return max(1, min(MOST_REPEATS, round(seconds / (contender_seconds * steps))))
+def steps_for(each: float, seconds: float) -> int:
+    """How many steps of a run take about so many seconds, if one takes `each`."""
+    return max(2, min(MOST_STEPS, round(seconds / each)))
+
+
+def repeats_for(each: float, steps: int, seconds: float) -> int:
+    """How many runs make one measurement of so many seconds."""
+    return max(1, min(MOST_REPEATS, round(seconds / (each * steps))))
 
 
 def rounds_of(

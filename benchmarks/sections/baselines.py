@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.contenders import KL_UCB, UCB1, Algorithm, Contender, Size, by_hand, engine, in_numpy
-from benchmarks.measure import Effort, ratio, rough, rounds_of
+from benchmarks.measure import Effort, ratio, rough, rounds_of, steps_for
 from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
 
 SIZES = (Size(16, 4), Size(32, 8), Size(1000, 10))
@@ -79,7 +79,7 @@ def compare(
     contenders = {"toplist": engine(algorithm.policy, size)} | others
     roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
     # The slowest sets the number of steps; the others play more runs of it.
-    steps = max(2, round(effort.seconds / max(roughly.values())))
+    steps = steps_for(max(roughly.values()), effort.seconds)
     measured = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, effort)
     rows = []
     for name in others:

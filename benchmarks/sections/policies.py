@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.contenders import Contender, Size, engine
-from benchmarks.measure import Effort, rough, rounds_of
+from benchmarks.measure import Effort, rough, rounds_of, steps_for
 from benchmarks.report import Show, Table, per_second
 from toplist import catalogue
 from toplist.problem import InvalidInput
@@ -33,8 +33,8 @@ def measure(effort: Effort) -> Sequence[Table]:
     for size in sizes:
         contenders, refused = playable(names, size)
         roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
-        common = max(2, round(effort.seconds / median(roughly.values())))
-        steps = {name: max(2, min(common, round(2 * effort.seconds / cost))) for name, cost in roughly.items()}
+        common = steps_for(median(roughly.values()), effort.seconds)
+        steps = {name: min(common, steps_for(each, 2 * effort.seconds)) for name, each in roughly.items()}
         measured = rounds_of(contenders, steps, roughly, effort)
         for name in contenders:
             rows[name] |= {str(size): 1.0 / median(measured[name]), f"n at L={size.items}": steps[name]}

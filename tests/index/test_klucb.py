@@ -131,7 +131,6 @@ PROBLEMS: dict[str, tuple[Any, Any, Any, Any]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("lazy")
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_lazy_shows_exactly_the_lists_of_solving_everything(name: str) -> None:
     """1e5 steps. Beliefs compared byte for byte at 50 checkpoints: they are sums over the lists shown."""

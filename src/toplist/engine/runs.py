@@ -127,9 +127,8 @@ def _play_all(
     done = [total - len(waiting) * steps]
     counting, stopped = threading.Lock(), threading.Event()
 
-    def play_one(label: str, run: int) -> tuple[str, int, Player]:
+    def play_one(label: str, run: int, unfinished: dict[str, Any] | None) -> tuple[str, int, Player]:
         player = Player(settings[label], branch(seed, run), checkpoints)
-        unfinished = store.unfinished(label, run)
         if unfinished is not None:
             player.take_up(unfinished)
             with counting:
@@ -156,7 +155,7 @@ def _play_all(
                 store.keep_unfinished(label, run, player.put_aside())
 
     pool = ThreadPoolExecutor(threads)
-    pending = {pool.submit(play_one, label, run) for label, run in waiting}
+    pending = {pool.submit(play_one, label, run, store.unfinished(label, run)) for label, run in waiting}
     try:
         report()
         while pending:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 import zipfile
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 import toplist
 from toplist.engine.player import Setting
-from toplist.files import check_writable, replacing
+from toplist.files import AnyPath, check_writable, replacing
 from toplist.problem import InvalidInput
 from toplist.slate import Floats, Ints
 
@@ -27,37 +26,35 @@ class Store:
     The file is replaced as a whole, so that a killed process leaves the last complete one behind.
     """
 
-    def __init__(self, path: str | PathLike[str] | None, description: dict[str, Any]) -> None:
+    def __init__(self, path: AnyPath | None, description: dict[str, Any]) -> None:
         self._path = None if path is None else Path(path)
         self._description = description
-        self._arrays: dict[str, Any] = {}
+        self._finished: dict[tuple[str, int], Floats] = {}
+        self._unfinished: dict[tuple[str, int], dict[str, Any]] = {}
         self._saved_at = time.monotonic()
         self._changed = False
         if self._path is not None:
             check_writable(self._path, WHAT, suffixes=(".npz",))
             if self._path.exists():
-                self._arrays = self._load(self._path)
+                self._take(self._load(self._path))
 
     def finished(self, label: str, run: int) -> Floats | None:
         """The curves of a run that was played to its end."""
-        return self._arrays.get(f"finished/{label}/{run}")
+        return self._finished.get((label, run))
 
     def unfinished(self, label: str, run: int) -> dict[str, Any] | None:
         """What was put aside of a run that was not."""
-        prefix = f"unfinished/{label}/{run}/"
-        kept = {name[len(prefix) :]: value for name, value in self._arrays.items() if name.startswith(prefix)}
-        return kept or None
+        return self._unfinished.get((label, run))
 
     def keep_finished(self, label: str, run: int, curves: Floats) -> None:
         """Remember a finished run, and forget that it ever was unfinished."""
-        self._forget(label, run)
-        self._arrays[f"finished/{label}/{run}"] = curves
+        self._unfinished.pop((label, run), None)
+        self._finished[label, run] = curves
         self._changed = True
 
     def keep_unfinished(self, label: str, run: int, kept: dict[str, Any]) -> None:
         """Remember an unfinished run."""
-        self._forget(label, run)
-        self._arrays |= {f"unfinished/{label}/{run}/{name}": value for name, value in kept.items()}
+        self._unfinished[label, run] = kept
         self._changed = True
 
     def save(self, at_most_every: float = 0.0) -> None:
@@ -65,14 +62,23 @@ class Store:
         now = time.monotonic()
         if self._path is None or not self._changed or now - self._saved_at < at_most_every:
             return
-        header = np.frombuffer(json.dumps(self._description).encode(), dtype=np.uint8)
+        arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(self._description).encode(), dtype=np.uint8)}
+        arrays |= {f"finished/{label}/{run}": curves for (label, run), curves in self._finished.items()}
+        for (label, run), kept in self._unfinished.items():
+            arrays |= {f"unfinished/{label}/{run}/{name}": value for name, value in kept.items()}
         with replacing(self._path, WHAT) as new, new.open("wb") as file:
-            np.savez(file, header=header, **self._arrays)
+            np.savez(file, **arrays)
         self._saved_at, self._changed = now, False
 
-    def _forget(self, label: str, run: int) -> None:
-        for name in [name for name in self._arrays if name.startswith(f"unfinished/{label}/{run}/")]:
-            del self._arrays[name]
+    def _take(self, arrays: dict[str, Any]) -> None:
+        for key, value in arrays.items():
+            kind, _, rest = key.partition("/")
+            if kind == "finished":
+                label, run = rest.rsplit("/", 1)
+                self._finished[label, int(run)] = value
+            else:
+                label, run, name = rest.rsplit("/", 2)
+                self._unfinished.setdefault((label, int(run)), {})[name] = value
 
     def _load(self, path: Path) -> dict[str, Any]:
         try:

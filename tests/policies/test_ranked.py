@@ -1,0 +1,95 @@
+"""Ranked bandits: who proposes what, what a collision does, and who learns from which click."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from toplist.policies import make
+from toplist.problem import Problem
+from toplist.slate import Request, empty_page
+
+PROBLEM = Problem(5, 3, 0, 100)
+NOTHING = np.zeros(0, dtype=np.int64)
+
+
+def ready(name: str) -> tuple[Any, Any, Any]:
+    policy = make(name).prepare(PROBLEM)
+    return policy, policy.begin(PROBLEM), policy.scratch(PROBLEM)
+
+
+def show(policy: Any, belief: Any, cache: Any, key: int = 1, pins: Any = NOTHING) -> Any:
+    slate = policy.slate(PROBLEM)
+    request = Request(np.arange(5), 3, np.asarray(pins), NOTHING, np.zeros((5, 0)), np.arange(5), key)
+    policy.rank(belief, cache, request, slate)
+    return slate
+
+
+def favour(belief: Any, arms: dict[tuple[int, int], float]) -> None:
+    """Give the bandit of a place (from 0) a mean for an item, out of many observations; all others get 0."""
+    belief.examined[:] = 1e9
+    for (item, place), mean in arms.items():
+        belief.clicked[item * 3 + place] = 1e9 * mean
+
+
+def test_each_bandit_chooses_among_the_items_not_placed_above_it() -> None:
+    policy, belief, cache = ready("ranked-ucb1")
+    favour(belief, {(2, 0): 0.9, (2, 1): 0.9, (4, 1): 0.8, (2, 2): 0.9, (4, 2): 0.8, (0, 2): 0.7})
+    slate = show(policy, belief, cache)
+    assert slate.items.tolist() == [2, 4, 0]
+    assert slate.memo[:, 0].tolist() == [2, 4, 0]
+    assert slate.memo[:, 2].tolist() == [5, 4, 3]
+
+
+def test_a_proposal_that_is_taken_is_replaced_at_random_and_earns_nothing() -> None:
+    policy, belief, cache = ready("ranked-ucb1(collision='random')")
+    favour(belief, {(2, 0): 0.9, (2, 1): 0.9, (4, 2): 0.8})
+    replaced = set()
+    for key in range(60):
+        slate = show(policy, belief, cache, key)
+        assert slate.items[0] == 2
+        assert slate.memo[:, 0].tolist() == [2, 2, 4]
+        assert slate.items[1] != 2
+        replaced.add(int(slate.items[1]))
+    assert replaced == {0, 1, 3, 4}
+    before = belief.clicked.copy()
+    page = empty_page(3)
+    page.clicks[:] = 1
+    policy.learn(belief, slate, page)
+    gained = (belief.clicked - before).reshape(5, 3)
+    assert gained[2].tolist() == [1, 0, 0]
+    assert belief.examined.reshape(5, 3)[2].tolist() == [1e9 + 1, 1e9 + 1, 1e9]
+
+
+@pytest.mark.parametrize(("clicks", "credited"), [("every", [1, 0, 1]), ("last", [0, 0, 1])])
+def test_every_position_learns_the_click_at_it(clicks: str, credited: list[int]) -> None:
+    policy, belief, cache = ready(f"ranked-kl-ucb(clicks='{clicks}')")
+    slate = show(policy, belief, cache)
+    page = empty_page(3)
+    page.clicks[[0, 2]] = 1
+    policy.learn(belief, slate, page)
+    arms = slate.items * 3 + np.arange(3)
+    assert belief.examined[arms].tolist() == [1, 1, 1]
+    assert belief.examined.sum() == 3
+    assert belief.clicked[arms].tolist() == credited
+
+
+def test_pinned_places_teach_nobody() -> None:
+    policy, belief, cache = ready("ranked-ucb1")
+    slate = show(policy, belief, cache, pins=[-1, 3, -1])
+    assert slate.items[1] == 3
+    page = empty_page(3)
+    page.clicks[:] = 1
+    policy.learn(belief, slate, page)
+    assert belief.examined.reshape(5, 3).sum(axis=0).tolist() == [1, 0, 1]
+
+
+def test_exp3_remembers_with_which_probability_it_drew() -> None:
+    policy, belief, cache = ready("ranked-exp3(exploration=0.2)")
+    slate = show(policy, belief, cache)
+    assert slate.memo[:, 1].tolist() == pytest.approx([0.2] * 3)  # five equal weights
+    page = empty_page(3)
+    page.clicks[0] = 1
+    policy.learn(belief, slate, page)
+    assert belief.logarithm[slate.items[0] * 3] == pytest.approx(0.2 / (0.2 * 5))
+    assert np.count_nonzero(belief.logarithm) == 1

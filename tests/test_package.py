@@ -1,0 +1,55 @@
+"""The package as a newcomer meets it: light to import, nothing promised that is not there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import toplist
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_importing_is_light() -> None:
+    program = "import sys, toplist; print({'numba', 'numpy', 'matplotlib', 'pandas'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("name", toplist.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    assert getattr(toplist, name).__doc__
+    assert name in dir(toplist)
+
+
+def test_a_wrong_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+        toplist.simulat  # noqa: B018
+
+
+def test_versions_agree() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    assert f'version = "{toplist.__version__}"' in project
+    assert f"## {toplist.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_lock_file_is_plain() -> None:
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        assert re.fullmatch(r"[A-Za-z0-9_.\-]+==[A-Za-z0-9_.\-+!]+", line), line
+
+
+@pytest.mark.parametrize("document", ["README.md"])
+def test_examples_in_documents_run(document: str, tmp_path: Path) -> None:
+    """Every Python block, in its own process and an empty folder."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        (tmp_path / "example.py").write_text(block)
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        printed = re.findall(r"# prints (.*)", block)
+        assert done.stdout.split("\n")[: len(printed)] == printed
