@@ -49,8 +49,16 @@ def rough(contender: Contender, seconds: float) -> float:
 
 
 def steps_for(each: float, seconds: float) -> int:
-    """How many steps of a run take about so many seconds, if one takes `each`."""
-    return max(2, min(MOST_STEPS, round(seconds / each)))
+    """How many steps of a run take about so many seconds, if one takes `each`; 1, 2 or 5 with zeros.
+
+    Early steps cost more than late ones, so a number that followed every disturbance would make today's table
+    incomparable with yesterday's.
+    """
+    wanted = min(float(MOST_STEPS), seconds / each)
+    if wanted < 2.0:
+        return 2
+    zeros: int = 10 ** math.floor(math.log10(wanted))
+    return max(first * zeros for first in (1, 2, 5) if first == 1 or first * zeros <= wanted)
 
 
 def repeats_for(each: float, steps: int, seconds: float) -> int:

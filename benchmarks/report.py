@@ -32,7 +32,7 @@ class Target(NamedTuple):
         return measured <= self.number if self.at_most else measured >= self.number
 
 
-WORDS = ("algorithm", "size", "beside", "what", "simulation")  # columns that tell one judgement from another
+WORDS = ("algorithm", "size", "beside", "what")  # columns that tell one judgement from another
 
 
 def judged(measured: float, target: Target | None, unit: str = "") -> dict[str, Any]:
@@ -62,7 +62,7 @@ def nanoseconds(seconds: float) -> str:
 
 def times(value: float) -> str:
     """A ratio."""
-    return f"{value:.2f} x" if value < 10 else f"{value:.0f} x"
+    return f"{value:.3g} x"
 
 
 def decimals(digits: int) -> Show:

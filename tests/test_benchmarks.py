@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import fused, numpy_loops
 from benchmarks.__main__ import main
 from benchmarks.contenders import KL_UCB, UCB1, Algorithm, Contender, Size, by_hand, engine, in_numpy
-from benchmarks.measure import exponent, ratio
+from benchmarks.measure import exponent, ratio, steps_for
 from benchmarks.report import Table, Target, judged, nanoseconds, per_second, render, summary
 from benchmarks.sections import SECTIONS
 
@@ -156,6 +156,13 @@ def test_one_section_alone(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_exponent_of_a_power_is_its_power() -> None:
     assert exponent([1, 4, 16, 64], [3.0 * size**0.75 for size in (1, 4, 16, 64)]) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("each", "expected"), [(1.0, 2), (0.3, 2), (0.11, 5), (0.1, 10), (1e-3, 1000), (6e-5, 10_000), (1e-9, 100_000)]
+)
+def test_steps_are_round_numbers(each: float, expected: int) -> None:
+    assert steps_for(each, seconds=1.0) == expected
 
 
 def test_ratio_is_the_median_of_the_rounds_and_not_the_ratio_of_medians() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from statistics import median
+from typing import Any
 
 from benchmarks.contenders import KL_UCB, SEED, Size, engine, world_of
 from benchmarks.measure import Effort, ratio, rough
@@ -16,64 +17,75 @@ from toplist.engine.runs import simulate
 
 SIZE = Size(16, 4)
 RUNS = 8
-ROUNDS = 5
-SECONDS = 2.5  # of one thread
+ROUNDS = 7
+SECONDS = 2.0  # of one thread
 QUICK_SECONDS = 0.05
 TARGET = Target(1.7)
 
+COLUMNS: dict[str, Show] = {
+    "what": str,
+    "one thread": lambda value: f"{value:.2f} s",
+    "two threads": lambda value: f"{value:.2f} s",
+    "ratio": times,
+    "quartiles": str,
+    "target": str,
+    "verdict": str,
+}
+
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One row."""
-    step = rough(engine(KL_UCB.policy, SIZE), 1.0 if not effort.quick else QUICK_SECONDS)
-    steps = max(2, round((QUICK_SECONDS if effort.quick else SECONDS) / (RUNS * step)))
-    seconds: dict[int, list[float]] = {1: [], 2: []}
-    others: list[float] = []
+    """One row for a simulation, and one for work that shares nothing, which shows what the machine has to give."""
+    seconds = QUICK_SECONDS if effort.quick else SECONDS
+    steps = max(2, round(seconds / (RUNS * rough(engine(KL_UCB.policy, SIZE), seconds))))
+    hashes = hashes_for(seconds / RUNS / 4)
+
+    def simulation(threads: int) -> None:
+        simulate(KL_UCB.policy, world_of(SIZE), Cascade(), steps, runs=RUNS, seed=SEED, threads=threads)
+
+    def hashing(threads: int) -> None:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(hash_over_and_over, [hashes] * RUNS))
+
+    work: dict[str, Callable[[int], None]] = {
+        f"{KL_UCB.policy}, {SIZE}, {RUNS} runs of {steps} steps": simulation,
+        "hashing": hashing,
+    }
+    clocks: dict[str, dict[int, list[float]]] = {what: {1: [], 2: []} for what in work}
     for turn in range(min(effort.rounds, ROUNDS)):
-        for threads in (1, 2) if turn % 2 == 0 else (2, 1):
-            before, own = busy_seconds(), time.process_time()
-            seconds[threads].append(wall_clock(steps, threads))
-            after, own = busy_seconds(), time.process_time() - own
-            if threads == 2 and before is not None and after is not None:
-                others.append((after - before - own) / seconds[threads][-1])
-    gain = ratio(seconds[1], seconds[2])
-    row = {
-        "simulation": f"{KL_UCB.policy}, {SIZE}, {RUNS} runs of {steps} steps",
-        "one thread": median(seconds[1]),
-        "two threads": median(seconds[2]),
+        for what, job in work.items():
+            for threads in (1, 2) if turn % 2 == 0 else (2, 1):
+                begun = time.perf_counter()
+                job(threads)
+                clocks[what][threads].append(time.perf_counter() - begun)
+    rows = [row(what, clocks[what], TARGET if job is simulation else None) for what, job in work.items()]
+    notes = [
+        "Wall-clock, since threads save no CPU time. Hashing shares nothing and holds no lock: where its ratio is low",
+        "too, somebody else uses the cores, and the simulation's says nothing.",
+    ]
+    return [Table("Two threads beside one", COLUMNS, rows, notes)]
+
+
+def row(what: str, clocks: dict[int, list[float]], target: Target | None) -> dict[str, Any]:
+    """One comparison."""
+    gain = ratio(clocks[1], clocks[2])
+    return {
+        "what": what,
+        "one thread": median(clocks[1]),
+        "two threads": median(clocks[2]),
         "ratio": gain.middle,
         "quartiles": f"{gain.low:.3g} to {gain.high:.3g}",
-        "taken by others": max(0.0, median(others)) if others else None,
-        **judged(gain.middle, TARGET),
+        **judged(gain.middle, target),
     }
-    columns: dict[str, Show] = {
-        "simulation": str,
-        "one thread": lambda value: f"{value:.2f} s",
-        "two threads": lambda value: f"{value:.2f} s",
-        "ratio": times,
-        "quartiles": str,
-        "taken by others": lambda value: f"{value:.1f} cores",
-        "target": str,
-        "verdict": str,
-    }
-    notes = [
-        "Wall-clock, since threads save no CPU time; so it can show two cores' worth only while nobody else takes any.",
-    ]
-    return [Table("Two threads beside one", columns, [row], notes)]
 
 
-def wall_clock(steps: int, threads: int) -> float:
-    """Seconds of one simulation."""
-    begun = time.perf_counter()
-    simulate(KL_UCB.policy, world_of(SIZE), Cascade(), steps, runs=RUNS, seed=SEED, threads=threads)
-    return time.perf_counter() - begun
+def hash_over_and_over(hashes: int) -> bytes:
+    """Work for one core and its nearest cache, outside the interpreter's lock."""
+    return hashlib.pbkdf2_hmac("sha256", b"toplist", b"benchmark", hashes)
 
 
-def busy_seconds() -> float | None:
-    """Seconds for which the machine's cores were busy, or kept from us, since it started; None where nobody tells."""
-    status = Path("/proc/stat")
-    if not status.exists():
-        return None
-    user, nice, system, _idle, _waiting, hardware, software, stolen, *_ = map(
-        int, status.read_text().splitlines()[0].split()[1:]
-    )
-    return (user + nice + system + hardware + software + stolen) / os.sysconf("SC_CLK_TCK")
+def hashes_for(seconds: float) -> int:
+    """How many hashes take so long."""
+    some = 10_000
+    begun = time.process_time()
+    hash_over_and_over(some)
+    return max(1, round(some * seconds / (time.process_time() - begun)))

@@ -17,15 +17,6 @@ from toplist.slate import Page
 
 
 @helper
-def first_click(page: Page, size: int) -> int:
-    """The place of the first click, counted from 1; 0 without a click."""
-    first = 0
-    for place in range(size, 0, -1):
-        first = place if page.clicks[place - 1] == 1 else first
-    return first
-
-
-@helper
 def last_click(page: Page, size: int) -> int:
     """The place of the last click, counted from 1; 0 without a click."""
     last = 0
@@ -35,15 +26,21 @@ def last_click(page: Page, size: int) -> int:
 
 
 @helper
+def weigh_by_view(page: Page, size: int) -> None:
+    """Where the page knows what was in view, let each place count by that much; a clicked one was in view."""
+    if page.seen[0] >= 0.0:
+        for place in range(size):
+            if page.clicks[place] == 0:
+                page.weight[place] *= page.seen[place]
+
+
+@helper
 def note(page: Page, size: int, examined: int, only: int, weight: float) -> None:
     """Take the first `examined` places as examined; `only`, where not 0, is the one place whose click counts."""
     for place in range(size):
         page.weight[place] = weight if place < examined else 0.0
         page.value[place] = float(page.clicks[place])
-    if page.seen[0] >= 0.0:
-        for place in range(examined):
-            if page.clicks[place] == 0:
-                page.weight[place] = weight * page.seen[place]
+    weigh_by_view(page, size)
     if only > 0:
         for place in range(size):
             page.value[place] = 1.0 if place + 1 == only else 0.0
@@ -77,8 +74,12 @@ class ThroughFirstClick(NamedTuple):
 
     def read(self, page: Page, size: int) -> None:
         """Fill the page's weights and values."""
-        first = first_click(page, size)
-        note(page, size, first if first > 0 else size, 0, self.weight)
+        weight = self.weight
+        for place in range(size):
+            page.weight[place] = weight
+            page.value[place] = float(page.clicks[place])
+            weight = 0.0 if page.clicks[place] == 1 else weight
+        weigh_by_view(page, size)
 
 
 class OnlyLastClick(NamedTuple):

@@ -13,7 +13,7 @@ from toplist.clicks import DCM, Cascade
 from toplist.engine.player import Player, Setting
 from toplist.feedback import ThroughFirstClick, ThroughLastClick
 from toplist.index import KLUCB
-from toplist.index.klucb import exploration_budget, kl_slope, kl_upper
+from toplist.index.klucb import ROUNDING, exploration_budget, kl_bend, kl_slope, kl_upper
 from toplist.index.select import select
 from toplist.index.ucb1 import Scores, score_room
 from toplist.memory import Counts, Everything
@@ -84,13 +84,24 @@ def test_budget_takes_log_log_as_zero_until_log_exceeds_one() -> None:
     assert exploration_budget(100.0, 3.0) == math.log(100) + 3 * math.log(math.log(100))
 
 
-@given(st.floats(1, 1e6), st.floats(0, 1), st.floats(0.01, 30), st.floats(0, 5))
-@settings(max_examples=300, deadline=None)
-def test_last_value_and_tangent_bound_the_index(count: float, mean: float, budget: float, more: float) -> None:
-    before = kl_upper(count, count * mean, budget)
-    after = kl_upper(count, count * mean, budget + more)
-    assert before - 1e-12 <= after
-    assert after <= before + kl_slope(count, count * mean, before) * more + 1e-12
+@given(st.floats(1, 1e6), st.floats(0, 1), st.floats(0.01, 30), st.floats(0, 5) | st.floats(0, 1e-3))
+@settings(max_examples=500)
+def test_tangent_and_parabola_bound_the_index(count: float, mean: float, budget: float, more: float) -> None:
+    clicked = count * mean
+    before, after = kl_upper(count, clicked, budget), kl_upper(count, clicked, budget + more)
+    slope, bend = kl_slope(count, clicked, before), kl_bend(count, clicked, before)
+    assert after <= before + slope * more + ROUNDING / 10
+    assert after >= before + slope * more - bend * more * more - ROUNDING / 10
+
+
+@pytest.mark.parametrize(("count", "mean", "budget"), [(50, 0.1, 9.0), (1000, 0.6, 14.0), (3, 0.0, 5.0)])
+def test_slope_and_bend_are_the_derivatives(count: float, mean: float, budget: float) -> None:
+    with mpmath.workdps(50):
+        here = slow_upper(count, count * mean, budget)
+        first = mpmath.diff(lambda c: slow_upper(count, count * mean, c), budget, h=mpmath.mpf(10) ** -12)
+        second = mpmath.diff(lambda c: slow_upper(count, count * mean, c), budget, n=2, h=mpmath.mpf(10) ** -10)
+    assert kl_slope(count, count * mean, float(here)) == pytest.approx(float(first), rel=1e-6)
+    assert kl_bend(count, count * mean, float(here)) == pytest.approx(-float(second) / 2, rel=1e-6)
 
 
 class SolveEverything(NamedTuple):

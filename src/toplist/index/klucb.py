@@ -1,10 +1,11 @@
 """KL-UCB, exact and lazy: the largest mean that the counts do not rule out, solved only where it can matter.
 
-An item's index changes when the item is observed; otherwise only through the slowly growing budget. The index is
-increasing and concave in the budget, so its last exact value bounds it from below and the tangent there from above.
-Almost always these bounds alone tell the best items and their order; what they leave open is solved exactly. The
-lists are the same as those of solving everything: the index is a pure function of (T, sum, budget), and the bounds
-are widened by more than its rounding.
+An item's index changes when the item is observed; otherwise only through the slowly growing budget c. With
+u = U - mean and v = mean (1 - mean), dU/dc = (v/u + 1 - 2 mean - u) / T. That falls as u grows, so U is concave in c
+and lies under its tangent; and (dU/dc)^2 is convex in u, so the second derivative shrinks and U lies over the parabola
+that it has at the last exact value. Almost always these two bounds alone tell the best items and their order; what they
+leave open is solved exactly. The lists are the same as those of solving everything: the index is a pure function of
+(T, sum, budget), and the bounds are widened by more than its rounding.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from toplist.problem import Problem, number
 from toplist.slate import Floats, Ints, Request
 
 ROUNDING = 1e-12  # by how much bounds are widened; the solver is good to a hundredth of it
-SHARED = 256  # solves remembered for items with equal counts
+SHARED = 256  # solves remembered for items with equal counts; a power of 2
 
 
 @helper
@@ -94,17 +95,28 @@ def kl_slope(examined: float, clicked: float, upper: float) -> float:
     return upper * (1.0 - upper) / (examined * (upper - mean)) if upper > mean else 0.0
 
 
+@helper
+def kl_bend(examined: float, clicked: float, upper: float) -> float:
+    """Half of how fast that growth falls off: the index stays above upper + slope d - bend d^2."""
+    mean = clicked / examined
+    above = upper - mean
+    if above <= 0.0:
+        return 0.0
+    return 0.5 * kl_slope(examined, clicked, upper) * (mean * (1.0 - mean) / (above * above) + 1.0) / examined
+
+
 class LazyBounds(NamedTuple):
     """Per item the last exact index and where its tangent starts; and room to work in."""
 
     examined: Floats  # the counts at the last solve; -1 where there was none
     clicked: Floats
+    since: Floats  # the budget then
     value: Floats  # the index then
-    slope: Floats  # its derivative then
-    base: Floats  # where the tangent meets budget 0, widened by the rounding
+    slope: Floats  # its first derivative then; 0 for an index that no budget moves
+    bend: Floats  # half of its second derivative then, without the sign
     latest: Floats  # one element: the largest budget so far
-    shared: Floats  # (SHARED, 4): counts, budget and index of recent solves
-    room: Floats  # (7, items)
+    shared: Floats  # (SHARED, 6): counts and budget of recent solves, and the index, slope and bend they gave
+    room: Floats  # (8, items)
     low: Floats
     high: Floats
     value_of: Floats
@@ -130,12 +142,13 @@ class KLUCB(NamedTuple):
         return LazyBounds(
             examined=np.full(room, -1.0),
             clicked=np.zeros(room),
+            since=np.zeros(room),
             value=np.zeros(room),
             slope=np.zeros(room),
-            base=np.zeros(room),
+            bend=np.zeros(room),
             latest=np.full(1, -np.inf),
-            shared=np.full((SHARED, 4), -1.0),
-            room=np.zeros((7, room)),
+            shared=np.full((SHARED, 6), -1.0),
+            room=np.zeros((8, room)),
             low=np.zeros(room),
             high=np.zeros(room),
             value_of=np.zeros(room),
@@ -170,128 +183,137 @@ def narrow(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, w
     count = len(candidates)
     low, high = cache.low, cache.high
     bound(belief, cache, candidates, budget)
+    # Loops over everything do nothing but compare; what they find is dealt with afterwards.
+    stale = 0
     for i in range(count):
         if low[i] == -np.inf:
-            solve(belief, cache, candidates[i], budget)
-            low[i] = cache.value[candidates[i]]
-            high[i] = low[i]
-    least = kth_largest(low, count, wanted, cache.value_of)
+            cache.slot_of[stale] = i
+            stale += 1
+    for j in range(stale):
+        i = cache.slot_of[j]
+        solve(belief, cache, candidates[i], budget)
+        low[i] = cache.value[candidates[i]]
+        high[i] = low[i]
+    least = kth_largest(low[:count], wanted, cache.value_of)
     found = 0
     for i in range(count):
         if high[i] >= least:
-            # Sorted by upper bound while they are few, so that overlaps are between neighbours.
-            place = found
+            cache.slot_of[found] = i
             found += 1
-            while place > 0 and found <= 4 * wanted and high[cache.slot_of[place - 1]] < high[i]:
-                cache.slot_of[place] = cache.slot_of[place - 1]
-                place -= 1
-            cache.slot_of[place] = i
+    few = found <= 2 * wanted + 8
+    if few:
+        sort_descending(cache.slot_of[:found], high)  # so that overlaps are between neighbours
     lowest_above = np.inf
     for j in range(found):
         i = cache.slot_of[j]
         overlaps = lowest_above <= high[i] or (j + 1 < found and high[cache.slot_of[j + 1]] >= low[i])
         lowest_above = min(lowest_above, low[i])
-        if (overlaps or found > 4 * wanted) and low[i] < high[i]:
+        if (overlaps or not few) and low[i] < high[i]:
             solve(belief, cache, candidates[i], budget)
+            cache.value_of[j] = cache.value[candidates[i]]
+        else:
+            cache.value_of[j] = low[i]  # exact, or as good as exact for telling it from all others
     for j in range(found):
-        item = candidates[cache.slot_of[j]]
-        cache.slot_of[j] = item
-        cache.value_of[j] = cache.value[item]
+        cache.slot_of[j] = candidates[cache.slot_of[j]]
     return found
+
+
+@helper
+def kth_largest(values: Floats, wanted: int, room: Floats) -> float:
+    """The `wanted`-th largest value; minus infinity where there are fewer."""
+    if len(values) < wanted:
+        return -np.inf
+    for i in range(wanted):
+        room[i] = -np.inf
+    least = -np.inf
+    for i in range(len(values)):
+        value = values[i]
+        if value > least:
+            place = wanted - 1
+            while place > 0 and room[place - 1] < value:
+                room[place] = room[place - 1]
+                place -= 1
+            room[place] = value
+            least = room[wanted - 1]
+    return least
+
+
+@helper
+def sort_descending(slots: Ints, values: Floats) -> None:
+    """Sort a few slots by their values."""
+    for j in range(1, len(slots)):
+        slot = slots[j]
+        place = j
+        while place > 0 and values[slots[place - 1]] < values[slot]:
+            slots[place] = slots[place - 1]
+            place -= 1
+        slots[place] = slot
 
 
 @helper
 def bound(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float) -> None:
     """Fill `low` and `high` for each candidate; `low` is minus infinity where the counts have changed."""
+    count = len(candidates)
+    room = cache.room
     if side_by_side(candidates):
-        here = slice(candidates[0], candidates[0] + len(candidates))
-        tangents(
-            belief.examined[here],
-            cache.examined[here],
-            belief.clicked[here],
-            cache.clicked[here],
-            cache.value[here],
-            cache.slope[here],
-            cache.base[here],
-            budget,
-            cache,
-        )
+        here = slice(candidates[0], candidates[0] + count)
+        parabolas(
+            (belief.examined[here], cache.examined[here], belief.clicked[here], cache.clicked[here]),
+            (cache.since[here], cache.value[here], cache.slope[here], cache.bend[here]),
+            budget, cache.low, cache.high,
+        )  # fmt: skip
     else:
-        room = cache.room
         gather(belief.examined, candidates, room[0])
         gather(cache.examined, candidates, room[1])
         gather(belief.clicked, candidates, room[2])
         gather(cache.clicked, candidates, room[3])
-        gather(cache.value, candidates, room[4])
-        gather(cache.slope, candidates, room[5])
-        gather(cache.base, candidates, room[6])
-        here = slice(0, len(candidates))
-        tangents(
-            room[0][here], room[1][here], room[2][here], room[3][here], room[4][here], room[5][here], room[6][here],
-            budget, cache,
+        gather(cache.since, candidates, room[4])
+        gather(cache.value, candidates, room[5])
+        gather(cache.slope, candidates, room[6])
+        gather(cache.bend, candidates, room[7])
+        here = slice(0, count)
+        parabolas(
+            (room[0][here], room[1][here], room[2][here], room[3][here]),
+            (room[4][here], room[5][here], room[6][here], room[7][here]),
+            budget, cache.low, cache.high,
         )  # fmt: skip
 
 
 @helper
-def tangents(
-    examined: Floats,
-    then_examined: Floats,
-    clicked: Floats,
-    then_clicked: Floats,
-    value: Floats,
-    slope: Floats,
-    base: Floats,
+def parabolas(
+    counts: tuple[Floats, Floats, Floats, Floats],
+    last: tuple[Floats, Floats, Floats, Floats],
     budget: float,
-    cache: LazyBounds,
+    low: Floats,
+    high: Floats,
 ) -> None:
-    """The loop of `bound`, on arrays side by side."""
-    low, high = cache.low, cache.high
+    """The loop of `bound`, on arrays that lie side by side."""
+    examined, then_examined, clicked, then_clicked = counts
+    since, value, slope, bend = last
     for i in range(len(examined)):
         known = (examined[i] == then_examined[i]) & (clicked[i] == then_clicked[i])
-        exact = slope[i] == 0.0  # an index that no budget moves
-        low[i] = (value[i] if exact else value[i] - ROUNDING) if known else -np.inf
-        high[i] = base[i] + slope[i] * budget
-
-
-@helper
-def kth_largest(values: Floats, count: int, wanted: int, room: Floats) -> float:
-    """The `wanted`-th largest of the first `count` values; minus infinity where there are fewer."""
-    if count < wanted:
-        return -np.inf
-    filled = 0
-    for i in range(count):
-        value = values[i]
-        if filled == wanted:
-            if value <= room[wanted - 1]:
-                continue
-        else:
-            filled += 1
-        place = filled - 1
-        while place > 0 and room[place - 1] < value:
-            room[place] = room[place - 1]
-            place -= 1
-        room[place] = value
-    return float(room[wanted - 1])
+        more = budget - since[i]
+        rounding = ROUNDING if slope[i] > 0.0 else 0.0
+        top = value[i] + slope[i] * more + rounding
+        high[i] = top
+        low[i] = top - bend[i] * more * more - 2.0 * rounding if known else -np.inf
 
 
 @helper
 def solve(belief: Counts, cache: LazyBounds, item: int, budget: float) -> None:
-    """Bring an item's index, and the tangent to it, up to date; items with equal counts share one solve."""
+    """Bring an item's index, and the bounds on it, up to date; items with equal counts share one solve."""
     examined, clicked = belief.examined[item], belief.clicked[item]
-    line = int(examined * 31.0 + clicked * 7.0) % SHARED
-    shared = cache.shared
-    if shared[line, 0] == examined and shared[line, 1] == clicked and shared[line, 2] == budget:
-        value = shared[line, 3]
-    else:
-        value = kl_upper(examined, clicked, budget)
+    shared = cache.shared[int(examined * 31.0 + clicked * 7.0) & (SHARED - 1)]
+    if shared[0] != examined or shared[1] != clicked or shared[2] != budget:
         cache.solves[0] += 1
-        shared[line, 0], shared[line, 1], shared[line, 2], shared[line, 3] = examined, clicked, budget, value
-    cache.value[item], cache.examined[item], cache.clicked[item] = value, examined, clicked
-    if clicked >= examined:  # never examined, or always clicked: infinity or 1, whatever the budget
-        cache.slope[item], cache.base[item] = 0.0, value
-        return
-    if value - clicked / examined < 1e-7:
-        cache.examined[item] = -1.0  # a tangent this steep bounds nothing; solve again next time
-    slope = max(kl_slope(examined, clicked, value), 1e-300)  # not 0, which would say exact
-    cache.slope[item] = slope
-    cache.base[item] = value - slope * budget + ROUNDING
+        shared[0], shared[1], shared[2] = examined, clicked, budget
+        shared[3] = kl_upper(examined, clicked, budget)
+        shared[4], shared[5] = 0.0, 0.0
+        if clicked < examined:  # else it is infinity or 1, whatever the budget
+            shared[4] = max(kl_slope(examined, clicked, shared[3]), 1e-300)
+            shared[5] = kl_bend(examined, clicked, shared[3])
+    cache.value[item], cache.slope[item], cache.bend[item] = shared[3], shared[4], shared[5]
+    cache.since[item], cache.clicked[item] = budget, clicked
+    # At an index that hardly exceeds the mean the parabola is too steep to bound anything: then solve again next time.
+    steep = 0.0 < examined and shared[3] - clicked / examined < 1e-7 and clicked < examined
+    cache.examined[item] = -1.0 if steep else examined

@@ -5,6 +5,8 @@ The rule needs neither a scan order nor an index: relabelling items, scoring laz
 
 from __future__ import annotations
 
+import numpy as np
+
 from toplist.compiled import helper
 from toplist.randomness import branch
 from toplist.slate import Floats, Ints
@@ -15,12 +17,17 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
     """Fill `chosen` and `scores` with the largest of the first `count` values and their slots, largest first."""
     wanted = len(chosen)
     filled = 0
+    worst, worst_hash, hashed = -np.inf, 0, False  # of the last place, once all are filled
     for i in range(count):
         value = values[i]
         if filled == wanted:
-            last = scores[wanted - 1]
-            if value < last or (value == last and not wins_tie(slots[i], chosen[wanted - 1], labels, key)):
+            if value < worst:
                 continue
+            if value == worst:
+                if not hashed:
+                    worst_hash, hashed = branch(key, labels[chosen[wanted - 1]]), True
+                if branch(key, labels[slots[i]]) < worst_hash:
+                    continue
         else:
             filled += 1
         place = filled - 1
@@ -33,6 +40,8 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
             place -= 1
         scores[place] = value
         chosen[place] = slots[i]
+        if filled == wanted:
+            worst, hashed = scores[wanted - 1], False
     return filled
 
 
