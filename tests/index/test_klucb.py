@@ -94,6 +94,16 @@ def test_tangent_and_parabola_bound_the_index(count: float, mean: float, budget:
     assert after >= before + slope * more - bend * more * more - ROUNDING / 10
 
 
+@given(st.floats(1, 1e6), st.floats(0, 1), st.floats(0, 30), st.floats(0, 1000))
+@settings(max_examples=500)
+def test_tries_without_a_click_thin_the_index(count: float, mean: float, budget: float, tries: float) -> None:
+    before = kl_upper(count, count * mean, budget)
+    after = kl_upper(count + tries, count * mean, budget)
+    assert after <= before + ROUNDING / 10
+    assert after >= before * count / (count + tries) - ROUNDING / 10
+    assert count / (count + tries) >= 1 - tries / count - 1e-15
+
+
 @pytest.mark.parametrize(("count", "mean", "budget"), [(50, 0.1, 9.0), (1000, 0.6, 14.0), (3, 0.0, 5.0)])
 def test_slope_and_bend_are_the_derivatives(count: float, mean: float, budget: float) -> None:
     with mpmath.workdps(50):

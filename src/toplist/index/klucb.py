@@ -1,11 +1,15 @@
 """KL-UCB, exact and lazy: the largest mean that the counts do not rule out, solved only where it can matter.
 
-An item's index changes when the item is observed; otherwise only through the slowly growing budget c. With
-u = U - mean and v = mean (1 - mean), dU/dc = (v/u + 1 - 2 mean - u) / T. That falls as u grows, so U is concave in c
-and lies under its tangent; and (dU/dc)^2 is convex in u, so the second derivative shrinks and U lies over the parabola
-that it has at the last exact value. Almost always these two bounds alone tell the best items and their order; what they
-leave open is solved exactly. The lists are the same as those of solving everything: the index is a pure function of
-(T, sum, budget), and the bounds are widened by more than its rounding.
+An item's index U changes with the slowly growing budget c. With u = U - mean and v = mean (1 - mean),
+dU/dc = (v/u + 1 - 2 mean - u) / T. That falls as u grows, so U is concave in c and lies under its tangent; and
+(dU/dc)^2 is convex in u, so the second derivative shrinks and U lies over the parabola that it has at the last exact
+value. It changes too when the item is observed. Observations without a click, T to T + m, take it down, but not below
+T / (T + m) of what it was: thinning both distributions by a = T / (T + m) brings them closer, (T + m) KL(a p || a q) <=
+T KL(p || q). After a click it is solved anew.
+
+Almost always these bounds alone tell the best items and their order; what they leave open is solved exactly. The lists
+are the same as those of solving everything: the index is a pure function of (T, sum, budget), and the bounds are
+widened by more than its rounding.
 """
 
 from __future__ import annotations
@@ -108,15 +112,16 @@ def kl_bend(examined: float, clicked: float, upper: float) -> float:
 class LazyBounds(NamedTuple):
     """Per item the last exact index and where its tangent starts; and room to work in."""
 
-    examined: Floats  # the counts at the last solve; -1 where there was none
-    clicked: Floats
+    examined: Floats  # the counts at the last solve
+    clicked: Floats  # -1 where there was none
+    per_try: Floats  # 1 / examined then
     since: Floats  # the budget then
     value: Floats  # the index then
     slope: Floats  # its first derivative then; 0 for an index that no budget moves
     bend: Floats  # half of its second derivative then, without the sign
     latest: Floats  # one element: the largest budget so far
-    shared: Floats  # (SHARED, 6): counts and budget of recent solves, and the index, slope and bend they gave
-    room: Floats  # (8, items)
+    shared: Floats  # (SHARED, 7): counts and budget of recent solves, the index, slope and bend they gave, 1 / T
+    room: Floats  # (9, items)
     low: Floats
     high: Floats
     value_of: Floats
@@ -140,15 +145,16 @@ class KLUCB(NamedTuple):
         """Nothing solved yet."""
         room = problem.items
         return LazyBounds(
-            examined=np.full(room, -1.0),
-            clicked=np.zeros(room),
+            examined=np.zeros(room),
+            clicked=np.full(room, -1.0),
+            per_try=np.zeros(room),
             since=np.zeros(room),
             value=np.zeros(room),
             slope=np.zeros(room),
             bend=np.zeros(room),
             latest=np.full(1, -np.inf),
-            shared=np.full((SHARED, 6), -1.0),
-            room=np.zeros((8, room)),
+            shared=np.full((SHARED, 7), -1.0),
+            room=np.zeros((9, room)),
             low=np.zeros(room),
             high=np.zeros(room),
             value_of=np.zeros(room),
@@ -164,7 +170,7 @@ class KLUCB(NamedTuple):
         """Solve what the bounds leave open, take the best."""
         budget = exploration_budget(belief.clock[0] + 1.0, self.loglog)
         if budget < cache.latest[0]:
-            cache.examined[:] = -1.0  # the last values bound from below only while the budget grows
+            cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget
         contenders = narrow(belief, cache, request.candidates, budget, len(chosen))
         select(cache.value_of, cache.slot_of, contenders, request.labels, request.key, chosen, scores)
@@ -252,51 +258,58 @@ def sort_descending(slots: Ints, values: Floats) -> None:
 
 @helper
 def bound(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float) -> None:
-    """Fill `low` and `high` for each candidate; `low` is minus infinity where the counts have changed."""
+    """Fill `low` and `high` for each candidate; `low` is minus infinity where nothing is known."""
     count = len(candidates)
     room = cache.room
     if side_by_side(candidates):
         here = slice(candidates[0], candidates[0] + count)
-        parabolas(
-            (belief.examined[here], cache.examined[here], belief.clicked[here], cache.clicked[here]),
+        bound_side_by_side(
+            (belief.examined[here], belief.clicked[here]),
+            (cache.examined[here], cache.clicked[here], cache.per_try[here]),
             (cache.since[here], cache.value[here], cache.slope[here], cache.bend[here]),
             budget, cache.low, cache.high,
         )  # fmt: skip
     else:
-        gather(belief.examined, candidates, room[0])
-        gather(cache.examined, candidates, room[1])
-        gather(belief.clicked, candidates, room[2])
-        gather(cache.clicked, candidates, room[3])
-        gather(cache.since, candidates, room[4])
-        gather(cache.value, candidates, room[5])
-        gather(cache.slope, candidates, room[6])
-        gather(cache.bend, candidates, room[7])
         here = slice(0, count)
-        parabolas(
-            (room[0][here], room[1][here], room[2][here], room[3][here]),
-            (room[4][here], room[5][here], room[6][here], room[7][here]),
+        gather(belief.examined, candidates, room[0])
+        gather(belief.clicked, candidates, room[1])
+        gather(cache.examined, candidates, room[2])
+        gather(cache.clicked, candidates, room[3])
+        gather(cache.per_try, candidates, room[4])
+        gather(cache.since, candidates, room[5])
+        gather(cache.value, candidates, room[6])
+        gather(cache.slope, candidates, room[7])
+        gather(cache.bend, candidates, room[8])
+        bound_side_by_side(
+            (room[0][here], room[1][here]),
+            (room[2][here], room[3][here], room[4][here]),
+            (room[5][here], room[6][here], room[7][here], room[8][here]),
             budget, cache.low, cache.high,
         )  # fmt: skip
 
 
 @helper
-def parabolas(
-    counts: tuple[Floats, Floats, Floats, Floats],
-    last: tuple[Floats, Floats, Floats, Floats],
+def bound_side_by_side(
+    now: tuple[Floats, Floats],
+    then: tuple[Floats, Floats, Floats],
+    index: tuple[Floats, Floats, Floats, Floats],
     budget: float,
     low: Floats,
     high: Floats,
 ) -> None:
-    """The loop of `bound`, on arrays that lie side by side."""
-    examined, then_examined, clicked, then_clicked = counts
-    since, value, slope, bend = last
+    """The loop of `bound`, which runs on vectors."""
+    examined, clicked = now
+    then_examined, then_clicked, per_try = then
+    since, value, slope, bend = index
     for i in range(len(examined)):
-        known = (examined[i] == then_examined[i]) & (clicked[i] == then_clicked[i])
+        tries = examined[i] - then_examined[i]
+        known = (clicked[i] == then_clicked[i]) & (tries >= 0.0)
         more = budget - since[i]
         rounding = ROUNDING if slope[i] > 0.0 else 0.0
         top = value[i] + slope[i] * more + rounding
         high[i] = top
-        low[i] = top - bend[i] * more * more - 2.0 * rounding if known else -np.inf
+        thinned = (top - bend[i] * more * more - 2.0 * rounding) * (1.0 - tries * per_try[i])
+        low[i] = thinned if known else -np.inf
 
 
 @helper
@@ -312,8 +325,10 @@ def solve(belief: Counts, cache: LazyBounds, item: int, budget: float) -> None:
         if clicked < examined:  # else it is infinity or 1, whatever the budget
             shared[4] = max(kl_slope(examined, clicked, shared[3]), 1e-300)
             shared[5] = kl_bend(examined, clicked, shared[3])
+        # Never examined: any observation at all makes the lower bound minus infinity, which is: solve.
+        shared[6] = 1.0 / examined if examined > 0.0 else 1e308
     cache.value[item], cache.slope[item], cache.bend[item] = shared[3], shared[4], shared[5]
-    cache.since[item], cache.clicked[item] = budget, clicked
+    cache.since[item], cache.examined[item], cache.per_try[item] = budget, examined, shared[6]
     # At an index that hardly exceeds the mean the parabola is too steep to bound anything: then solve again next time.
     steep = 0.0 < examined and shared[3] - clicked / examined < 1e-7 and clicked < examined
-    cache.examined[item] = -1.0 if steep else examined
+    cache.clicked[item] = -1.0 if steep else clicked
