@@ -206,22 +206,42 @@ def narrow(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, w
         if high[i] >= least:
             cache.slot_of[found] = i
             found += 1
-    few = found <= 2 * wanted + 8
-    if few:
-        sort_descending(cache.slot_of[:found], high)  # so that overlaps are between neighbours
+    if found > 2 * wanted + 8:
+        look_up(belief, cache, candidates, budget, found)
+    else:
+        resolve(belief, cache, candidates, budget, found)
+    for j in range(found):
+        cache.slot_of[j] = candidates[cache.slot_of[j]]
+    return found
+
+
+@helper
+def look_up(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
+    """Fill the exact values of many contenders: these are items with equal counts, so a solve serves many."""
+    examined, clicked, value = -1.0, -1.0, 0.0
+    for j in range(found):
+        item = candidates[cache.slot_of[j]]
+        if belief.examined[item] != examined or belief.clicked[item] != clicked:
+            solve(belief, cache, item, budget)
+            examined, clicked, value = belief.examined[item], belief.clicked[item], cache.value[item]
+        cache.value_of[j] = value
+
+
+@helper
+def resolve(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
+    """Fill values of a few contenders that put them in their true order, solving only those whose bounds overlap."""
+    low, high = cache.low, cache.high
+    sort_descending(cache.slot_of[:found], high)  # so that overlaps are between neighbours
     lowest_above = np.inf
     for j in range(found):
         i = cache.slot_of[j]
         overlaps = lowest_above <= high[i] or (j + 1 < found and high[cache.slot_of[j + 1]] >= low[i])
         lowest_above = min(lowest_above, low[i])
-        if (overlaps or not few) and low[i] < high[i]:
+        if overlaps and low[i] < high[i]:
             solve(belief, cache, candidates[i], budget)
             cache.value_of[j] = cache.value[candidates[i]]
         else:
             cache.value_of[j] = low[i]  # exact, or as good as exact for telling it from all others
-    for j in range(found):
-        cache.slot_of[j] = candidates[cache.slot_of[j]]
-    return found
 
 
 @helper
@@ -330,5 +350,5 @@ def solve(belief: Counts, cache: LazyBounds, item: int, budget: float) -> None:
     cache.value[item], cache.slope[item], cache.bend[item] = shared[3], shared[4], shared[5]
     cache.since[item], cache.examined[item], cache.per_try[item] = budget, examined, shared[6]
     # At an index that hardly exceeds the mean the parabola is too steep to bound anything: then solve again next time.
-    steep = 0.0 < examined and shared[3] - clicked / examined < 1e-7 and clicked < examined
+    steep = examined > 0.0 and shared[3] - clicked / examined < 1e-7 and clicked < examined
     cache.clicked[item] = -1.0 if steep else clicked
