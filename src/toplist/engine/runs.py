@@ -154,10 +154,10 @@ def _play_all(
             else:
                 store.keep_unfinished(label, run, player.put_aside())
 
+    report()
     pool = ThreadPoolExecutor(threads)
     pending = {pool.submit(play_one, label, run, store.unfinished(label, run)) for label, run in waiting}
     try:
-        report()
         while pending:
             finished_now, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
             collect(future.result() for future in finished_now)
