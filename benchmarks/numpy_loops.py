@@ -10,6 +10,7 @@ import numpy as np
 from toplist.slate import Floats
 
 BLOCK = 256  # steps for which random numbers are drawn at once, because a call costs more than its numbers
+MOST_NUMBERS = 2**20  # drawn at once, because a few million are slow to write and to read again
 TIE_BREAK = 1e-9  # random noise of this size on the scores, so that ties are fair; as small as the accuracy of KL-UCB
 LAST_STEP = 1e-7  # when Newton's method may end: what is left then is of the order of its square
 FEW = 128  # items up to which sorting all is faster than finding the best first
@@ -85,11 +86,12 @@ def cascade(attraction: Floats, positions: int, steps: int, generator: np.random
     attracts = attraction.tolist()  # a list, because reading a number from an array takes longer
     ideal = math.prod(1.0 - chance for chance in sorted(attracts)[-positions:])
     regret = 0.0
+    block = max(1, min(BLOCK, MOST_NUMBERS // items))
     for step in range(steps):
-        row = step % BLOCK
+        row = step % block
         if row == 0:
-            noise = TIE_BREAK * generator.random((BLOCK, items))
-            coins = generator.random((BLOCK, positions)).tolist()
+            noise = TIE_BREAK * generator.random((block, items))
+            coins = generator.random((block, positions)).tolist()
         scores = index(step, examined, clicked)
         scores += noise[row]
         chosen = best(scores, positions)

@@ -71,7 +71,15 @@ def test_the_best_free_items_stand_in_the_declared_order(order: Any, pool: Any, 
 
 def test_preparing_twice_is_preparing_once() -> None:
     once = TopK([2, 1]).prepare(Problem(4, 2))
-    assert once.prepare(Problem(4, 2)).order.tolist() == [1, 0]
+    assert once.prepare(Problem(4, 2)).places.tolist() == [1, 0]
+
+
+def test_an_array_is_an_order_like_any_other() -> None:
+    assert shown(np.array([2, 3, 1])) == shown([2, 3, 1])
+
+
+def test_pins_beyond_a_short_list_are_left_out() -> None:
+    assert shown(candidates=[1, 4], pins=[-1, -1, 4]) == [1, 4]
 
 
 @pytest.mark.parametrize("order", ["first", "last", [3, 1, 2]])

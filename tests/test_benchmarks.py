@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import fused, numpy_loops
 from benchmarks.__main__ import main
 from benchmarks.contenders import KL_UCB, UCB1, Algorithm, Contender, Size, by_hand, engine, in_numpy
-from benchmarks.measure import exponent, ratio, steps_for
+from benchmarks.measure import QUICK, exponent, ratio, steps_for
 from benchmarks.report import Table, Target, judged, nanoseconds, per_second, render, summary
-from benchmarks.sections import SECTIONS
+from benchmarks.sections import SECTIONS, baselines
 
 SMALL = Size(16, 4)
 
@@ -39,6 +39,13 @@ def regrets(contender: Contender, steps: int, runs: int) -> Floats:
 def test_fused_ucb1_has_the_regret_of_the_engine(loop: Callable[..., float], size: Size) -> None:
     expected = regrets(engine(UCB1.policy, size), steps=5000, runs=3)
     assert regrets(by_hand(loop, size), steps=5000, runs=3) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("loop", [UCB1.expert, UCB1.sharper], ids=["two divisions", "one division"])
+def test_fused_ucb1_has_the_regret_of_the_engine_at_the_largest_size(loop: Callable[..., float]) -> None:
+    steps = baselines.LARGEST_STEPS
+    expected = regrets(engine(UCB1.policy, baselines.LARGEST), steps, runs=1)
+    assert regrets(by_hand(loop, baselines.LARGEST), steps, runs=1) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("size", [SMALL, Size(32, 8)], ids=str)
@@ -68,6 +75,16 @@ def test_fused_kl_ucb_scores_to_the_accuracy_it_claims(early: bool) -> None:
         kl_upper(examined, clicked, budget) for examined, clicked in zip(state.examined, state.clicked, strict=True)
     ]
     assert state.score == pytest.approx(np.array(exact), rel=0, abs=1e-9)
+
+
+def test_numpy_loops_draw_no_more_at_once_for_more_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Blocks of one step rather than many: other random numbers, but the regret of the same algorithm.
+    many = regrets(in_numpy(UCB1.vectorised, SMALL), steps=1000, runs=20)
+    monkeypatch.setattr(numpy_loops, "MOST_NUMBERS", SMALL.items)
+    one = regrets(in_numpy(UCB1.vectorised, SMALL), steps=1000, runs=20)
+    assert not np.array_equal(one, many)
+    error = math.hypot(one.std(ddof=1), many.std(ddof=1)) / math.sqrt(20)
+    assert abs(one.mean() - many.mean()) <= 4 * error
 
 
 def test_numpy_kl_ucb_scores_to_the_same_accuracy() -> None:
@@ -135,9 +152,24 @@ def test_quick_run_fits_exponents_and_counts_solves(quick: dict[str, Any]) -> No
 @QUICK_RUN
 def test_quick_run_measures_the_start(quick: dict[str, Any]) -> None:
     (table,) = quick["sections"]["startup"]
-    assert len(table["rows"]) == 4
+    assert [row["target"] for row in table["rows"]] == ["<= 0.5 s", "<= 20 s", "<= 2 s", "<= 300 MB", "<= 120 s"]
+    assert table["rows"][-1]["what"] == "36 numbers of kveton2015's tables"
     for row in table["rows"]:
         assert all(finite_and_positive(row[name]) for name in ("wall", "cpu", "memory"))
+
+
+@pytest.mark.parametrize(("algorithm", "target"), [(UCB1, ">= 0.8"), (KL_UCB, None)], ids=["UCB1", "KL-UCB"])
+def test_largest_size_is_compared_over_few_steps(algorithm: Algorithm, target: str | None) -> None:
+    assert baselines.SIZES[-1] == baselines.LARGEST == Size(100_000, 10)
+    others = {"fused": by_hand(algorithm.expert, baselines.LARGEST)}
+    (row,) = baselines.compare(algorithm, baselines.LARGEST, others, baselines.FUSED_TARGETS, QUICK)
+    assert (row["size"], row["n"], row["target"]) == ("L=100000 K=10", baselines.LARGEST_STEPS, target)
+    assert finite_and_positive(row["ratio"])
+
+
+def test_every_target_belongs_to_a_size_that_is_measured() -> None:
+    measured = {size.items for size in baselines.SIZES}
+    assert {items for _, items in [*baselines.FUSED_TARGETS, *baselines.NUMPY_TARGETS]} == measured
 
 
 def finite_and_positive(value: float) -> bool:

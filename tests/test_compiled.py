@@ -4,20 +4,24 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
+from toplist import protocols
 from toplist.compiled import OPTIONS, fingerprint, helper, plain, reserved_names
-from toplist.engine import play  # noqa: F401
+from toplist.index import UCB1
+from toplist.memory import Everything
 from toplist.slate import Floats
 
 PART = """
 from typing import NamedTuple
 import numpy as np
 from toplist.feedback import EveryPlace, ThroughFirstClick, note
+import helpers
+from constants import MORE
 from helpers import examined_places
 
 class Half(NamedTuple):
@@ -25,7 +29,7 @@ class Half(NamedTuple):
     def prepare(self, problem):
         return self
     def read(self, page, size):
-        note(page, size, examined_places(size), 0, self.weight)
+        note(page, size, examined_places(size) + MORE + helpers.EVEN_MORE, 0, self.weight)
 """
 LOOP = """
 import toplist.protocols
@@ -56,7 +60,8 @@ def run(folder: Path, program: str) -> tuple[float, int]:
 
 
 def test_editing_a_part_or_its_helper_is_noticed_and_a_gone_class_harms_nobody(tmp_path: Path) -> None:
-    helpers = "from toplist.compiled import helper\n@helper\ndef examined_places(size):\n    return 1\n"
+    helpers = "from toplist.compiled import helper\nEVEN_MORE = 0\n@helper\ndef examined_places(size):\n    return 1\n"
+    (tmp_path / "constants.py").write_text("MORE = 0\n")
     (tmp_path / "loop.py").write_text(LOOP)
     (tmp_path / "parts.py").write_text(PART)
     (tmp_path / "helpers.py").write_text(helpers)
@@ -65,6 +70,16 @@ def test_editing_a_part_or_its_helper_is_noticed_and_a_gone_class_harms_nobody(t
     assert run(tmp_path, imported) == (1, 1)  # unchanged: from the disk
     (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2"))
     assert run(tmp_path, imported) == (2, 0)  # a helper in another module was edited
+    (tmp_path / "constants.py").write_text("MORE = 1\n")
+    assert run(tmp_path, imported) == (3, 0)  # a constant that the part imports was edited
+    (tmp_path / "constants.py").write_text("MORE = 0\n")
+    (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2").replace("= 0", "= 2"))
+    assert run(tmp_path, imported) == (4, 0)  # a constant that it reaches through a module was edited
+    (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2"))
+    late = imported.replace("from loop", "open('helpers.py', 'a').write('EVEN_MORE = 1')\nfrom loop")
+    assert run(tmp_path, late) == (2, 0)  # edited after it was loaded: what was loaded runs
+    assert run(tmp_path, imported) == (3, 0)  # and is not taken for what was written
+    (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2"))
     (tmp_path / "parts.py").write_text(PART.replace("examined_places(size)", "3"))
     assert run(tmp_path, imported) == (3, 0)  # the part itself was edited
     (tmp_path / "parts.py").unlink()
@@ -72,7 +87,8 @@ def test_editing_a_part_or_its_helper_is_noticed_and_a_gone_class_harms_nobody(t
     assert run(tmp_path, local) == (4, 0)
     assert run(tmp_path, local) == (4, 0)  # parts of __main__ are not cached
     (tmp_path / "parts.py").write_text(PART)
-    assert run(tmp_path, imported) == (2, 1)  # found again, for its source is what it was
+    assert run(tmp_path, imported) == (2, 0)
+    assert len(list((tmp_path / "cache").rglob("*.nbi"))) == 1  # what is outdated is thrown away
     for file in (tmp_path / "cache").rglob("*.nbi"):
         file.write_bytes(b"garbage")
     assert run(tmp_path, imported) == (2, 0)  # a damaged cache costs a compilation, not the program
@@ -96,14 +112,24 @@ def test_plain_is_the_source_of_compiled() -> None:
     assert plain(double) is double
 
 
-def test_fingerprint_covers_the_modules_used() -> None:
-    assert {"toplist.engine.play", "toplist.randomness"} <= set(sys.modules)  # only what is loaded can be used
-    one = fingerprint(frozenset({"toplist.engine.play"}))
-    assert one == fingerprint(frozenset({"toplist.engine.play"}))
-    assert one != fingerprint(frozenset({"toplist.randomness"}))
+def test_fingerprint_follows_what_is_called() -> None:
+    def make(constant: float) -> Any:
+        @helper
+        def inner(x: float) -> float:
+            return x + constant
+
+        def outer(x: float) -> float:
+            return inner(x)
+
+        return outer
+
+    assert fingerprint(make(1.0)) == fingerprint(make(1.0))
+    assert fingerprint(make(1.0)) != fingerprint(make(2.0))
+    assert fingerprint(Everything) != fingerprint(UCB1)
 
 
 def test_protocol_methods_are_reserved_names() -> None:
+    assert protocols.HotPolicy.rank.__name__ in reserved_names()
     assert {"rank", "learn", "top", "click", "read"} <= reserved_names()
     assert "prepare" not in reserved_names()
 

@@ -11,10 +11,11 @@ from toplist.clicks import DBN, DCM, Cascade
 from toplist.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick
 from toplist.index import KLUCB, UCB1, ExploringDraw
 from toplist.memory import Everything, ExponentialWeights
-from toplist.policies import Policy, Ranked, ShowList
+from toplist.policies import Policy, Ranked
 from toplist.starts import Forced
 from toplist.worlds import b_lb, b_top_k
 
+ShowList: Any = toplist.policies.ShowList
 Fixed: Any = toplist.worlds.Fixed  # untyped, because wrong types are given to it
 WORLD = Fixed([0.5, 0.3, 0.2], 2)
 
@@ -58,7 +59,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "not a policy": (lambda: simulate(policies=3), "has no prepare"),
     "KLUCB over weights": (
         lambda: simulate(policies=composed(memory=ExponentialWeights(), scoring=KLUCB())),
-        r"KLUCB reads counts, but ExponentialWeights keeps weights; use ExploringDraw\(\) or Everything\(\)\.",
+        r"KLUCB reads counts, but ExponentialWeights keeps weights; use Everything\(\)\.",
     ),
     "Exp3 over counts": (
         lambda: simulate(policies=Ranked(EveryPlace(), Everything(), ExploringDraw())),
@@ -75,6 +76,23 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "gap over attraction": (lambda: b_top_k(4, 2, 0.1, 0.2), "gap D is 0.2"),
     "termination of B_LB": (lambda: b_lb(4, 2, 0.2, 0.1, 7), "termination g is 7"),
     "forced start without pins": (lambda: simulate(policies="best", start=Forced()), "takes no pins"),
+    "world and users swapped": (lambda: simulate(world=Cascade(), users=WORLD), "The world is .* has no checked"),
+    "a class for users": (lambda: simulate(users=Cascade), r"write Cascade\(\) with its brackets"),
+    "a word for a start": (lambda: simulate(start="forced"), r"must be OneSample\(\), Forced\(\) or"),
+    "reading and memory swapped": (
+        lambda: simulate(policies=composed(reading=Everything(), memory=ThroughFirstClick())),
+        "The reading is .* has no read",
+    ),
+    "one item at a time": (
+        lambda: simulate(policies=composed(memory=ExponentialWeights(), scoring=ExploringDraw())),
+        "draws one item at a time, but Policy needs a whole list",
+    ),
+    "order that is not whole": (lambda: simulate(policies="dcm-kl-ucb(order=[1.9, 2.2])"), "positions 1 to 2 once"),
+    "order of nothing": (lambda: simulate(policies="dcm-kl-ucb(order=5)"), "order is 5"),
+    "list of fractions": (lambda: simulate(policies=ShowList([0.5, 1])), "list is 0.5"),
+    "checkpoints": (lambda: simulate(checkpoints=2.5), "checkpoints is 2.5"),
+    "progress": (lambda: simulate(progress=5), "progress is 5"),
+    "label": (lambda: simulate(policies={1: "random"}), "label is 1"),
     "plot in a missing folder": (lambda: simulate(plot="missing/folder/x.png"), "create the folder"),
     "plot of unknown kind": (lambda: simulate(plot="x.doc"), "ends in .png, .svg or .pdf"),
     "resume from a missing folder": (lambda: simulate(resume="missing/x.npz"), "create the folder"),
@@ -86,7 +104,7 @@ def test_refused_before_any_work(case: str, monkeypatch: pytest.MonkeyPatch) -> 
     def work(*_: Any) -> None:
         raise AssertionError("work was started")
 
-    monkeypatch.setattr("toplist.engine.runs._play_all", work)
+    monkeypatch.setattr("toplist.engine.runs.Crew.play", work)
     call, message = BAD[case]
     with pytest.raises(toplist.InvalidInput, match=message) as refused:
         call()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -36,23 +35,19 @@ class TopK(NamedTuple):
     order, as 1-based positions (katariya2016: the most terminating position first).
     """
 
-    order: Any = "first"
+    order: Any = "first"  # "first", "last", or a sequence of positions
+    places: Any = FROM_THE_TOP  # the order counted from 0, empty for "first"; filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve the order."""
-        if isinstance(self.order, np.ndarray) and self.order.dtype == np.int64:
-            return self  # prepared before
-        natural = range(1, problem.positions + 1)
-        if isinstance(self.order, str):
-            if self.order not in ("first", "last"):
-                accepted = "'first', 'last' or a sequence of positions"
-                raise refuse("TopK's order", self.order, accepted, "name the most valuable positions first")
-            if self.order == "first":
-                return self._replace(order=FROM_THE_TOP)
-            order: Sequence[int] = natural[::-1]
+        if not isinstance(self.order, str):
+            order = places("TopK's order", self.order, problem.positions)
+        elif self.order in ("first", "last"):
+            order = list(range(problem.positions))[::-1] if self.order == "last" else []
         else:
-            order = self.order
-        return self._replace(order=np.array(places("TopK's order", order, problem.positions), dtype=np.int64))
+            accepted = "'first', 'last' or a sequence of positions"
+            raise refuse("TopK's order", self.order, accepted, "name the most valuable positions first")
+        return self._replace(places=np.array(order, dtype=np.int64))
 
     def scratch(self, problem: Problem) -> Chosen:
         """Room for one list."""
@@ -63,7 +58,7 @@ class TopK(NamedTuple):
         room = cache.arrangement
         scoring.top(belief, cache.scoring, request, slate.items, room.scores)
         slate.size[0] = min(request.positions, len(request.candidates))
-        order = request.order if len(request.order) > 0 else self.order
+        order = request.order if len(request.order) > 0 else self.places
         if len(order) > 0 or len(request.pins) > 0:
             lay_out(room.items, order, request.pins, slate)
 
@@ -83,16 +78,16 @@ def lay_out(best: Ints, order: Ints, pins: Ints, slate: Slate) -> None:
             if pins[place] >= 0:
                 slate.items[place] = pins[place]
                 continue
-            while is_pinned(best[following], pins):
+            while is_pinned(best[following], pins, size):
                 following += 1
         slate.items[place] = best[following]
         following += 1
 
 
 @helper
-def is_pinned(item: int, pins: Ints) -> bool:
+def is_pinned(item: int, pins: Ints, size: int) -> bool:
     """Whether an item has a place already."""
-    for place in range(len(pins)):
+    for place in range(size):
         if pins[place] == item:
             return True
     return False

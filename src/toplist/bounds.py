@@ -8,6 +8,17 @@ weakest of the best K that beats it, and adds nothing if there is none: the proo
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from toplist.problem import number, probabilities, refuse, whole
+
+# What to do about an argument that is refused, where several functions take it.
+STEPS = "give how many lists are shown"
+POSITIONS = "give how many items a list has"
+ITEMS = "give how many items there are, at least as many as a list has"
+FEATURES = "give how many numbers describe an item"
+CHANGES = "give how often the attractions change"
+SHARE = "give it as a share of 1"
 
 
 def bernoulli_kl(mean: float, other: float) -> float:
@@ -18,13 +29,7 @@ def bernoulli_kl(mean: float, other: float) -> float:
     >>> round(bernoulli_kl(0.05, 0.2), 6)
     0.093943
     """
-    if _probability("mean", mean) == _probability("other", other):
-        return 0.0
-    if other in (0.0, 1.0):
-        return math.inf
-    divergence = _term(mean, other, mean - other) + _term(1 - mean, 1 - other, other - mean)
-    # Pinsker's inequality keeps rounding from making nearly equal means 0 or less apart.
-    return max(divergence, 2 * (mean - other) ** 2)
+    return _divergence(number("mean", mean, 0.0, 1.0, SHARE), number("other", other, 0.0, 1.0, SHARE))
 
 
 def vacuous(bound: float, steps: int) -> bool:
@@ -34,8 +39,8 @@ def vacuous(bound: float, steps: int) -> bool:
     >>> vacuous(1200.5, 1000)
     True
     """
-    _accept(not math.isnan(bound), "bound", bound, "any number", "compute it from valid inputs")
-    return bound > _whole("steps", steps)
+    most = whole("steps", steps, 1, STEPS)
+    return number("bound", bound, -math.inf, math.inf, "compute it from valid inputs") > most
 
 
 def kveton2015_theorem1(positions: int, attraction: float, gap: float, observations: float) -> tuple[float, float]:
@@ -47,10 +52,9 @@ def kveton2015_theorem1(positions: int, attraction: float, gap: float, observati
     >>> kveton2015_theorem1(2, 0.5, 0.25, 2000.0)
     (250.0, 500.0)
     """
-    _information(attraction, gap)
-    _accept(0 <= observations < math.inf, "observations", observations, "[0, inf)", "sum counts")
-    upper = gap * observations
-    return math.pow(1 - attraction, _whole("positions", positions) - 1) * upper, upper
+    K, levels = whole("positions", positions, 1, POSITIONS), _levels(attraction, gap)
+    upper = levels.gap * _inside("observations", observations, 0.0, math.inf, "sum counts", without=[math.inf])
+    return math.pow(1 - levels.attraction, K - 1) * upper, upper
 
 
 def kveton2015_theorem2(attraction: Sequence[float], positions: int, steps: int) -> float:
@@ -79,7 +83,7 @@ def kveton2015_theorem3(attraction: Sequence[float], positions: int, steps: int,
     """
     ranked, K = _ranked(attraction, positions)
     log_steps, log_log_steps = _logs(steps)
-    terms = [(better - own, bernoulli_kl(own, better)) for own, better in _rivals(ranked, K)]
+    terms = [(better - own, _divergence(own, better)) for own, better in _rivals(ranked, K)]
     slope = sum(gap * (1 - math.log(gap)) / information for gap, information in terms)
     # A set, because many items share their attraction and each pair costs a root finding.
     pairs = {(own, best) for own in ranked[K:] for best in ranked[:K] if best > own}
@@ -89,7 +93,7 @@ def kveton2015_theorem3(attraction: Sequence[float], positions: int, steps: int,
         late = max((_late(own, best, epsilon, log_steps) for own, best in pairs), default=0.0)
         return leading + K * len(ranked) * late + 7 * K * log_log_steps
 
-    return _least(bound) if epsilon is None else bound(_positive("epsilon", epsilon))
+    return _least(bound) if epsilon is None else bound(_positive("epsilon", epsilon, "leave it out for the best"))
 
 
 def kveton2015_theorem4(items: int, positions: int, attraction: float, gap: float, steps: int) -> float:
@@ -100,8 +104,9 @@ def kveton2015_theorem4(items: int, positions: int, attraction: float, gap: floa
     >>> round(kveton2015_theorem4(16, 4, 0.2, 0.15, 100_000), 3)
     112.944
     """
-    K, rate = _whole("positions", positions), gap / _information(attraction, gap) * _logs(steps)[0]
-    return (_whole("items", items, K) - K) * math.pow(1 - attraction, K - 1) * rate
+    K, levels = whole("positions", positions, 1, POSITIONS), _levels(attraction, gap)
+    L, rate = whole("items", items, K, ITEMS), levels.gap / levels.information * _logs(steps)[0]
+    return (L - K) * math.pow(1 - levels.attraction, K - 1) * rate
 
 
 def katariya2016_theorem1(attraction: Sequence[float], positions: int, termination: float, steps: int) -> float:
@@ -112,7 +117,8 @@ def katariya2016_theorem1(attraction: Sequence[float], positions: int, terminati
     >>> round(katariya2016_theorem1([0.2] * 4 + [0.05] * 12, 4, 0.5, 100_000), 3)
     2320.324
     """
-    return katariya2016_theorem2(attraction, [termination] * _whole("positions", positions), steps)
+    leaving = number("termination", termination, 0.0, 1.0, SHARE)
+    return katariya2016_theorem2(attraction, [leaving] * whole("positions", positions, 1, POSITIONS), steps)
 
 
 def katariya2016_theorem2(attraction: Sequence[float], termination: Sequence[float], steps: int) -> float:
@@ -124,8 +130,8 @@ def katariya2016_theorem2(attraction: Sequence[float], termination: Sequence[flo
     >>> round(katariya2016_theorem2([0.2] * 2 + [0.05] * 6, [0.8, 0.5], 100_000), 3)
     1103.626
     """
-    ranked, K = _ranked(attraction, len(termination))
-    leaving = sorted((_probability("termination", value) for value in termination), reverse=True)
+    leaving = _downwards("termination", termination, "position")
+    ranked, K = _ranked(attraction, len(leaving))
     total, unclicked = 0.0, math.pow(1 - ranked[0], K - 1)
     for place, (here, below) in enumerate(zip(leaving, [*leaving[1:], 0.0], strict=True), 1):
         if here > below:
@@ -145,7 +151,7 @@ def katariya2016_theorem3(
     56.472
     """
     cascade = kveton2015_theorem4(items, positions, attraction, gap, steps)
-    return _probability("termination", termination) * cascade
+    return number("termination", termination, 0.0, 1.0, SHARE) * cascade
 
 
 def hiranandani2019_theorem1(positions: int, strongest: float, termination: float = 1.0) -> float:
@@ -156,8 +162,8 @@ def hiranandani2019_theorem1(positions: int, strongest: float, termination: floa
     >>> round(hiranandani2019_theorem1(4, 0.2), 6)
     0.442484
     """
-    K = _whole("positions", positions)
-    top = _probability("strongest", strongest) * _probability("termination", termination)
+    K = whole("positions", positions, 1, POSITIONS)
+    top = number("strongest", strongest, 0.0, 1.0, SHARE) * number("termination", termination, 0.0, 1.0, SHARE)
     return (1 - math.exp(-1)) * max(1 / K, 1 - (K - 1) * top / 2)
 
 
@@ -171,9 +177,10 @@ def hiranandani2019_alpha(
     >>> round(hiranandani2019_alpha(18, 8, 20_000), 3)
     164.207
     """
-    d, K = _whole("features", features), _whole("positions", positions)
-    log_steps, norm = _logs(steps)[0], _probability("preference_norm", preference_norm)
-    spread = d * math.log1p(steps * K / (d * _positive("sigma", sigma) ** 2))
+    d, K = whole("features", features, 1, FEATURES), whole("positions", positions, 1, POSITIONS)
+    log_steps, sigma = _logs(steps)[0], _positive("sigma", sigma, "leave it out for 0.1")
+    norm = number("preference_norm", preference_norm, 0.0, 1.0, "scale the features so that it is at most 1")
+    spread = d * math.log1p(steps * K / (d * sigma**2))
     return math.sqrt(spread + 2 * log_steps) / sigma + norm
 
 
@@ -195,9 +202,11 @@ def hiranandani2019_theorem2(
     5431583
     """
     least = hiranandani2019_alpha(features, positions, steps, sigma, preference_norm)
-    alpha = least if alpha is None else alpha
-    _accept(least <= alpha < math.inf, "alpha", alpha, f"at least {least:.6g}", "leave it out")
-    _accept(0 < ratio <= 1, "ratio", ratio, "(0, 1]", "take hiranandani2019_theorem1's")
+    if alpha is None:
+        alpha = least
+    else:
+        alpha = _inside("alpha", alpha, least, math.inf, "leave it out for the least", without=[math.inf])
+    ratio = _inside("ratio", ratio, 0.0, 1.0, "take hiranandani2019_theorem1's", without=[0.0])
     spread = math.log1p(steps * positions / (features * sigma**2)) / math.log1p(sigma**-2)
     return 2 * alpha * positions / ratio * math.sqrt(features * steps * spread) + 1
 
@@ -213,11 +222,13 @@ def liu2018_theorem1(
     >>> round(liu2018_theorem1(10, 4, 10_000, drop=0.2, ridge=4), 3)
     66928.017
     """
-    d, K, log_steps = _whole("features", features), _whole("positions", positions), _logs(steps)[0]
-    _accept(K <= ridge < math.inf, "ridge", ridge, f"a finite one from K = {K}", "give K")
+    d, K = whole("features", features, 1, FEATURES), whole("positions", positions, 1, POSITIONS)
+    log_steps, scale = _logs(steps)[0], _positive("scale", scale, "leave it out for 1.25")
+    drop = number("drop", drop, 0.0, 1.0, SHARE)
+    ridge = _inside("ridge", ridge, K, math.inf, f"give K = {K}", without=[math.inf])
     confidence = math.log1p(steps / (ridge * d)) + log_steps / 2
     spread = math.sqrt(steps * K * confidence * math.log1p(K * steps / (ridge * d)))
-    return 4 * d * K * _probability("drop", drop) * _positive("scale", scale) * spread
+    return 4 * d * K * drop * scale * spread
 
 
 def li2019_gaps(epochs: Sequence[Sequence[float]], positions: int) -> list[float]:
@@ -229,7 +240,8 @@ def li2019_gaps(epochs: Sequence[Sequence[float]], positions: int) -> list[float
     [inf, 0.2, 0.2]
     """
     lengths = [len(epoch) for epoch in epochs]
-    _accept(len(set(lengths)) == 1, "epoch lengths", lengths, "one", "list every item each time")
+    if len(set(lengths)) != 1:
+        raise refuse("epoch lengths", lengths, "all the same, of one epoch or more", "list every item in every epoch")
     gaps = [math.inf] * lengths[0]
     for epoch in epochs:
         better = dict(_rivals(*_ranked(epoch, positions)))
@@ -247,14 +259,14 @@ def li2019_theorem1(gaps: Sequence[float], changes: int, steps: int, discount: f
     >>> round(li2019_theorem1([math.inf] * 3 + [0.3] * 7, 5, 100_000, 0.999, 0.6))
     1257535
     """
-    _accept(0.5 < discount < 1, "discount", discount, "(1/2, 1)", "forget more slowly")
+    discount = _inside("discount", discount, 0.5, 1.0, "the theorem holds only inside", without=[0.5, 1.0])
     missed = 4 / ((1 - math.exp(-1)) * _peeling(epsilon, gaps))
     L, kept = len(gaps), math.pow(discount, 1 / (1 - discount))
     constants = sum(missed + 32 * epsilon / (gap * kept) for gap in gaps)
     biased = math.log((1 - discount) * epsilon) / math.log(discount)
     # The slack undoes rounding: 100_000 * (1 - 0.999) is a little over 100 in floating point.
-    spans = math.ceil(_whole("steps", steps) * (1 - discount) * (1 - 1e-12))
-    return L * _whole("changes", changes, 0) * biased - constants * spans * math.log(1 - discount)
+    spans = math.ceil(whole("steps", steps, 1, STEPS) * (1 - discount) * (1 - 1e-12))
+    return L * whole("changes", changes, 0, CHANGES) * biased - constants * spans * math.log(1 - discount)
 
 
 def li2019_theorem2(gaps: Sequence[float], changes: int, steps: int, window: int, epsilon: float) -> float:
@@ -267,10 +279,11 @@ def li2019_theorem2(gaps: Sequence[float], changes: int, steps: int, window: int
     151162
     """
     L, peeling = len(gaps), _peeling(epsilon, gaps)
-    log_window, spans = math.log(_whole("window", window, 2)), _whole("steps", steps) / window
+    window = whole("window", window, 2, "give how many of the latest lists count")
+    log_window, spans = math.log(window), whole("steps", steps, 1, STEPS) / window
     missed = L * (log_window**2 / peeling + 2 * spans * math.ceil(log_window / peeling))
     explored = sum(8 * epsilon / gap for gap in gaps) * math.ceil(spans) * log_window
-    return L * _whole("changes", changes, 0) * window + missed + explored
+    return L * whole("changes", changes, 0, CHANGES) * window + missed + explored
 
 
 def li2019_theorem3(items: int, attraction: float, gap: float, steps: int) -> float:
@@ -281,17 +294,18 @@ def li2019_theorem3(items: int, attraction: float, gap: float, steps: int) -> fl
     >>> round(li2019_theorem3(16, 0.2, 0.15, 100_000), 3)
     423.997
     """
-    L, steps = _whole("items", items, 2), _whole("steps", steps)
-    _accept(L % 2 == 0, "items", items, "an even number", "show half of the items, K = L/2")
-    observed = math.sqrt(2 * steps / (3 * _information(attraction, gap)))
-    return L * gap * math.pow(1 - attraction, L // 2 - 1) * observed
+    L, steps, levels = whole("items", items, 2, ITEMS), whole("steps", steps, 1, STEPS), _levels(attraction, gap)
+    if L % 2 == 1:
+        raise refuse("items", items, "an even number", "show half of the items, K = L/2")
+    observed = math.sqrt(2 * steps / (3 * levels.information))
+    return L * levels.gap * math.pow(1 - levels.attraction, L // 2 - 1) * observed
 
 
 def _peeling(epsilon: float, gaps: Sequence[float]) -> float:
     """Give ln(1 + 4 sqrt(1 - 1/(2 eps))); at the policies' eps = 1/2 it is 0 and the proof void."""
-    _accept(0.5 < epsilon < 1, "epsilon", epsilon, "(1/2, 1)", "give one a little over 1/2")
-    valid = all(0 < gap <= 1 or gap == math.inf for gap in gaps)
-    _accept(valid, "gaps", list(gaps), "(0, 1], or inf if always optimal,", "use li2019_gaps")
+    epsilon = _inside("epsilon", epsilon, 0.5, 1.0, "give one a little over 1/2", without=[0.5, 1.0])
+    if not all(0 < gap <= 1 or gap == math.inf for gap in gaps):
+        raise refuse("gaps", list(gaps), "in (0, 1], or inf for an item that always is optimal", "use li2019_gaps")
     return math.log1p(4 * math.sqrt(1 - 1 / (2 * epsilon)))
 
 
@@ -299,18 +313,18 @@ def _late(own: float, best: float, epsilon: float, log_steps: float) -> float:
     """Give C2 n^-beta: how often an item at `own` passes for `best` after its share of trials."""
     if own == 0:
         return 0.0  # never clicked, so never overestimated
-    information = bernoulli_kl(own, best)
+    information = _divergence(own, best)
     if math.isinf(information):
         return 1 / (1 - own)  # best is 1: passes until its first skip (r = 1, beta = 0)
     target, mean = information / (1 + epsilon), own
     # KL(. || best) is convex and falls, so Newton from the left climbs to r and never passes it.
     for _ in range(100):
         fall = math.log(best / mean) + math.log((1 - mean) / (1 - best))
-        climbed = mean + (bernoulli_kl(mean, best) - target) / fall
+        climbed = mean + (_divergence(mean, best) - target) / fall
         if not mean < climbed < best:
             break
         mean = climbed
-    away = bernoulli_kl(mean, own)
+    away = _divergence(mean, own)
     if away == 0:
         return math.inf  # epsilon too small to tell r from `own`
     return math.exp(-(1 + epsilon) * away / information * log_steps) / -math.expm1(-away)
@@ -330,31 +344,59 @@ def _least(bound: Callable[[float], float]) -> float:
     return least
 
 
-def _term(part: float, whole: float, more: float) -> float:
+def _divergence(mean: float, other: float) -> float:
+    """Give KL(mean || other) of two probabilities; the searches call it too often to check every time."""
+    if mean == other:
+        return 0.0
+    if other in (0.0, 1.0):
+        return math.inf
+    divergence = _term(mean, other, mean - other) + _term(1 - mean, 1 - other, other - mean)
+    # Pinsker's inequality keeps rounding from making nearly equal means 0 or less apart.
+    return max(divergence, 2 * (mean - other) ** 2)
+
+
+def _term(part: float, base: float, more: float) -> float:
     # log1p keeps the digits of nearly equal parts; of very unequal ones it would see log 0.
-    near = abs(more) < whole / 2
-    return part * (math.log1p(more / whole) if near else math.log(part / whole)) if part else 0.0
+    near = abs(more) < base / 2
+    return part * (math.log1p(more / base) if near else math.log(part / base)) if part else 0.0
 
 
-def _information(attraction: float, gap: float) -> float:
-    """Check D in (0, p] and give KL(p-D || p)."""
-    low = _probability("attraction", attraction) - gap
-    _accept(0 <= low < attraction, "gap", gap, f"(0, attraction = {attraction!r}]", "change either")
-    return bernoulli_kl(low, attraction)
+class _Levels(NamedTuple):
+    """The two attractions of a problem with K items at p and the others at p - D."""
+
+    attraction: float  # p
+    gap: float  # D
+    information: float  # KL(p-D || p)
+
+
+def _levels(attraction: float, gap: float) -> _Levels:
+    """Check D in (0, p] and give both with KL(p-D || p)."""
+    best = number("attraction", attraction, 0.0, 1.0, SHARE)
+    gap = number("gap", gap, 0.0, best, f"take no more than attraction = {best!r} from the other items")
+    low = best - gap
+    if low == best:
+        raise refuse("gap", gap, f"large enough to be seen beside attraction = {best!r}", "change either")
+    return _Levels(best, gap, _divergence(low, best))
 
 
 def _logs(steps: int) -> tuple[float, float]:
     """Give log n and log log n, the latter 0 until log n > 1."""
-    log_steps = math.log(_whole("steps", steps))
+    log_steps = math.log(whole("steps", steps, 1, STEPS))
     return log_steps, math.log(log_steps) if log_steps > 1 else 0.0
 
 
 def _ranked(attraction: Sequence[float], positions: int) -> tuple[list[float], int]:
     """Check a problem and give its attraction probabilities, largest first, and K."""
-    ranked = sorted((_probability("attraction", value) for value in attraction), reverse=True)
-    K, most = _whole("positions", positions), len(ranked)
-    _accept(most >= K, "positions", positions, f"1 to L = {most}", "show fewer or add items")
+    ranked, K = _downwards("attraction", attraction, "item"), whole("positions", positions, 1, POSITIONS)
+    if len(ranked) < K:
+        raise refuse("positions", positions, f"1 to L = {len(ranked)}", "show fewer or add items")
     return ranked, K
+
+
+def _downwards(what: str, given: Sequence[float], per: str) -> list[float]:
+    """Check probabilities and give them, largest first."""
+    values: list[float] = probabilities(what, given, None, per).tolist()
+    return sorted(values, reverse=True)
 
 
 def _rivals(ranked: Sequence[float], positions: int) -> list[tuple[float, float]]:
@@ -364,22 +406,13 @@ def _rivals(ranked: Sequence[float], positions: int) -> list[tuple[float, float]
     return [(own, min(top for top in best if top > own)) for own in behind]
 
 
-def _probability(name: str, value: float) -> float:
-    _accept(0 <= value <= 1, name, value, "a number in [0, 1]", "give it as a share of 1")
+def _positive(what: str, given: float, advice: str) -> float:
+    return _inside(what, given, 0.0, math.inf, advice, without=[0.0, math.inf])
+
+
+def _inside(what: str, given: float, least: float, most: float, advice: str, without: Sequence[float]) -> float:
+    """Check a number as `number` does, where some end of the interval does not belong to it."""
+    value = number(what, given, least, most, advice)
+    if value in without:
+        raise refuse(what, given, f"a number between {least:g} and {most:g} other than {value:g}", advice)
     return value
-
-
-def _positive(name: str, value: float) -> float:
-    _accept(0 < value < math.inf, name, value, "a finite number above 0", "correct it")
-    return value
-
-
-def _whole(name: str, value: int, least: int = 1) -> int:
-    valid = math.isfinite(value) and value == int(value) and value >= least
-    _accept(valid, name, value, f"a whole number of at least {least}", "correct it")
-    return int(value)
-
-
-def _accept(valid: bool, name: str, value: object, accepted: str, advice: str) -> None:
-    if not valid:  # conditions are written so that nan is not valid
-        raise ValueError(f"{name} is {value!r}, but {accepted} is accepted; {advice}.")

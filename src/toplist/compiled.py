@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+import numpy as np
 from numba import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import overload_method as _overload_method
@@ -29,7 +27,7 @@ R = TypeVar("R")
 
 overload_method: Any = _overload_method  # whose published type does not know all that it takes
 
-# `_nrt` is private to numba, so numba is pinned and the benchmark watches the speed that depends on it.
+# `_nrt` is private to numba, so the range of versions is narrow, and the benchmark watches what depends on it.
 OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
 
 
@@ -82,11 +80,11 @@ def reserved_names() -> frozenset[str]:
 
 
 class _SourceCache(FunctionCache):
-    """Numba's disk cache, one file per signature, valid for the source of every module its parts come from.
+    """Numba's disk cache, one file per signature and per code of everything that the signature can call.
 
     Numba watches only the file of the compiled function itself, so that editing a part would leave the old machine
     code in use; and it keeps all signatures in one file, which nobody can read any more once a class named in it is
-    gone. Parts defined in `__main__` have no stable source and are compiled anew in each process.
+    gone. Parts defined in `__main__` cannot be found again and are compiled anew in each process.
     """
 
     # Whatever is wrong with a file of the cache, a full disk included: compiling anew is always an answer.
@@ -100,22 +98,21 @@ class _SourceCache(FunctionCache):
     def _save_overload(self, sig: Any, data: Any) -> None:
         if self._opened(sig):
             with suppress(Exception):
-                # One signature a file: what may stand there cannot be of use any more.
-                self._cache_file.flush()  # type: ignore[no-untyped-call]
+                for outdated in Path(self._cache_path).glob(f"{self._family}-*"):
+                    outdated.unlink(missing_ok=True)
                 super()._save_overload(sig, data)  # type: ignore[no-untyped-call]
 
     def _opened(self, sig: Any) -> bool:
         """Turn to the file of this signature; False where it must not be cached."""
-        modules = {self._py_func.__module__}
-        for argument in sig:
-            modules.update(cls.__module__ for cls in _classes(argument))
+        classes = [cls for argument in sig for cls in _classes(argument)]
+        modules = sorted({cls.__module__ for cls in classes} | {self._py_func.__module__})
         if "__main__" in modules:
             return False
-        source = fingerprint(frozenset(modules))
-        # In the name too, so that no process can find new machine code under an old index or the other way round.
-        name = hashlib.sha256(repr((sorted(modules), str(sig), source)).encode()).hexdigest()[:16]
+        code = fingerprint(self._py_func, *classes)
+        named = hashlib.sha256(repr((modules, str(sig))).encode()).hexdigest()[:16]
+        self._family = f"{self._impl.filename_base}-{named}"
         self._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
-            cache_path=self._cache_path, filename_base=f"{self._impl.filename_base}-{name}", source_stamp=source
+            cache_path=self._cache_path, filename_base=f"{self._family}-{code[:16]}", source_stamp=code
         )
         return True
 
@@ -127,41 +124,62 @@ def _classes(numba_type: Any) -> Iterator[type]:
             yield from _classes(field)
 
 
-@cache
-def fingerprint(modules: frozenset[str]) -> str:
-    """Hash of the source of these modules and of everything of the user's or ours that they use.
+def fingerprint(*called: Any) -> str:
+    """Hash of the code of functions and of the methods of classes, with all the functions and values that they use.
 
-    Followed are modules of the same packages and modules outside site-packages; the standard library and installed
-    third parties are not, since numba's own cache key already holds what matters of them here.
+    It is the loaded code that is hashed, not the files: these may have been edited since.
     """
-    packages = {name.partition(".")[0] for name in modules}
-    sources: dict[str, bytes] = {}
-    waiting = sorted(modules)
-    while waiting:
-        name = waiting.pop()
-        path = None if name in sources else _watched_file(name, packages)
-        if path is None:
-            continue
-        sources[name] = path.read_bytes()
-        for value in vars(sys.modules[name]).values():
-            used = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-            if isinstance(used, str):
-                waiting.append(used)
     digest = hashlib.sha256()
-    for name in sorted(sources):
-        digest.update(name.encode() + b"\0" + sources[name] + b"\0")
+    seen: set[int] = set()
+    for value in called:
+        _hash(value, frozenset(), digest, seen)
     return digest.hexdigest()
 
 
-def _watched_file(name: str, packages: set[str]) -> Path | None:
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if file is None or not file.endswith(".py"):
-        return None
-    path = Path(file)
-    if name.partition(".")[0] in packages:
-        return path
-    installed = path.is_relative_to(_STANDARD) or bool({"site-packages", "dist-packages"} & set(path.parts))
-    return None if installed else path
+def _hash(value: Any, names: frozenset[str], digest: Any, seen: set[int]) -> None:
+    """Add one value that code refers to; `names` are those the code uses, to find what it takes from a module."""
+    value = plain(value)
+    if isinstance(value, FunctionType | type | ModuleType):
+        if id(value) in seen or value.__name__.partition(".")[0] in _GIVEN:
+            return
+        if not isinstance(value, ModuleType):
+            seen.add(id(value))
+    if isinstance(value, FunctionType):
+        _hash_code(value.__code__, digest)
+        used = frozenset(_names(value.__code__))
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        for other in [value.__defaults__, *cells, *(value.__globals__.get(name) for name in sorted(used))]:
+            _hash(other, used, digest, seen)
+    elif isinstance(value, type):
+        digest.update(value.__qualname__.encode())
+        for cls in value.__mro__:
+            for name, method in sorted(vars(cls).items()):
+                if isinstance(method, FunctionType) and cls.__module__ not in _GIVEN:
+                    digest.update(name.encode())
+                    _hash(method, names, digest, seen)
+    elif isinstance(value, ModuleType):
+        for name in sorted(names & set(vars(value))):
+            _hash(vars(value)[name], names, digest, seen)
+    elif isinstance(value, np.ndarray):
+        digest.update(repr((value.dtype, value.shape)).encode() + value.tobytes())
+    elif isinstance(value, bool | int | float | complex | str | bytes | tuple | None | np.generic):
+        digest.update(repr(value).encode())
 
 
-_STANDARD = Path(sysconfig.get_paths()["stdlib"])
+def _hash_code(code: CodeType, digest: Any) -> None:
+    digest.update(code.co_code)
+    for constant in (*code.co_consts, *code.co_names, *code.co_varnames):
+        if isinstance(constant, CodeType):
+            _hash_code(constant, digest)
+        else:
+            digest.update(repr(constant).encode())
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+_GIVEN = {"numpy", "numba", "math", "builtins", "typing", "collections"}  # what changes only with an installation

@@ -136,9 +136,7 @@ class UntilSatisfied(NamedTuple):
 
     def read(self, page: Page, size: int) -> None:
         """Fill the page's weights and values."""
-        end = page.left[0]
-        if end == 0:
-            end = last_click(page, size)
+        end = max(page.left[0], last_click(page, size))  # a clicked place was examined, whatever the page says
         note(page, size, end if end > 0 else size, 0, self.weight)
 
 

@@ -75,10 +75,22 @@ def probabilities(what: str, given: Any, count: int | None, per: str) -> Floats:
     return array
 
 
-def places(what: str, given: Sequence[int], positions: int) -> list[int]:
+def places(what: str, given: Any, positions: int) -> list[int]:
     """An order of all positions, counted from 1, as a list counted from 0."""
-    order = [int(place) for place in given]
+    accepted, advice = f"each of the positions 1 to {positions} once", "list the most valuable position first"
+    try:
+        order = [operator.index(place) for place in given]
+    except TypeError:
+        raise refuse(what, given, accepted, advice) from None
     if sorted(order) != list(range(1, positions + 1)):
-        accepted = f"each of the positions 1 to {positions} once"
-        raise refuse(what, list(given), accepted, "list the most valuable position first")
+        raise refuse(what, list(given), accepted, advice)
     return [place - 1 for place in order]
+
+
+def expect(what: str, given: Any, methods: Sequence[str], accepted: str) -> None:
+    """Refuse what is not the kind of part that is wanted, before anything is asked of it."""
+    if isinstance(given, type):
+        raise refuse(what, given.__name__, accepted, f"write {given.__name__}() with its brackets")
+    missing = [method for method in methods if not hasattr(given, method)]
+    if missing:
+        raise refuse(what, given, accepted, f"what was given has no {missing[0]}()")

@@ -38,13 +38,18 @@ class Prepared(Protocol):
 class HotUsers(Protocol):
     """How a person turns attraction into clicks (hot)."""
 
-    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
-        """Fill `page.clicks` and `page.left` for one visitor, whose random key is `visitor`; the number of clicks."""
+    def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+        """Fill `page.clicks` and `page.left` for one visitor, whose random key is `visitor`; the number of clicks.
 
-    def reward(self, items: Ints, attraction: Floats) -> float:
+        `moment` is the world's state, for people who change with it.
+        """
+        ...
+
+    def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
         """Expected reward of a list; `attraction` is per place."""
+        ...
 
-    def best(self, attraction: Floats, items: Ints) -> None:
+    def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
         """Fill `items` with the list of highest reward where the attraction of an item is its own."""
 
 
@@ -58,6 +63,10 @@ class HotWorld(Protocol):
 
     def advance(self, moment: Any, step: int, key: int) -> bool:
         """Move to a step (the first is 0); True at the first, and where the best list may be another than before."""
+
+    def eligible(self, moment: Any, candidates: Ints) -> int:
+        """Fill the items that can be shown now, ascending; their number. They were all there before the first step."""
+        ...
 
     def attract(self, moment: Any, items: Ints, attraction: Floats) -> None:
         """Fill the attraction of each place of a list."""
@@ -82,6 +91,10 @@ class World(HotWorld, Protocol):
 
     def features(self, moment: Any) -> Floats:
         """The items' features, (items, features); `advance` may rewrite this very array."""
+        ...
+
+    def order(self, moment: Any) -> Ints:
+        """The places from the most to the least valuable, which `advance` may rewrite; empty: nobody knows."""
         ...
 
 
@@ -123,7 +136,7 @@ class HotIndex(Protocol):
     """How good an item could be (hot)."""
 
     def top(self, belief: Any, cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Fill `chosen` with the best eligible items, the best first, and `scores` with their scores."""
+        """Fill `chosen` with the best eligible items, the best first, and `scores` with numbers in that order."""
 
 
 class Index(Prepared, HotIndex, Protocol):
@@ -134,6 +147,11 @@ class Index(Prepared, HotIndex, Protocol):
 
     def reads(self) -> str:
         """The kind of belief it can read, or "any"."""
+        ...
+
+    def draws_one(self) -> bool:
+        """Whether it fills only the first place it is asked for, as a bandit of one position needs it."""
+        ...
 
 
 @protocol

@@ -32,6 +32,10 @@ class Slate(NamedTuple):
     memo: Floats  # per place: what the policy wants to find again when the clicks come
 
 
+# The columns of a ranked bandit's memo.
+PROPOSED, SCORE, CHOICES = 0, 1, 2
+
+
 class Page(NamedTuple):
     """What came back for a slate, and what the policy reads in it."""
 

@@ -92,6 +92,9 @@ class Moody(NamedTuple):
     def reads(self) -> str:
         return "counts"
 
+    def draws_one(self) -> bool:
+        return False
+
     def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         cache.examined[0] += 1
         for place in range(len(chosen)):
@@ -217,6 +220,18 @@ def test_a_constant_list_beats_nobody_by_learning() -> None:
     wrong = Policy(ThroughLastClick(), Everything(), UCB1(scale=1e6))
     with pytest.raises(CheckFailed, match="was asked for"):
         check_policy(wrong, only=["beats_random_on_an_easy_problem"])
+
+
+def test_a_policy_that_cannot_be_run_breaks_promises_instead_of_the_check() -> None:
+    class Raises(Policy):
+        __slots__ = ()
+
+        def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+            raise RuntimeError("out of order\nand more")
+
+    wanted = ["lists_hold_distinct_items", "belief_does_not_grow"]
+    with pytest.raises(CheckFailed, match="lists_hold_distinct_items: it ended in RuntimeError: out of order and more"):
+        check_policy(Raises(*PARTS), only=wanted)
 
 
 def test_all_failures_are_reported_together() -> None:

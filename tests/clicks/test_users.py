@@ -63,7 +63,7 @@ def test_clicks_and_departures_have_their_probabilities(name: str) -> None:
     page, labels, draws = empty_page(4), np.arange(4), 40_000
     seen: Counter[Any] = Counter()
     for visitor in range(draws):
-        number = users.click(items, attraction, labels, branch(5, visitor), page)
+        number = users.click(None, items, attraction, labels, branch(5, visitor), page)
         assert number == page.clicks.sum()
         seen[tuple(page.clicks.tolist()), int(page.left[0])] += 1
     wanted: dict[Any, float] = defaultdict(float)
@@ -100,23 +100,36 @@ def test_reward_and_best_list_match_exhaustive_search(problem: Any) -> None:
     rewards = {}
     for items in itertools.permutations(range(len(attraction)), positions):
         shown = np.array(items)
-        reward = users.reward(shown, attraction[shown])
+        reward = users.reward(None, shown, attraction[shown])
         outcomes = patterns(name, users, list(items), attraction[shown].tolist())
         by_enumeration = sum(chance for chance, _, _, satisfied in outcomes if satisfied)
         assert reward == pytest.approx(by_enumeration, abs=1e-12)
         rewards[items] = reward
     best = np.full(positions, -1)
-    users.best(attraction, best)
+    users.best(None, attraction, best)
     assert len(set(best.tolist())) == positions
     assert rewards[tuple(best.tolist())] == pytest.approx(max(rewards.values()), abs=1e-12)
 
 
+@pytest.mark.parametrize("users", [Cascade(), DCM([0.3, 0.8, 0.5, 0.1, 0.0]), DBN([0.6, 0.9, 0.2, 0.5, 0.3], 1.0)])
+def test_simulated_reward_is_the_closed_form(users: Any) -> None:
+    """A last item that attracts nobody shows who left before it, satisfied; 4 standard errors of 40,000 visitors."""
+    users = users.prepare(Problem(5, 5))
+    items, attraction, page, draws = np.arange(5), np.array([*ATTRACTION, 0.0]), empty_page(5), 40_000
+    satisfied = 0
+    for visitor in range(draws):
+        users.click(None, items, attraction, items, branch(6, visitor), page)
+        satisfied += page.left[0] < 5
+    wanted = users.reward(None, items, attraction)
+    assert abs(satisfied / draws - wanted) < 4 * np.sqrt(wanted * (1 - wanted) / draws)
+
+
 def test_closed_forms_by_hand() -> None:
     shown, attraction = np.array([0, 1]), np.array([0.5, 0.2])
-    assert Cascade().prepare(Problem(2, 2)).reward(shown, attraction) == pytest.approx(1 - 0.5 * 0.8)
-    assert DCM([0.5, 1.0]).prepare(Problem(2, 2)).reward(shown, attraction) == pytest.approx(1 - 0.75 * 0.8)
+    assert Cascade().prepare(Problem(2, 2)).reward(None, shown, attraction) == pytest.approx(1 - 0.5 * 0.8)
+    assert DCM([0.5, 1.0]).prepare(Problem(2, 2)).reward(None, shown, attraction) == pytest.approx(1 - 0.75 * 0.8)
     # w = (.4, .1), persistence .7: .4 + .7 * .1 * .6
-    assert DBN([0.8, 0.5], 0.7).prepare(Problem(2, 2)).reward(shown, attraction) == pytest.approx(0.442)
+    assert DBN([0.8, 0.5], 0.7).prepare(Problem(2, 2)).reward(None, shown, attraction) == pytest.approx(0.442)
 
 
 def test_an_item_attracts_a_visitor_wherever_it_stands() -> None:
@@ -125,6 +138,6 @@ def test_an_item_attracts_a_visitor_wherever_it_stands() -> None:
     for visitor in range(200):
         attracted = []
         for items in (np.array([0, 1, 2, 3]), np.array([3, 1, 0, 2])):
-            users.click(items, np.array(ATTRACTION)[items], labels, branch(1, visitor), page)
+            users.click(None, items, np.array(ATTRACTION)[items], labels, branch(1, visitor), page)
             attracted.append({int(item) for item, click in zip(items, page.clicks, strict=True) if click})
         assert attracted[0] == attracted[1]

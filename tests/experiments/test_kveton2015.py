@@ -26,7 +26,7 @@ def test_three_rows_of_both_tables_are_met(row: tables.Row) -> None:
     for name in ("CascadeUCB1", "CascadeKL-UCB"):
         difference, runs = tables.compare_tables(row, name, result)
         assert difference.high < 0
-        assert runs == 20
+        assert runs <= 80
 
 
 @pytest.mark.slow

@@ -29,13 +29,14 @@ def test_every_entry_is_documented_and_can_be_made(name: str) -> None:
     if entry.paper:
         assert any(str(year) in text for year in range(2002, 2027))
     policy = entry.make(**entry.parameters)
-    assert policy == make(name)
+    assert repr(policy) == repr(make(name))  # equal tuples may be of different classes
     assert policy.prepare(Problem(9, 3, 0, 100)).capabilities().learns == (name not in ("random", "best"))
 
 
 def test_parameters_are_plain_literals() -> None:
-    assert make(" dcm-kl-ucb( loglog = 1.5, order=[3, 1, 2] ) ") == make("dcm-kl-ucb(loglog=1.5, order=[3,1,2])")
-    assert make("dcm-kl-ucb()") == make("dcm-kl-ucb")
+    assert make(" dcm-kl-ucb( loglog = 1.5, order=[3, 1, 2] ) ").scoring.loglog == 1.5
+    assert make("dcm-kl-ucb(order=[3,1,2])").arrangement.order == [3, 1, 2]
+    assert repr(make("dcm-kl-ucb()")) == repr(make("dcm-kl-ucb"))
     assert make("ranked-exp3(exploration=0.1)").memory.exploration == 0.1
 
 

@@ -74,14 +74,30 @@ def test_every_position_learns_the_click_at_it(clicks: str, credited: list[int])
     assert belief.clicked[arms].tolist() == credited
 
 
-def test_pinned_places_teach_nobody() -> None:
-    policy, belief, cache = ready("ranked-ucb1")
+@pytest.mark.parametrize(("name", "learned"), [("ranked-ucb1", [1, 1, 1]), ("ranked-exp3(exploration=0.2)", [1, 0, 1])])
+def test_pinned_places_teach_those_who_count_and_not_those_who_weigh(name: str, learned: list[int]) -> None:
+    policy, belief, cache = ready(name)
     slate = show(policy, belief, cache, pins=[-1, 3, -1])
     assert slate.items[1] == 3
     page = empty_page(3)
     page.clicks[:] = 1
     policy.learn(belief, slate, page)
-    assert belief.examined.reshape(5, 3).sum(axis=0).tolist() == [1, 0, 1]
+    table = belief.examined if hasattr(belief, "examined") else belief.logarithm
+    assert np.count_nonzero(table.reshape(5, 3), axis=0).tolist() == learned
+
+
+def test_replacements_are_uniform_whatever_was_drawn() -> None:
+    """The replacement must not be correlated with Exp3's draw: shares of the free items within 4.5 standard errors."""
+    policy, belief, cache = ready("ranked-exp3(exploration=0.5)")
+    belief.logarithm.reshape(5, 3)[2] = 3.0
+    seen = np.zeros(5)
+    for key in range(12_000):
+        slate = show(policy, belief, cache, key)
+        if slate.items[0] == 2 and slate.memo[1, 0] == 2:
+            seen[slate.items[1]] += 1
+    shares = seen / seen.sum()
+    assert shares[2] == 0
+    assert np.abs(shares[[0, 1, 3, 4]] - 0.25).max() < 4.5 * np.sqrt(0.25 * 0.75 / seen.sum())
 
 
 def test_exp3_remembers_with_which_probability_it_drew() -> None:

@@ -26,7 +26,7 @@ class Cascade(NamedTuple):
             return self._replace(depth=problem.positions)
         return self._replace(depth=whole("Cascade's depth", self.depth, 1, "or leave it out for all places"))
 
-    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+    def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
         """Draw the clicks of one visitor; their number."""
         clicks, end = 0, min(self.depth, len(items))
         for place in range(len(items)):
@@ -38,13 +38,13 @@ class Cascade(NamedTuple):
         page.left[0] = end
         return clicks
 
-    def reward(self, items: Ints, attraction: Floats) -> float:
+    def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
         """Probability that something attracts."""
         nothing = 1.0
         for place in range(min(self.depth, len(items))):
             nothing *= 1.0 - attraction[place]
         return 1.0 - nothing
 
-    def best(self, attraction: Floats, items: Ints) -> None:
+    def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
         """The most attractive items, the most attractive first; the order does not matter to the reward."""
         best_by_worth(attraction, EVEN, FROM_THE_TOP, items)

@@ -28,7 +28,7 @@ class DBN(NamedTuple):
         persistence = number("DBN's persistence", self.persistence, 0.0, 1.0, "give one probability")
         return self._replace(satisfaction=satisfaction, persistence=persistence)
 
-    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+    def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
         """Draw the clicks of one visitor; their number."""
         satisfied, patient = branch(visitor, -1), branch(visitor, -2)
         clicks, end = 0, len(items)
@@ -46,7 +46,7 @@ class DBN(NamedTuple):
         page.left[0] = end
         return clicks
 
-    def reward(self, items: Ints, attraction: Floats) -> float:
+    def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
         """Probability of leaving satisfied."""
         total, still_here = 0.0, 1.0
         for place in range(len(items)):
@@ -55,6 +55,6 @@ class DBN(NamedTuple):
             still_here *= (1.0 - satisfying) * self.persistence
         return total
 
-    def best(self, attraction: Floats, items: Ints) -> None:
+    def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
         """The most satisfying items, the most satisfying first."""
         best_by_worth(attraction, self.satisfaction, FROM_THE_TOP, items)

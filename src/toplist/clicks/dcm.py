@@ -28,7 +28,7 @@ class DCM(NamedTuple):
         termination = probabilities("DCM's termination", self.termination, problem.positions, "position")
         return self._replace(termination=termination, order=np.argsort(-termination, kind="stable"))
 
-    def click(self, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+    def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
         """Draw the clicks of one visitor; their number."""
         leaving = branch(visitor, -1)  # the places' coins, apart from the items' coins
         clicks, end = 0, len(items)
@@ -42,13 +42,13 @@ class DCM(NamedTuple):
         page.left[0] = end
         return clicks
 
-    def reward(self, items: Ints, attraction: Floats) -> float:
+    def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
         """Probability of leaving satisfied."""
         nothing = 1.0
         for place in range(len(items)):
             nothing *= 1.0 - self.termination[place] * attraction[place]
         return 1.0 - nothing
 
-    def best(self, attraction: Floats, items: Ints) -> None:
+    def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
         """The k-th most attractive item at the k-th most terminating position."""
         best_by_worth(attraction, EVEN, self.order, items)

@@ -41,15 +41,17 @@ def play(
         if world.advance(run.moment, step, changes):
             world.best_list(run.moment, users, run.best_items)
             world.attract(run.moment, run.best_items, run.attraction)
-            ideal = users.reward(run.best_items, run.attraction)
+            ideal = users.reward(run.moment, run.best_items, run.attraction)
+        candidates = asked.candidates[: world.eligible(run.moment, asked.candidates)]
         start.pin(step, asked.pins)
         key = branch(choices, step)
-        request = Request(asked.candidates, asked.positions, asked.pins, asked.order, asked.features, asked.labels, key)
+        request = Request(candidates, asked.positions, asked.pins, asked.order, asked.features, asked.labels, key)
         policy.rank(belief, cache, request, slate)
-        world.attract(run.moment, slate.items, run.attraction)
-        clicks += users.click(slate.items, run.attraction, asked.labels, branch(visitors, step), page)
+        shown = slate.items[: slate.size[0]]
+        world.attract(run.moment, shown, run.attraction)
+        clicks += users.click(run.moment, shown, run.attraction, asked.labels, branch(visitors, step), page)
         policy.learn(belief, slate, page)
-        regret += ideal - users.reward(slate.items, run.attraction)
+        regret += ideal - users.reward(run.moment, shown, run.attraction)
         if kept < len(run.checkpoints) and step + 1 == run.checkpoints[kept]:
             run.curves[kept, 0], run.curves[kept, 1] = regret, clicks
             kept += 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from toplist.compiled import plain
 from toplist.engine.play import Run, open_run_compiled, play_compiled
-from toplist.problem import InvalidInput, Problem
+from toplist.problem import InvalidInput, Problem, expect
 from toplist.randomness import branch
 from toplist.slate import Ints, Request, empty_page
 
@@ -25,6 +25,9 @@ class Setting(NamedTuple):
     @classmethod
     def of(cls, policy: Any, world: Any, users: Any, start: Any, steps: int | None) -> Setting:
         """Let every part check its parameters and get ready."""
+        expect("The world", world, ("checked", "problem", "begin", "advance", "attract"), "a world, like Fixed()")
+        expect("The users", users, ("prepare", "click", "reward", "best"), "a click model, like Cascade() or DCM()")
+        expect("The start", start, ("prepare", "sampled", "pin"), "OneSample(), Forced() or NeverSeenFirst()")
         world = world.checked()
         problem = world.problem(steps)
         setting = cls(policy.prepare(problem), world, users.prepare(problem), start.prepare(problem), problem)
@@ -44,12 +47,11 @@ class Player:
         problem = setting.problem
         items, positions = problem.items, problem.positions
         moment = setting.world.begin()
-        nothing = np.zeros(0, dtype=np.int64)
         request = Request(
             candidates=np.arange(items),
             positions=positions,
             pins=np.full(setting.start.places(problem), -1, dtype=np.int64),
-            order=nothing,
+            order=setting.world.order(moment),
             features=setting.world.features(moment),
             labels=np.arange(items) if labels is None else labels,
             key=branch(key, 0),

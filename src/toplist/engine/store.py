@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import toplist
+from toplist.compiled import fingerprint
+from toplist.engine.play import open_run, play
 from toplist.engine.player import Setting
 from toplist.files import AnyPath, check_writable, replacing
 from toplist.problem import InvalidInput
@@ -37,6 +40,11 @@ class Store:
             check_writable(self._path, WHAT, suffixes=(".npz",))
             if self._path.exists():
                 self._take(self._load(self._path))
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there is a file at all."""
+        return self._path is not None
 
     def finished(self, label: str, run: int) -> Floats | None:
         """The curves of a run that was played to its end."""
@@ -90,6 +98,11 @@ class Store:
                 f"{path} is not a simulation that toplist has kept, or is damaged; name another file or remove it."
             ) from None
         differing = [key for key, value in self._description.items() if found.get(key) != value]
+        if differing == ["code"]:
+            raise InvalidInput(
+                f"{path} was played by other code: a part, or toplist itself, has changed since; "
+                f"name another file or remove it."
+            )
         if differing:
             key = differing[0]
             raise InvalidInput(
@@ -102,7 +115,8 @@ class Store:
 def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int) -> dict[str, Any]:
     """What must be equal for two simulations to be the same but for the number of runs."""
     some = next(iter(settings.values()))
-    return {
+    parts = [part for setting in settings.values() for part in (setting.policy, setting.world, setting.users)]
+    description = {
         "format": FORMAT,
         "version": toplist.__version__,
         "seed": seed,
@@ -111,14 +125,26 @@ def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int) -> dict
         "users": _plain(some.users),
         "start": _plain(some.start),
         "policies": {label: _plain(setting.policy) for label, setting in settings.items()},
+        "code": fingerprint(play, open_run, *(cls for part in [*parts, some.start] for cls in _classes(part))),
     }
+    plain: dict[str, Any] = json.loads(json.dumps(description))  # as it will be read again
+    return plain
+
+
+def _classes(part: Any) -> Iterator[type]:
+    """The classes of a part and of the parts it is made of."""
+    if hasattr(part, "_fields"):
+        yield type(part)
+        for field in part:
+            yield from _classes(field)
 
 
 def _plain(value: Any) -> Any:
     """Parts and arrays as JSON: a part is its class and its fields."""
     if hasattr(value, "_asdict"):
-        return {"part": type(value).__name__} | {name: _plain(field) for name, field in value._asdict().items()}
-    if isinstance(value, np.ndarray):
+        named = f"{type(value).__module__}.{type(value).__qualname__}"
+        return {"part": named} | {name: _plain(field) for name, field in value._asdict().items()}
+    if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return value
 

@@ -32,6 +32,10 @@ class Chance(NamedTuple):
         """Whatever there is: it does not look."""
         return "any"
 
+    def draws_one(self) -> bool:
+        """No: a whole list at once."""
+        return False
+
     def top(self, belief: Any, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         """A uniform score for each item."""
         candidates = request.candidates
@@ -60,6 +64,10 @@ class ExploringDraw(NamedTuple):
     def reads(self) -> str:
         """Weights."""
         return "weights"
+
+    def draws_one(self) -> bool:
+        """Yes."""
+        return True
 
     def top(self, belief: Weights, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         """Fill the first of `chosen` and the probability with which it was drawn."""

@@ -25,7 +25,7 @@ from toplist.memory.counts import Counts
 from toplist.problem import Problem, number
 from toplist.slate import Floats, Ints, Request
 
-ROUNDING = 1e-12  # by how much bounds are widened; the solver is good to a hundredth of it
+ROUNDING = 1e-12  # by how much bounds are widened; the solver is good to a fiftieth of it
 SHARED = 256  # solves remembered for items with equal counts; a power of 2
 
 
@@ -119,7 +119,7 @@ class LazyBounds(NamedTuple):
     value: Floats  # the index then
     slope: Floats  # its first derivative then; 0 for an index that no budget moves
     bend: Floats  # half of its second derivative then, without the sign
-    latest: Floats  # one element: the largest budget so far
+    latest: Floats  # one element: the budget of the last list
     shared: Floats  # (SHARED, 7): counts and budget of recent solves, the index, slope and bend they gave, 1 / T
     room: Floats  # (9, items)
     low: Floats
@@ -166,9 +166,13 @@ class KLUCB(NamedTuple):
         """Counts."""
         return "counts"
 
+    def draws_one(self) -> bool:
+        """No: a whole list at once."""
+        return False
+
     def top(self, belief: Counts, cache: LazyBounds, request: Request, chosen: Ints, scores: Floats) -> None:
         """Solve what the bounds leave open, take the best."""
-        budget = exploration_budget(belief.clock[0] + 1.0, self.loglog)
+        budget = exploration_budget(belief.clock[0] + 1.0, self.loglog) / belief.scale[0]
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget
@@ -323,7 +327,8 @@ def bound_side_by_side(
     since, value, slope, bend = index
     for i in range(len(examined)):
         tries = examined[i] - then_examined[i]
-        known = (clicked[i] == then_clicked[i]) & (tries >= 0.0)
+        # No more tries than there were: a bound below 0 must not be multiplied by less than 0.
+        known = (clicked[i] == then_clicked[i]) & (tries >= 0.0) & (tries <= then_examined[i])
         more = budget - since[i]
         rounding = ROUNDING if slope[i] > 0.0 else 0.0
         top = value[i] + slope[i] * more + rounding
@@ -345,8 +350,7 @@ def solve(belief: Counts, cache: LazyBounds, item: int, budget: float) -> None:
         if clicked < examined:  # else it is infinity or 1, whatever the budget
             shared[4] = max(kl_slope(examined, clicked, shared[3]), 1e-300)
             shared[5] = kl_bend(examined, clicked, shared[3])
-        # Never examined: any observation at all makes the lower bound minus infinity, which is: solve.
-        shared[6] = 1.0 / examined if examined > 0.0 else 1e308
+        shared[6] = 1.0 / examined if examined > 0.0 else 0.0
     cache.value[item], cache.slope[item], cache.bend[item] = shared[3], shared[4], shared[5]
     cache.since[item], cache.examined[item], cache.per_try[item] = budget, examined, shared[6]
     # At an index that hardly exceeds the mean the parabola is too steep to bound anything: then solve again next time.

@@ -65,10 +65,14 @@ class UCB1(NamedTuple):
         """Counts."""
         return "counts"
 
+    def draws_one(self) -> bool:
+        """No: a whole list at once."""
+        return False
+
     def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
         candidates = request.candidates
-        budget = self.scale * math.log(max(1.0, belief.clock[0]))
+        budget = self.scale * math.log(max(1.0, belief.clock[0])) / belief.scale[0]
         mean_plus_radius(belief, budget, candidates, cache)
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
@@ -76,7 +80,7 @@ class UCB1(NamedTuple):
 class Greedy(NamedTuple):
     """The mean alone: no optimism, but never seen still goes before everything seen."""
 
-    bonus: float = 0.0  # a constant number of standard radii, sqrt(bonus / T)
+    bonus: float = 0.0  # adds sqrt(bonus / T), for those who want a little optimism that does not grow
 
     def prepare(self, problem: Problem) -> Self:
         """Check the bonus."""
@@ -90,8 +94,12 @@ class Greedy(NamedTuple):
         """Counts."""
         return "counts"
 
+    def draws_one(self) -> bool:
+        """No: a whole list at once."""
+        return False
+
     def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
         candidates = request.candidates
-        mean_plus_radius(belief, self.bonus, candidates, cache)
+        mean_plus_radius(belief, self.bonus / belief.scale[0], candidates, cache)
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from toplist.problem import InvalidInput, Problem, number
-from toplist.slate import Floats, Slate
+from toplist.slate import CHOICES, SCORE, Floats, Slate
 
 
 class Weights(NamedTuple):
@@ -54,6 +54,6 @@ class ExponentialWeights(NamedTuple):
 
     def add(self, belief: Weights, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """Credit an item with what it earned over the probability with which it was drawn, kept in the memo."""
-        drawn, items = slate.memo[place, 1], slate.memo[place, 2]
+        drawn, items = slate.memo[place, SCORE], slate.memo[place, CHOICES]
         if drawn > 0.0:
             belief.logarithm[item] += belief.exploration[0] * weight * value / (drawn * items)

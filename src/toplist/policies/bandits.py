@@ -68,7 +68,7 @@ def last_click(loglog: float = 3.0, order: Order = "first") -> Policy:
     return Policy(OnlyLastClick(), Everything(), KLUCB(loglog), TopK(order))
 
 
-@entry("RankedKL-UCB", "kveton2015")
+@entry("RankedKL-UCB", "katariya2016")
 def ranked_kl_ucb(loglog: float = 3.0, clicks: str = "every", collision: str = "remaining") -> Ranked:
     """One KL-UCB bandit per position, each learning from the click at its own position.
 
@@ -79,7 +79,7 @@ def ranked_kl_ucb(loglog: float = 3.0, clicks: str = "every", collision: str = "
     return Ranked(EveryPlace(clicks), Everything(), KLUCB(loglog), collision)
 
 
-@entry("RankedUCB1", "kveton2015")
+@entry("RankedUCB1")
 def ranked_ucb1(scale: float = 1.5, clicks: str = "every", collision: str = "remaining") -> Ranked:
     """One UCB1 bandit per position, each learning from the click at its own position.
 

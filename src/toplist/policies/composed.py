@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 from toplist import index, memory
 from toplist.arrange import Desk, TopK
-from toplist.problem import InvalidInput, Problem
+from toplist.problem import InvalidInput, Problem, expect
 from toplist.protocols import Capabilities
 from toplist.slate import Page, Request, Slate, empty_slate
 
@@ -27,7 +27,8 @@ class Policy(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check that the parts fit each other, and let each get ready."""
-        check_fit(self.memory, self.scoring)
+        expect("The arrangement", self.arrangement, ("prepare", "scratch", "arrange"), "an arrangement, like TopK()")
+        check_fit(self.reading, self.memory, self.scoring, whole_lists=True)
         return self._replace(
             reading=self.reading.prepare(problem),
             memory=self.memory.prepare(problem),
@@ -70,22 +71,27 @@ class Policy(NamedTuple):
         self.memory.add(belief, item, 1.0, value, slate, place)
 
 
-def check_fit(kept_by: Any, scoring: Any) -> None:
-    """Refuse an index that cannot read what the memory keeps."""
+def check_fit(reading: Any, kept_by: Any, scoring: Any, whole_lists: bool) -> None:
+    """Refuse parts that are in each other's place, and an index that cannot read what the memory keeps."""
+    expect("The reading", reading, ("prepare", "read"), "a reading, like ThroughFirstClick()")
+    expect("The memory", kept_by, ("prepare", "begin", "keeps", "tick", "add"), "a memory, like Everything()")
+    expect("The index", scoring, ("prepare", "scratch", "reads", "draws_one", "top"), "an index, like KLUCB()")
     reads, keeps = scoring.reads(), kept_by.keeps()
     if reads not in ("any", keeps):
-        raise InvalidInput(
-            f"{type(scoring).__name__} reads {reads}, but {type(kept_by).__name__} keeps {keeps}; "
-            f"use {_alternatives(keeps, reads)}."
-        )
+        wrong = f"{type(scoring).__name__} reads {reads}, but {type(kept_by).__name__} keeps {keeps}"
+    elif whole_lists and scoring.draws_one():
+        wrong = f"{type(scoring).__name__} draws one item at a time, but Policy needs a whole list"
+    else:
+        return
+    raise InvalidInput(f"{wrong}; use {_alternatives(keeps, reads, whole_lists)}.")
 
 
-def _alternatives(keeps: str, reads: str) -> str:
+def _alternatives(keeps: str, reads: str, whole_lists: bool) -> str:
     """Which of the parts that come with toplist would fit instead."""
-    indices = [f"{name}()" for name in index.__all__ if _kind(getattr(index, name), "reads") == keeps]
-    memories = [f"{name}()" for name in memory.__all__ if _kind(getattr(memory, name), "keeps") == reads]
-    return " or ".join(indices + memories)
-
-
-def _kind(part: Any, question: str) -> str | None:
-    return getattr(part(), question)() if hasattr(part, question) else None
+    indices = [getattr(index, name)() for name in index.__all__]
+    fitting = [part for part in indices if part.reads() == keeps and not (whole_lists and part.draws_one())]
+    memories = [getattr(memory, name)() for name in memory.__all__ if hasattr(getattr(memory, name), "keeps")]
+    readable = {part.reads() for part in indices if not (whole_lists and part.draws_one())}
+    fitting += [part for part in memories if part.keeps() == reads and reads in readable]
+    names = [f"{type(part).__name__}()" for part in fitting]
+    return " or ".join(names) if names else "Ranked() for such parts"

@@ -72,6 +72,8 @@ def catalogue() -> dict[str, Entry]:
         for value in vars(module).values():
             mark = getattr(value, _MARK, None)
             if isinstance(mark, Entry):
+                if found.get(mark.name, mark) is not mark:
+                    raise TypeError(f"two algorithms are called {mark.name!r}; rename one of them")
                 found[mark.name] = mark
     return dict(sorted(found.items()))
 

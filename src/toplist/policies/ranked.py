@@ -11,9 +11,10 @@ from toplist.policies.composed import check_fit
 from toplist.problem import Problem, refuse
 from toplist.protocols import Capabilities
 from toplist.randomness import branch, uniform
-from toplist.slate import Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.slate import CHOICES, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
 
 NOBODY = np.zeros(0, dtype=np.int64)
+REPLACEMENT = -(1 << 40)  # a branch of the list's key that no index draws from
 
 
 class Arms(NamedTuple):
@@ -43,7 +44,7 @@ class Ranked(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parts; `collision` becomes whether to choose among the remaining."""
-        check_fit(self.memory, self.scoring)
+        check_fit(self.reading, self.memory, self.scoring, whole_lists=False)
         if self.collision not in ("remaining", "random", True, False):
             accepted = "'remaining' or 'random'"
             raise refuse("Ranked's collision", self.collision, accepted, "say what a bandit may propose")
@@ -71,13 +72,18 @@ class Ranked(NamedTuple):
         )
 
     def slate(self, problem: Problem) -> Slate:
-        """The memo holds per place the item proposed (-1: none), its score, and the number of items to choose from."""
+        """The memo holds per place the item proposed, its score, and the number of items it was chosen from."""
         return empty_slate(problem.positions, problem.features, memo=3)
 
     def capabilities(self) -> Capabilities:
         """Learns from its own lists only: it must know what each bandit proposed."""
-        samples = "item and place" if self.memory.keeps() == "counts" else "nothing"
-        return Capabilities(learns_from_any_list=False, samples=samples)
+        counts = self.memory.keeps() == "counts"
+        return Capabilities(
+            learns_from_any_list=False,
+            adds_items=counts,  # weights of items that come later, or drawn from a subset, have no meaning
+            takes_subsets=counts,
+            samples="item and place" if counts else "nothing",
+        )
 
     def rank(self, belief: Any, cache: Arms, request: Request, slate: Slate) -> None:
         """Fill the places from the top down."""
@@ -87,7 +93,7 @@ class Ranked(NamedTuple):
         slate.size[0] = size
         for item in candidates:
             cache.free[item] = 1
-        for place in range(len(request.pins)):
+        for place in range(min(size, len(request.pins))):
             if request.pins[place] >= 0:
                 cache.free[request.pins[place]] = 0
         for place in range(size):
@@ -101,7 +107,8 @@ class Ranked(NamedTuple):
                     cache.labels[arm] = request.labels[item]
                     count += 1
             if pinned >= 0:
-                shown, proposed = pinned, -1
+                # As good as a proposal to those who count, and drawn with no probability to those who weigh.
+                shown, proposed = pinned, pinned
                 cache.score[0] = 0.0
             else:
                 among = Request(cache.arms[:count], 1, NOBODY, NOBODY, request.features, cache.labels, key)
@@ -110,9 +117,9 @@ class Ranked(NamedTuple):
                 shown = proposed if cache.free[proposed] == 1 else any_free(candidates, cache.free, request, key)
             cache.free[shown] = 0
             slate.items[place] = shown
-            slate.memo[place, 0] = proposed
-            slate.memo[place, 1] = cache.score[0]
-            slate.memo[place, 2] = count
+            slate.memo[place, PROPOSED] = proposed
+            slate.memo[place, SCORE] = cache.score[0]
+            slate.memo[place, CHOICES] = count
 
     def learn(self, belief: Any, slate: Slate, page: Page) -> None:
         """Each bandit learns the click at its position, if what it proposed was shown there."""
@@ -120,8 +127,8 @@ class Ranked(NamedTuple):
         self.reading.read(page, size)
         self.memory.tick(belief)
         for place in range(size):
-            proposed = int(slate.memo[place, 0])
-            if proposed >= 0 and page.weight[place] > 0.0:
+            proposed = int(slate.memo[place, PROPOSED])
+            if page.weight[place] > 0.0:
                 earned = page.value[place] if proposed == slate.items[place] else 0.0
                 arm = proposed * len(slate.items) + place
                 self.memory.add(belief, arm, page.weight[place], earned, slate, place)
@@ -137,7 +144,7 @@ def any_free(candidates: Ints, free: Ints, request: Request, key: int) -> int:
     best, largest = -1, -1.0
     for item in candidates:
         if free[item] == 1:
-            drawn = uniform(branch(key, -1), request.labels[item])
+            drawn = uniform(branch(key, REPLACEMENT), request.labels[item])
             if drawn > largest:
                 best, largest = item, drawn
     return best

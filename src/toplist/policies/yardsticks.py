@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.problem import Problem, refuse
+from toplist.problem import Problem, refuse, whole
 from toplist.protocols import Capabilities
 from toplist.slate import Ints, Page, Request, Slate, empty_slate
 
@@ -28,7 +27,7 @@ class ShowList(NamedTuple):
         """Check that there is a list of the right length, if any."""
         if len(self.items) == 0:
             return self
-        items = [operator.index(item) for item in self.items]
+        items = [whole("An item of ShowList's list", item, 0, "items are numbered from 0") for item in self.items]
         if (
             len(items) != problem.positions
             or len(set(items)) < len(items)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,10 +24,10 @@ class Fixed(NamedTuple):
     attraction: Sequence[float] | Floats
     positions: int
 
-    def checked(self) -> Fixed:
+    def checked(self) -> Self:
         """This world with its parameters validated and coerced."""
         attraction = probabilities("Fixed's attraction", self.attraction, None, "item")
-        return Fixed(attraction, page_size(len(attraction), self.positions))
+        return self._replace(attraction=attraction, positions=page_size(len(attraction), self.positions))
 
     def problem(self, steps: int | None = None) -> Problem:
         """L items, K positions."""
@@ -41,6 +41,14 @@ class Fixed(NamedTuple):
         """None."""
         return np.zeros((len(self.attraction), 0))
 
+    def order(self, moment: Still) -> Ints:
+        """Nobody tells."""
+        return np.zeros(0, dtype=np.int64)
+
+    def eligible(self, moment: Still, candidates: Ints) -> int:
+        """All, always."""
+        return len(candidates)
+
     def advance(self, moment: Still, step: int, key: int) -> bool:
         """Nothing changes after the first step."""
         moment.step[0] = step
@@ -53,7 +61,7 @@ class Fixed(NamedTuple):
 
     def best_list(self, moment: Still, users: Any, items: Ints) -> None:
         """As the users would have it."""
-        users.best(self.attraction, items)
+        users.best(moment, self.attraction, items)
 
 
 def page_size(items: int, positions: int) -> int:
@@ -83,7 +91,7 @@ def b_top_k(items: int, positions: int, attraction: float, gap: float) -> Fixed:
 
 
 def b_lb(items: int, positions: int, attraction: float, gap: float, termination: float) -> tuple[Fixed, DCM]:
-    """The problem B_LB of katariya2016, section 4.2: B_top-K, where every click satisfies with probability g.
+    """The problem B_LB of katariya2016, section 4.3: B_top-K, where every click satisfies with probability g.
 
     >>> world, users = b_lb(items=16, positions=4, attraction=0.2, gap=0.15, termination=0.5)
     >>> users.termination

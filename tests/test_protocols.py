@@ -1,0 +1,60 @@
+"""Every part fits its protocol: the type checker sees it in the annotations here, and the tests at run time."""
+
+import inspect
+from typing import Any
+
+import pytest
+
+from toplist import arrange, clicks, feedback, index, memory, policies, protocols, starts, worlds
+
+USERS: list[protocols.Users] = [clicks.Cascade(), clicks.DCM(), clicks.DBN()]
+WORLDS: list[protocols.World] = [worlds.Fixed([0.5], 1)]
+READINGS: list[protocols.Reading] = [
+    feedback.ThroughFirstClick(),
+    feedback.OnlyLastClick(),
+    feedback.ThroughLastClick(),
+    feedback.UntilSatisfied(),
+    feedback.EveryPlace(),
+]
+MEMORIES: list[protocols.Memory] = [memory.Everything(), memory.ExponentialWeights()]
+INDICES: list[protocols.Index] = [
+    index.UCB1(),
+    index.KLUCB(),
+    index.Greedy(),
+    index.Chance(),
+    index.ExploringDraw(),
+]
+ARRANGEMENTS: list[protocols.Arrangement] = [arrange.TopK()]
+STARTS: list[protocols.Start] = [starts.OneSample(), starts.Forced(), starts.NeverSeenFirst()]
+POLICIES: list[protocols.PolicyLike] = [
+    policies.Policy(READINGS[0], MEMORIES[0], INDICES[0]),
+    policies.Ranked(READINGS[0], MEMORIES[0], INDICES[0]),
+    policies.ShowList(),
+]
+HOT: dict[Any, Any] = {
+    protocols.HotUsers: USERS,
+    protocols.HotWorld: WORLDS,
+    protocols.HotReading: READINGS,
+    protocols.HotMemory: MEMORIES,
+    protocols.HotIndex: INDICES,
+    protocols.HotArrangement: ARRANGEMENTS,
+    protocols.HotStart: STARTS,
+    protocols.HotPolicy: POLICIES,
+}
+
+
+@pytest.mark.parametrize("protocol", HOT, ids=lambda protocol: protocol.__name__)
+def test_hot_methods_have_the_names_of_their_arguments(protocol: Any) -> None:
+    """Compiled code passes arguments by position, so a method that takes them in another order would not be noticed."""
+    for part in HOT[protocol]:
+        for name, method in vars(protocol).items():
+            if inspect.isfunction(method) and not name.startswith("_"):
+                wanted = list(inspect.signature(method).parameters)
+                assert list(inspect.signature(getattr(type(part), name)).parameters) == wanted, (part, name)
+
+
+def test_every_part_that_ships_is_here() -> None:
+    for module, parts in ((clicks, USERS), (index, INDICES)):
+        assert {type(part).__name__ for part in parts} == set(module.__all__)
+    assert {type(part).__name__ for part in MEMORIES} <= set(memory.__all__)
+    assert {type(part).__name__ for part in READINGS} == set(feedback.__all__)
