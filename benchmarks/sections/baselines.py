@@ -16,7 +16,7 @@ SIZES = (Size(16, 4), Size(32, 8), Size(1000, 10), LARGEST)
 QUICK_SIZES = (Size(16, 4),)
 NUMPY_SECONDS = 3  # times what other measurements take, so that NumPy gets beyond the first steps
 NUMPY_ROUNDS = 5
-ROUNDS_FOR_INFORMATION = 3  # where nothing is judged
+UNJUDGED_ROUNDS = 3  # where there is no target
 
 FUSED_TARGETS = {
     (UCB1.title, 16): 0.8,
@@ -60,7 +60,7 @@ def measure(effort: Effort) -> Sequence[Table]:
             with_numpy += compare(algorithm, size, vectorised, NUMPY_TARGETS, long)
     notes = [
         "CPU time per step, from the first step on; ratio: how many times faster toplist is, the median over rounds.",
-        f"All who are compared play the same number of steps n; {ROUNDS_FOR_INFORMATION} rounds where nothing is judged.",
+        f"All who are compared play the same number of steps n, in {UNJUDGED_ROUNDS} rounds if there is no target.",
     ]
     tricks = [
         "The second fused loop of each algorithm has one trick more: UCB1 divides once per item instead of twice, and",
@@ -82,7 +82,7 @@ def compare(
     """One row for each of the others."""
     wanted = targets.get((algorithm.title, size.items))
     if wanted is None:
-        effort = effort._replace(rounds=min(effort.rounds, ROUNDS_FOR_INFORMATION))
+        effort = effort._replace(rounds=min(effort.rounds, UNJUDGED_ROUNDS))
     contenders = {"toplist": engine(algorithm.policy, size)} | others
     roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
     # The slowest sets the number of steps; the others play more runs of it.

@@ -293,3 +293,23 @@ def test_labels_of_policies() -> None:
     result = simulate(policies=[parts, "cascade-ucb1", parts], runs=1, steps=50)
     assert result.policies == ("Policy", "cascade-ucb1", "Policy'")
     assert same(simulate(policies={"mine": parts}), simulate(policies={"mine": "cascade-ucb1"}))
+
+
+class HalfEmpty(Fixed):
+    """A world in which only items 1 and 3 can be shown."""
+
+    __slots__ = ()
+
+    def eligible(self, moment: Any, candidates: Any) -> int:
+        candidates[0], candidates[1] = 1, 3
+        return 2
+
+
+@pytest.mark.parametrize("policy", ["cascade-kl-ucb", "ranked-ucb1", "random"])
+def test_lists_are_shorter_where_fewer_items_are_eligible(policy: str) -> None:
+    world = HalfEmpty([1.0] * 5, 3)
+    result = toplist.simulate(policy, world, DCM(0.0), steps=200, runs=1)
+    assert result.clicks[policy][0, -1] == 2 * 200  # everybody clicks both items, and nothing else is there
+    player = Player(Setting.of(toplist.make(policy), world, DCM(0.0), NeverSeenFirst(), 50), 1, np.array([50]))
+    player.play(50)
+    assert sorted(player.run.slate.items[: player.run.slate.size[0]].tolist()) == [1, 3]

@@ -42,16 +42,20 @@ def play(
             world.best_list(run.moment, users, run.best_items)
             world.attract(run.moment, run.best_items, run.attraction)
             ideal = users.reward(run.moment, run.best_items, run.attraction)
-        candidates = asked.candidates[: world.eligible(run.moment, asked.candidates)]
+        candidates = asked.candidates
+        count = world.eligible(run.moment, candidates)
+        if count < len(candidates):  # a slice costs more than this question
+            candidates = candidates[:count]
         start.pin(step, asked.pins)
         key = branch(choices, step)
         request = Request(candidates, asked.positions, asked.pins, asked.order, asked.features, asked.labels, key)
         policy.rank(belief, cache, request, slate)
-        shown = slate.items[: slate.size[0]]
-        world.attract(run.moment, shown, run.attraction)
-        clicks += users.click(run.moment, shown, run.attraction, asked.labels, branch(visitors, step), page)
+        world.attract(run.moment, slate.items, run.attraction)
+        for place in range(slate.size[0], len(slate.items)):
+            run.attraction[place] = 0.0  # whatever stands there from an earlier list is not shown
+        clicks += users.click(run.moment, slate.items, run.attraction, asked.labels, branch(visitors, step), page)
         policy.learn(belief, slate, page)
-        regret += ideal - users.reward(run.moment, shown, run.attraction)
+        regret += ideal - users.reward(run.moment, slate.items, run.attraction)
         if kept < len(run.checkpoints) and step + 1 == run.checkpoints[kept]:
             run.curves[kept, 0], run.curves[kept, 1] = regret, clicks
             kept += 1

@@ -172,7 +172,7 @@ class KLUCB(NamedTuple):
 
     def top(self, belief: Counts, cache: LazyBounds, request: Request, chosen: Ints, scores: Floats) -> None:
         """Solve what the bounds leave open, take the best."""
-        budget = exploration_budget(belief.clock[0] + 1.0, self.loglog) / belief.scale[0]
+        budget = exploration_budget(belief.clock[0] + 1.0, self.loglog) * belief.unit[0]
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget

@@ -72,7 +72,7 @@ class UCB1(NamedTuple):
     def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
         candidates = request.candidates
-        budget = self.scale * math.log(max(1.0, belief.clock[0])) / belief.scale[0]
+        budget = self.scale * math.log(max(1.0, belief.clock[0])) * belief.unit[0]
         mean_plus_radius(belief, budget, candidates, cache)
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
@@ -101,5 +101,5 @@ class Greedy(NamedTuple):
     def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
         candidates = request.candidates
-        mean_plus_radius(belief, self.bonus / belief.scale[0], candidates, cache)
+        mean_plus_radius(belief, self.bonus * belief.unit[0], candidates, cache)
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)

@@ -15,7 +15,7 @@ class Counts(NamedTuple):
 
     examined: Floats  # T: sum of weights
     clicked: Floats  # T times the mean: sum of weight times value
-    scale: Floats  # one element: what one unit of both is worth by now; 1 unless the past is discounted
+    unit: Floats  # one element: what a whole observation adds by now; above 1 where the past is discounted
     clock: Floats  # one element: lists learned, as this memory counts them
 
 
@@ -40,7 +40,7 @@ class Everything(NamedTuple):
         return Counts(
             examined=np.full(problem.items, self.prior_strength),
             clicked=np.full(problem.items, self.prior_strength * self.prior_mean),
-            scale=np.ones(1),
+            unit=np.ones(1),
             clock=np.zeros(1),
         )
 
