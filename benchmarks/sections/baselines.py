@@ -10,13 +10,17 @@ from benchmarks.contenders import KL_UCB, UCB1, Algorithm, Contender, Size, by_h
 from benchmarks.measure import Effort, ratio, rough, rounds_of, steps_for
 from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
 
+LARGE = Size(1000, 10)
 LARGEST = Size(100_000, 10)
 LARGEST_STEPS = 200  # of a run at that size, whoever is compared, so that NumPy keeps nobody at the very first steps
-SIZES = (Size(16, 4), Size(32, 8), Size(1000, 10), LARGEST)
+SIZES = (Size(16, 4), Size(32, 8), LARGE, LARGEST)
 QUICK_SIZES = (Size(16, 4),)
 NUMPY_SECONDS = 3  # times what other measurements take, so that NumPy gets beyond the first steps
 NUMPY_ROUNDS = 5
 UNJUDGED_ROUNDS = 3  # where there is no target
+LARGE_STEPS = 100_000  # the papers' n, judged; the early phase, in which almost all items are ties, is shown beside it
+LARGE_EARLY_STEPS = 10_000
+LARGE_ROUNDS = 3  # a round takes ten seconds
 
 FUSED_TARGETS = {
     (UCB1.title, 16): 0.8,
@@ -55,7 +59,12 @@ def measure(effort: Effort) -> Sequence[Table]:
                 "fused": by_hand(algorithm.expert, size),
                 f"fused, {algorithm.trick}": by_hand(algorithm.sharper, size),
             }
-            with_fused += compare(algorithm, size, experts, FUSED_TARGETS, effort)
+            if size == LARGE:
+                few = effort._replace(rounds=min(effort.rounds, LARGE_ROUNDS))
+                with_fused += compare(algorithm, size, experts, FUSED_TARGETS, few, LARGE_STEPS)
+                with_fused += compare(algorithm, size, experts, {}, effort, LARGE_EARLY_STEPS)
+            else:
+                with_fused += compare(algorithm, size, experts, FUSED_TARGETS, effort)
             vectorised = {"NumPy": in_numpy(algorithm.vectorised, size)}
             with_numpy += compare(algorithm, size, vectorised, NUMPY_TARGETS, long)
     notes = [
@@ -78,15 +87,18 @@ def compare(
     others: dict[str, Contender],
     targets: dict[tuple[str, int], float],
     effort: Effort,
+    steps: int | None = None,
 ) -> list[dict[str, Any]]:
-    """One row for each of the others."""
+    """One row for each of the others, over so many steps, or as many as time allows."""
     wanted = targets.get((algorithm.title, size.items))
     if wanted is None:
         effort = effort._replace(rounds=min(effort.rounds, UNJUDGED_ROUNDS))
     contenders = {"toplist": engine(algorithm.policy, size)} | others
     roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
-    # The slowest sets the number of steps; the others play more runs of it.
-    steps = LARGEST_STEPS if size == LARGEST else steps_for(max(roughly.values()), effort.seconds)
+    if size == LARGEST:
+        steps = LARGEST_STEPS
+    elif steps is None:
+        steps = steps_for(max(roughly.values()), effort.seconds)  # the slowest sets it; the others play more runs
     measured = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, effort)
     rows = []
     for name in others:
