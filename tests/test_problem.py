@@ -53,8 +53,8 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "zero threads": (lambda: simulate(threads=0), "number of threads is 0"),
     "checkpoint beyond the end": (lambda: simulate(checkpoints=[5, 11]), "checkpoint is 11"),
     "no policies": (lambda: simulate(policies=[]), "There are no policies"),
-    "unknown policy": (lambda: simulate(policies="cascade-klucb"), "did you mean 'cascade-kl-ucb'"),
-    "unknown parameter": (lambda: simulate(policies="cascade-ucb1(scal=2)"), "did you mean 'scale'"),
+    "unknown policy": (lambda: simulate(policies="cascade-klucb"), "perhaps you mean 'cascade-kl-ucb'"),
+    "unknown parameter": (lambda: simulate(policies="cascade-ucb1(scal=2)"), "perhaps you mean 'scale'"),
     "unreadable parameters": (lambda: simulate(policies="cascade-ucb1(2)"), "write it like"),
     "not a policy": (lambda: simulate(policies=3), "has no prepare"),
     "KLUCB over weights": (

@@ -8,9 +8,7 @@ import numpy as np
 
 from toplist.compiled import helper
 from toplist.problem import Problem, places, refuse
-from toplist.slate import Floats, Ints, Request, Slate
-
-FROM_THE_TOP = np.zeros(0, dtype=np.int64)  # an empty order: the positions as they stand
+from toplist.slate import NONE, Floats, Ints, Request, Slate
 
 
 class Desk(NamedTuple):
@@ -36,7 +34,7 @@ class TopK(NamedTuple):
     """
 
     order: Any = "first"  # "first", "last", or a sequence of positions
-    places: Any = FROM_THE_TOP  # the order counted from 0, empty for "first"; filled by `prepare`
+    places: Any = NONE  # the order counted from 0, empty for "first"; filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve the order."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,13 @@ def refuse(what: str, given: object, accepted: str, advice: str) -> InvalidInput
     if len(shown) > 80:
         shown = shown[:77] + "..."
     return InvalidInput(f"{what} is {shown}, but must be {accepted}; {advice}.")
+
+
+def nearest(given: object, known: Iterable[str], otherwise: str) -> str:
+    """Advice for a name that is not known: the nearest that is, or `otherwise`."""
+    names = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(str(given).lower(), names, n=1, cutoff=0.5)
+    return f"perhaps you mean {names[close[0]]!r}" if close else otherwise
 
 
 def whole(what: str, given: Any, least: int, advice: str) -> int:

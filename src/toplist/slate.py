@@ -11,6 +11,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+NONE = np.zeros(0, dtype=np.int64)  # no pins, or no order of places but the one from the top
+
+
 class Request(NamedTuple):
     """What a policy may look at when it makes a list."""
 

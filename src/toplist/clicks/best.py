@@ -8,7 +8,6 @@ from toplist.compiled import helper
 from toplist.slate import Floats, Ints
 
 EVEN = np.zeros(0)  # every item's factor is 1
-FROM_THE_TOP = np.zeros(0, dtype=np.int64)  # the positions in their natural order
 
 
 @helper

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-from toplist.clicks.best import EVEN, FROM_THE_TOP, best_by_worth
+from toplist.clicks.best import EVEN, best_by_worth
 from toplist.problem import Problem, whole
 from toplist.randomness import toss
-from toplist.slate import Floats, Ints, Page
+from toplist.slate import NONE, Floats, Ints, Page
 
 
 class Cascade(NamedTuple):
@@ -47,4 +47,4 @@ class Cascade(NamedTuple):
 
     def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
         """The most attractive items, the most attractive first; the order does not matter to the reward."""
-        best_by_worth(attraction, EVEN, FROM_THE_TOP, items)
+        best_by_worth(attraction, EVEN, NONE, items)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-from toplist.clicks.best import FROM_THE_TOP, best_by_worth
+from toplist.clicks.best import best_by_worth
 from toplist.problem import Problem, number, probabilities
 from toplist.randomness import branch, toss
-from toplist.slate import Floats, Ints, Page
+from toplist.slate import NONE, Floats, Ints, Page
 
 
 class DBN(NamedTuple):
@@ -57,4 +57,4 @@ class DBN(NamedTuple):
 
     def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
         """The most satisfying items, the most satisfying first."""
-        best_by_worth(attraction, self.satisfaction, FROM_THE_TOP, items)
+        best_by_worth(attraction, self.satisfaction, NONE, items)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import itertools
 import json
 import textwrap
@@ -16,7 +15,7 @@ import numpy as np
 
 from toplist.engine.statistics import Difference, counted, decimals, paired_difference, standard_error, written
 from toplist.files import AnyPath, check_writable, optional, replacing
-from toplist.problem import refuse, whole
+from toplist.problem import nearest, refuse, whole
 from toplist.slate import Floats, Ints
 
 if TYPE_CHECKING:
@@ -252,9 +251,7 @@ class Result:
         if what not in ("regret", "clicks"):
             raise refuse("what", what, "'regret' or 'clicks'", "choose one of them")
         if not isinstance(policy, str) or policy not in self.regret:
-            known = {name.lower(): name for name in self.policies}
-            near = difflib.get_close_matches(str(policy).lower(), known, n=1, cutoff=0.5)
-            advice = f"perhaps you mean {known[near[0]]!r}" if near else "choose one of them"
+            advice = nearest(policy, self.policies, "choose one of them")
             raise refuse("policy", policy, f"one of {', '.join(map(repr, self.policies))}", advice)
         curves: dict[str, Floats] = getattr(self, what)
         return curves[policy]
@@ -262,10 +259,10 @@ class Result:
     def _place(self, at: int) -> int:
         step = whole("at", at, 1, "give a checkpoint")
         kept: list[int] = self.checkpoints.tolist()
-        nearest = min(kept, key=lambda checkpoint: abs(checkpoint - step))
-        if nearest != step:
+        closest = min(kept, key=lambda checkpoint: abs(checkpoint - step))
+        if closest != step:
             accepted = f"one of the {len(kept):,} checkpoints from {kept[0]:,} to {kept[-1]:,}"
-            raise refuse("at", at, accepted, f"the nearest is {nearest}")
+            raise refuse("at", at, accepted, f"the nearest is {closest}")
         return kept.index(step)
 
 

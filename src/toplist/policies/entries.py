@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import importlib
 import inspect
 import pkgutil
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from toplist.problem import InvalidInput
+from toplist.problem import InvalidInput, nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "_toplist_entry"
@@ -42,9 +41,8 @@ class Entry:
         for given in parameters:
             if given not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
-                raise InvalidInput(
-                    f"{self.name} has no parameter {given!r}; it has {known}{_nearest(given, self.parameters)}."
-                )
+                advice = nearest(given, self.parameters, "leave it out")
+                raise InvalidInput(f"{self.name} has no parameter {given!r}, but has {known}; {advice}.")
         return self.build(**parameters)
 
 
@@ -95,7 +93,8 @@ def make(policy: Any) -> Any:
     name, parameters = _parse(policy)
     known = catalogue()
     if name not in known:
-        raise InvalidInput(f"There is no policy {name!r}{_nearest(name, known)}; the catalogue has {', '.join(known)}.")
+        advice = nearest(name, known, "choose one of these")
+        raise InvalidInput(f"There is no policy {name!r}, but there are {', '.join(known)}; {advice}.")
     return known[name].make(**parameters)
 
 
@@ -114,8 +113,3 @@ def _parse(text: str) -> tuple[str, dict[str, Any]]:
             f"The policy is {text!r}, but must be a name or a name with parameters; "
             f"write it like 'cascade-ucb1(scale=1.5)'."
         ) from None
-
-
-def _nearest(given: str, known: Any) -> str:
-    close = difflib.get_close_matches(given, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""

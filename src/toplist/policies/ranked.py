@@ -11,9 +11,8 @@ from toplist.policies.composed import check_fit
 from toplist.problem import Problem, refuse
 from toplist.protocols import Capabilities
 from toplist.randomness import branch, uniform
-from toplist.slate import CHOICES, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.slate import CHOICES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
 
-NOBODY = np.zeros(0, dtype=np.int64)
 REPLACEMENT = -(1 << 40)  # a branch of the list's key that no index draws from
 
 
@@ -111,7 +110,7 @@ class Ranked(NamedTuple):
                 shown, proposed = pinned, pinned
                 cache.score[0] = 0.0
             else:
-                among = Request(cache.arms[:count], 1, NOBODY, NOBODY, request.features, cache.labels, key)
+                among = Request(cache.arms[:count], 1, NONE, NONE, request.features, cache.labels, key)
                 self.scoring.top(belief, cache.index, among, cache.chosen, cache.score)
                 proposed = cache.chosen[0] // positions
                 shown = proposed if cache.free[proposed] == 1 else any_free(candidates, cache.free, request, key)

@@ -9,7 +9,7 @@ import numpy as np
 
 from toplist.clicks import DCM
 from toplist.problem import InvalidInput, Problem, number, probabilities, whole
-from toplist.slate import Floats, Ints
+from toplist.slate import NONE, Floats, Ints
 
 
 class Still(NamedTuple):
@@ -43,7 +43,7 @@ class Fixed(NamedTuple):
 
     def order(self, moment: Still) -> Ints:
         """Nobody tells."""
-        return np.zeros(0, dtype=np.int64)
+        return NONE
 
     def eligible(self, moment: Still, candidates: Ints) -> int:
         """All, always."""
