@@ -1,5 +1,6 @@
 """Compiled code: never stale, never poisoned by classes that are gone, and refusing allocation."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -89,10 +90,12 @@ def test_editing_a_part_or_its_helper_is_noticed_and_a_gone_class_harms_nobody(t
     (tmp_path / "parts.py").write_text(PART)
     assert run(tmp_path, imported) == (2, 0)
     assert len(list((tmp_path / "cache").rglob("*.nbi"))) == 1  # what is outdated is thrown away
-    for file in (tmp_path / "cache").rglob("*.nbi"):
-        file.write_bytes(b"garbage")
-    assert run(tmp_path, imported) == (2, 0)  # a damaged cache costs a compilation, not the program
-    assert run(tmp_path, imported) == (2, 1)  # and is mended by it
+    for ending in ("*.nbi", "*.nbc"):  # damaged machine code would end the process, so it must not get that far
+        for file in (tmp_path / "cache").rglob(ending):
+            content = file.read_bytes()
+            file.write_bytes(content[:300] + b"garbage" + content[307:])
+        assert run(tmp_path, imported) == (2, 0)  # a damaged cache costs a compilation, not the program
+        assert run(tmp_path, imported) == (2, 1)  # and is mended by it
 
 
 def test_allocation_in_a_hot_function_is_a_compile_time_error() -> None:
@@ -126,6 +129,65 @@ def test_fingerprint_follows_what_is_called() -> None:
     assert fingerprint(make(1.0)) == fingerprint(make(1.0))
     assert fingerprint(make(1.0)) != fingerprint(make(2.0))
     assert fingerprint(Everything) != fingerprint(UCB1)
+
+
+def test_fingerprint_tells_apart_what_looks_alike() -> None:
+    def constants(one: Any, other: Any) -> Any:
+        return lambda: (one, other)
+
+    def part(value: float) -> Any:
+        class Inner(NamedTuple):
+            x: float = 0.0
+
+            def read(self) -> float:
+                return self.x + value
+
+        return Inner()
+
+    different = [
+        constants(1, 12),
+        constants(11, 2),
+        constants("1", 12),
+        constants((1, 1), 2),
+        constants((1,), (1, 2)),
+        constants(np.arange(5.0), 0),
+        constants(np.arange(5.0) + 1e-15, 0),
+        constants((np.arange(5.0) + 1e-15,), 0),
+        constants(part(1.0), 0),
+        constants(part(2.0), 0),
+        constants((part(1.0),), 0),
+        constants((part(2.0),), 0),
+        constants(numba.njit(plain), 0),
+        constants(numba.njit(plain, fastmath=True), 0),
+    ]
+    assert len({fingerprint(function) for function in different}) == len(different)
+
+
+def test_fingerprint_is_the_same_in_every_process() -> None:
+    program = (
+        "from toplist.compiled import fingerprint\n"
+        "from toplist.policies.bandits import Policy, Ranked\n"
+        "def words(x): return x in {'a', 'b', 'c', 'd', 'e'}\n"
+        "print(fingerprint(Policy, Ranked, words))"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(printed) == 1
+
+
+def test_fingerprint_of_modules_that_know_each_other_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "knot").mkdir()
+    (tmp_path / "knot" / "__init__.py").write_text("")
+    (tmp_path / "knot" / "one.py").write_text(
+        "import knot.two\ndef f():\n    return knot.two.g() + knot.one.h()\ndef h():\n    return 1\n"
+    )
+    (tmp_path / "knot" / "two.py").write_text("import knot.one\ndef g():\n    return knot.one.f() + knot.two.g()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert fingerprint(importlib.import_module("knot.one").f)
 
 
 def test_protocol_methods_are_reserved_names() -> None:

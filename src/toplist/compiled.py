@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import pickle
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from enum import Enum
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 import numba
@@ -21,6 +24,8 @@ import numpy as np
 from numba import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import overload_method as _overload_method
+
+from toplist import __version__
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,7 +45,8 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function whose arguments are parts, cached on disk under the source of every part's module."""
     dispatcher = numba.njit(**OPTIONS)(function)
-    dispatcher._cache = _SourceCache(function)  # type: ignore[no-untyped-call]
+    with suppress(RuntimeError, OSError):  # no folder to cache in, as in a read-only container: compile each time
+        dispatcher._cache = _SourceCache(function)  # type: ignore[no-untyped-call]
     return dispatcher  # type: ignore[no-any-return]
 
 
@@ -106,21 +112,38 @@ class _SourceCache(FunctionCache):
         """Turn to the file of this signature; False where it must not be cached."""
         classes = [cls for argument in sig for cls in _classes(argument)]
         modules = sorted({cls.__module__ for cls in classes} | {self._py_func.__module__})
-        if "__main__" in modules:
+        code = _Fingerprint(self._py_func, *classes)
+        if "__main__" in modules or not code.certain:
             return False
-        code = fingerprint(self._py_func, *classes)
         named = hashlib.sha256(repr((modules, str(sig))).encode()).hexdigest()[:16]
         self._family = f"{self._impl.filename_base}-{named}"
-        self._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
-            cache_path=self._cache_path, filename_base=f"{self._family}-{code[:16]}", source_stamp=code
+        self._cache_file = _SealedFile(  # type: ignore[no-untyped-call]
+            cache_path=self._cache_path, filename_base=f"{self._family}-{code}", source_stamp=str(code)
         )
         return True
+
+
+class _SealedFile(IndexDataCacheFile):
+    """A cache file that is read only if it is what was written: LLVM ends the process on damaged machine code."""
+
+    def _save_data(self, name: str, data: Any) -> None:
+        payload = self._dump(data)  # type: ignore[no-untyped-call]
+        with self._open_for_write(self._data_path(name)) as file:  # type: ignore[no-untyped-call]
+            file.write(hashlib.sha256(payload).digest() + payload)
+
+    def _load_data(self, name: str) -> Any:
+        content = Path(self._data_path(name)).read_bytes()  # type: ignore[no-untyped-call]
+        if hashlib.sha256(content[32:]).digest() != content[:32]:
+            raise OSError(f"{name} is damaged")
+        return pickle.loads(content[32:])
 
 
 def _classes(numba_type: Any) -> Iterator[type]:
     if isinstance(numba_type, types.NamedTuple | types.NamedUniTuple):
         yield numba_type.instance_class
-        for field in numba_type:
+    if isinstance(numba_type, types.BaseTuple):
+        fields: Any = numba_type
+        for field in fields:
             yield from _classes(field)
 
 
@@ -129,50 +152,99 @@ def fingerprint(*called: Any) -> str:
 
     It is the loaded code that is hashed, not the files: these may have been edited since.
     """
-    digest = hashlib.sha256()
-    seen: set[int] = set()
-    for value in called:
-        _hash(value, frozenset(), digest, seen)
-    return digest.hexdigest()
+    return str(_Fingerprint(*called))
 
 
-def _hash(value: Any, names: frozenset[str], digest: Any, seen: set[int]) -> None:
-    """Add one value that code refers to; `names` are those the code uses, to find what it takes from a module."""
-    value = plain(value)
-    if isinstance(value, FunctionType | type | ModuleType):
-        if id(value) in seen or value.__name__.partition(".")[0] in _GIVEN:
-            return
-        if not isinstance(value, ModuleType):
-            seen.add(id(value))
-    if isinstance(value, FunctionType):
-        _hash_code(value.__code__, digest)
-        used = frozenset(_names(value.__code__))
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        for other in [value.__defaults__, *cells, *(value.__globals__.get(name) for name in sorted(used))]:
-            _hash(other, used, digest, seen)
-    elif isinstance(value, type):
-        digest.update(value.__qualname__.encode())
-        for cls in value.__mro__:
-            for name, method in sorted(vars(cls).items()):
-                if isinstance(method, FunctionType) and cls.__module__ not in _GIVEN:
-                    digest.update(name.encode())
-                    _hash(method, names, digest, seen)
-    elif isinstance(value, ModuleType):
-        for name in sorted(names & set(vars(value))):
-            _hash(vars(value)[name], names, digest, seen)
-    elif isinstance(value, np.ndarray):
-        digest.update(repr((value.dtype, value.shape)).encode() + value.tobytes())
-    elif isinstance(value, bool | int | float | complex | str | bytes | tuple | None | np.generic):
-        digest.update(repr(value).encode())
+class _Fingerprint:
+    """A walk over everything that code refers to, outside the standard library, NumPy and numba."""
 
+    def __init__(self, *called: Any) -> None:
+        self.certain = True  # False once something was met whose meaning cannot be hashed
+        self._digest = hashlib.sha256()
+        self._seen: set[Any] = set()
+        self._add("toplist", f"{__version__} {sorted(OPTIONS.items())}")
+        for value in called:
+            self._value(value, frozenset())
 
-def _hash_code(code: CodeType, digest: Any) -> None:
-    digest.update(code.co_code)
-    for constant in (*code.co_consts, *code.co_names, *code.co_varnames):
-        if isinstance(constant, CodeType):
-            _hash_code(constant, digest)
+    def __str__(self) -> str:
+        return self._digest.hexdigest()[:32]
+
+    def _add(self, kind: str, content: str | bytes) -> None:
+        """Each piece with its kind and length, so that no two sequences of pieces look alike."""
+        data = content.encode() if isinstance(content, str) else content
+        self._digest.update(f"{kind} {len(data)} ".encode() + data)
+
+    def _value(self, value: Any, names: frozenset[str]) -> None:
+        """One value that code refers to; `names` are those the code uses, to find what it takes from a module."""
+        if hasattr(value, "py_func"):
+            self._add("options", repr(sorted(value.targetoptions.items())))
+            value = value.py_func
+        if isinstance(value, ModuleType):
+            self._module(value, names)
+        elif isinstance(value, type | FunctionType | BuiltinFunctionType):
+            self._add("name", f"{value.__module__}.{value.__qualname__}")
+            if _is_given(value.__module__ or "builtins") or id(value) in self._seen:
+                return
+            self._seen.add(id(value))
+            if isinstance(value, FunctionType):
+                self._function(value)
+            elif isinstance(value, type):
+                self._class(value)
+        elif isinstance(value, tuple | list | frozenset | set):
+            # Sets have no order of their own, and a different one in each process.
+            elements = sorted(value, key=repr) if isinstance(value, frozenset | set) else value
+            self._add("several", f"{type(value).__qualname__} {len(value)}")
+            if hasattr(value, "_fields"):
+                self._value(type(value), names)
+            for element in elements:
+                self._value(element, names)
+        elif isinstance(value, np.ndarray):
+            self._add("array", f"{value.dtype} {value.shape}".encode() + value.tobytes())
+        elif isinstance(value, CodeType):
+            self._code(value)
+        elif isinstance(value, Enum | bool | int | float | complex | str | bytes | None | np.generic):
+            self._add(type(value).__qualname__, repr(getattr(value, "value", value)))
         else:
-            digest.update(repr(constant).encode())
+            self._add("other", type(value).__qualname__)
+            self.certain = self.certain and type(value).__module__.partition(".")[0] != "numba"
+
+    def _function(self, function: FunctionType) -> None:
+        used = frozenset(_names(function.__code__))
+        self._code(function.__code__)
+        self._value(function.__defaults__, used)
+        for cell in function.__closure__ or ():
+            self._value(cell.cell_contents, used)
+        for name in sorted(used & set(function.__globals__)):
+            self._add("global", name)
+            self._value(function.__globals__[name], used)
+
+    def _class(self, cls: type) -> None:
+        for base in cls.__mro__:
+            if _is_given(base.__module__):
+                continue
+            for name, attribute in sorted(vars(base).items()):
+                if isinstance(attribute, FunctionType) or (issubclass(cls, Enum) and isinstance(attribute, cls)):
+                    self._add("attribute", name)
+                    self._value(attribute, frozenset())
+
+    def _module(self, module: ModuleType, names: frozenset[str]) -> None:
+        if _is_given(module.__name__) or (id(module), names) in self._seen:
+            return
+        self._seen.add((id(module), names))
+        for name in sorted(names & set(vars(module))):
+            self._add("global", f"{module.__name__}.{name}")
+            self._value(vars(module)[name], names)
+
+    def _code(self, code: CodeType) -> None:
+        self._add("code", code.co_code)
+        for kind in (code.co_consts, code.co_names, code.co_varnames, code.co_freevars):
+            self._value(kind, frozenset())
+
+
+def _is_given(module: str) -> bool:
+    """Whether a module changes only with an installation."""
+    package = module.partition(".")[0]
+    return package in ("numpy", "numba", "llvmlite") or (package in sys.stdlib_module_names and package != "__main__")
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -180,6 +252,3 @@ def _names(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
-
-
-_GIVEN = {"numpy", "numba", "math", "builtins", "typing", "collections"}  # what changes only with an installation

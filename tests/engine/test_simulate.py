@@ -1,5 +1,6 @@
 """Simulations: repeatable, the same on any number of threads, paired, interruptible and resumable."""
 
+import io
 import json
 import os
 import signal
@@ -201,11 +202,35 @@ def test_a_file_of_another_simulation_or_damaged_is_refused(tmp_path: Path) -> N
         with pytest.raises(toplist.InvalidInput, match=f"keeps a simulation with {word}"):
             simulate(resume=file, **changes)
     assert file.read_bytes() == before
-    for damage in (before[: len(before) // 2], b"", b"not an archive"):
+    foreign = io.BytesIO()
+    np.savez(foreign, header=np.frombuffer(b"[1]", dtype=np.uint8))
+    lone = io.BytesIO()
+    np.save(lone, np.zeros(3))
+    for damage in (before[: len(before) // 2], b"", b"not an archive", foreign.getvalue(), lone.getvalue()):
         file.write_bytes(damage)
         with pytest.raises(toplist.InvalidInput, match="is damaged"):
             simulate(resume=file)
         assert file.read_bytes() == damage
+
+
+def test_the_order_of_policies_does_not_matter_to_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "kept.npz"
+    first = simulate(runs=1, resume=file)
+    again = simulate(runs=1, resume=file, policies=POLICIES[::-1])
+    assert same(first, again)
+
+
+def test_a_full_disk_costs_the_file_and_not_the_simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "kept.npz"
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.warns(UserWarning, match="could not be saved, and is tried again: .*No space left"):
+        result = simulate(resume=file)
+    assert same(result, simulate())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failing_policy_ends_the_simulation_with_its_own_error() -> None:

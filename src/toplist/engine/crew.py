@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 
 from toplist.engine.player import Player, Setting
 from toplist.engine.store import Store
+from toplist.problem import InvalidInput
 from toplist.randomness import branch
 from toplist.slate import Floats, Ints
 
@@ -45,6 +47,7 @@ class Crew:
         self._total = len(settings) * runs * self._steps
         self._lock, self._stopped = threading.Lock(), threading.Event()
         self._aside: dict[tuple[str, int], dict[str, Any]] = {}
+        self._warned = False
         self.curves: dict[str, Floats] = {label: np.zeros((runs, len(checkpoints), 2)) for label in settings}
         self._waiting: list[tuple[str, int, dict[str, Any] | None]] = []
         # Run by run rather than policy by policy, so that what an interruption leaves behind can be compared.
@@ -68,21 +71,33 @@ class Crew:
 
         report()
         pool = ThreadPoolExecutor(threads)
-        pending = {pool.submit(self._play_one, *run) for run in self._waiting}
+        everybody: set[Future[tuple[str, int, Player]]] = set()
         try:
+            for run in self._waiting:
+                everybody.add(pool.submit(self._play_one, *run))
+            pending = everybody
             while pending:
                 ended, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
                 self._keep(ended)
                 for future in ended:
                     future.result()  # raises what the run raised
-                self._store.save(at_most_every=2.0)
+                self._save(at_most_every=2.0)
                 report()
         finally:
             self._stopped.set()  # runs stop after their chunk
             pool.shutdown(wait=True, cancel_futures=True)
-            self._keep(pending)
-            self._store.save()
+            self._keep(everybody)  # again all of them: this may have begun anywhere
+            self._save()
         return self.curves
+
+    def _save(self, at_most_every: float = 0.0) -> None:
+        """A file that cannot be written costs the resumption, never the simulation."""
+        try:
+            self._store.save(at_most_every)
+        except (OSError, InvalidInput) as error:
+            if not self._warned:
+                warnings.warn(f"What was played could not be saved, and is tried again: {error}", stacklevel=3)
+            self._warned = True
 
     def _play_one(self, label: str, run: int, unfinished: dict[str, Any] | None) -> tuple[str, int, Player]:
         player = Player(self._settings[label], branch(self._seed, run), self._checkpoints)

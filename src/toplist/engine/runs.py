@@ -97,7 +97,7 @@ def _labelled(policies: Any) -> dict[str, Any]:
                 raise refuse("A policy's label", label, "text", "give each policy a name of your own")
         named = {label: make(policy) for label, policy in policies.items()}
     else:
-        several = policies if isinstance(policies, list | set) or type(policies) is tuple else [policies]
+        several = policies if type(policies) in (list, tuple) else [policies]
         named = {}
         for policy in several:
             label = policy if isinstance(policy, str) else type(policy).__name__

@@ -35,6 +35,7 @@ class Store:
         self._finished: dict[tuple[str, int], Floats] = {}
         self._unfinished: dict[tuple[str, int], dict[str, Any]] = {}
         self._saved_at = time.monotonic()
+        self._pause = 0.0
         self._changed = False
         if self._path is not None:
             check_writable(self._path, WHAT, suffixes=(".npz",))
@@ -67,8 +68,12 @@ class Store:
 
     def save(self, at_most_every: float = 0.0) -> None:
         """Write the file, unless nothing changed or it was written just now."""
-        now = time.monotonic()
-        if self._path is None or not self._changed or now - self._saved_at < at_most_every:
+        begun = time.monotonic()
+        if (
+            self._path is None
+            or not self._changed
+            or (at_most_every > 0.0 and begun - self._saved_at < max(at_most_every, self._pause))
+        ):
             return
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(self._description).encode(), dtype=np.uint8)}
         arrays |= {f"finished/{label}/{run}": curves for (label, run), curves in self._finished.items()}
@@ -76,7 +81,9 @@ class Store:
             arrays |= {f"unfinished/{label}/{run}/{name}": value for name, value in kept.items()}
         with replacing(self._path, WHAT) as new, new.open("wb") as file:
             np.savez(file, **arrays)
-        self._saved_at, self._changed = now, False
+        self._saved_at, self._changed = time.monotonic(), False
+        if at_most_every > 0.0:
+            self._pause = 10.0 * (self._saved_at - begun)  # a large file must not be written all the time
 
     def _take(self, arrays: dict[str, Any]) -> None:
         for key, value in arrays.items():
@@ -92,8 +99,8 @@ class Store:
         try:
             with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-            found = json.loads(arrays.pop("header").tobytes())
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            found = dict(json.loads(arrays.pop("header").tobytes()))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
             raise InvalidInput(
                 f"{path} is not a simulation that toplist has kept, or is damaged; name another file or remove it."
             ) from None
@@ -115,7 +122,8 @@ class Store:
 def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int) -> dict[str, Any]:
     """What must be equal for two simulations to be the same but for the number of runs."""
     some = next(iter(settings.values()))
-    parts = [part for setting in settings.values() for part in (setting.policy, setting.world, setting.users)]
+    played = [settings[label] for label in sorted(settings)]
+    parts = [part for setting in played for part in (setting.policy, setting.world, setting.users)]
     description = {
         "format": FORMAT,
         "version": toplist.__version__,
@@ -133,7 +141,7 @@ def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int) -> dict
 
 def _classes(part: Any) -> Iterator[type]:
     """The classes of a part and of the parts it is made of."""
-    if hasattr(part, "_fields"):
+    if isinstance(part, tuple | list):
         yield type(part)
         for field in part:
             yield from _classes(field)
@@ -146,6 +154,8 @@ def _plain(value: Any) -> Any:
         return {"part": named} | {name: _plain(field) for name, field in value._asdict().items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
+    if isinstance(value, tuple | list):
+        return [_plain(element) for element in value]
     return value
 
 
