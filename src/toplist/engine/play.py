@@ -36,6 +36,7 @@ def play(
     kept = 0
     while kept < len(run.checkpoints) and run.checkpoints[kept] <= first:
         kept += 1
+    checkpoint = run.checkpoints[kept] if kept < len(run.checkpoints) else 0
     regret, clicks, ideal = run.totals[0], run.totals[1], run.totals[2]
     for step in range(first, last):
         if world.advance(run.moment, step, changes):
@@ -56,9 +57,10 @@ def play(
         clicks += users.click(run.moment, slate.items, run.attraction, asked.labels, branch(visitors, step), page)
         policy.learn(belief, slate, page)
         regret += ideal - users.reward(run.moment, slate.items, run.attraction)
-        if kept < len(run.checkpoints) and step + 1 == run.checkpoints[kept]:
+        if step + 1 == checkpoint:
             run.curves[kept, 0], run.curves[kept, 1] = regret, clicks
             kept += 1
+            checkpoint = run.checkpoints[kept] if kept < len(run.checkpoints) else 0
     run.totals[0], run.totals[1], run.totals[2] = regret, clicks, ideal
 
 

@@ -15,7 +15,7 @@ from toplist.slate import NONE, Floats, Ints
 class Still(NamedTuple):
     """The state of a world that does not change."""
 
-    step: Ints  # one element: the step it is in
+    nothing: Ints  # no element, but a state needs a field
 
 
 class Fixed(NamedTuple):
@@ -35,7 +35,7 @@ class Fixed(NamedTuple):
 
     def begin(self) -> Still:
         """Before the first step."""
-        return Still(np.zeros(1, dtype=np.int64))
+        return Still(NONE)
 
     def features(self, moment: Still) -> Floats:
         """None."""
@@ -51,7 +51,6 @@ class Fixed(NamedTuple):
 
     def advance(self, moment: Still, step: int, key: int) -> bool:
         """Nothing changes after the first step."""
-        moment.step[0] = step
         return step == 0
 
     def attract(self, moment: Still, items: Ints, attraction: Floats) -> None:
