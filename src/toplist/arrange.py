@@ -56,9 +56,10 @@ class TopK(NamedTuple):
         room = cache.arrangement
         scoring.top(belief, cache.scoring, request, slate.items, room.scores)
         slate.size[0] = min(request.positions, len(request.candidates))
-        order = request.order if len(request.order) > 0 else self.places
-        if len(order) > 0 or len(request.pins) > 0:
-            lay_out(room.items, order, request.pins, slate)
+        if len(request.order) > 0:
+            lay_out(room.items, request.order, request.pins, slate)
+        elif len(self.places) > 0 or len(request.pins) > 0:
+            lay_out(room.items, self.places, request.pins, slate)
 
 
 @helper
