@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.compiled import compiled, helper
-from toplist.engine.play import CHOICES, VISITORS
-from toplist.randomness import branch, toss
+from toplist.randomness import CHOICES, VISITORS, branch, toss
 from toplist.slate import Floats, Ints
 
 ACCURACY = 1e-9  # of a KL-UCB index

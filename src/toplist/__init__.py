@@ -13,11 +13,27 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toplist import arrange, bounds, checks, clicks, feedback, index, memory, policies, problem, starts, worlds
+    from toplist import (
+        arrange,
+        bounds,
+        checks,
+        clicks,
+        feedback,
+        index,
+        memory,
+        policies,
+        problem,
+        ranker,
+        starts,
+        worlds,
+    )
     from toplist.engine.result import Difference, Result
     from toplist.engine.runs import Progress, simulate
+    from toplist.engine.sweep import Tuning
+    from toplist.engine.tuning import Span, tune
     from toplist.policies import Policy, catalogue, make
     from toplist.problem import InvalidInput, Problem
+    from toplist.ranker import Ranker, Shown
 
 __version__ = "0.1.0"
 
@@ -32,6 +48,7 @@ _MODULES = (
     "memory",
     "policies",
     "problem",
+    "ranker",
     "starts",
     "worlds",
 )
@@ -41,10 +58,15 @@ _NAMES = {
     "Policy": "toplist.policies",
     "Problem": "toplist.problem",
     "Progress": "toplist.engine.runs",
+    "Ranker": "toplist.ranker",
     "Result": "toplist.engine.result",
+    "Shown": "toplist.ranker",
+    "Span": "toplist.engine.tuning",
+    "Tuning": "toplist.engine.sweep",
     "catalogue": "toplist.policies",
     "make": "toplist.policies",
     "simulate": "toplist.engine.runs",
+    "tune": "toplist.engine.tuning",
 }
 
 __all__ = [
@@ -53,7 +75,11 @@ __all__ = [
     "Policy",
     "Problem",
     "Progress",
+    "Ranker",
     "Result",
+    "Shown",
+    "Span",
+    "Tuning",
     "arrange",
     "bounds",
     "catalogue",
@@ -65,8 +91,10 @@ __all__ = [
     "memory",
     "policies",
     "problem",
+    "ranker",
     "simulate",
     "starts",
+    "tune",
     "worlds",
 ]
 

@@ -33,11 +33,13 @@ class TopK(NamedTuple):
     order, as 1-based positions (katariya2016: the most terminating position first).
     """
 
-    order: Any = "first"  # "first", "last", or a sequence of positions
+    order: Any = "first"  # "first", "last", or a sequence of positions; True once `places` holds it
     places: Any = NONE  # the order counted from 0, empty for "first"; filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve the order."""
+        if self.order is True:
+            return self
         if not isinstance(self.order, str):
             order = places("TopK's order", self.order, problem.positions)
         elif self.order in ("first", "last"):
@@ -45,7 +47,7 @@ class TopK(NamedTuple):
         else:
             accepted = "'first', 'last' or a sequence of positions"
             raise refuse("TopK's order", self.order, accepted, "name the most valuable positions first")
-        return self._replace(places=np.array(order, dtype=np.int64))
+        return self._replace(order=True, places=np.array(order, dtype=np.int64))
 
     def scratch(self, problem: Problem) -> Chosen:
         """Room for one list."""

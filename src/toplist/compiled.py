@@ -55,6 +55,19 @@ def plain(function: Callable[P, R]) -> Callable[P, R]:
     return getattr(function, "py_func", function)
 
 
+def direct(function: Callable[P, R], *examples: P.args, **_: P.kwargs) -> Callable[P, R]:
+    """What was compiled for arguments like these, called without a look at their types.
+
+    Looking takes longer than most work on a list. Whoever calls it answers for the types: others than the examples'
+    would be taken for them.
+    """
+    dispatcher: Any = function
+    signature = tuple(numba.typeof(example) for example in examples)  # type: ignore[no-untyped-call]
+    dispatcher.compile(signature)
+    entry: Callable[P, R] = dispatcher.get_overload(signature)
+    return entry
+
+
 def protocol(cls: type) -> type:
     """Class decorator: make every public method of a protocol callable on parts inside compiled code."""
     for name, function in vars(cls).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import secrets
 import stat
@@ -11,9 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from toplist.problem import refuse
+import numpy as np
+
+from toplist.problem import InvalidInput, refuse
 
 AnyPath = str | os.PathLike[str]
+_HEADER = "header"
+
+
+class Unwritable(InvalidInput):
+    """A path that makes sense, but where this system does not let a file be written."""
 
 
 def check_writable(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Path:
@@ -37,7 +45,8 @@ the ending of its name.
     except (FileNotFoundError, NotADirectoryError):
         ordinary, there = True, False
     except (OSError, ValueError) as problem:  # too long, in a circle, not to be looked at
-        raise refuse(what, text, "a path that can be written to", f"choose another one ({problem})") from problem
+        advice = f"choose another one ({problem})"
+        raise Unwritable(str(refuse(what, text, "a path that can be written to", advice))) from problem
     target = Path(os.path.realpath(text))  # what a link points to is written, not the link
     folder = str(target.parent)
     obstacles = (
@@ -50,7 +59,7 @@ the ending of its name.
     )
     for hinders, accepted, advice in obstacles:
         if hinders:
-            raise refuse(what, text, accepted, advice)
+            raise Unwritable(str(refuse(what, text, accepted, advice)))
     return target
 
 
@@ -66,6 +75,33 @@ def replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterato
         os.replace(new, target)
     finally:
         new.unlink(missing_ok=True)
+
+
+def write_text(path: AnyPath, what: str, text: str) -> None:
+    """Write a text as it is to one file, whole or not at all."""
+    with replacing(path, what) as new, new.open("x", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def write_arrays(path: AnyPath, what: str, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Write arrays and a header of plain values to one file, whole or not at all."""
+    described = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    with replacing(path, what) as new, new.open("wb") as file:
+        np.savez(file, **{_HEADER: described}, **arrays)  # type: ignore[arg-type]
+
+
+def read_arrays(path: AnyPath, what: str, written_by: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the arrays of such a file; code in it is never run."""
+    try:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        return dict(json.loads(arrays.pop(_HEADER).tobytes())), arrays
+    except FileNotFoundError:
+        raise refuse(what, os.fspath(path), "a file that exists", "name another one") from None
+    except Exception:  # damaged files raise whatever comes to mind of those who read them
+        raise InvalidInput(
+            f"{path} is not a file that {written_by} has written, or is damaged; name another file or remove it."
+        ) from None
 
 
 def optional(module: str, extra: str) -> Any:

@@ -52,6 +52,14 @@ def whole(what: str, given: Any, least: int, advice: str) -> int:
     return number
 
 
+def checked_seed(given: Any) -> int:
+    """`given` as a seed, from which all random numbers are derived."""
+    seed = whole("The seed", given, 0, "give any whole number")
+    if seed >= 2**63:
+        raise refuse("The seed", seed, "below 2**63", "give a smaller number")
+    return seed
+
+
 def number(what: str, given: Any, least: float, most: float, advice: str) -> float:
     """`given` as a float between `least` and `most`, or the error that says why not."""
     accepted = f"a number between {least:g} and {most:g}"
@@ -62,6 +70,13 @@ def number(what: str, given: Any, least: float, most: float, advice: str) -> flo
     if not least <= value <= most:
         raise refuse(what, given, accepted, advice)
     return value
+
+
+def several(what: str, given: Any, of: str) -> list[Any]:
+    """`given` as a list; a text alone is not one of its letters."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise refuse(what, given, f"a sequence of {of}", f"write [{given!r}] for one, [] for none")
+    return list(given)
 
 
 def probabilities(what: str, given: Any, count: int | None, per: str) -> Floats:

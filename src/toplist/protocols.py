@@ -7,6 +7,7 @@ moments are NamedTuples of arrays of the part's own making.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from toplist.compiled import protocol
@@ -24,6 +25,7 @@ class Capabilities(NamedTuple):
     learns_from_any_list: bool = True  # also from a list that somebody else made
     samples: str = "item"  # what one sample of everything before step 1 means: "item", "item and place", or "nothing"
     grows: bool = False  # its belief grows with the number of lists learned
+    needs_simulator: bool = False  # it must be told what only a simulator knows
 
 
 class Prepared(Protocol):
@@ -32,6 +34,16 @@ class Prepared(Protocol):
     def prepare(self, problem: Problem) -> Self:
         """This part with its parameters validated, coerced and resolved."""
         ...
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What a policy thinks of some items, for people to read."""
+
+    examined: Floats  # how often
+    mean: Floats  # of what they said; nan for never examined
+    index: Floats  # how good they could be; nan where there is no such number
+    drawn: bool = False  # the index is the probability of being drawn
 
 
 @protocol
@@ -129,6 +141,15 @@ class Memory(Prepared, HotMemory, Protocol):
 
     def keeps(self) -> str:
         """The kind of belief, which an index must be able to read: "counts", "linear", ..."""
+        ...
+
+
+class Tallying(Protocol):
+    """What a memory may offer besides, so that a ranker can give estimates."""
+
+    def tally(self, belief: Any, request: Request) -> tuple[Floats, Floats]:
+        """Per candidate, how much it was examined and the mean of what it said; nan where that is not kept."""
+        ...
 
 
 @protocol
@@ -151,6 +172,14 @@ class Index(Prepared, HotIndex, Protocol):
 
     def draws_one(self) -> bool:
         """Whether it fills only the first place it is asked for, as a bandit of one position needs it."""
+        ...
+
+
+class Exact(Protocol):
+    """What an index may offer besides, so that a ranker can give estimates and reasons."""
+
+    def exact(self, belief: Any, request: Request) -> Floats:
+        """The index of every candidate, for people to read; nan where there is none."""
         ...
 
 
@@ -199,8 +228,8 @@ class HotPolicy(Protocol):
     def learn(self, belief: Any, slate: Slate, page: Page) -> None:
         """Learn from a list shown at any earlier time."""
 
-    def sample(self, belief: Any, item: int, place: int, value: float, slate: Slate) -> None:
-        """Learn one free sample of an item, before the first step."""
+    def sample(self, belief: Any, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
+        """Learn free samples of an item at a place, `weight` of them with mean `value`, before it was ever shown."""
 
 
 @runtime_checkable
@@ -208,7 +237,11 @@ class PolicyLike(Prepared, HotPolicy, Protocol):
     """An algorithm with its parameters."""
 
     def begin(self, problem: Problem) -> Any:
-        """The belief before anything is known."""
+        """The belief before anything is known: a NamedTuple of arrays.
+
+        Where items can be added, an array that holds something per item has the items along its first axis, each
+        with as many rows as the others, so that a belief about more items begins like one about fewer.
+        """
 
     def scratch(self, problem: Problem) -> Any:
         """The cache, which may be thrown away at any time."""
@@ -218,3 +251,12 @@ class PolicyLike(Prepared, HotPolicy, Protocol):
 
     def capabilities(self) -> Capabilities:
         """What it can take."""
+        ...
+
+
+class Assessing(Protocol):
+    """What a policy may offer besides, so that a ranker can give estimates and reasons."""
+
+    def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
+        """What it thinks of the candidates at a place, or all in all."""
+        ...

@@ -17,6 +17,8 @@ _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 1.0 / (1 << 53)
 
+CHOICES, VISITORS, CHANGES = 0, 1, 2  # what the key of a run is branched into
+
 
 @helper
 def branch(key: int, number: int) -> int:

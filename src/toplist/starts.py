@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
+from toplist.naming import entry
 from toplist.problem import Problem
 from toplist.slate import Ints
 
 
+@entry("One sample", hides=("given",))
 class OneSample(NamedTuple):
     """One sample of everything before step 1, not counted as steps or regret, as the papers simulate."""
 
@@ -29,6 +31,7 @@ class OneSample(NamedTuple):
         """Nothing is forced."""
 
 
+@entry("Forced", "katariya2016", hides=("items",))
 class Forced(NamedTuple):
     """Item t at position 1 at step t, for the first L steps, which count (katariya2016, section 3.3)."""
 
@@ -51,6 +54,7 @@ class Forced(NamedTuple):
         pins[0] = step if step < self.items else -1
 
 
+@entry("Never seen first", hides=("given",))
 class NeverSeenFirst(NamedTuple):
     """Nothing beforehand: what was never seen ranks above everything seen. The start of a live page."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import toplist
-from toplist.arrange import Desk
+from toplist.arrange import Desk, TopK
 from toplist.checks import CheckFailed, check_policy, contract
 from toplist.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick
 from toplist.index import UCB1, Chance, Greedy
@@ -154,6 +154,26 @@ class Grows(Everything):
         return belief._replace(clock=np.zeros(problem.steps or 1))
 
 
+class Wordy(TopK):
+    """Keeps its words."""
+
+    __slots__ = ()
+
+    def prepare(self, problem: Problem) -> Self:
+        return self
+
+
+class FirstOfAll(Everything):
+    """A memory that prefers the first item from the beginning."""
+
+    __slots__ = ()
+
+    def begin(self, problem: Problem) -> Counts:
+        belief = super().begin(problem)
+        belief.examined[0] = 1.0
+        return belief
+
+
 class Deaf(Policy):
     """Shows ineligible items."""
 
@@ -184,6 +204,7 @@ class PretendsToLearn(Chance):
 
 BROKEN = {
     "fields_have_free_names": (Policy(EveryPlace(), ReservedName(), Greedy()), "field 'best'"),
+    "prepared_parts_hold_no_text": (Policy(*PARTS, Wordy()), r"Wordy\.order is 'first' after prepare"),
     "lists_hold_distinct_items": (Repeats(*PARTS), "does not hold 3 different items"),
     "same_seed_gives_same_run": (Drifts(*PARTS), "different lists"),
     "plain_and_compiled_agree": (Overflows(*PARTS), "at step 1 plain Python showed"),
@@ -193,6 +214,10 @@ BROKEN = {
     "late_slates_are_learned_from_themselves": (RemembersTheLast(*PARTS), "depends on more than the list"),
     "rank_leaves_the_belief": (Writes(*PARTS), "making lists changed the belief"),
     "belief_does_not_grow": (Policy(EveryPlace(), Grows(), Greedy()), "1000 times as many"),
+    "more_items_change_nothing_for_the_others": (
+        Policy(EveryPlace(), FirstOfAll(), Greedy()),
+        "a forgotten item is not as it was",
+    ),
     "only_eligible_items_are_shown": (Deaf(*PARTS), r"of the eligible \[2, 7\] it showed"),
     "beats_random_on_an_easy_problem": (Policy(EveryPlace(), Everything(), PretendsToLearn()), "of Random's"),
 }

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.beliefs import PerItem, copied, frozen
 from toplist.clicks import DCM
 from toplist.compiled import reserved_names
 from toplist.engine.player import Player, Setting
@@ -106,16 +107,8 @@ def _player(policy: Any, key: int = 1, compiled: bool = False, **changes: Any) -
     return Player(_setting(policy, **changes), key, np.array([STEPS // 2, STEPS]), labels, compiled)
 
 
-def _frozen(belief: Any) -> bytes:
-    return b"".join(np.ascontiguousarray(array).tobytes() for array in belief)
-
-
 def _bytes(belief: Any) -> int:
     return sum(array.nbytes for array in belief)
-
-
-def _copy(parts: Any) -> Any:
-    return type(parts)(*(array.copy() for array in parts))
 
 
 def _request(player: Player, number: int, candidates: Ints | None = None, pins: Ints | None = None) -> Request:
@@ -169,6 +162,17 @@ def fields_have_free_names(policy: Any) -> None:
 
 
 @promise
+def prepared_parts_hold_no_text(policy: Any) -> None:
+    """Text in a part makes every call of compiled code from Python ten times slower: `prepare` must resolve it."""
+    waiting = [(type(policy).__name__, _player(policy).policy)]
+    while waiting:
+        named, part = waiting.pop()
+        _fail_if(isinstance(part, str), f"{named} is {part!r} after prepare; make it a number or an array there")
+        if hasattr(part, "_fields"):
+            waiting.extend((f"{type(part).__name__}.{name}", value) for name, value in part._asdict().items())
+
+
+@promise
 def lists_hold_distinct_items(policy: Any) -> None:
     """A list has K places, each with another item."""
     for shown in _trace(_player(policy)).lists:
@@ -183,7 +187,7 @@ def same_seed_gives_same_run(policy: Any) -> None:
     """All randomness comes from the request's key: nothing global, nothing left over from an earlier run."""
     first, second = _trace(_player(policy)), _trace(_player(policy))
     _fail_if(first.lists != second.lists, "two runs with the same seed showed different lists")
-    _fail_if(_frozen(first.player.belief) != _frozen(second.player.belief), "two equal runs ended in different beliefs")
+    _fail_if(frozen(first.player.belief) != frozen(second.player.belief), "two equal runs ended in different beliefs")
 
 
 @promise
@@ -192,7 +196,7 @@ def plain_and_compiled_agree(policy: Any) -> None:
     plain, compiled = _trace(_player(policy)), _trace(_player(policy, compiled=True))
     for step, (here, there) in enumerate(zip(plain.lists, compiled.lists, strict=True), 1):
         _fail_if(here != there, f"at step {step} plain Python showed {here} and compiled code {there}")
-    same = _frozen(plain.player.belief) == _frozen(compiled.player.belief)
+    same = frozen(plain.player.belief) == frozen(compiled.player.belief)
     _fail_if(not same, "plain Python and compiled code ended in different beliefs")
     same = plain.player.run.curves.tobytes() == compiled.player.run.curves.tobytes()
     _fail_if(not same, "plain Python and compiled code counted different regret or clicks")
@@ -212,7 +216,7 @@ def saved_belief_continues(policy: Any) -> None:
         again.take_up(dict(kept))
     rest = _trace(again)
     _fail_if(whole.lists[STEPS // 2 :] != rest.lists, "a policy taken up from its saved belief showed other lists")
-    _fail_if(_frozen(whole.player.belief) != _frozen(again.belief), "a policy taken up ended in another belief")
+    _fail_if(frozen(whole.player.belief) != frozen(again.belief), "a policy taken up ended in another belief")
 
 
 @promise
@@ -245,7 +249,7 @@ def late_slates_are_learned_from_themselves(policy: Any) -> None:
     """Everything `learn` needs lies in the slate: three lists in reverse order, as if each had just been made."""
     player = _player(policy)
     player.play(20)
-    before, prompt = _copy(player.belief), _copy(player.belief)
+    before, prompt = copied(player.belief), copied(player.belief)
     pages = [(0, 2), (), (1,)]
     slates = [_list(player, number) for number in range(3)]
     for slate, clicked in zip(reversed(slates), pages, strict=True):
@@ -254,9 +258,7 @@ def late_slates_are_learned_from_themselves(policy: Any) -> None:
         again = player.policy.slate(player.setting.problem)
         player.policy.rank(before, player.cache, _request(player, number), again)
         player.policy.learn(prompt, again, _page(clicked))
-    _fail_if(
-        _frozen(player.belief) != _frozen(prompt), "what is learned from a late list depends on more than the list"
-    )
+    _fail_if(frozen(player.belief) != frozen(prompt), "what is learned from a late list depends on more than the list")
     _fail_if(not _valid(_list(player, 3)), "after learning three lists in reverse order it showed no valid list")
 
 
@@ -265,10 +267,10 @@ def rank_leaves_the_belief(policy: Any) -> None:
     """Making a list is reading; only `learn` writes the belief."""
     player = _player(policy)
     player.play(30)
-    before = _frozen(player.belief)
+    before = frozen(player.belief)
     for number in range(5):
         _list(player, number)
-    _fail_if(before != _frozen(player.belief), "making lists changed the belief")
+    _fail_if(before != frozen(player.belief), "making lists changed the belief")
 
 
 @promise
@@ -285,6 +287,38 @@ def belief_does_not_grow(policy: Any) -> None:
     _fail_if(
         longer > 200 * before, f"its belief takes {before} bytes for {STEPS} steps and {longer} for 1000 times as many"
     )
+
+
+@promise
+def more_items_change_nothing_for_the_others(policy: Any) -> None:
+    """A belief that is grown for items to come says the same of those there are, and forgets single items."""
+    if not policy.capabilities().adds_items:
+        return
+    small = _player(policy)
+    small.play(60)
+    problem = small.setting.problem
+    more = problem._replace(items=2 * ITEMS)
+    layout = PerItem.of(small.policy, problem)
+    belief = layout.grow(copied(small.belief), small.policy.begin(more))
+    cache, labels = small.policy.scratch(more), np.arange(2 * ITEMS)
+    for number in range(20):
+        slate, other = _list(small, number), small.policy.slate(more)
+        request = _request(small, number)._replace(labels=labels, features=np.zeros((2 * ITEMS, problem.features)))
+        small.policy.rank(belief, cache, request, other)
+        here, there = slate.items.tolist(), other.items.tolist()
+        _fail_if(here != there, f"it showed {here}, but {there} once there was room for more items")
+        small.policy.learn(small.belief, slate, _page((number % POSITIONS,)))
+        small.policy.learn(belief, other, _page((number % POSITIONS,)))
+    for array, grown, rows in zip(small.belief, belief, layout.rows, strict=True):
+        same = array.tobytes() == grown[: len(array)].tobytes()
+        _fail_if(not same, "it learned something else once there was room for more items")
+        _fail_if(len(grown) - len(array) != rows * ITEMS, "its belief does not have as many rows for each item")
+    untouched = small.policy.begin(more)
+    for item in range(ITEMS):
+        layout.forget(belief, item)
+    for array, before, rows in zip(belief, untouched, layout.rows, strict=True):
+        forgotten = rows == 0 or array.tobytes() == before.tobytes()
+        _fail_if(not forgotten, "a forgotten item is not as it was at the beginning")
 
 
 @promise

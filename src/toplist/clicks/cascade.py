@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 from toplist.clicks.best import EVEN, best_by_worth
+from toplist.naming import entry
 from toplist.problem import Problem, whole
 from toplist.randomness import toss
 from toplist.slate import NONE, Floats, Ints, Page
 
 
+@entry("Cascade model", "kveton2015")
 class Cascade(NamedTuple):
     """Looks from the top, clicks the first item that attracts, and leaves.
 

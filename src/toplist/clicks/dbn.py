@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 from toplist.clicks.best import best_by_worth
+from toplist.naming import entry
 from toplist.problem import Problem, number, probabilities
 from toplist.randomness import branch, toss
 from toplist.slate import NONE, Floats, Ints, Page
 
 
+@entry("Dynamic Bayesian network model", "kveton2015")
 class DBN(NamedTuple):
     """Clicks what attracts, leaves satisfied with the item's `satisfaction`, and else goes on with `persistence`.
 

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.clicks.best import EVEN, best_by_worth
+from toplist.naming import entry
 from toplist.problem import Problem, probabilities
 from toplist.randomness import branch, toss
 from toplist.slate import Floats, Ints, Page
 
 
+@entry("Dependent click model", "katariya2016", hides=("order",))
 class DCM(NamedTuple):
     """Clicks what attracts, and after a click at position k leaves satisfied with probability `termination[k]`.
 

@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 
 import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
 from toplist.compiled import compiled
-from toplist.randomness import branch, toss
+from toplist.randomness import CHANGES, CHOICES, VISITORS, branch, toss
 from toplist.slate import Floats, Ints, Page, Request, Slate
-
-CHOICES, VISITORS, CHANGES = 0, 1, 2  # what a run's random key is branched into
 
 
 class Run(NamedTuple):
@@ -74,7 +72,7 @@ def open_run(policy: Any, belief: Any, world: Any, places: int, run: Run) -> Non
                 run.best_items[other] = item  # whose first place is this item with nothing above it
             world.attract(run.moment, run.best_items, run.attraction)
             drawn = toss(branch(key, place), run.request.labels[item], run.attraction[0])
-            policy.sample(belief, item, place, 1.0 if drawn else 0.0, run.slate)
+            policy.sample(belief, item, place, 1.0, 1.0 if drawn else 0.0, run.slate)
 
 
 play_compiled = compiled(play)

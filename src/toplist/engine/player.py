@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.beliefs import named_arrays
 from toplist.compiled import plain
 from toplist.engine.play import Run, open_run_compiled, play_compiled
 from toplist.problem import InvalidInput, Problem, expect
@@ -90,8 +91,7 @@ class Player:
 
     def put_aside(self) -> dict[str, Any]:
         """Everything that must be kept to go on later, as arrays by name. The cache is not among it."""
-        kept: dict[str, Any] = {f"belief.{name}": value for name, value in self.belief._asdict().items()}
-        kept |= {f"moment.{name}": value for name, value in self.run.moment._asdict().items()}
+        kept = named_arrays("belief", self.belief) | named_arrays("moment", self.run.moment)
         kept |= {"best_items": self.run.best_items, "totals": self.run.totals, "curves": self.run.curves}
         return kept | {"step": np.array(self.step)}
 

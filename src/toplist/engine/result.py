@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import json
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from toplist.engine.statistics import Difference, counted, decimals, paired_difference, standard_error, written
-from toplist.files import AnyPath, check_writable, optional, replacing
+from toplist.engine.statistics import Difference, decimals, paired_difference, standard_error, written
+from toplist.files import AnyPath, check_writable, optional, replacing, write_text
 from toplist.problem import nearest, refuse, whole
 from toplist.slate import Floats, Ints
+from toplist.tables import aligned, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -141,12 +143,8 @@ class Result:
             ["difference [95% paired]", "-", *intervals],
             ["ratio", *written([difference.ratio for difference in behind], 2)],
         ]
-        widths = [max(map(len, column)) for column in columns]
-        lines = [self._size() + (f", seed {self.settings['seed']}" if "seed" in self.settings else "")]
-        for name, *cells in zip(*columns, strict=True):
-            padded = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
-            lines.append("  ".join([name.ljust(widths[0]), *padded]))
-        return "\n".join(lines)
+        title = self._size() + (f", seed {self.settings['seed']}" if "seed" in self.settings else "")
+        return "\n".join([title, *aligned(columns)])
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per policy, run (counted from 1) and checkpoint, with its step, regret and clicks."""
@@ -158,21 +156,24 @@ class Result:
             for values in zip(steps, regret.tolist(), clicks.tolist(), strict=True)
         ]
 
+    def csv_text(self) -> str:
+        """The rows as comma-separated values; every number reads back exactly."""
+        return as_csv(self.rows(), COLUMNS)
+
+    def json_text(self) -> str:
+        """Everything, in the form that `Result.from_json` reads."""
+        everything = FORMAT | {"settings": self.settings, "checkpoints": self.checkpoints.tolist()}
+        for what, curves in (("regret", self.regret), ("clicks", self.clicks)):
+            everything[what] = {name: array.tolist() for name, array in curves.items()}
+        return json.dumps(everything, allow_nan=False) + "\n"
+
     def to_csv(self, path: AnyPath) -> None:
-        """Write the rows as comma-separated values; every number reads back exactly."""
-        with replacing(path, "The csv file") as new, new.open("x", encoding="utf-8", newline="") as file:
-            # Texts are quoted: otherwise a carriage return in a name would end the line for a reader.
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-            writer.writeheader()
-            writer.writerows(self.rows())
+        """Write the rows as comma-separated values."""
+        write_text(path, "The csv file", self.csv_text())
 
     def to_json(self, path: AnyPath) -> None:
         """Write everything, so that `Result.from_json` gives an equal result."""
-        with replacing(path, "The json file") as new, new.open("x", encoding="utf-8") as file:
-            everything = FORMAT | {"settings": self.settings, "checkpoints": self.checkpoints.tolist()}
-            for what, curves in (("regret", self.regret), ("clicks", self.clicks)):
-                everything[what] = {name: array.tolist() for name, array in curves.items()}
-            file.write(json.dumps(everything, allow_nan=False) + "\n")
+        write_text(path, "The json file", self.json_text())
 
     @classmethod
     def from_json(cls, path: AnyPath) -> Result:
@@ -264,6 +265,20 @@ class Result:
             accepted = f"one of the {len(kept):,} checkpoints from {kept[0]:,} to {kept[-1]:,}"
             raise refuse("at", at, accepted, f"the nearest is {closest}")
         return kept.index(step)
+
+
+def as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Rows as comma-separated values under their header.
+
+    >>> as_csv([{"policy": "a", "regret": 0.5}], ("policy", "regret"))
+    '"policy","regret"\\n"a",0.5\\n'
+    """
+    file = io.StringIO()
+    # Texts are quoted: otherwise a carriage return in a name would end the line for a reader.
+    writer = csv.DictWriter(file, columns, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
 
 
 def check_plot(path: AnyPath) -> None:

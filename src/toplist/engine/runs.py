@@ -14,7 +14,7 @@ from toplist.engine.player import Setting
 from toplist.engine.result import Result, check_plot
 from toplist.engine.store import Store, describe
 from toplist.policies.entries import make
-from toplist.problem import InvalidInput, refuse, whole
+from toplist.problem import InvalidInput, checked_seed, refuse, whole
 from toplist.slate import Ints
 from toplist.starts import OneSample
 
@@ -57,7 +57,7 @@ def simulate(
     """
     steps = whole("The number of steps", steps, 1, "give how many lists each run shows")
     runs = whole("The number of runs", runs, 1, "give how often each policy starts anew")
-    seed = _seed(seed)
+    seed = checked_seed(seed)
     threads = _threads(threads)
     kept = _checkpoints(checkpoints, steps)
     settings = {label: Setting.of(policy, world, users, start, steps) for label, policy in _labelled(policies).items()}
@@ -107,13 +107,6 @@ def _labelled(policies: Any) -> dict[str, Any]:
     if not named:
         raise InvalidInput("There are no policies, but a simulation needs at least one; give a name of the catalogue.")
     return named
-
-
-def _seed(seed: int) -> int:
-    seed = whole("The seed", seed, 0, "give any whole number")
-    if seed >= 2**63:
-        raise refuse("The seed", seed, "below 2**63", "give a smaller number")
-    return seed
 
 
 def _threads(threads: int | None) -> int:

@@ -118,15 +118,6 @@ def ratio(a: float, b: float) -> float:
     return a / b
 
 
-def counted(count: int, word: str) -> str:
-    """A count with its word.
-
-    >>> counted(1, "run"), counted(20_000, "step")
-    ('1 run', '20,000 steps')
-    """
-    return f"{count:,} {word}" + ("" if count == 1 else "s")
-
-
 def decimals(means: Sequence[float], errors: Sequence[float]) -> int:
     """How many decimals to show: two figures of a typical standard error, else as the largest mean allows."""
     known = [error for error in errors if error > 0]  # nan is not

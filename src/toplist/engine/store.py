@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import toplist
 from toplist.compiled import fingerprint
 from toplist.engine.play import open_run, play
 from toplist.engine.player import Setting
-from toplist.files import AnyPath, check_writable, replacing
+from toplist.files import AnyPath, check_writable, read_arrays, write_arrays
+from toplist.parts import as_plain
 from toplist.problem import InvalidInput
 from toplist.slate import Floats, Ints
 
@@ -75,12 +73,10 @@ class Store:
             or (at_most_every > 0.0 and begun - self._saved_at < max(at_most_every, self._pause))
         ):
             return
-        arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(self._description).encode(), dtype=np.uint8)}
-        arrays |= {f"finished/{label}/{run}": curves for (label, run), curves in self._finished.items()}
+        arrays: dict[str, Any] = {f"finished/{label}/{run}": curves for (label, run), curves in self._finished.items()}
         for (label, run), kept in self._unfinished.items():
             arrays |= {f"unfinished/{label}/{run}/{name}": value for name, value in kept.items()}
-        with replacing(self._path, WHAT) as new, new.open("wb") as file:
-            np.savez(file, **arrays)
+        write_arrays(self._path, WHAT, self._description, arrays)
         self._saved_at, self._changed = time.monotonic(), False
         if at_most_every > 0.0:
             self._pause = 10.0 * (self._saved_at - begun)  # a large file must not be written all the time
@@ -96,14 +92,7 @@ class Store:
                 self._unfinished.setdefault((label, int(run)), {})[name] = value
 
     def _load(self, path: Path) -> dict[str, Any]:
-        try:
-            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            found = dict(json.loads(arrays.pop("header").tobytes()))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
-            raise InvalidInput(
-                f"{path} is not a simulation that toplist has kept, or is damaged; name another file or remove it."
-            ) from None
+        found, arrays = read_arrays(path, WHAT, "a simulation")
         differing = [key for key, value in self._description.items() if found.get(key) != value]
         if differing == ["code"]:
             raise InvalidInput(
@@ -128,11 +117,11 @@ def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int) -> dict
         "format": FORMAT,
         "version": toplist.__version__,
         "seed": seed,
-        "checkpoints": _plain(checkpoints),
-        "world": _plain(some.world),
-        "users": _plain(some.users),
-        "start": _plain(some.start),
-        "policies": {label: _plain(setting.policy) for label, setting in settings.items()},
+        "checkpoints": as_plain(checkpoints),
+        "world": as_plain(some.world),
+        "users": as_plain(some.users),
+        "start": as_plain(some.start),
+        "policies": {label: as_plain(setting.policy) for label, setting in settings.items()},
         "code": fingerprint(play, open_run, *(cls for part in [*parts, some.start] for cls in _classes(part))),
     }
     plain: dict[str, Any] = json.loads(json.dumps(description))  # as it will be read again
@@ -145,18 +134,6 @@ def _classes(part: Any) -> Iterator[type]:
         yield type(part)
         for field in part:
             yield from _classes(field)
-
-
-def _plain(value: Any) -> Any:
-    """Parts and arrays as JSON: a part is its class and its fields."""
-    if hasattr(value, "_asdict"):
-        named = f"{type(value).__module__}.{type(value).__qualname__}"
-        return {"part": named} | {name: _plain(field) for name, field in value._asdict().items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, tuple | list):
-        return [_plain(element) for element in value]
-    return value
 
 
 def _short(value: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from toplist.compiled import helper
 from toplist.index.select import select
 from toplist.index.ucb1 import Scores, score_room
 from toplist.memory.weights import Weights
@@ -35,6 +36,10 @@ class Chance(NamedTuple):
     def draws_one(self) -> bool:
         """No: a whole list at once."""
         return False
+
+    def exact(self, belief: Any, request: Request) -> Floats:
+        """There is none: every list is drawn anew."""
+        return np.full(len(request.candidates), np.nan)
 
     def top(self, belief: Any, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         """A uniform score for each item."""
@@ -69,24 +74,37 @@ class ExploringDraw(NamedTuple):
         """Yes."""
         return True
 
+    def exact(self, belief: Weights, request: Request) -> Floats:
+        """The probability of being drawn among these candidates."""
+        probability = np.zeros(len(request.candidates))
+        draw_probabilities(belief, request.candidates, probability)
+        return probability
+
     def top(self, belief: Weights, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         """Fill the first of `chosen` and the probability with which it was drawn."""
         candidates = request.candidates
-        count = len(candidates)
-        largest = -np.inf
-        for i in range(count):
-            largest = max(largest, belief.logarithm[candidates[i]])
-        total = 0.0
-        for i in range(count):
-            cache.score[i] = math.exp(belief.logarithm[candidates[i]] - largest)
-            total += cache.score[i]
-        gamma = belief.exploration[0]
+        draw_probabilities(belief, candidates, cache.score)
         key = branch(request.key, -1 - self.stream)
         soonest = np.inf
-        for i in range(count):
-            probability = (1.0 - gamma) * cache.score[i] / total + gamma / count
-            rings = -math.log(1.0 - uniform(key, request.labels[candidates[i]])) / probability
+        for i in range(len(candidates)):
+            rings = -math.log(1.0 - uniform(key, request.labels[candidates[i]])) / cache.score[i]
             if rings < soonest:
                 soonest = rings
                 chosen[0] = candidates[i]
-                scores[0] = probability
+                scores[0] = cache.score[i]
+
+
+@helper
+def draw_probabilities(belief: Weights, candidates: Ints, probability: Floats) -> None:
+    """Fill (1 - gamma) w / sum of w + gamma / L for each candidate."""
+    count = len(candidates)
+    largest = -np.inf
+    for i in range(count):
+        largest = max(largest, belief.logarithm[candidates[i]])
+    total = 0.0
+    for i in range(count):
+        probability[i] = math.exp(belief.logarithm[candidates[i]] - largest)
+        total += probability[i]
+    gamma = belief.exploration[0]
+    for i in range(count):
+        probability[i] = (1.0 - gamma) * probability[i] / total + gamma / count

@@ -93,6 +93,13 @@ def kl_upper(examined: float, clicked: float, budget: float) -> float:
 
 
 @helper
+def kl_upper_of(belief: Counts, items: Ints, budget: float, upper: Floats) -> None:
+    """Fill `kl_upper` for some items."""
+    for i in range(len(items)):
+        upper[i] = kl_upper(belief.examined[items[i]], belief.clicked[items[i]], budget)
+
+
+@helper
 def kl_slope(examined: float, clicked: float, upper: float) -> float:
     """How fast `kl_upper` grows with the budget, at a budget where it is `upper`."""
     mean = clicked / examined
@@ -170,14 +177,26 @@ class KLUCB(NamedTuple):
         """No: a whole list at once."""
         return False
 
+    def exact(self, belief: Counts, request: Request) -> Floats:
+        """Solved for every candidate."""
+        upper = np.zeros(len(request.candidates))
+        kl_upper_of(belief, request.candidates, kl_budget(belief, self.loglog), upper)
+        return upper
+
     def top(self, belief: Counts, cache: LazyBounds, request: Request, chosen: Ints, scores: Floats) -> None:
         """Solve what the bounds leave open, take the best."""
-        budget = exploration_budget(belief.clock[0] + 1.0, self.loglog) * belief.unit[0]
+        budget = kl_budget(belief, self.loglog)
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget
         contenders = narrow(belief, cache, request.candidates, budget, len(chosen))
         select(cache.value_of, cache.slot_of, contenders, request.labels, request.key, chosen, scores)
+
+
+@helper
+def kl_budget(belief: Counts, loglog: float) -> float:
+    """The budget of the next list, in the units of the counts."""
+    return float(exploration_budget(belief.clock[0] + 1.0, loglog) * belief.unit[0])
 
 
 @helper

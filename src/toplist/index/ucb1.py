@@ -48,6 +48,19 @@ def formula(examined: Floats, clicked: Floats, budget: float, score: Floats) -> 
         score[i] = (clicked[i] + math.sqrt(budget * tries)) / tries if tries > 0.0 else np.inf
 
 
+@helper
+def ucb1_budget(belief: Counts, scale: float) -> float:
+    """What is under the root, times T: scale log(t-1), in the units of the counts."""
+    return float(scale * math.log(max(1.0, belief.clock[0])) * belief.unit[0])
+
+
+def exact_formula(belief: Counts, budget: float, items: Ints) -> Floats:
+    """The formula for some items."""
+    score = np.zeros(len(items))
+    formula(belief.examined[items], belief.clicked[items], budget, score)
+    return score
+
+
 class UCB1(NamedTuple):
     """Mean plus sqrt(scale log(t-1) / T) (kveton2015, section 3.2, with scale 1.5)."""
 
@@ -69,11 +82,14 @@ class UCB1(NamedTuple):
         """No: a whole list at once."""
         return False
 
+    def exact(self, belief: Counts, request: Request) -> Floats:
+        """Mean plus radius."""
+        return exact_formula(belief, ucb1_budget(belief, self.scale), request.candidates)
+
     def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
         candidates = request.candidates
-        budget = self.scale * math.log(max(1.0, belief.clock[0])) * belief.unit[0]
-        mean_plus_radius(belief, budget, candidates, cache)
+        mean_plus_radius(belief, ucb1_budget(belief, self.scale), candidates, cache)
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
@@ -97,6 +113,10 @@ class Greedy(NamedTuple):
     def draws_one(self) -> bool:
         """No: a whole list at once."""
         return False
+
+    def exact(self, belief: Counts, request: Request) -> Floats:
+        """The mean, with the bonus."""
+        return exact_formula(belief, self.bonus * float(belief.unit[0]), request.candidates)
 
     def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""

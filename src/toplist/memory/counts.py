@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from toplist.problem import Problem, number
-from toplist.slate import Floats, Slate
+from toplist.slate import Floats, Ints, Request, Slate
 
 
 class Counts(NamedTuple):
@@ -17,6 +17,14 @@ class Counts(NamedTuple):
     clicked: Floats  # T times the mean: sum of weight times value
     unit: Floats  # one element: what a whole observation adds by now; above 1 where the past is discounted
     clock: Floats  # one element: lists learned, as this memory counts them
+
+
+def tally_counts(belief: Counts, items: Ints) -> tuple[Floats, Floats]:
+    """Tries, in units of a fresh one, and means; nan for items never examined."""
+    examined = belief.examined[items]
+    mean = np.full(len(items), np.nan)
+    np.divide(belief.clicked[items], examined, out=mean, where=examined > 0.0)
+    return examined / belief.unit[0], mean
 
 
 class Everything(NamedTuple):
@@ -47,6 +55,10 @@ class Everything(NamedTuple):
     def keeps(self) -> str:
         """Counts."""
         return "counts"
+
+    def tally(self, belief: Counts, request: Request) -> tuple[Floats, Floats]:
+        """Tries, in units of a fresh one, and means."""
+        return tally_counts(belief, request.candidates)
 
     def tick(self, belief: Counts) -> None:
         """One more list."""

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from toplist.problem import InvalidInput, Problem, number
-from toplist.slate import CHOICES, SCORE, Floats, Slate
+from toplist.slate import CHOICES, SCORE, Floats, Request, Slate
 
 
 class Weights(NamedTuple):
@@ -47,6 +47,11 @@ class ExponentialWeights(NamedTuple):
     def keeps(self) -> str:
         """Weights."""
         return "weights"
+
+    def tally(self, belief: Weights, request: Request) -> tuple[Floats, Floats]:
+        """Neither is kept."""
+        unknown = np.full(len(request.candidates), np.nan)
+        return unknown, unknown
 
     def tick(self, belief: Weights) -> None:
         """One more list."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from toplist import index, memory
 from toplist.arrange import Desk, TopK
 from toplist.problem import InvalidInput, Problem, expect
-from toplist.protocols import Capabilities
+from toplist.protocols import Assessment, Capabilities
 from toplist.slate import Page, Request, Slate, empty_slate
 
 
@@ -66,9 +68,20 @@ class Policy(NamedTuple):
                 item = slate.items[place]
                 self.memory.add(belief, item, page.weight[place], page.value[place], slate, place)
 
-    def sample(self, belief: Any, item: int, place: int, value: float, slate: Slate) -> None:
-        """Remember one free sample."""
-        self.memory.add(belief, item, 1.0, value, slate, place)
+    def sample(self, belief: Any, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
+        """Remember free samples."""
+        self.memory.add(belief, item, weight, value, slate, place)
+
+    def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
+        """The same at every place."""
+        return assess(self.memory, self.scoring, belief, request)
+
+
+def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessment:
+    """What a memory and an index think of the candidates; nan for what a part does not tell."""
+    unknown = np.full(len(request.candidates), np.nan)
+    examined, mean = kept_by.tally(belief, request) if hasattr(kept_by, "tally") else (unknown, unknown)
+    return Assessment(examined, mean, scoring.exact(belief, request) if hasattr(scoring, "exact") else unknown)
 
 
 def check_fit(reading: Any, kept_by: Any, scoring: Any, whole_lists: bool) -> None:

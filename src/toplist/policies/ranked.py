@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import helper
-from toplist.policies.composed import check_fit
+from toplist.policies.composed import assess, check_fit
 from toplist.problem import Problem, refuse
-from toplist.protocols import Capabilities
+from toplist.protocols import Assessment, Capabilities
 from toplist.randomness import branch, uniform
 from toplist.slate import CHOICES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
 
@@ -132,9 +132,27 @@ class Ranked(NamedTuple):
                 arm = proposed * len(slate.items) + place
                 self.memory.add(belief, arm, page.weight[place], earned, slate, place)
 
-    def sample(self, belief: Any, item: int, place: int, value: float, slate: Slate) -> None:
-        """Remember one free sample of an item at a place."""
-        self.memory.add(belief, item * len(slate.items) + place, 1.0, value, slate, place)
+    def sample(self, belief: Any, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
+        """Remember free samples of an item at a place."""
+        self.memory.add(belief, item * len(slate.items) + place, weight, value, slate, place)
+
+    def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
+        """As the bandit of a place sees it; all in all, everybody's tries together and the largest index."""
+        positions = request.positions
+        bandits = [
+            assess(self.memory, self.scoring, belief, request._replace(candidates=request.candidates * positions + at))
+            for at in (range(positions) if place is None else (place,))
+        ]
+        tries = np.array([bandit.examined for bandit in bandits])
+        clicked = np.where(tries > 0.0, tries * np.array([bandit.mean for bandit in bandits]), 0.0)
+        examined = tries.sum(axis=0)
+        mean, index = np.full(len(examined), np.nan), np.max([bandit.index for bandit in bandits], axis=0)
+        np.divide(clicked.sum(axis=0), examined, out=mean, where=examined > 0.0)
+        return Assessment(examined, mean, index, self.scoring.draws_one())
+
+    def proposed(self, slate: Slate, place: int) -> int:
+        """What the bandit of a place wanted to show there."""
+        return int(slate.memo[place, PROPOSED])
 
 
 @helper

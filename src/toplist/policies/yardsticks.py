@@ -55,17 +55,24 @@ class ShowList(NamedTuple):
 
     def capabilities(self) -> Capabilities:
         """Learns nothing and takes nothing."""
-        return Capabilities(learns=False, adds_items=False, takes_subsets=False, takes_pins=False, samples="nothing")
+        return Capabilities(
+            learns=False,
+            adds_items=False,
+            takes_subsets=False,
+            takes_pins=False,
+            samples="nothing",
+            needs_simulator=len(self.items) == 0,
+        )
 
     def rank(self, belief: Nothing, cache: Nothing, request: Request, slate: Slate) -> None:
         """The list."""
-        slate.size[0] = len(self.items)
-        for place in range(len(self.items)):
+        slate.size[0] = min(request.positions, len(self.items))
+        for place in range(slate.size[0]):
             slate.items[place] = self.items[place]
 
     def learn(self, belief: Nothing, slate: Slate, page: Page) -> None:
         """Count the list."""
         belief.clock[0] += 1
 
-    def sample(self, belief: Nothing, item: int, place: int, value: float, slate: Slate) -> None:
+    def sample(self, belief: Nothing, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Nothing to remember."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.clicks import DCM
+from toplist.naming import entry
 from toplist.problem import InvalidInput, Problem, number, probabilities, whole
 from toplist.slate import NONE, Floats, Ints
 
@@ -18,6 +19,7 @@ class Still(NamedTuple):
     nothing: Ints  # no element, but a state needs a field
 
 
+@entry("Fixed attraction")
 class Fixed(NamedTuple):
     """Each item attracts with a probability of its own, whoever looks and whatever stands above it."""
 
@@ -76,7 +78,8 @@ def page_size(items: int, positions: int) -> int:
     return positions
 
 
-def b_top_k(items: int, positions: int, attraction: float, gap: float) -> Fixed:
+@entry("B_top-K", "kveton2015")
+def b_top_k(items: int = 16, positions: int = 4, attraction: float = 0.2, gap: float = 0.15) -> Fixed:
     """The problem B_top-K of kveton2015, section 4.3: K items attract with p, the others with p - D.
 
     >>> b_top_k(items=5, positions=2, attraction=0.2, gap=0.15).attraction.round(2).tolist()
@@ -89,7 +92,10 @@ def b_top_k(items: int, positions: int, attraction: float, gap: float) -> Fixed:
     return Fixed(np.where(np.arange(items) < positions, best, best - gap), positions)
 
 
-def b_lb(items: int, positions: int, attraction: float, gap: float, termination: float) -> tuple[Fixed, DCM]:
+@entry("B_LB", "katariya2016")
+def b_lb(
+    items: int = 16, positions: int = 4, attraction: float = 0.2, gap: float = 0.15, termination: float = 0.5
+) -> tuple[Fixed, DCM]:
     """The problem B_LB of katariya2016, section 4.3: B_top-K, where every click satisfies with probability g.
 
     >>> world, users = b_lb(items=16, positions=4, attraction=0.2, gap=0.15, termination=0.5)

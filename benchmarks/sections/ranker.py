@@ -1,0 +1,116 @@
+"""What does it cost to use a policy list by list from Python, beyond the compiled work itself?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.contenders import Size
+from benchmarks.measure import Effort
+from benchmarks.report import Show, Table, Target, judged, nanoseconds
+from toplist import Ranker
+from toplist.beliefs import copied, frozen
+from toplist.compiled import compiled
+from toplist.randomness import branch
+from toplist.slate import Page, Request, Slate, empty_page
+
+SIZES = {Size(1000, 10): Target(60.0, at_most=True), Size(100_000, 10): None}
+QUICK_SIZES = {Size(16, 4): Target(60.0, at_most=True)}
+POLICIES = ("cascade-ucb1", "cascade-kl-ucb", "dcm-kl-ucb")
+LISTS, QUICK_LISTS = 1000, 20
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """One row per policy and size."""
+    lists = QUICK_LISTS if effort.quick else LISTS
+    rows = [
+        {"algorithm": policy, "size": str(size)} | costs(policy, size, lists, effort.rounds, target)
+        for size, target in (QUICK_SIZES if effort.quick else SIZES).items()
+        for policy in POLICIES
+    ]
+    columns: dict[str, Show] = {
+        "algorithm": str,
+        "size": str,
+        "rank": nanoseconds,
+        "learn": nanoseconds,
+        "compiled": nanoseconds,
+        "overhead": nanoseconds,
+        "target": str,
+        "verdict": str,
+    }
+    notes = [
+        f"rank, learn: median latency of {lists} calls each, median of the rounds.",
+        "compiled: CPU time of the same lists and clicks in one compiled loop.",
+        "overhead: CPU time of rank + learn from Python beyond that, median of the rounds.",
+        "Every item has one observation beforehand.",
+    ]
+    return [Table("Ranker: one list at a time from Python", columns, rows, notes)]
+
+
+def costs(policy: str, size: Size, lists: int, rounds: int, target: Target | None) -> dict[str, Any]:
+    """Both ways through the same lists, in every round."""
+    latencies: list[tuple[float, float]] = []
+    work, overhead = [], []
+    for turn in range(rounds + 1):  # the first compiles
+        ranker = Ranker([f"item {n}" for n in range(size.items)], size.positions, policy, seed=turn, prior_strength=1.0)
+        ranker.rank()  # whose cache comes with the first call
+        belief = copied(ranker._belief)
+        begun = time.process_time()
+        latencies.append(one_by_one(ranker, lists))
+        from_python = (time.process_time() - begun) / lists
+        alone = in_one_loop(ranker, belief, lists)
+        if frozen(belief) != frozen(ranker.belief):
+            raise AssertionError("the ranker and the compiled loop learned different things")
+        work.append(alone)
+        overhead.append(from_python - alone)
+    rank, learn = (median(each) for each in zip(*latencies[1:], strict=True))
+    extra = median(overhead[1:])
+    cells = {"rank": rank, "learn": learn, "compiled": median(work[1:]), "overhead": extra}
+    return cells | judged(extra * 1e6, target, " us")
+
+
+def one_by_one(ranker: Ranker, lists: int) -> tuple[float, float]:
+    """The median seconds that `rank` and `learn` take."""
+    made, learned = [], []
+    for number in range(lists):
+        begun = time.perf_counter()
+        shown = ranker.rank()
+        between = time.perf_counter()
+        ranker.learn(shown, clicks=[number % ranker.positions + 1])
+        made.append(between - begun)
+        learned.append(time.perf_counter() - between)
+    return median(made), median(learned)
+
+
+def in_one_loop(ranker: Ranker, belief: Any, lists: int) -> float:
+    """CPU seconds per list of the compiled work alone."""
+    policy, problem = ranker._policy, ranker._problem
+    cache, slate, page = policy.scratch(problem), policy.slate(problem), empty_page(ranker.positions)
+    request = ranker._request(np.arange(problem.items))
+    work_compiled(policy, copied(belief), cache, request, slate, page, ranker._key, 1)
+    cache = policy.scratch(problem)
+    begun = time.process_time()
+    work_compiled(policy, belief, cache, request, slate, page, ranker._key, lists)
+    return (time.process_time() - begun) / lists
+
+
+def work(
+    policy: Any, belief: Any, cache: Any, request: Request, slate: Slate, page: Page, key: int, lists: int
+) -> None:
+    """What a ranker's calls come down to; list 0 was made beforehand."""
+    for number in range(lists):
+        asked = Request(
+            request.candidates, request.positions, request.pins, request.order, request.features, request.labels,
+            branch(key, number + 1),
+        )  # fmt: skip
+        policy.rank(belief, cache, asked, slate)
+        for place in range(len(page.clicks)):
+            page.clicks[place] = 1 if place == number % len(page.clicks) else 0
+        policy.learn(belief, slate, page)
+
+
+work_compiled = compiled(work)

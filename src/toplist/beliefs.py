@@ -1,0 +1,51 @@
+"""Beliefs as arrays: kept under their names, grown for items that come later, and forgotten item by item."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.problem import Problem
+
+
+class PerItem(NamedTuple):
+    """How a policy's belief is laid out: what it holds per item, and what is held of an item nobody has seen."""
+
+    rows: tuple[int, ...]  # per array: how many rows each item has; 0 where the array is about everything
+    fresh: tuple[Any, ...]  # per array: those rows before anything is known
+
+    @classmethod
+    def of(cls, policy: Any, problem: Problem) -> PerItem:
+        """Find out by beginning for a few items and for twice as many."""
+        items = problem.positions + 1
+        few = policy.begin(problem._replace(items=items))
+        more = policy.begin(problem._replace(items=2 * items))
+        rows = tuple((len(b) - len(a)) // items for a, b in zip(few, more, strict=True))
+        return cls(rows, tuple(array[:count].copy() for array, count in zip(few, rows, strict=True)))
+
+    def grow(self, belief: Any, larger: Any) -> Any:
+        """`larger`, a belief about more items before anything is known, with all that `belief` knows."""
+        for old, new in zip(belief, larger, strict=True):
+            new[: len(old)] = old
+        return larger
+
+    def forget(self, belief: Any, item: int) -> None:
+        """Take an item's rows back to where nothing is known of it."""
+        for array, count, fresh in zip(belief, self.rows, self.fresh, strict=True):
+            array[item * count : (item + 1) * count] = fresh
+
+
+def named_arrays(prefix: str, arrays: Any) -> dict[str, Any]:
+    """A NamedTuple's arrays under names of their own."""
+    return {f"{prefix}.{name}": array for name, array in arrays._asdict().items()}
+
+
+def copied(arrays: Any) -> Any:
+    """A NamedTuple of arrays with copies of them all."""
+    return type(arrays)(*(np.copy(array) for array in arrays))
+
+
+def frozen(arrays: Any) -> bytes:
+    """All bytes of a NamedTuple of arrays, to compare two of them to the last bit."""
+    return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)

@@ -1,0 +1,64 @@
+"""The command line, `toplist`: each module of this folder that has an `add_parser` is a command."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+import traceback
+import warnings
+from argparse import Namespace
+from collections.abc import Sequence
+
+from toplist import __version__
+from toplist.cli.exits import Exit, complain, end, open_streams
+from toplist.cli.parsing import TRACEBACK, Parser, add_traceback
+
+__all__ = ["Exit", "main", "parser"]
+
+
+def parser() -> Parser:
+    """The whole command line, as it is read, documented and tested.
+
+    >>> parser().parse_args(["policies", "best"]).name
+    'best'
+    """
+    top = Parser(
+        prog="toplist",
+        description="Learns which K of L items to show, and in which order, from clicks.",
+        epilog=Exit.table(),
+    )
+    top.add_argument("--version", action="version", version=f"toplist {__version__}", help="print the version")
+    add_traceback(top)
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for info in pkgutil.iter_modules(__path__):
+        if not info.name.startswith("_"):
+            module = importlib.import_module(f"{__name__}.{info.name}")
+            if hasattr(module, "add_parser"):
+                module.add_parser(commands)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code.
+
+    >>> main(["--version"])
+    toplist 0.1.0
+    0
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    open_streams()
+    arguments = Namespace()
+    try:
+        arguments = parser().read(words)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: complain(f"warning: {message}")
+            code = arguments.run(arguments)
+        sys.stdout.flush()
+    except SystemExit as ended:  # argparse, after help or a complaint
+        return ended.code if isinstance(ended.code, int) else Exit.INPUT
+    except BaseException as error:
+        if TRACEBACK in words:
+            traceback.print_exc()
+        return end(error, arguments)
+    return int(code)

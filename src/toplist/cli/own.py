@@ -1,0 +1,87 @@
+"""Policies by text: a name of the catalogue, or `module:NAME` and `file.py:NAME` for one of your own."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toplist.naming import Entry
+
+PLACE = re.compile(r"(?P<module>.+?\.py|[\w.]+):(?P<rest>.*)", re.DOTALL)
+
+
+def find(text: str) -> tuple[Entry, dict[str, Any]]:
+    """What makes the policy that a text asks for, and the parameters it gives."""
+    from toplist.naming import POLICIES, parse
+    from toplist.problem import InvalidInput, nearest
+
+    place = PLACE.fullmatch(text.strip())
+    if place is None:
+        return POLICIES.find(text)
+    try:
+        name, parameters = parse(place["rest"])
+    except ValueError:
+        raise InvalidInput(
+            f"The policy is {text!r}, but must be a module and a name; write it like 'mine.py:Mine(scale=2)'."
+        ) from None
+    module = load(place["module"])
+    if not name or not hasattr(module, name):
+        public = [other for other in vars(module) if not other.startswith("_")]
+        advice = nearest(name, public, "write it as module:NAME")
+        raise InvalidInput(f"There is no {name!r} in {place['module']}; {advice}.")
+    return _entry(f"{place['module']}:{name}", getattr(module, name)), parameters
+
+
+def policy(text: str) -> Any:
+    """The policy that a text asks for."""
+    from toplist.policies import make
+
+    entry, parameters = find(text)
+    return make(entry.make(**parameters))
+
+
+def tunable(text: str) -> Any:
+    """What `toplist.tune` takes for the policy that a text asks for."""
+    if PLACE.fullmatch(text.strip()) is None:
+        return text
+    entry, parameters = find(text)
+    build = functools.partial(entry.build, **parameters)
+    build.__name__ = entry.name  # type: ignore[attr-defined]
+    return build
+
+
+def _entry(label: str, found: Any) -> Entry:
+    from toplist.naming import Entry
+
+    if isinstance(found, type) or (callable(found) and not hasattr(found, "prepare")):
+        return Entry(label, label, "", found)
+    return Entry(label, label, "", lambda: found)
+
+
+def load(module: str) -> Any:
+    """A module by its name, looked for in the current folder first, or by its file."""
+    from toplist.problem import InvalidInput
+
+    name, folder = module, Path.cwd()
+    if module.endswith(".py"):
+        file = Path(module)
+        if not file.is_file():
+            raise InvalidInput(f"There is no file {module!r}; give the path of a Python file.")
+        name, folder = file.stem, file.resolve().parent
+    if str(folder) not in sys.path[:1]:
+        sys.path.insert(0, str(folder))  # and left there, for compiled code is found again by the module's name
+    try:
+        found = importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        missing = isinstance(error, ModuleNotFoundError) and error.name is not None
+        if missing and (name == error.name or name.startswith(f"{error.name}.")):  # type: ignore[union-attr]
+            raise InvalidInput(f"There is no module {name!r} in {folder} or among those installed.") from error
+        raise InvalidInput(f"{module} cannot be imported: {type(error).__name__}: {error}.") from error
+    if module.endswith(".py") and Path(found.__file__ or "").resolve() != Path(module).resolve():
+        raise InvalidInput(f"{module} has the name of another module, {found.__file__ or name}; rename it.")
+    return found

@@ -1,0 +1,100 @@
+"""`toplist policies`: the catalogue, and all about one policy of it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import textwrap
+from argparse import Namespace
+from typing import Any
+
+from toplist.cli.exits import Exit
+from toplist.cli.listing import columns, described, entries_table, parameters_table
+from toplist.cli.parsing import add_command
+
+# What a capability means, and what its absence does. One that is not here is told by its name.
+CAPABILITIES = {
+    "learns": ("learns from clicks", "does not learn"),
+    "adds_items": ("items may come later", "all items must be there from the start"),
+    "takes_subsets": ("any subset of the items may be eligible", "all items must be eligible in every list"),
+    "takes_pins": ("single places of a list may be given", "no place of a list can be given"),
+    "learns_from_any_list": ("learns also from lists that others made", "learns only from its own lists"),
+    "grows": ("its belief grows with the lists learned", "its belief does not grow"),
+    "needs_simulator": ("works in a simulation only", "works on a live page as in a simulation"),
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(commands, "policies", run, "list the policies there are, or tell all about one")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="a policy to be told about in full, also one of your own, as mine.py:NAME",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def run(arguments: Namespace) -> int:
+    """Print the catalogue, or one entry of it."""
+    from toplist.cli.own import find
+    from toplist.naming import POLICIES
+    from toplist.policies import make
+
+    entries = POLICIES.entries()
+    if arguments.name is None:
+        if arguments.json:
+            print(json.dumps([described(entry) for entry in entries.values()], indent=1))
+        else:
+            print(entries_table(entries.values()))
+        return Exit.FINE
+    entry, given = find(arguments.name)
+    facts = about(entry, given, make(entry.make(**given)))
+    print(json.dumps(facts, indent=1, default=repr) if arguments.json else page(facts))
+    return Exit.FINE
+
+
+def about(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
+    """All about one policy."""
+    from toplist.naming import written
+
+    parameters = entry.parameters | given
+    return described(entry) | {
+        "parameters": parameters,
+        "parts": written(policy, shown=parameters),
+        "capabilities": policy.capabilities()._asdict(),
+        "documentation": inspect.getdoc(entry.build) or "",
+    }
+
+
+def page(facts: dict[str, Any]) -> str:
+    """All about one policy, for a reader."""
+    width = columns()
+    title = f": {facts['title']}" if facts["title"] != facts["name"] else ""
+    heading = f"{facts['name']}{title}" + (f" ({facts['paper']})" if facts["paper"] else "")
+    text = facts["documentation"] or "No documentation."
+    paragraphs = [textwrap.fill(part, width, break_on_hyphens=False) for part in text.split("\n\n")]
+    abilities = textwrap.indent("\n".join(in_words(facts["capabilities"])), "  ")
+    return "\n\n".join(
+        [
+            heading,
+            *paragraphs,
+            f"parts\n  {facts['parts']}",
+            f"parameters\n{parameters_table(facts['parameters'])}",
+            f"capabilities\n{abilities}",
+        ]
+    )
+
+
+def in_words(capabilities: dict[str, Any]) -> list[str]:
+    """What a policy can take, a line each."""
+    words = []
+    for name, value in capabilities.items():
+        if name in CAPABILITIES and isinstance(value, bool):
+            words.append(CAPABILITIES[name][0 if value else 1])
+        elif name == "samples":
+            words.append(f"one sample before step 1 is one per {value}" if value != "nothing" else "takes no samples")
+        else:
+            words.append(f"{name.replace('_', ' ')}: {value}")
+    return words

@@ -1,0 +1,110 @@
+"""`toplist tune`: which setting of a policy's parameters loses least?"""
+
+from __future__ import annotations
+
+import re
+import sys
+from argparse import Namespace
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from toplist.cli.exits import Exit
+from toplist.cli.parsing import add_command, whole
+from toplist.cli.progress import Bar
+from toplist.cli.shared import Scene, add_outputs, add_problem, check_outputs, write_outputs
+
+if TYPE_CHECKING:
+    from toplist.engine.tuning import Span
+
+EXAMPLES = """examples:
+  toplist tune cascade-ucb1 --grid scale=0.1,0.5,1,1.5 --grid order=first,last
+  toplist tune dcm-kl-ucb --random loglog=log:0.01..10 --tries 30 --plot tuning.png
+
+All settings meet the same visitors. The best of many looks better than it is;
+so it and the policy as you gave it are played again on fresh visitors, those of
+the next seed.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(commands, "tune", run, "try many settings of a policy's parameters", EXAMPLES)
+    parser.add_argument(
+        "policy", metavar="POLICY",
+        help="a name of the catalogue, with or without parameters, or one of your own, as mine.py:NAME",
+    )  # fmt: skip
+    parser.add_argument(
+        "--grid", action="append", default=[], metavar="NAME=VALUES",
+        help="values of a parameter, as scale=0.5,1,1.5; may be repeated, and every combination is tried",
+    )  # fmt: skip
+    parser.add_argument(
+        "--random", action="append", default=[], metavar="NAME=LOW..HIGH",
+        help="draw a parameter evenly from a range, as scale=0.1..3, or evenly on a logarithmic scale, as "
+        "scale=log:0.01..10; may be repeated, and beside it the values of a --grid are drawn from too",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tries",
+        type=whole,
+        default=20,
+        metavar="N",
+        help="settings drawn where there is a --random (default: %(default)s)",
+    )
+    add_problem(parser)
+    add_outputs(parser, "the regret over each parameter", "setting")
+
+
+def run(arguments: Namespace) -> int:
+    """Tune, and tell what came out."""
+    from toplist.cli.own import find, tunable
+    from toplist.engine.tuning import tune
+    from toplist.problem import InvalidInput
+
+    scene = Scene.of(arguments)
+    parameters: dict[str, Any] = {}
+    for flag, read in (("grid", grid_values), ("random", random_span)):
+        for text in getattr(arguments, flag):
+            name, _, values = (part.strip() for part in text.partition("="))
+            if name in parameters:
+                raise InvalidInput(f"What to try of {name!r} is given twice; put it into one --{flag}.")
+            parameters[name] = read(text, values)
+    entry, _ = find(arguments.policy)
+    if not parameters:
+        known = ", ".join(entry.parameters) or "no parameters"
+        raise InvalidInput(f"There is nothing to tune; {entry.name} has {known}: write --grid NAME=VALUE,VALUE.")
+    check_outputs(arguments)
+    with Bar(sys.stderr, shown=not arguments.quiet) as bar:
+        found = tune(
+            tunable(arguments.policy), parameters, scene.world, scene.users, arguments.steps, arguments.runs,
+            arguments.seed, tries=arguments.tries, start=scene.start, threads=arguments.threads, progress=bar,
+            resume=arguments.resume,
+        )  # fmt: skip
+    found = replace(found, sweep=scene.signed(found.sweep), again=found.again and scene.signed(found.again))
+    write_outputs(arguments, found, scene.title())
+    return Exit.FINE
+
+
+def grid_values(text: str, values: str) -> list[Any]:
+    """The values of `name=value,value`."""
+    from toplist.naming import parse_values
+    from toplist.problem import refuse
+
+    try:
+        if found := parse_values(values):
+            return found
+    except ValueError:
+        pass
+    raise refuse("--grid", text, "a name and its values", "write it like scale=0.5,1,1.5")
+
+
+def random_span(text: str, values: str) -> Span:
+    """The range of `name=low..high` or `name=log:low..high`."""
+    from toplist.engine.tuning import Span
+    from toplist.problem import refuse
+
+    ends = re.fullmatch(r"(log:)?(.+?)\.\.(.+)", values)
+    try:
+        if ends is not None:
+            return Span(float(ends[2]), float(ends[3]), ends[1] is not None)
+    except ValueError:
+        pass
+    raise refuse("--random", text, "a name and a range", "write it like scale=0.1..3 or scale=log:0.01..10")

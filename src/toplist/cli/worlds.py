@@ -1,0 +1,34 @@
+"""`toplist worlds`: what can be given as --world, --users and --start."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from argparse import Namespace
+from typing import Any
+
+from toplist.cli.exits import Exit
+from toplist.cli.listing import columns, described, signature
+from toplist.cli.parsing import add_command
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(commands, "worlds", run, "list the worlds, users and starts that can be simulated")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def run(arguments: Namespace) -> int:
+    """Print the three catalogues."""
+    from toplist.naming import STARTS, USERS, WORLDS
+
+    found = {"world": WORLDS.entries(), "users": USERS.entries(), "start": STARTS.entries()}
+    if arguments.json:
+        print(json.dumps({what: [described(one) for one in named.values()] for what, named in found.items()}, indent=1))
+    else:
+        for what, named in found.items():
+            print(f"--{what}")
+            for entry in named.values():
+                print(f"  {signature(entry)}")
+                print(textwrap.fill(entry.summary, columns(), initial_indent=" " * 6, subsequent_indent=" " * 6))
+    return Exit.FINE

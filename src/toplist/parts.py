@@ -1,0 +1,53 @@
+"""Parts as JSON, and back: a part is its class and its fields."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from toplist.problem import InvalidInput
+
+_CLASS = "part"
+
+
+def as_plain(value: Any) -> Any:
+    """A part, an array or a plain value as JSON can hold it.
+
+    >>> from toplist.index import UCB1
+    >>> as_plain(UCB1(scale=2.0))
+    {'part': 'toplist.index.ucb1.UCB1', 'scale': 2.0}
+    """
+    if hasattr(value, "_asdict"):
+        named = {_CLASS: f"{type(value).__module__}.{type(value).__qualname__}"}
+        return named | {name: as_plain(field) for name, field in value._asdict().items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, tuple | list):
+        return [as_plain(element) for element in value]
+    return value
+
+
+def from_plain(plain: Any) -> Any:
+    """The part that was written, where all it is made of comes with toplist; nothing else is ever imported.
+
+    >>> from_plain({"part": "toplist.index.ucb1.UCB1", "scale": 2.0})
+    UCB1(scale=2.0)
+    """
+    if isinstance(plain, list):
+        return [from_plain(element) for element in plain]
+    if not isinstance(plain, dict):
+        return plain
+    named = str(plain.get(_CLASS))
+    module, _, name = named.rpartition(".")
+    if not module.startswith("toplist."):
+        raise InvalidInput(f"The part {named} does not come with toplist; give the policy that it belongs to.")
+    try:
+        cls = getattr(importlib.import_module(module), name)
+        return cls(**{field: from_plain(value) for field, value in plain.items() if field != _CLASS})
+    except (ImportError, AttributeError, TypeError) as problem:
+        raise InvalidInput(
+            f"The part {named} is not in this version of toplist as it was written ({problem}); "
+            f"use the version that wrote it."
+        ) from problem

@@ -1,0 +1,32 @@
+"""What a ranker is asked for besides its items and its policy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from toplist.problem import checked_seed, number, whole
+
+
+class Options(NamedTuple):
+    """The numbers that a ranker is made with."""
+
+    positions: int
+    seed: int = 0
+    steps: int | None = None
+    prior_mean: float = 0.5
+    prior_strength: float = 0.0
+    new_per_list: int | None = None
+    open_slates: int = 10_000
+
+    def checked(self) -> Options:
+        """The same, validated and coerced."""
+        steps, new = self.steps, self.new_per_list
+        return Options(
+            whole("The number of positions", self.positions, 1, "give the length of the longest list"),
+            checked_seed(self.seed),
+            None if steps is None else whole("The number of steps", steps, 1, "or leave it out"),
+            number("prior_mean", self.prior_mean, 0.0, 1.0, "give the expected share of clicks"),
+            number("prior_strength", self.prior_strength, 0.0, 1e9, "0 stands for no prior"),
+            None if new is None else whole("new_per_list", new, 0, "or leave it out for no limit"),
+            whole("open_slates", self.open_slates, 1, "give how many lists may wait for their clicks"),
+        )

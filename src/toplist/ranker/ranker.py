@@ -1,0 +1,435 @@
+"""The ranker: a policy at work on items with names."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
+from toplist.beliefs import PerItem, copied
+from toplist.compiled import compiled as compile_for_parts
+from toplist.compiled import direct, helper, plain
+from toplist.files import AnyPath
+from toplist.naming import written
+from toplist.policies.entries import make
+from toplist.problem import InvalidInput, Problem, refuse, several, whole
+from toplist.protocols import Capabilities
+from toplist.randomness import CHOICES, branch
+from toplist.ranker import report, saved
+from toplist.ranker.book import Book, ForeignSlate
+from toplist.ranker.gate import Gate
+from toplist.ranker.options import Options
+from toplist.ranker.page import page_of
+from toplist.ranker.roster import Roster
+from toplist.ranker.shown import Identity, Shown
+from toplist.slate import NONE, Ints, Page, Request, Slate
+from toplist.tables import Table
+
+NEWCOMERS = -2  # the branch of a list's key that chooses which never-seen items it may carry
+
+
+def _rank(policy: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
+    policy.rank(belief, cache, request, slate)
+
+
+def _learn(policy: Any, belief: Any, slate: Slate, page: Page) -> None:
+    policy.learn(belief, slate, page)
+
+
+@helper
+def draw_lots(key: int, labels: Ints, lots: Ints) -> None:
+    """Fill a random number for each label."""
+    for i in range(len(labels)):
+        lots[i] = branch(key, labels[i])
+
+
+rank_compiled = compile_for_parts(_rank)
+learn_compiled = compile_for_parts(_learn)
+
+
+class Ranker:
+    """Shows lists of `positions` of your items, and learns from the clicks on them.
+
+    `policy` is a name of the catalogue, with or without parameters, or a policy made of parts. `seed` decides all that
+    is left to chance. New items rank above everything that was ever examined, unless they come with a prior, as if
+    each had been examined `prior_strength` times with mean `prior_mean`. `new_per_list` is how many never-examined
+    items one list may carry, where enough others are eligible to fill it. At most `open_slates` lists may wait for
+    their clicks; one more gives the oldest up. `steps` is how many lists are expected, for policies that want to know.
+
+    Any number of threads may use a ranker: lists are made beside each other, and what changes it is done one at a time,
+    so that every list is made from a belief between two changes. One process has it; others get a copy by `save`.
+
+    >>> ranker = Ranker(["tea", "coffee", "milk"], positions=2, policy="cascade-kl-ucb", seed=1)
+    >>> for _ in range(100):
+    ...     shown = ranker.rank()
+    ...     ranker.learn(shown, clicks=["milk"] if "milk" in shown.items else [])
+    >>> ranker.rank().items[0]
+    'milk'
+    """
+
+    def __init__(
+        self,
+        items: Iterable[str],
+        positions: int,
+        policy: Any = "cascade-kl-ucb",
+        seed: int = 0,
+        *,
+        steps: int | None = None,
+        prior_mean: float = 0.5,
+        prior_strength: float = 0.0,
+        new_per_list: int | None = None,
+        open_slates: int = 10_000,
+        name: str | None = None,
+        compiled: bool = True,
+    ) -> None:
+        names = Roster(0).check_new(several("The items", items, "names"))
+        if name is not None and not isinstance(name, str):
+            raise refuse("The ranker's name", name, "text", "or leave it out")
+        options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
+        problem = Problem(max(1, len(names)), options.positions, 0, options.steps)
+        made = make(policy)
+        title = policy if isinstance(policy, str) else written(made)
+        identity = Identity(name or secrets.token_hex(4), secrets.token_hex(16))
+        self._set_up(made, title, options, problem, identity, compiled)
+        if len(names) < options.positions and not self._can.takes_subsets:
+            self._refuse(f"needs items for all of its {options.positions} positions, not {len(names)}", "give more")
+        for item in names:
+            self._settle(item, options.prior_mean, options.prior_strength)
+
+    def _set_up(
+        self, policy: Any, title: str, options: Options, problem: Problem, identity: Identity, compiled: bool
+    ) -> None:
+        """Everything but the items."""
+        self.policy = policy
+        self.options = options
+        self._title = title
+        self._identity = identity
+        self._begun = problem  # as the policy was prepared for it
+        self._policy = policy.prepare(problem)
+        self._can: Capabilities = self._policy.capabilities()
+        if self._can.needs_simulator:
+            self._refuse("must be told the best list, which only a simulation knows", "use it in simulate()")
+        if options.prior_strength > 0.0:
+            self._need_samples()
+        if options.new_per_list is not None and not self._can.takes_subsets:
+            self._refuse("shows all of its items", "leave new_per_list out")
+        self._problem = problem  # with as many items as there is room for
+        self._belief = self._policy.begin(problem)
+        self._layout = PerItem.of(self._policy, problem) if self._can.adds_items else None
+        self._roster = Roster(problem.items)
+        self._book = Book(options.open_slates)
+        self._learned = 0
+        self._gate = Gate()
+        self._caches: list[Any] = []  # as many as lists were ever made at the same time
+        self._features = np.zeros((problem.items, 0))
+        # A ranker makes the lists of the first run of a simulation with the same seed.
+        self._key = branch(branch(branch(options.seed, 0), 0), CHOICES)
+        self._compiled = compiled
+        self._bind()
+
+    def _bind(self) -> None:
+        """Choose how to call the policy; compiled code is bound to the types of its arguments by the first call."""
+        self._rank: Any = self._first_rank if self._compiled else plain(rank_compiled)
+        self._learn: Any = self._first_learn if self._compiled else plain(learn_compiled)
+
+    def _first_rank(self, *arguments: Any) -> None:
+        self._rank = direct(rank_compiled, *arguments)
+        self._rank(*arguments)
+
+    def _first_learn(self, *arguments: Any) -> None:
+        self._learn = direct(learn_compiled, *arguments)
+        self._learn(*arguments)
+
+    def _refuse(self, what: str, advice: str) -> NoReturn:
+        """Say in one sentence what the policy cannot do."""
+        raise InvalidInput(f"The policy {self._title} {what}; {advice}.")
+
+    def _need_samples(self) -> None:
+        if self._can.samples == "nothing":
+            self._refuse("has no use for a prior", "leave prior_strength out")
+
+    # Lists ------------------------------------------------------------------------------------------------------------
+
+    def rank(
+        self,
+        among: Iterable[str] | None = None,
+        positions: int | None = None,
+        *,
+        exclude: Iterable[str] = (),
+        pins: Mapping[int, str] | None = None,
+    ) -> Shown:
+        """A list, to be learned from once its clicks are known; nothing that was learned is touched.
+
+        `among` are the eligible items, all but those in `exclude` if not given; the list is shorter where fewer are
+        eligible. `pins` gives single positions, counted from 1, to items, eligible or not.
+        """
+        wanted = self.positions if positions is None else self._wanted(positions)
+        with self._gate.reading:
+            pinned = self._pinned(pins, wanted) if pins else {}
+            candidates = self._candidates(among, exclude, pinned)
+            book_number = self._book.enter()
+            try:
+                key = branch(self._key, book_number)
+                if self.options.new_per_list is not None:
+                    candidates = self._with_few_new(candidates, wanted, key, pinned)
+                places = NONE
+                if pinned:
+                    places = np.full(self.positions, -1, dtype=np.int64)
+                    places[list(pinned)] = list(pinned.values())
+                slate = self._policy.slate(self._problem)
+                if len(candidates) > 0:
+                    cache = self._caches.pop() if self._caches else self._policy.scratch(self._problem)
+                    request = self._request(candidates)._replace(positions=wanted, pins=places, key=key)
+                    self._rank(self._policy, self._belief, cache, request, slate)
+                    self._caches.append(cache)
+            except BaseException:
+                self._book.close(book_number)
+                raise
+            return self._shown(book_number, slate, pinned=tuple(place + 1 for place in pinned), among=candidates)
+
+    def adopt(self, items: Sequence[str]) -> Shown:
+        """A list that somebody else made, to be learned from like one's own."""
+        if not self._can.learns_from_any_list:
+            self._refuse("learns from its own lists only", "show a list of rank()")
+        with self._gate.reading:
+            slots = self._roster.slots(items, "the adopted list")
+            if len(slots) > self.positions:
+                accepted = f"at most {self.positions} items, the ranker's positions"
+                raise refuse("The adopted list", list(items), accepted, "cut it there")
+            slate = self._policy.slate(self._problem)
+            slate.items[: len(slots)] = slots
+            slate.size[0] = len(slots)
+            return self._shown(self._book.enter(), slate, origin="adopted")
+
+    def _shown(self, book_number: int, slate: Slate, **more: Any) -> Shown:
+        names = self._roster.names
+        items = tuple(names[slot] for slot in slate.items[: slate.size[0]].tolist())
+        return Shown(self._identity, book_number, items, slate, self._learned, **more)
+
+    def shown(self, kept: Mapping[str, Any]) -> Shown:
+        """The list whose `as_dict()` was kept."""
+        return Shown.from_dict(kept, self._identity, self._policy.slate(self._problem))
+
+    def _request(self, candidates: Ints) -> Request:
+        return Request(candidates, self.positions, NONE, NONE, self._features, self._roster.labels, 0)
+
+    def _wanted(self, positions: int) -> int:
+        wanted = whole("positions", positions, 1, "give the length of the list")
+        if wanted > self.positions:
+            raise refuse("positions", wanted, f"at most {self.positions}, the ranker's own", "make a ranker for more")
+        return wanted
+
+    def _pinned(self, pins: Mapping[int, str], wanted: int) -> dict[int, int]:
+        """Slots by place, counted from 0."""
+        if not self._can.takes_pins:
+            self._refuse("takes no pins", "leave them out")
+        if not isinstance(pins, Mapping):
+            raise refuse("pins", pins, "a mapping from positions to items", "write {1: 'a'}")
+        for position in pins:
+            if whole("A pinned position", position, 1, "positions are counted from 1") > wanted:
+                raise refuse("A pinned position", position, f"at most {wanted}, the length of the list", "leave it out")
+        return dict(zip([position - 1 for position in pins], self._roster.slots(pins.values(), "pins"), strict=True))
+
+    def _candidates(self, among: Iterable[str] | None, exclude: Iterable[str], pinned: dict[int, int]) -> Ints:
+        """The eligible slots, ascending, pinned ones among them."""
+        if among is None and not exclude:
+            return self._roster.everybody()
+        if not self._can.takes_subsets:
+            self._refuse("takes no subsets of its items", "leave out among and exclude")
+        eligible = set(self._roster.everybody().tolist() if among is None else self._roster.slots(among, "among"))
+        excluded = set(self._roster.slots(exclude, "exclude"))
+        if contradiction := excluded & set(pinned.values()):
+            raise refuse("exclude", self._roster.names[contradiction.pop()], "without the pinned items", "choose one")
+        return np.array(sorted(eligible - excluded | set(pinned.values())), dtype=np.int64)
+
+    def _with_few_new(self, candidates: Ints, wanted: int, key: int, pinned: dict[int, int]) -> Ints:
+        """The candidates with no more never-examined ones than one list may carry, chosen fairly."""
+        known = self._roster.examined[candidates]
+        fixed = np.isin(candidates, list(pinned.values()))
+        new = np.flatnonzero(~known & ~fixed)
+        allowed = max(self.options.new_per_list or 0, wanted - int(known.sum())) - int((fixed & ~known).sum())
+        if len(new) <= allowed:
+            return candidates
+        lots = np.zeros(len(new), dtype=np.int64)
+        draw_lots(branch(key, NEWCOMERS), self._roster.labels[candidates[new]], lots)
+        return np.delete(candidates, new[np.argsort(lots)[max(0, allowed) :]])
+
+    # Learning ---------------------------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        shown: Shown,
+        clicks: Iterable[int | str],
+        left: int | str | None = None,
+        seen: Iterable[int | str] | Mapping[int | str, float] | None = None,
+    ) -> None:
+        """Learn from what came back for a list: late and in any order, but once.
+
+        `clicks` are positions, counted from 1, or items; () is no click. `left` is the last position that was looked
+        at, and `seen` are those that were in view, or their probabilities of it, where the page knows.
+        """
+        if not isinstance(shown, Shown):
+            raise refuse("The list", shown, "what rank(), adopt() or shown() gave", "see shown() for one kept as JSON")
+        if shown._identity != self._identity:
+            raise ForeignSlate(
+                f"List {shown.number} was made by the ranker {shown.ranker!r}, but this one is {self.name!r}; "
+                f"hand it to the ranker that made it."
+            )
+        page = page_of(shown, clicks, left, seen, self.positions)
+        slate = shown._slate
+        with self._gate.writing:
+            self._book.check(shown.number)
+            self._learn(self._policy, self._belief, slate, page)
+            self._roster.examined[slate.items[: len(shown)][page.weight[: len(shown)] > 0.0]] = True
+            self._book.close(shown.number)
+            self._learned += 1
+
+    # Items ------------------------------------------------------------------------------------------------------------
+
+    def add(
+        self, items: str | Iterable[str], prior_mean: float | None = None, prior_strength: float | None = None
+    ) -> None:
+        """Take in a new item, or several; an item that was removed starts anew."""
+        if not self._can.adds_items:
+            self._refuse("cannot add items", "make a new ranker with all of them")
+        options = self.options
+        if prior_mean is not None:
+            options = options._replace(prior_mean=prior_mean).checked()
+        if prior_strength is not None:
+            options = options._replace(prior_strength=prior_strength).checked()
+        if options.prior_strength > 0.0:
+            self._need_samples()
+        with self._gate.writing:
+            for item in self._roster.check_new(_one_or_several(items)):
+                self._settle(item, options.prior_mean, options.prior_strength)
+
+    def remove(self, items: str | Iterable[str]) -> None:
+        """Never show an item again, or several; clicks that still come in for it harm nobody."""
+        if not self._can.takes_subsets:
+            self._refuse("always shows all of its items", "make a new ranker without it")
+        with self._gate.writing:
+            names = _one_or_several(items)
+            self._roster.slots(names, "the items to remove")
+            for item in names:
+                self._roster.leave(item, self._book.made)
+
+    def _settle(self, item: str, mean: float, strength: float) -> None:
+        slot = self._roster.vacant(self._book.all_open_are_later_than)
+        if slot is None:
+            slot = self._roster.capacity
+            self._enlarge(max(16, 2 * slot))
+        elif self._layout is not None:
+            self._layout.forget(self._belief, slot)
+        self._roster.settle(item, slot)
+        places = {"item": 1, "item and place": self.positions, "nothing": 0}[self._can.samples]
+        if strength > 0.0:
+            slate = self._policy.slate(self._problem)
+            for place in range(places):
+                self._policy.sample(self._belief, slot, place, strength, mean, slate)
+
+    def _enlarge(self, capacity: int) -> None:
+        assert self._layout is not None  # the door is closed to those that cannot add items
+        self._problem = self._problem._replace(items=capacity)
+        self._belief = self._layout.grow(self._belief, self._policy.begin(self._problem))
+        self._roster.enlarge(capacity)
+        self._features = np.zeros((capacity, 0))
+        self._caches.clear()
+        self._bind()
+
+    # Looking in -------------------------------------------------------------------------------------------------------
+
+    @property
+    def positions(self) -> int:
+        """The length of the longest list."""
+        return self.options.positions
+
+    @property
+    def name(self) -> str:
+        """The name by which its lists know it."""
+        return self._identity.name
+
+    @property
+    def items(self) -> list[str]:
+        """The items that can be shown."""
+        with self._gate.reading:
+            return self._roster.items()
+
+    @property
+    def learned(self) -> int:
+        """How many lists were learned."""
+        return self._learned
+
+    @property
+    def belief(self) -> Any:
+        """A copy of what the policy has learned: its arrays by name."""
+        with self._gate.reading:
+            return copied(self._belief)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the policy can take."""
+        return self._can
+
+    def __len__(self) -> int:
+        return len(self._roster)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._roster
+
+    def __repr__(self) -> str:
+        """What it is, without the items."""
+        size = f"{len(self)} items, {self.positions} positions, {self._learned} lists learned"
+        return f"<Ranker {self.name} with {self._title}: {size}>"
+
+    def estimates(self) -> Table:
+        """Per item how often it was examined, the mean of that, an interval for it and the policy's index."""
+        with self._gate.reading:
+            request = self._request(self._roster.everybody())
+            assessment = report.assessed(self._policy, self._belief, request, None)
+            return report.estimates(self._roster.items(), assessment, self._learned)
+
+    def explain(self, shown: Shown) -> Table:
+        """Per position of a list why that item stands there, in numbers of now."""
+        with self._gate.reading:
+            everybody = self._roster.everybody()
+            eligible = everybody if shown.among is None else np.intersect1d(shown.among, everybody)
+            request = self._request(eligible)
+            return report.reasons(
+                shown, shown._slate, self._policy, self._belief, request, self._roster.names, self._learned
+            )
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    def save(self, path: AnyPath) -> None:
+        """Keep everything in a file, which takes the place of an older one only when it is complete."""
+        with self._gate.reading:
+            state = saved.State(
+                self._identity, self.policy, self._title, self.options, self._begun, copied(self._belief),
+                self._roster.state(), self._book.state(), self._learned,
+            )  # fmt: skip
+        saved.write(path, state)
+
+    @classmethod
+    def load(cls, path: AnyPath, policy: Any = None, *, compiled: bool = True) -> Ranker:
+        """The ranker that was saved, to go on as if there had been no break.
+
+        A policy with parts of your own must be given again, since a file is never trusted to import code.
+        """
+        state = saved.read(path, policy)
+        ranker = cls.__new__(cls)
+        ranker._set_up(state.policy, state.title, state.options, state.problem, state.identity, compiled)
+        capacity = len(state.roster.names)
+        if capacity > state.problem.items and ranker._layout is not None:
+            ranker._enlarge(capacity)
+        saved.restore(ranker._belief, state.belief, path)
+        ranker._roster = Roster.of(state.roster)
+        ranker._book = Book.of(state.options.open_slates, state.book)
+        ranker._learned = state.learned
+        return ranker
+
+
+def _one_or_several(items: Any) -> list[Any]:
+    return [items] if isinstance(items, str) else several("The items", items, "names")

@@ -1,0 +1,118 @@
+"""The same policy, unchanged, in a simulation and at work: equal clicks make equal beliefs, to the last byte."""
+
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import toplist
+from toplist import Ranker
+from toplist.beliefs import frozen
+from toplist.clicks import DCM
+from toplist.engine.player import Player, Setting
+from toplist.randomness import branch
+from toplist.ranker.ranker import learn_compiled, rank_compiled
+from toplist.ranker.roster import label
+from toplist.starts import NeverSeenFirst
+from toplist.worlds import Fixed
+
+STEPS, POSITIONS = 400, 3
+NAMES = [f"item {n}" for n in range(9)]
+WORKING = sorted(set(toplist.catalogue()) - {"best"})
+
+
+def simulated(policy: Any, seed: int) -> Player:
+    """The first run of a simulation with this seed, among items that the random numbers know by the ranker's labels."""
+    world = Fixed(np.linspace(0.7, 0.05, len(NAMES)), POSITIONS)
+    setting = Setting.of(toplist.make(policy), world, DCM([0.6, 0.9, 0.3]), NeverSeenFirst(), STEPS)
+    labels = np.array([label(name) for name in NAMES])
+    return Player(setting, branch(seed, 0), np.array([STEPS]), labels)
+
+
+@pytest.mark.parametrize("policy", WORKING)
+def test_a_ranker_and_the_engine_fed_the_same_clicks_hold_equal_beliefs(policy: str) -> None:
+    """Even the lists are the same: the ranker makes its own, and the engine's clicks fit them."""
+    player = simulated(policy, seed=7)
+    ranker = Ranker(NAMES, POSITIONS, policy, seed=7, steps=STEPS)
+    for step in range(STEPS):
+        player.play(step + 1)
+        shown = ranker.rank()
+        assert list(shown) == [NAMES[item] for item in player.run.slate.items]
+        clicks = 1 + np.flatnonzero(player.run.page.clicks)
+        ranker.learn(shown, clicks=clicks, left=int(player.run.page.left[0]))
+        if step % 50 == 0:
+            assert frozen(ranker.belief) == frozen(player.belief)
+    assert frozen(ranker.belief) == frozen(player.belief)
+    assert any(array.any() for array in player.belief)
+
+
+def test_other_clicks_make_another_belief() -> None:
+    """So that the comparison above means something."""
+    player = simulated("dcm-kl-ucb", seed=7)
+    player.play(STEPS)
+    ranker = Ranker(NAMES, POSITIONS, "dcm-kl-ucb", seed=7)
+    for _ in range(STEPS):
+        ranker.learn(ranker.rank(), clicks=[1])
+    assert frozen(ranker.belief) != frozen(player.belief)
+
+
+@pytest.mark.parametrize("policy", ["cascade-kl-ucb", "dcm-kl-ucb", "last-click", "cascade-ucb1"])
+def test_lists_that_the_engine_made_can_be_adopted(policy: str) -> None:
+    """A ranker with other random numbers learns the engine's lists as its own."""
+    player = simulated(policy, seed=8)
+    ranker = Ranker(NAMES, POSITIONS, policy, seed=1)
+    for step in range(STEPS):
+        player.play(step + 1)
+        shown = ranker.adopt([NAMES[item] for item in player.run.slate.items])
+        ranker.learn(shown, clicks=1 + np.flatnonzero(player.run.page.clicks))
+    assert frozen(ranker.belief) == frozen(player.belief)
+
+
+def test_plain_and_compiled_rankers_agree() -> None:
+    plain = Ranker(NAMES, POSITIONS, "dcm-kl-ucb", compiled=False, new_per_list=1)
+    fast = Ranker(NAMES, POSITIONS, "dcm-kl-ucb", new_per_list=1)
+    for step in range(200):
+        if step == 100:
+            for ranker in (plain, fast):
+                ranker.add(["x", "y", "z"])
+                ranker.remove("item 3")
+        here, there = plain.rank(among=plain.items[: 5 + step % 4]), fast.rank(among=fast.items[: 5 + step % 4])
+        assert here.items == there.items
+        plain.learn(here, clicks=[1 + step % 3])
+        fast.learn(there, clicks=[1 + step % 3])
+    assert frozen(plain.belief) == frozen(fast.belief)
+
+
+@pytest.mark.parametrize("policy", ["cascade-kl-ucb", "ranked-ucb1"])
+def test_compiled_code_always_gets_the_types_it_was_bound_to(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not look at them again, so every way to ask for a list must give the same."""
+    types: dict[str, set[Any]] = {"rank": set(), "learn": set()}
+
+    def watched(ranker: Ranker) -> Ranker:
+        for name, function in (("rank", rank_compiled), ("learn", learn_compiled)):
+
+            def call(*arguments: Any, name: str = name, function: Any = function) -> None:
+                types[name].add(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[no-untyped-call]
+                function(*arguments)
+
+            monkeypatch.setattr(ranker, f"_{name}", call)
+        return ranker
+
+    ranker = watched(Ranker(NAMES, POSITIONS, policy, new_per_list=1))
+    for _ in range(2):
+        for asked in ({}, {"among": NAMES[:4]}, {"exclude": NAMES[:2]}, {"pins": {2: NAMES[5]}}, {"positions": 1}):
+            shown = ranker.rank(**asked)
+            ranker.learn(ranker.shown(shown.as_dict()), clicks=[1], left=1, seen={1: 0.5})
+        ranker.save(tmp_path / "ranker.npz")
+        ranker = watched(Ranker.load(tmp_path / "ranker.npz"))
+        ranker.add([f"new {ranker.learned} {n}" for n in range(30)])
+        ranker.remove(ranker.items[-1])
+        ranker = watched(ranker)
+        ranker.learn(ranker.rank(), clicks=())
+        if ranker.capabilities.learns_from_any_list:
+            ranker.learn(ranker.adopt(NAMES[:2]), clicks=[2])
+    assert (len(types["rank"]), len(types["learn"])) == (1, 1)

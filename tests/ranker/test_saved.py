@@ -1,0 +1,286 @@
+"""A ranker and its lists outlive the process: files and JSON, whole, foreign, damaged and newer."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pytest
+
+import toplist
+from toplist import InvalidInput, Ranker
+from toplist.beliefs import frozen
+from toplist.feedback import EveryPlace
+from toplist.files import read_arrays, write_arrays
+from toplist.index import UCB1, Greedy
+from toplist.memory import Everything
+from toplist.policies import Policy
+from toplist.problem import Problem
+from toplist.ranker import AlreadyLearned, ForeignSlate, TooManyOpen
+
+ITEMS = ["a", "b", "c", "d", "e"]
+
+
+def used(policy: Any = "dcm-kl-ucb", lists: int = 30, **more: Any) -> Ranker:
+    """A ranker with a past: lists learned, some left open, one item gone and one come."""
+    ranker = Ranker(ITEMS, positions=3, policy=policy, seed=4, compiled=False, **more)
+    for number in range(lists):
+        shown = ranker.rank()
+        if number % 7:
+            ranker.learn(shown, clicks=[1 + number % len(shown)])
+    if ranker.capabilities.adds_items:
+        ranker.remove("c")
+        ranker.add("f")
+    return ranker
+
+
+POLICIES = [name + ("(exploration=0.2)" if name == "ranked-exp3" else "") for name in toplist.catalogue()]
+POLICIES.remove("best")
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, Policy(EveryPlace(), Everything(0.3, 2.0), UCB1(0.5))])
+def test_a_loaded_ranker_goes_on_as_if_there_had_been_no_break(policy: Any, tmp_path: Path) -> None:
+    ranker = used(policy, open_slates=5)
+    kept = ranker.rank()
+    ranker.save(tmp_path / "ranker.npz")
+    again = Ranker.load(tmp_path / "ranker.npz", compiled=False)
+    assert repr(again) == repr(ranker)
+    assert again.options == ranker.options
+    again.learn(again.shown(json.loads(json.dumps(kept.as_dict()))), clicks=[2])
+    ranker.learn(kept, clicks=[2])
+    for number in range(20):
+        here, there = ranker.rank(), again.rank()
+        assert here.items == there.items
+        ranker.learn(here, clicks=[1 + number % 3])
+        again.learn(there, clicks=[1 + number % 3])
+    assert frozen(ranker.belief) == frozen(again.belief)
+    assert str(ranker.estimates()) == str(again.estimates())
+    with pytest.raises(AlreadyLearned):
+        again.learn(kept, clicks=())
+
+
+def test_what_was_open_given_up_and_removed_is_kept(tmp_path: Path) -> None:
+    ranker = Ranker(ITEMS, positions=2, policy="cascade-ucb1", open_slates=2, compiled=False, new_per_list=1)
+    ranker.learn(ranker.rank(), clicks=())
+    lost, waiting = ranker.rank(), ranker.rank()
+    late = ranker.rank(pins={1: "b"})
+    ranker.remove("b")
+    ranker.save(tmp_path / "ranker.npz")
+    again = Ranker.load(tmp_path / "ranker.npz", compiled=False)
+    assert again._roster.examined.tolist() == ranker._roster.examined.tolist()
+    assert again._roster.examined.any()
+    assert again._roster.left == ranker._roster.left
+    again.add("new")
+    assert again._roster.slot("new") not in late._slate.items  # whose slot is not taken while a list names it
+    again.learn(late, clicks=["b"])
+    again.learn(waiting, clicks=())
+    with pytest.raises(TooManyOpen):
+        again.learn(lost, clicks=())
+    assert "b" not in again
+    assert again.estimates()["new"]["examined"] == 0.0
+
+
+def test_a_list_outlives_the_process(tmp_path: Path) -> None:
+    """Made here, shown and clicked there: everything travels as a file and as text."""
+    ranker = used("ranked-kl-ucb(collision='random')")
+    ranker.save(tmp_path / "ranker.npz")
+    shown = ranker.rank()
+    ranker.save(tmp_path / "ranker.npz")
+    (tmp_path / "shown.json").write_text(json.dumps(shown.as_dict()))
+    program = (
+        "import json, toplist\n"
+        "ranker = toplist.Ranker.load('ranker.npz', compiled=False)\n"
+        "shown = ranker.shown(json.load(open('shown.json')))\n"
+        "ranker.learn(shown, clicks=[1])\n"
+        "ranker.save('ranker.npz')\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    ranker.learn(shown, clicks=[1])
+    assert frozen(Ranker.load(tmp_path / "ranker.npz").belief) == frozen(ranker.belief)
+
+
+def test_json_of_a_list_is_strict_and_survives_other_writers() -> None:
+    ranker = used("ranked-kl-ucb")
+    ranker.add("g")  # never seen: its score is infinite
+    shown = ranker.rank()
+    text = json.dumps(shown.as_dict(), allow_nan=False, sort_keys=True, indent=1)
+    again = ranker.shown(json.loads(text))
+    assert again.items == shown.items
+    assert again._slate.memo.tobytes() == shown._slate.memo.tobytes()
+    assert again.pinned == shown.pinned
+    assert again.as_dict() == shown.as_dict()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"number": 0},
+        {"slots": [0, 1, 2]},
+        {"items": ["a", "b", "c"]},
+        {"memo": "00"},
+        {"seal": "00"},
+        {"seal": None},
+        {"more": object()},
+    ],
+)
+def test_a_changed_list_is_refused(change: dict[str, Any]) -> None:
+    ranker = used("ranked-kl-ucb")
+    shown = ranker.rank()
+    before = frozen(ranker.belief)
+    with pytest.raises(ForeignSlate, match="is not as this ranker made it"):
+        ranker.shown(shown.as_dict() | change)
+    assert frozen(ranker.belief) == before
+
+
+def test_a_list_made_after_the_file_was_saved_is_refused_by_its_copy(tmp_path: Path) -> None:
+    ranker = used()
+    ranker.save(tmp_path / "ranker.npz")
+    shown = ranker.rank()
+    with pytest.raises(ForeignSlate, match=r"is not known to this ranker, which has made 30: .* load the ranker"):
+        Ranker.load(tmp_path / "ranker.npz").learn(shown, clicks=())
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+def test_files_hold_no_code(tmp_path: Path) -> None:
+    used().save(tmp_path / "ranker.npz")
+    with np.load(tmp_path / "ranker.npz", allow_pickle=False) as file:
+        assert all(file[name].dtype.kind in "fiub" for name in file.files)
+    header, _ = read_arrays(tmp_path / "ranker.npz", "", "")
+    assert (header["format"], header["format_version"], header["version"]) == (
+        "toplist.Ranker", 1, toplist.__version__,
+    )  # fmt: skip
+
+
+def test_the_old_file_stays_until_the_new_one_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "ranker.npz"
+    ranker = used()
+    ranker.save(path)
+    before = path.read_bytes()
+    ranker.learn(ranker.rank(), clicks=[1])
+
+    def fails(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OSError, match="No space left"):
+        ranker.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["ranker.npz"]
+    assert Ranker.load(path).learned == ranker.learned - 1
+
+
+@pytest.mark.parametrize("kept", [0, 1, 100, 0.5, 0.99])
+def test_a_truncated_file_is_refused(kept: float, tmp_path: Path) -> None:
+    path = tmp_path / "ranker.npz"
+    used().save(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(kept if kept >= 1 or kept == 0 else kept * len(content))])
+    with pytest.raises(InvalidInput, match=r"is not a file that Ranker\.save has written, or is damaged"):
+        Ranker.load(path)
+
+
+def test_every_flipped_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
+    """Whatever is damaged, a ranker is either refused or equal to the saved one where it matters."""
+    path = tmp_path / "ranker.npz"
+    ranker = used(lists=10)
+    ranker.save(path)
+    content = bytearray(path.read_bytes())
+    refused = 0
+    for place in range(0, len(content), 37):
+        damaged = content.copy()
+        damaged[place] ^= 0x40
+        path.write_bytes(damaged)
+        try:
+            assert frozen(Ranker.load(path, compiled=False).belief) == frozen(ranker.belief)
+        except InvalidInput:
+            refused += 1
+    assert refused > 50
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "foreign.npz"
+    with pytest.raises(InvalidInput, match="must be a file that exists"):
+        Ranker.load(path)
+    path.write_text("hello")
+    with pytest.raises(InvalidInput, match=r"is not a file that Ranker\.save has written"):
+        Ranker.load(path)
+    np.savez(path, x=np.zeros(3))
+    with pytest.raises(InvalidInput, match=r"is not a file that Ranker\.save has written"):
+        Ranker.load(path)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("header.npy", "nonsense")
+    with pytest.raises(InvalidInput, match=r"is not a file that Ranker\.save has written"):
+        Ranker.load(path)
+    path.unlink()
+    toplist.simulate("random", *toplist.worlds.b_lb(6, 2, 0.2, 0.1, 0.5), steps=10, runs=1, resume=path)
+    with pytest.raises(InvalidInput, match="holds 'toplist simulation 1', not a ranker"):
+        Ranker.load(path)
+    with pytest.raises(InvalidInput):
+        Ranker.load(tmp_path)
+
+
+def changed(path: Path, header: dict[str, Any] | None = None, arrays: dict[str, Any] | None = None) -> Path:
+    old_header, old_arrays = read_arrays(path, "", "")
+    write_arrays(path, "", old_header | (header or {}), old_arrays | (arrays or {}))
+    return path
+
+
+def test_newer_and_incomplete_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ranker.npz"
+    used().save(path)
+    with pytest.raises(InvalidInput, match=r"was saved by toplist 9.9 in format 2, .* upgrade toplist"):
+        Ranker.load(changed(path, {"format_version": 2, "version": "9.9"}))
+    used().save(path)
+    with pytest.raises(InvalidInput, match="is damaged"):
+        Ranker.load(changed(path, {"options": {"pages": 3}}))
+    used().save(path)
+    with pytest.raises(InvalidInput, match="does not hold the belief of its policy: examined"):
+        Ranker.load(changed(path, arrays={"belief.examined": np.zeros(3)}))
+    used().save(path)
+    header, _ = read_arrays(path, "", "")
+    with pytest.raises(InvalidInput, match="is not in this version of toplist as it was written"):
+        Ranker.load(changed(path, {"policy": header["policy"] | {"scoring": {"part": "toplist.index.Nonsense"}}}))
+
+
+class MyMemory(NamedTuple):
+    """A memory that does not come with toplist."""
+
+    shared: Everything = Everything()
+
+    def prepare(self, problem: Problem) -> Self:
+        return self._replace(shared=self.shared.prepare(problem))
+
+    def begin(self, problem: Problem) -> Any:
+        return self.shared.begin(problem)
+
+    def keeps(self) -> str:
+        return "counts"
+
+    def tick(self, belief: Any) -> None:
+        self.shared.tick(belief)
+
+    def add(self, belief: Any, item: int, weight: float, value: float, slate: Any, place: int) -> None:
+        self.shared.add(belief, item, weight, value, slate, place)
+
+
+def test_own_parts_must_be_given_again_since_files_import_nothing(tmp_path: Path) -> None:
+    mine = Policy(EveryPlace(), MyMemory(), Greedy())
+    ranker = used(mine)
+    ranker.save(tmp_path / "ranker.npz")
+    with pytest.raises(InvalidInput, match=r"MyMemory does not come with toplist; give the policy that it belongs to"):
+        Ranker.load(tmp_path / "ranker.npz")
+    again = Ranker.load(tmp_path / "ranker.npz", policy=mine, compiled=False)
+    assert frozen(again.belief) == frozen(ranker.belief)
+    with pytest.raises(InvalidInput, match="was saved with another policy than the one given"):
+        Ranker.load(tmp_path / "ranker.npz", policy="cascade-ucb1")
+
+
+def test_where_nothing_can_be_written_is_said_before_anything_is(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"The ranker's file is .* but must be in a folder that exists"):
+        used().save(tmp_path / "nowhere" / "ranker.npz")
