@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test check bench tables clean
+.PHONY: run test check bench tables docs wheel clean
 
 run: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
@@ -21,6 +21,14 @@ bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minute
 
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
 	$(BIN)/python -m toplist.experiments.kveton2015.tables
+
+docs: $(VENV)/ready  ## the documentation site, in out/docs; also renews the generated pages
+	$(BIN)/python docs/generate.py
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d out/doctrees docs out/docs
+	@echo "The site begins at out/docs/index.html."
+
+wheel: $(VENV)/ready  ## the wheel, installed and used in an empty environment (about a minute)
+	$(BIN)/python tools/check_wheel.py
 
 clean:
 	rm -rf $(VENV) out

@@ -38,18 +38,3 @@ def test_versions_agree() -> None:
 def test_the_lock_file_is_plain() -> None:
     for line in (ROOT / "requirements.lock").read_text().splitlines():
         assert re.fullmatch(r"[A-Za-z0-9_.\-]+==[A-Za-z0-9_.\-+!]+", line), line
-
-
-@pytest.mark.parametrize("document", ["README.md"])
-def test_examples_in_documents_run(document: str, tmp_path: Path) -> None:
-    """Every Python block, in its own process and an empty folder."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), flags=re.DOTALL)
-    assert blocks
-    for block in blocks:
-        (tmp_path / "example.py").write_text(block)
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        printed = re.findall(r"# prints (.*)", block)
-        assert done.stdout.split("\n")[: len(printed)] == printed

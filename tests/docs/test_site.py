@@ -1,0 +1,225 @@
+"""The documentation site: builds without a network and without a warning, and leaves nothing public out."""
+
+import argparse
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+import zlib
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+import toplist
+from toplist import cli, naming
+
+ROOT = Path(__file__).parent.parent.parent
+
+BUILD = """
+import sys
+
+def refuse(event, details):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+        raise OSError(f"the build looked for a network: {event} {details}")
+
+sys.addaudithook(refuse)
+from sphinx.cmd.build import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as `make docs` builds it; all tests that need it are in this file, so that it is built once."""
+    out = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-c", BUILD, "-W", "--keep-going", "-q", "-b", "html", "-d", str(out / "trees")]
+    done = subprocess.run([*build, "docs", str(out / "html")], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out / "html"
+
+
+@pytest.fixture(scope="module")
+def inventory(site: Path) -> dict[str, set[str]]:
+    """What the site documents, by kind."""
+    packed = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
+    found: dict[str, set[str]] = {}
+    for line in zlib.decompress(packed).decode().splitlines():
+        name, kind, *_ = line.rsplit(" ", 4) if line.count(" ") == 4 else re.split(r" (?=\w+:\w+ )", line, maxsplit=1)
+        found.setdefault(kind.split()[0], set()).add(name)
+    return found
+
+
+def resolve(name: str) -> Any:
+    """What a dotted name stands for; None where it is nothing that can be imported."""
+    value: Any = toplist
+    for part in name.split(".")[1:]:
+        if not hasattr(value, part) and isinstance(value, ModuleType):
+            importlib.import_module(f"{value.__name__}.{part}")
+        value = getattr(value, part, None)
+    return value
+
+
+def public_modules() -> list[ModuleType]:
+    named = [getattr(toplist, name) for name in toplist.__all__]
+    return [toplist, *(value for value in named if isinstance(value, ModuleType))]
+
+
+def public_names(module: ModuleType) -> Iterator[str]:
+    """What a module exports: its `__all__`, or else the classes and functions that it defines."""
+    if hasattr(module, "__all__"):
+        yield from module.__all__
+        return
+    for name, value in vars(module).items():
+        defined = inspect.isclass(value) or inspect.isroutine(value) or hasattr(value, "py_func")
+        if defined and not name.startswith("_") and getattr(value, "__module__", "") == module.__name__:
+            yield name
+
+
+@pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.__name__)
+def test_every_public_name_is_documented(module: ModuleType, inventory: dict[str, set[str]]) -> None:
+    documented = {name for kind, names in inventory.items() if kind.startswith("py:") for name in names}
+    objects = {id(resolve(name)) for name in documented if name.startswith("toplist")} - {id(None)}
+    missing = [
+        name
+        for name in public_names(module)
+        if f"{module.__name__}.{name}" not in documented and id(getattr(module, name)) not in objects
+    ]
+    assert not missing, f"the pages in docs/api lack {', '.join(missing)} of {module.__name__}"
+
+
+class Section(NamedTuple):
+    """What one section of a page says."""
+
+    text: str
+    code: set[str]  # what is set as code in it, outside of longer examples
+
+
+class Sections(HTMLParser):
+    """Takes a page apart into its sections, by their identifiers."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.text: dict[str, list[str]] = {}
+        self.code: dict[str, list[str]] = {}
+        self._open: list[list[str]] = []
+        self._in_code = False
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        identifier = dict(attrs).get("id") or ""
+        if tag == "section":
+            self._open.append([identifier])
+        elif tag == "span" and self._open and identifier:
+            self._open[-1].append(identifier)  # a second name of the same section
+        elif tag == "code":
+            self._in_code = True
+            for one in self._here():
+                self.code.setdefault(one, []).append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "section":
+            self._open.pop()
+        elif tag == "code":
+            self._in_code = False
+
+    def handle_data(self, data: str) -> None:
+        for identifier in self._here():
+            self.text.setdefault(identifier, []).append(data)
+            if self._in_code:
+                self.code[identifier][-1] += data
+
+    def _here(self) -> list[str]:
+        return [identifier for section in self._open for identifier in section]
+
+    def named(self, identifier: str) -> Section:
+        assert identifier in self.text, f"there is no section {identifier}"
+        return Section(" ".join("".join(self.text[identifier]).split()), set(self.code.get(identifier, [])))
+
+
+@pytest.mark.parametrize("name", toplist.catalogue())
+def test_every_policy_is_documented(name: str, site: Path) -> None:
+    entry, section = toplist.catalogue()[name], Sections(site / "policies.html").named(f"policy-{name}")
+    capabilities = [word for word, fact in entry.make().capabilities()._asdict().items() if isinstance(fact, bool)]
+    assert {name, *entry.parameters, *capabilities} <= section.code
+    assert entry.title in section.text
+    assert entry.summary.replace("`", "") in section.text
+    assert f"`{name}`" in (ROOT / "docs" / "choosing.md").read_text(), f"docs/choosing.md says nothing of {name}"
+
+
+def parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """A parser and all those of its commands."""
+    yield name, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, command in action.choices.items():
+                yield from parsers(command, f"{name}-{word}")
+
+
+PARSERS = dict(parsers(cli.parser(), "toplist"))
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_every_command_and_flag_is_documented(name: str, site: Path) -> None:
+    code = Sections(site / "commands.html").named("commands" if name == "toplist" else name).code
+    documented = {word for written in code for word in written.split()[:1]}
+    for action in PARSERS[name]._actions:
+        if not isinstance(action, argparse._SubParsersAction):
+            missing = [flag for flag in action.option_strings or [str(action.metavar)] if flag not in documented]
+            assert not missing, f"docs/commands.md lacks {missing} of {name}"
+            assert action.help, f"{name} {action.dest} has no help"
+
+
+@pytest.mark.parametrize("title", ["worlds", "users", "starts"])
+def test_everything_that_flags_can_name_is_documented(title: str, site: Path) -> None:
+    catalogue: naming.Catalogue = getattr(naming, title.upper())
+    section = Sections(site / "commands.html").named(title)
+    for entry in catalogue.entries().values():
+        given = {
+            name if default is naming.REQUIRED else f"{name}={default!r}" for name, default in entry.parameters.items()
+        }
+        assert {entry.name, *given} <= section.code
+        assert entry.summary.replace("`", "") in section.text
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    loads = re.compile(r"""<(?:script|link|img|iframe|source|object|embed)\b[^>]*?(?:src|href|data)=["']([^"']*)""")
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 15
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for target in loads.findall(text):
+            assert not re.match(r"(?:\w+:)?//", target), f"{page.name} loads {target}"
+        assert str(ROOT) not in text, f"{page.name} names a folder of this machine"
+    for style in site.rglob("*.css"):
+        assert not re.search(r"""(?:@import|url\()\s*["']?(?:https?:)?//""", style.read_text(encoding="utf-8")), style
+
+
+def test_what_is_generated_is_up_to_date() -> None:
+    check = [sys.executable, "docs/generate.py", "--check"]
+    done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_dependency_is_accounted_for() -> None:
+    """Those that we ask for have a line with a reason; those that they bring along are named."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = [package for several in project["project"]["optional-dependencies"].values() for package in several]
+    asked = [*project["project"]["dependencies"], *project["build-system"]["requires"], *extras]
+    rows = re.findall(r"^\| (.+?) \| (.+) \|$", (ROOT / "docs" / "dependencies.md").read_text(), flags=re.MULTILINE)
+    reasons = {plain(name) for names, reason in rows if "|" in reason for name in names.split(", ")}
+    brought = {plain(name) for _, names in rows if "|" not in names for name in names.split(", ")}
+    for package in asked:
+        assert plain(package) in reasons, f"docs/dependencies.md does not say why {package}"
+    for package in (ROOT / "requirements.lock").read_text().splitlines():
+        assert plain(package) in reasons | brought, f"docs/dependencies.md says nothing of {package}"
+
+
+def plain(package: str) -> str:
+    """The name of a package, as all spellings have it in common."""
+    return re.split(r"[=<>\[; ]", package)[0].lower().replace("_", "-")
