@@ -38,7 +38,7 @@ def contract() -> dict[str, Callable[[Any], None]]:
     """All promises by name, in the order of this file.
 
     >>> list(contract())[:2]
-    ['fields_have_free_names', 'lists_hold_distinct_items']
+    ['fields_have_free_names', 'prepared_parts_hold_no_text']
     """
     return {name: value for name, value in globals().items() if getattr(value, _PROMISE, False) is True}
 
