@@ -39,7 +39,7 @@ class TopK(NamedTuple):
     def prepare(self, problem: Problem) -> Self:
         """Resolve the order."""
         if self.order is True:
-            return self
+            return self._replace(places=np.array(self.places, dtype=np.int64))
         if not isinstance(self.order, str):
             order = places("TopK's order", self.order, problem.positions)
         elif self.order in ("first", "last"):

@@ -24,16 +24,17 @@ class PerItem(NamedTuple):
         rows = tuple((len(b) - len(a)) // items for a, b in zip(few, more, strict=True))
         return cls(rows, tuple(array[:count].copy() for array, count in zip(few, rows, strict=True)))
 
-    def grow(self, belief: Any, larger: Any) -> Any:
-        """`larger`, a belief about more items before anything is known, with all that `belief` knows."""
-        for old, new in zip(belief, larger, strict=True):
-            new[: len(old)] = old
-        return larger
-
     def forget(self, belief: Any, item: int) -> None:
         """Take an item's rows back to where nothing is known of it."""
         for array, count, fresh in zip(belief, self.rows, self.fresh, strict=True):
             array[item * count : (item + 1) * count] = fresh
+
+
+def grown(belief: Any, larger: Any) -> Any:
+    """`larger`, a belief about more items before anything is known, with all that `belief` knows."""
+    for old, new in zip(belief, larger, strict=True):
+        new[: len(old)] = old
+    return larger
 
 
 def named_arrays(prefix: str, arrays: Any) -> dict[str, Any]:

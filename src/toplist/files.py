@@ -65,13 +65,18 @@ the ending of its name.
 
 @contextmanager
 def replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterator[Path]:
-    """A new file beside `path` that takes its place once it is complete, and is gone if it never is."""
+    """A new file beside `path` that takes its place once it is complete, and is gone if it never is.
+
+    Whoever may read and write the old one may do so with the new one.
+    """
     target = check_writable(path, what, suffixes)
     new = target.with_name(f".toplist-{secrets.token_hex(8)}.tmp")
     try:
         yield new
         with new.open("rb") as written:
             os.fsync(written.fileno())  # complete on the disk before the old one goes
+        if target.exists():
+            new.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(new, target)
     finally:
         new.unlink(missing_ok=True)
@@ -83,21 +88,31 @@ def write_text(path: AnyPath, what: str, text: str) -> None:
         file.write(text)
 
 
-def write_arrays(path: AnyPath, what: str, header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Write arrays and a header of plain values to one file, whole or not at all."""
+def write_arrays(
+    path: AnyPath, what: str, header: dict[str, Any], arrays: dict[str, Any], private: bool = False
+) -> None:
+    """Write arrays and a header of plain values to one file, whole or not at all; a new `private` one is one's own."""
     described = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with replacing(path, what) as new, new.open("wb") as file:
+    mode = 0o600 if private else 0o666
+    opened = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with replacing(path, what) as new, open(os.open(new, opened, mode), "wb") as file:
         np.savez(file, **{_HEADER: described}, **arrays)  # type: ignore[arg-type]
 
 
 def read_arrays(path: AnyPath, what: str, written_by: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of such a file; code in it is never run."""
+    if not isinstance(path, str | os.PathLike):
+        raise refuse(what, path, "a path, as text or pathlib.Path", "give the file to read")
     try:
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         return dict(json.loads(arrays.pop(_HEADER).tobytes())), arrays
     except FileNotFoundError:
         raise refuse(what, os.fspath(path), "a file that exists", "name another one") from None
+    except OSError as problem:
+        raise refuse(what, os.fspath(path), "a file that can be read", f"see why it cannot ({problem})") from problem
+    except MemoryError:
+        raise
     except Exception:  # damaged files raise whatever comes to mind of those who read them
         raise InvalidInput(
             f"{path} is not a file that {written_by} has written, or is damaged; name another file or remove it."

@@ -10,6 +10,7 @@ import numpy as np
 from toplist.problem import InvalidInput
 
 _CLASS = "part"
+_FOLDERS = [["arrange"], ["feedback"], ["index"], ["memory"], ["policies"]]  # where parts of a policy come from
 
 
 def as_plain(value: Any) -> Any:
@@ -41,10 +42,14 @@ def from_plain(plain: Any) -> Any:
         return plain
     named = str(plain.get(_CLASS))
     module, _, name = named.rpartition(".")
-    if not module.startswith("toplist."):
+    if module.split(".")[:1] != ["toplist"]:
         raise InvalidInput(f"The part {named} does not come with toplist; give the policy that it belongs to.")
     try:
+        if module.split(".")[1:2] not in _FOLDERS:
+            raise ImportError("there are no parts in that module")
         cls = getattr(importlib.import_module(module), name)
+        if not (isinstance(cls, type) and issubclass(cls, tuple) and cls.__module__ == module):
+            raise TypeError("it is no part")
         return cls(**{field: from_plain(value) for field, value in plain.items() if field != _CLASS})
     except (ImportError, AttributeError, TypeError) as problem:
         raise InvalidInput(

@@ -72,6 +72,14 @@ def number(what: str, given: Any, least: float, most: float, advice: str) -> flo
     return value
 
 
+def prior(of: str, mean: Any, strength: Any) -> tuple[float, float]:
+    """What is assumed of an item before it is seen, as if it had been examined `strength` times with this mean."""
+    return (
+        number(f"{of}prior_mean", mean, 0.0, 1.0, "give the expected share of clicks"),
+        number(f"{of}prior_strength", strength, 0.0, 1e9, "0 stands for no prior"),
+    )
+
+
 def several(what: str, given: Any, of: str) -> list[Any]:
     """`given` as a list; a text alone is not one of its letters."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):

@@ -18,6 +18,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 1.0 / (1 << 53)
 
 CHOICES, VISITORS, CHANGES = 0, 1, 2  # what the key of a run is branched into
+REPLACEMENT, NEWCOMERS = -(1 << 40), -(1 << 41)  # branches of a list's key that no index draws from
 
 
 @helper

@@ -140,8 +140,45 @@ def test_a_list_made_after_the_file_was_saved_is_refused_by_its_copy(tmp_path: P
     ranker = used()
     ranker.save(tmp_path / "ranker.npz")
     shown = ranker.rank()
-    with pytest.raises(ForeignSlate, match=r"is not known to this ranker, which has made 30: .* load the ranker"):
-        Ranker.load(tmp_path / "ranker.npz").learn(shown, clicks=())
+    again = Ranker.load(tmp_path / "ranker.npz")
+    with pytest.raises(ForeignSlate, match="List 30 was made by a copy of this ranker that went on elsewhere"):
+        again.learn(shown, clicks=())
+
+
+def test_copies_never_take_each_others_lists_for_their_own(tmp_path: Path) -> None:
+    """Not even where both have a list of that number, or the other has more items than this one has room for."""
+    ranker = used()
+    before = ranker.rank()
+    ranker.save(tmp_path / "ranker.npz")
+    ranker.add([f"more {n}" for n in range(1000)])
+    lost = ranker.rank()
+    here, there = (Ranker.load(tmp_path / "ranker.npz") for _ in range(2))
+    lists = {copy: copy.rank() for copy in (here, there)}
+    for copy, own in lists.items():
+        assert own.number == lost.number
+        for other in (lost, lists[here if copy is there else there]):
+            with pytest.raises(ForeignSlate, match="went on elsewhere"):
+                copy.learn(other, clicks=[1])
+            with pytest.raises(ForeignSlate, match="went on elsewhere"):
+                copy.learn(copy.shown(other.as_dict()), clicks=[1])
+        copy.learn(own, clicks=[1])
+        copy.learn(before, clicks=[1])  # made before they parted
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_is_a_copy_too() -> None:
+    ranker = used()
+    ranker.rank()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, json.dumps(ranker.rank().as_dict()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs = ranker.shown(json.loads(os.read(reader, 1_000_000)))
+    assert ranker.rank().number == theirs.number
+    with pytest.raises(ForeignSlate, match="went on elsewhere"):
+        ranker.learn(theirs, clicks=[1])
 
 
 # Files ----------------------------------------------------------------------------------------------------------------
@@ -221,8 +258,6 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     toplist.simulate("random", *toplist.worlds.b_lb(6, 2, 0.2, 0.1, 0.5), steps=10, runs=1, resume=path)
     with pytest.raises(InvalidInput, match="holds 'toplist simulation 1', not a ranker"):
         Ranker.load(path)
-    with pytest.raises(InvalidInput):
-        Ranker.load(tmp_path)
 
 
 def changed(path: Path, header: dict[str, Any] | None = None, arrays: dict[str, Any] | None = None) -> Path:
@@ -234,7 +269,7 @@ def changed(path: Path, header: dict[str, Any] | None = None, arrays: dict[str, 
 def test_newer_and_incomplete_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "ranker.npz"
     used().save(path)
-    with pytest.raises(InvalidInput, match=r"was saved by toplist 9.9 in format 2, .* upgrade toplist"):
+    with pytest.raises(InvalidInput, match=r"was saved by toplist 9.9 in format 2, .* use the version that saved it"):
         Ranker.load(changed(path, {"format_version": 2, "version": "9.9"}))
     used().save(path)
     with pytest.raises(InvalidInput, match="is damaged"):
@@ -246,6 +281,71 @@ def test_newer_and_incomplete_files_are_refused(tmp_path: Path) -> None:
     header, _ = read_arrays(path, "", "")
     with pytest.raises(InvalidInput, match="is not in this version of toplist as it was written"):
         Ranker.load(changed(path, {"policy": header["policy"] | {"scoring": {"part": "toplist.index.Nonsense"}}}))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"part": "toplist.files.write_text", "path": "PATH", "what": "", "text": "written by load"},
+        {"part": "toplist.index.ucb1.Path"},
+        {"part": "toplist.index.klucb.kl_upper"},
+        {"part": "toplist"},
+    ],
+)
+def test_a_file_can_have_nothing_called_but_parts(part: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "ranker.npz"
+    used().save(path)
+    named = {key: str(tmp_path / "written") if value == "PATH" else value for key, value in part.items()}
+    with pytest.raises(InvalidInput):
+        Ranker.load(changed(path, {"policy": named}))
+    assert os.listdir(tmp_path) == ["ranker.npz"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"problem": [5, 9, 0, None]},
+        {"names": ["a", "a", "b", "c", "d", "e"]},
+        {"left": [[99, 0]]},
+        {"left": 7},
+        {"made": 1},
+        {"names": [1, 2]},
+    ],
+)
+def test_a_file_whose_parts_do_not_fit_together_is_refused(wrong: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "ranker.npz"
+    used().save(path)
+    with pytest.raises(InvalidInput):
+        Ranker.load(changed(path, wrong))
+
+
+def test_a_file_is_its_owners_and_keeps_its_rights(tmp_path: Path) -> None:
+    """It holds the secret that lists are sealed with."""
+    path = tmp_path / "ranker.npz"
+    used().save(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o640)
+    used().save(path)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="must be a file that can be read; see why it cannot"):
+        Ranker.load(tmp_path)
+    with pytest.raises(InvalidInput, match="must be a path"):
+        Ranker.load(5)  # type: ignore[arg-type]
+
+
+def test_a_policy_that_was_prepared_already_is_kept_as_well(tmp_path: Path) -> None:
+    ranker = used(toplist.make("dcm-kl-ucb(order=[2, 1, 3])").prepare(Problem(5, 3)))
+    ranker.save(tmp_path / "ranker.npz")
+    assert Ranker.load(tmp_path / "ranker.npz").rank().items == ranker.rank().items
+
+
+def test_a_list_of_a_newer_format_is_refused() -> None:
+    ranker = used()
+    with pytest.raises(InvalidInput, match="format_version is 2, but must be 1"):
+        ranker.shown(ranker.rank().as_dict() | {"format_version": 2})
 
 
 class MyMemory(NamedTuple):

@@ -168,3 +168,22 @@ def test_a_waiting_writer_is_not_starved() -> None:
     for thread in (one, writer, other):
         thread.join(timeout=30)
     assert order == ["writer", "reader"]
+
+
+def test_a_reader_that_was_interrupted_locks_nobody_out() -> None:
+    """Ctrl-C may fall between coming in and being on record as one who will leave."""
+    gate = Gate()
+    gate.reading.__enter__()  # and never left
+    with gate.writing:  # by the same thread: it knows that it is not reading
+        pass
+    gate.reading.__enter__()
+    with gate.reading:
+        pass
+    entered = threading.Event()
+
+    def write() -> None:
+        with gate.writing:
+            entered.set()
+
+    threading.Thread(target=write, daemon=True).start()
+    assert entered.wait(timeout=30)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.beliefs import PerItem, copied, frozen
+from toplist.beliefs import PerItem, copied, frozen, grown
 from toplist.clicks import DCM
 from toplist.compiled import reserved_names
 from toplist.engine.player import Player, Setting
@@ -299,7 +299,7 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
     problem = small.setting.problem
     more = problem._replace(items=2 * ITEMS)
     layout = PerItem.of(small.policy, problem)
-    belief = layout.grow(copied(small.belief), small.policy.begin(more))
+    belief = grown(copied(small.belief), small.policy.begin(more))
     cache, labels = small.policy.scratch(more), np.arange(2 * ITEMS)
     for number in range(20):
         slate, other = _list(small, number), small.policy.slate(more)
@@ -309,10 +309,10 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
         _fail_if(here != there, f"it showed {here}, but {there} once there was room for more items")
         small.policy.learn(small.belief, slate, _page((number % POSITIONS,)))
         small.policy.learn(belief, other, _page((number % POSITIONS,)))
-    for array, grown, rows in zip(small.belief, belief, layout.rows, strict=True):
-        same = array.tobytes() == grown[: len(array)].tobytes()
+    for array, longer, rows in zip(small.belief, belief, layout.rows, strict=True):
+        same = array.tobytes() == longer[: len(array)].tobytes()
         _fail_if(not same, "it learned something else once there was room for more items")
-        _fail_if(len(grown) - len(array) != rows * ITEMS, "its belief does not have as many rows for each item")
+        _fail_if(len(longer) - len(array) != rows * ITEMS, "its belief does not have as many rows for each item")
     untouched = small.policy.begin(more)
     for item in range(ITEMS):
         layout.forget(belief, item)

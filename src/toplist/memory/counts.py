@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.problem import Problem, number
+from toplist.problem import Problem, prior
 from toplist.slate import Floats, Ints, Request, Slate
 
 
@@ -39,8 +39,7 @@ class Everything(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the prior."""
-        mean = number("Everything's prior_mean", self.prior_mean, 0.0, 1.0, "give the expected share of clicks")
-        strength = number("Everything's prior_strength", self.prior_strength, 0.0, 1e9, "0 stands for no prior")
+        mean, strength = prior("Everything's ", self.prior_mean, self.prior_strength)
         return self._replace(prior_mean=mean, prior_strength=strength)
 
     def begin(self, problem: Problem) -> Counts:

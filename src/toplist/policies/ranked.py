@@ -10,10 +10,8 @@ from toplist.compiled import helper
 from toplist.policies.composed import assess, check_fit
 from toplist.problem import Problem, refuse
 from toplist.protocols import Assessment, Capabilities
-from toplist.randomness import branch, uniform
+from toplist.randomness import REPLACEMENT, branch, uniform
 from toplist.slate import CHOICES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
-
-REPLACEMENT = -(1 << 40)  # a branch of the list's key that no index draws from
 
 
 class Arms(NamedTuple):
@@ -150,9 +148,9 @@ class Ranked(NamedTuple):
         np.divide(clicked.sum(axis=0), examined, out=mean, where=examined > 0.0)
         return Assessment(examined, mean, index, self.scoring.draws_one())
 
-    def proposed(self, slate: Slate, place: int) -> int:
-        """What the bandit of a place wanted to show there."""
-        return int(slate.memo[place, PROPOSED])
+    def proposed(self, slate: Slate, place: int) -> tuple[int, float]:
+        """What the bandit of a place wanted to show there, and the score it had for it then."""
+        return int(slate.memo[place, PROPOSED]), float(slate.memo[place, SCORE])
 
 
 @helper

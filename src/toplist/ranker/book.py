@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import threading
+from bisect import bisect_right
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from toplist.problem import InvalidInput
@@ -31,6 +35,7 @@ class BookState(NamedTuple):
     made: int
     opened: tuple[int, ...]
     given_up: tuple[int, ...]
+    lives: tuple[tuple[int, str], ...]
 
 
 class Book:
@@ -38,6 +43,9 @@ class Book:
 
     One more gives the oldest up. So numbers are given up in ascending order, and what is not open above the last of
     them was learned.
+
+    Copies of a ranker, loaded from one file or forked, go on from the same number. So that none takes the list of
+    another for its own, each has a life of its own, and remembers whose lists it inherited.
     """
 
     def __init__(self, limit: int) -> None:
@@ -45,12 +53,14 @@ class Book:
         self.made = 0
         self._open: dict[int, None] = {}  # ascending
         self._given_up: dict[int, None] = {}  # ascending; the last `limit` of them
+        self._lives: list[tuple[int, str]] = []  # the first number of each life, ascending
+        self._process = 0
         self._lock = threading.Lock()
 
     def state(self) -> BookState:
         """What must be kept."""
         with self._lock:
-            return BookState(self.made, tuple(self._open), tuple(self._given_up))
+            return BookState(self.made, tuple(self._open), tuple(self._given_up), tuple(self._lives))
 
     @classmethod
     def of(cls, limit: int, state: BookState) -> Book:
@@ -58,11 +68,15 @@ class Book:
         book = cls(limit)
         book.made = state.made
         book._open, book._given_up = dict.fromkeys(state.opened), dict.fromkeys(state.given_up)
+        book._lives = [(int(first), str(life)) for first, life in state.lives]
         return book
 
-    def enter(self) -> int:
-        """The number of a new list, which is now open."""
+    def enter(self) -> tuple[int, str]:
+        """The number of a new list, which is now open, and the life it belongs to."""
         with self._lock:
+            if self._process != os.getpid():  # new, loaded, or forked
+                self._process = os.getpid()
+                self._lives.append((self.made, secrets.token_hex(6)))
             number = self.made
             self.made += 1
             self._open[number] = None
@@ -72,20 +86,26 @@ class Book:
                 self._given_up[oldest] = None
                 if len(self._given_up) > self.limit:
                     del self._given_up[next(iter(self._given_up))]
-            return number
+            return number, self._lives[-1][1]
 
-    def check(self, number: int) -> None:
-        """Refuse a list that is not open."""
+    def check_own(self, number: int, life: str) -> None:
+        """Refuse a list that another copy has made."""
+        with self._lock:
+            began = bisect_right(self._lives, number, key=itemgetter(0)) - 1
+            if not 0 <= number < self.made or self._lives[began][1] != life:
+                raise ForeignSlate(
+                    f"List {number} was made by a copy of this ranker that went on elsewhere; save the ranker after "
+                    f"its lists are made, and hand each list to the copy that made it."
+                )
+
+    def check_open(self, number: int) -> None:
+        """Refuse a list that is not open any more."""
         with self._lock:
             if number in self._open:
                 return
-            if not 0 <= number < self.made:
-                raise ForeignSlate(
-                    f"List {number} is not known to this ranker, which has made {self.made}: it was made by a copy "
-                    f"that was saved or went on elsewhere; load the ranker that was saved after the list was made."
-                )
-            forgotten = len(self._given_up) == self.limit and number < next(iter(self._given_up))
-            if number not in self._given_up and not forgotten:
+            if len(self._given_up) == self.limit and number < next(iter(self._given_up)):
+                raise SlateRefused(f"List {number} was learned or given up long ago; learn lists soon, and once.")
+            if number not in self._given_up:
                 raise AlreadyLearned(f"List {number} was learned already; learn each list once, with all its clicks.")
             raise TooManyOpen(
                 f"List {number} was given up, because more than {self.limit} lists were open after it; learn lists "

@@ -6,12 +6,16 @@ import threading
 
 
 class Gate:
-    """`with gate.reading:` waits for no reader, `with gate.writing:` for everybody; waiting writers go first."""
+    """`with gate.reading:` waits for no reader, `with gate.writing:` for everybody; waiting writers go first.
+
+    Readers are known by their threads, so a thread must not enter again while it is inside. If Ctrl-C leaves one
+    behind on its way in or out, the next time that thread comes along puts it right.
+    """
 
     def __init__(self) -> None:
         self._entry = threading.Lock()  # held by a writer for as long as it writes, by a reader only to come in
-        self._count = threading.Condition()
-        self._readers = 0
+        self._left = threading.Condition()
+        self._readers: set[int] = set()
         self.reading = _Reading(self)
         self.writing = _Writing(self)
 
@@ -21,16 +25,15 @@ class _Reading:
         self._gate = gate
 
     def __enter__(self) -> None:
-        gate = self._gate
-        with gate._entry, gate._count:
-            gate._readers += 1
+        with self._gate._entry:
+            self._gate._readers.add(threading.get_ident())
 
     def __exit__(self, *_: object) -> None:
         gate = self._gate
-        with gate._count:
-            gate._readers -= 1
-            if gate._readers == 0:
-                gate._count.notify()
+        gate._readers.discard(threading.get_ident())
+        if not gate._readers:
+            with gate._left:
+                gate._left.notify()
 
 
 class _Writing:
@@ -41,9 +44,10 @@ class _Writing:
         gate = self._gate
         gate._entry.acquire()
         try:
-            with gate._count:
-                while gate._readers > 0:
-                    gate._count.wait()
+            gate._readers.discard(threading.get_ident())
+            with gate._left:
+                while gate._readers:
+                    gate._left.wait()
         except BaseException:  # as by Ctrl-C
             gate._entry.release()
             raise

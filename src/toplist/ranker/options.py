@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from toplist.problem import checked_seed, number, whole
+from toplist.problem import checked_seed, prior, whole
 
 
 class Options(NamedTuple):
@@ -25,8 +25,7 @@ class Options(NamedTuple):
             whole("The number of positions", self.positions, 1, "give the length of the longest list"),
             checked_seed(self.seed),
             None if steps is None else whole("The number of steps", steps, 1, "or leave it out"),
-            number("prior_mean", self.prior_mean, 0.0, 1.0, "give the expected share of clicks"),
-            number("prior_strength", self.prior_strength, 0.0, 1e9, "0 stands for no prior"),
+            *prior("", self.prior_mean, self.prior_strength),
             None if new is None else whole("new_per_list", new, 0, "or leave it out for no limit"),
             whole("open_slates", self.open_slates, 1, "give how many lists may wait for their clicks"),
         )

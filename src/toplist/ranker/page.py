@@ -18,11 +18,16 @@ def page_of(shown: Shown, clicks: Any, left: Any, seen: Any, positions: int) -> 
         page.clicks[place] = 1
     if left is not None:
         page.left[0] = _place(shown, left, "left") + 1
-    if seen is not None:
+    if isinstance(seen, Mapping):
         page.seen[:] = 0.0
-        for given, place in zip(seen, _places(shown, seen, "seen"), strict=True):
-            share = seen[given] if isinstance(seen, Mapping) else 1.0
+        places = _places(shown, seen, "seen")
+        if len(set(places)) < len(places):
+            raise refuse("seen", dict(seen), "each place once", "name it by its position or by its item")
+        for place, (given, share) in zip(places, seen.items(), strict=True):
             page.seen[place] = number(f"seen[{given!r}]", share, 0.0, 1.0, "give the probability that it was in view")
+    elif seen is not None:
+        page.seen[:] = 0.0
+        page.seen[_places(shown, seen, "seen")] = 1.0
     return page
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
-from toplist.beliefs import PerItem, copied
+from toplist.beliefs import PerItem, copied, grown
 from toplist.compiled import compiled as compile_for_parts
 from toplist.compiled import direct, helper, plain
 from toplist.files import AnyPath
@@ -17,7 +17,7 @@ from toplist.naming import written
 from toplist.policies.entries import make
 from toplist.problem import InvalidInput, Problem, refuse, several, whole
 from toplist.protocols import Capabilities
-from toplist.randomness import CHOICES, branch
+from toplist.randomness import CHOICES, NEWCOMERS, branch
 from toplist.ranker import report, saved
 from toplist.ranker.book import Book, ForeignSlate
 from toplist.ranker.gate import Gate
@@ -27,8 +27,6 @@ from toplist.ranker.roster import Roster
 from toplist.ranker.shown import Identity, Shown
 from toplist.slate import NONE, Ints, Page, Request, Slate
 from toplist.tables import Table
-
-NEWCOMERS = -2  # the branch of a list's key that chooses which never-seen items it may carry
 
 
 def _rank(policy: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
@@ -86,7 +84,7 @@ class Ranker:
         compiled: bool = True,
     ) -> None:
         names = Roster(0).check_new(several("The items", items, "names"))
-        if name is not None and not isinstance(name, str):
+        if name is not None and (not isinstance(name, str) or not name):
             raise refuse("The ranker's name", name, "text", "or leave it out")
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
         problem = Problem(max(1, len(names)), options.positions, 0, options.steps)
@@ -127,13 +125,9 @@ class Ranker:
         self._features = np.zeros((problem.items, 0))
         # A ranker makes the lists of the first run of a simulation with the same seed.
         self._key = branch(branch(branch(options.seed, 0), 0), CHOICES)
-        self._compiled = compiled
-        self._bind()
-
-    def _bind(self) -> None:
-        """Choose how to call the policy; compiled code is bound to the types of its arguments by the first call."""
-        self._rank: Any = self._first_rank if self._compiled else plain(rank_compiled)
-        self._learn: Any = self._first_learn if self._compiled else plain(learn_compiled)
+        # Compiled code is bound to the types of its arguments by the first call.
+        self._rank: Any = self._first_rank if compiled else plain(rank_compiled)
+        self._learn: Any = self._first_learn if compiled else plain(learn_compiled)
 
     def _first_rank(self, *arguments: Any) -> None:
         self._rank = direct(rank_compiled, *arguments)
@@ -164,50 +158,62 @@ class Ranker:
         """A list, to be learned from once its clicks are known; nothing that was learned is touched.
 
         `among` are the eligible items, all but those in `exclude` if not given; the list is shorter where fewer are
-        eligible. `pins` gives single positions, counted from 1, to items, eligible or not.
+        eligible. `pins` gives single positions, counted from 1, to items, eligible or not; where the list ends above
+        such a position, its item stands at the end.
         """
         wanted = self.positions if positions is None else self._wanted(positions)
+        eligible = None if among is None else several("among", among, "items")
+        excluded = [] if exclude is None else several("exclude", exclude, "items")
+        by_place = self._places(pins, wanted) if pins else {}  # nobody else's code is run beyond this line
         with self._gate.reading:
-            pinned = self._pinned(pins, wanted) if pins else {}
-            candidates = self._candidates(among, exclude, pinned)
-            book_number = self._book.enter()
+            pinned = dict(zip(by_place, self._roster.slots(list(by_place.values()), "pins"), strict=True))
+            candidates = self._candidates(eligible, excluded, pinned)
+            places = _from_the_end(pinned, min(wanted, len(candidates)))
+            entered = self._book.enter()
             try:
-                key = branch(self._key, book_number)
+                key = branch(self._key, entered[0])
                 if self.options.new_per_list is not None:
                     candidates = self._with_few_new(candidates, wanted, key, pinned)
-                places = NONE
-                if pinned:
-                    places = np.full(self.positions, -1, dtype=np.int64)
-                    places[list(pinned)] = list(pinned.values())
                 slate = self._policy.slate(self._problem)
                 if len(candidates) > 0:
-                    cache = self._caches.pop() if self._caches else self._policy.scratch(self._problem)
-                    request = self._request(candidates)._replace(positions=wanted, pins=places, key=key)
-                    self._rank(self._policy, self._belief, cache, request, slate)
-                    self._caches.append(cache)
+                    pins_array = NONE
+                    if places:
+                        pins_array = np.full(self.positions, -1, dtype=np.int64)
+                        pins_array[list(places)] = list(places.values())
+                    request = self._request(candidates)._replace(positions=wanted, pins=pins_array, key=key)
+                    self._make(request, slate)
             except BaseException:
-                self._book.close(book_number)
+                self._book.close(entered[0])
                 raise
-            return self._shown(book_number, slate, pinned=tuple(place + 1 for place in pinned), among=candidates)
+            return self._shown(entered, slate, pinned=tuple(place + 1 for place in places), among=candidates)
+
+    def _make(self, request: Request, slate: Slate) -> None:
+        """Let the policy fill the slate, with a cache that nobody else uses meanwhile."""
+        try:
+            cache = self._caches.pop()
+        except IndexError:
+            cache = self._policy.scratch(self._problem)
+        self._rank(self._policy, self._belief, cache, request, slate)
+        self._caches.append(cache)
 
     def adopt(self, items: Sequence[str]) -> Shown:
         """A list that somebody else made, to be learned from like one's own."""
         if not self._can.learns_from_any_list:
             self._refuse("learns from its own lists only", "show a list of rank()")
+        names = several("The adopted list", items, "items")
+        if len(names) > self.positions:
+            raise refuse("The adopted list", names, f"at most {self.positions} items, one per position", "cut it there")
         with self._gate.reading:
-            slots = self._roster.slots(items, "the adopted list")
-            if len(slots) > self.positions:
-                accepted = f"at most {self.positions} items, the ranker's positions"
-                raise refuse("The adopted list", list(items), accepted, "cut it there")
+            slots = self._roster.slots(names, "the adopted list")
             slate = self._policy.slate(self._problem)
             slate.items[: len(slots)] = slots
             slate.size[0] = len(slots)
             return self._shown(self._book.enter(), slate, origin="adopted")
 
-    def _shown(self, book_number: int, slate: Slate, **more: Any) -> Shown:
+    def _shown(self, entered: tuple[int, str], slate: Slate, **more: Any) -> Shown:
         names = self._roster.names
         items = tuple(names[slot] for slot in slate.items[: slate.size[0]].tolist())
-        return Shown(self._identity, book_number, items, slate, self._learned, **more)
+        return Shown(self._identity, *entered, items, slate, self._learned, **more)
 
     def shown(self, kept: Mapping[str, Any]) -> Shown:
         """The list whose `as_dict()` was kept."""
@@ -222,18 +228,21 @@ class Ranker:
             raise refuse("positions", wanted, f"at most {self.positions}, the ranker's own", "make a ranker for more")
         return wanted
 
-    def _pinned(self, pins: Mapping[int, str], wanted: int) -> dict[int, int]:
-        """Slots by place, counted from 0."""
+    def _places(self, pins: Mapping[int, str], wanted: int) -> dict[int, str]:
+        """Pinned items by place, counted from 0."""
         if not self._can.takes_pins:
             self._refuse("takes no pins", "leave them out")
         if not isinstance(pins, Mapping):
             raise refuse("pins", pins, "a mapping from positions to items", "write {1: 'a'}")
-        for position in pins:
-            if whole("A pinned position", position, 1, "positions are counted from 1") > wanted:
+        by_place: dict[int, str] = {}
+        for given, item in pins.items():
+            position = whole("A pinned position", given, 1, "positions are counted from 1")
+            if position > wanted:
                 raise refuse("A pinned position", position, f"at most {wanted}, the length of the list", "leave it out")
-        return dict(zip([position - 1 for position in pins], self._roster.slots(pins.values(), "pins"), strict=True))
+            by_place[position - 1] = item
+        return by_place
 
-    def _candidates(self, among: Iterable[str] | None, exclude: Iterable[str], pinned: dict[int, int]) -> Ints:
+    def _candidates(self, among: list[str] | None, exclude: list[str], pinned: dict[int, int]) -> Ints:
         """The eligible slots, ascending, pinned ones among them."""
         if among is None and not exclude:
             return self._roster.everybody()
@@ -266,26 +275,37 @@ class Ranker:
         left: int | str | None = None,
         seen: Iterable[int | str] | Mapping[int | str, float] | None = None,
     ) -> None:
-        """Learn from what came back for a list: late and in any order, but once.
+        """Learn from what came back for a list: late and in any order, but at most once, whatever happens meanwhile.
 
         `clicks` are positions, counted from 1, or items; () is no click. `left` is the last position that was looked
-        at, and `seen` are those that were in view, or their probabilities of it, where the page knows.
+        at, for readings that go by it, as UntilSatisfied; `seen` are the positions that were in view, or their
+        probabilities of it. Both are for pages that know; leave them out where nobody does.
         """
+        self._check_own(shown)
+        page = page_of(shown, clicks, left, seen, self.positions)
+        slate = shown._slate
+        with self._gate.writing:
+            self._book.check_open(shown.number)
+            self._book.close(shown.number)
+            self._learn(self._policy, self._belief, slate, page)
+            self._roster.examined[slate.items[: len(shown)][page.weight[: len(shown)] > 0.0]] = True
+            self._learned += 1
+
+    def _check_own(self, shown: Any) -> None:
+        """Refuse what is no list, or no list of this ranker's."""
         if not isinstance(shown, Shown):
             raise refuse("The list", shown, "what rank(), adopt() or shown() gave", "see shown() for one kept as JSON")
-        if shown._identity != self._identity:
+        if shown.ranker != self.name:
             raise ForeignSlate(
                 f"List {shown.number} was made by the ranker {shown.ranker!r}, but this one is {self.name!r}; "
                 f"hand it to the ranker that made it."
             )
-        page = page_of(shown, clicks, left, seen, self.positions)
-        slate = shown._slate
-        with self._gate.writing:
-            self._book.check(shown.number)
-            self._learn(self._policy, self._belief, slate, page)
-            self._roster.examined[slate.items[: len(shown)][page.weight[: len(shown)] > 0.0]] = True
-            self._book.close(shown.number)
-            self._learned += 1
+        if shown._identity != self._identity:
+            raise ForeignSlate(
+                f"List {shown.number} was made by another ranker that is called {self.name!r} too; load the file that "
+                f"it was saved to, instead of making a new one."
+            )
+        self._book.check_own(shown.number, shown.life)
 
     # Items ------------------------------------------------------------------------------------------------------------
 
@@ -302,16 +322,17 @@ class Ranker:
             options = options._replace(prior_strength=prior_strength).checked()
         if options.prior_strength > 0.0:
             self._need_samples()
+        names = _one_or_several(items)
         with self._gate.writing:
-            for item in self._roster.check_new(_one_or_several(items)):
+            for item in self._roster.check_new(names):
                 self._settle(item, options.prior_mean, options.prior_strength)
 
     def remove(self, items: str | Iterable[str]) -> None:
         """Never show an item again, or several; clicks that still come in for it harm nobody."""
         if not self._can.takes_subsets:
             self._refuse("always shows all of its items", "make a new ranker without it")
+        names = _one_or_several(items)
         with self._gate.writing:
-            names = _one_or_several(items)
             self._roster.slots(names, "the items to remove")
             for item in names:
                 self._roster.leave(item, self._book.made)
@@ -333,11 +354,10 @@ class Ranker:
     def _enlarge(self, capacity: int) -> None:
         assert self._layout is not None  # the door is closed to those that cannot add items
         self._problem = self._problem._replace(items=capacity)
-        self._belief = self._layout.grow(self._belief, self._policy.begin(self._problem))
+        self._belief = grown(self._belief, self._policy.begin(self._problem))
         self._roster.enlarge(capacity)
         self._features = np.zeros((capacity, 0))
         self._caches.clear()
-        self._bind()
 
     # Looking in -------------------------------------------------------------------------------------------------------
 
@@ -393,24 +413,21 @@ class Ranker:
 
     def explain(self, shown: Shown) -> Table:
         """Per position of a list why that item stands there, in numbers of now."""
+        self._check_own(shown)
         with self._gate.reading:
-            everybody = self._roster.everybody()
-            eligible = everybody if shown.among is None else np.intersect1d(shown.among, everybody)
-            request = self._request(eligible)
-            return report.reasons(
-                shown, shown._slate, self._policy, self._belief, request, self._roster.names, self._learned
-            )
+            request = self._request(self._roster.everybody())
+            return report.reasons(shown, self._policy, self._belief, request, self._roster, self._learned)
 
     # Files ------------------------------------------------------------------------------------------------------------
 
     def save(self, path: AnyPath) -> None:
         """Keep everything in a file, which takes the place of an older one only when it is complete."""
         with self._gate.reading:
-            state = saved.State(
+            header, arrays = saved.packed(saved.State(
                 self._identity, self.policy, self._title, self.options, self._begun, copied(self._belief),
-                self._roster.state(), self._book.state(), self._learned,
-            )  # fmt: skip
-        saved.write(path, state)
+                self._roster, self._book, self._learned,
+            ))  # fmt: skip
+        saved.write(path, header, arrays)
 
     @classmethod
     def load(cls, path: AnyPath, policy: Any = None, *, compiled: bool = True) -> Ranker:
@@ -421,15 +438,24 @@ class Ranker:
         state = saved.read(path, policy)
         ranker = cls.__new__(cls)
         ranker._set_up(state.policy, state.title, state.options, state.problem, state.identity, compiled)
-        capacity = len(state.roster.names)
+        capacity = state.roster.capacity
         if capacity > state.problem.items and ranker._layout is not None:
             ranker._enlarge(capacity)
         saved.restore(ranker._belief, state.belief, path)
-        ranker._roster = Roster.of(state.roster)
-        ranker._book = Book.of(state.options.open_slates, state.book)
+        ranker._roster, ranker._book = state.roster, state.book
         ranker._learned = state.learned
         return ranker
 
 
 def _one_or_several(items: Any) -> list[Any]:
     return [items] if isinstance(items, str) else several("The items", items, "names")
+
+
+def _from_the_end(pinned: dict[int, int], size: int) -> dict[int, int]:
+    """Slots by place, where those whose place lies beyond the end of the list stand at its end, in their order."""
+    places: dict[int, int] = {}
+    last = size - 1
+    for place in sorted(pinned, reverse=True):
+        places[min(place, last)] = pinned[place]
+        last = min(place, last) - 1
+    return places

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from toplist.protocols import Assessment
+from toplist.ranker.roster import Roster
 from toplist.ranker.shown import Shown
-from toplist.slate import Floats, Request, Slate
+from toplist.slate import Floats, Request
 from toplist.tables import Table, counted
 
 NORMAL_95 = 1.959963984540054  # the standard normal distribution has 95% between minus and plus this
@@ -52,51 +53,61 @@ def estimates(names: Sequence[str], assessment: Assessment, learned: int) -> Tab
         for name, *values in zip(names, *(column.tolist() for column in columns), strict=True)
     ]
     rows.sort(key=lambda row: (_descending(row[5]), _descending(row[2]), row[0]))
-    title = f"{counted(len(rows), 'item')}, {counted(learned, 'list')} learned; low and high hold 95%"
+    title = f"{counted(len(rows), 'item')}, {counted(learned, 'list')} learned; means as the policy reads clicks"
     return Table(title, ESTIMATES, rows)
 
 
-def reasons(
-    shown: Shown, slate: Slate, policy: Any, belief: Any, request: Request, names: Sequence[str | None], learned: int
-) -> Table:
-    """One row per position of a list."""
-    candidates = np.union1d(request.candidates, slate.items[: len(shown)])
-    rows = []
-    for place, item in enumerate(shown.items):
-        slot = int(slate.items[place])
-        everybody = assessed(policy, belief, request._replace(candidates=candidates), place)
-        here = int(np.searchsorted(candidates, slot))
+def reasons(shown: Shown, policy: Any, belief: Any, request: Request, roster: Roster, learned: int) -> Table:
+    """One row per position of a list; `request` has all items there are."""
+    slate = shown._slate
+    slots = slate.items[: len(shown)].tolist()
+    here = [slot if roster.names[slot] == item else -1 for slot, item in zip(slots, shown.items, strict=True)]
+    eligible = request.candidates if shown.among is None else np.intersect1d(shown.among, request.candidates)
+    eligible = np.union1d(eligible, [slot for slot in here if slot >= 0]).astype(np.int64)
+    one_by_one = hasattr(policy, "proposed")  # then each position has a view of its own
+    everybody = assessed(policy, belief, request._replace(candidates=eligible), 0)
+    rows: list[tuple[Any, ...]] = []
+    for place, (item, slot) in enumerate(zip(shown.items, here, strict=True)):
+        if slot < 0:
+            gone = "removed and added anew since" if item in roster else "removed since"
+            rows.append((place + 1, item, None, None, None, None, gone))
+            continue
+        if one_by_one:
+            above = [other for other in here[:place] if other >= 0]
+            left = np.setdiff1d(eligible, above)
+            everybody = assessed(policy, belief, request._replace(candidates=left), place)
+        at = int(np.searchsorted(left if one_by_one else eligible, slot))
         columns = (everybody.examined, everybody.mean, everybody.index)
-        examined, mean, index = (_known(float(column[here])) for column in columns)
-        bonus = index - mean if index is not None and mean is not None and not everybody.drawn else None
-        if names[slot] != item:
-            examined = mean = bonus = index = None
-            why = "removed since"
-        elif shown.origin == "adopted":
+        examined, mean, index = (_known(float(column[at])) for column in columns)
+        if shown.origin == "adopted":
             why = "somebody else's choice"
         elif place + 1 in shown.pinned:
             why = "pinned here by the caller"
-        elif hasattr(policy, "proposed") and policy.proposed(slate, place) != slot:
-            wanted = names[policy.proposed(slate, place)]
-            why = f"drawn at random, since {wanted!r}, which this position wanted, stood above already"
+        elif one_by_one and policy.proposed(slate, place)[0] != slot:
+            why = "drawn at random, since what this position wanted was taken already"
+        elif everybody.drawn:
+            index = policy.proposed(slate, place)[1]
+            why = "drawn with the index as probability"
         else:
-            why = _reason(everybody, here, told=hasattr(policy, "assess"))
+            why = _reason(everybody, at, hasattr(policy, "assess"), shown.among is not None, one_by_one)
+        bonus = index - mean if index is not None and mean is not None else None
         rows.append((place + 1, item, examined, mean, bonus, index, why))
     since = learned - shown.learned_before
     moment = f"; numbers of now, {counted(since, 'list')} later" if since > 0 else ""
     return Table(f"List {shown.number} of {shown.ranker}{moment}", REASONS, rows)
 
 
-def _reason(everybody: Assessment, here: int, told: bool) -> str:
+def _reason(everybody: Assessment, at: int, told: bool, among_known: bool, one_by_one: bool) -> str:
     """Why the policy put one of the candidates there."""
-    index = float(everybody.index[here])
+    index = float(everybody.index[at])
     if math.isnan(index):
         return "drawn by chance" if told else "as the policy has it, which gives no reasons"
-    if everybody.drawn:
-        return "drawn with the index as probability"
     if math.isinf(index):
         return "never examined, so it goes before everything that was"
-    return f"index number {int((everybody.index > index).sum()) + 1} of {len(everybody.index)} eligible"
+    if not among_known:
+        return "by its index"
+    rank = int((everybody.index > index).sum()) + 1
+    return f"index number {rank} of {len(everybody.index)} {'left for this position' if one_by_one else 'eligible'}"
 
 
 def _known(value: float) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from toplist.problem import InvalidInput, nearest, refuse, several
 from toplist.slate import Ints
+
+SUGGESTED = 1000  # items among which the nearest to an unknown name is looked for
 
 
 class RosterState(NamedTuple):
@@ -79,7 +81,7 @@ class Roster:
         try:
             return self._slot_of[name]
         except (KeyError, TypeError):
-            advice = nearest(name, self._slot_of, "add it first") if len(self) < 10_000 else "add it first"
+            advice = nearest(name, self._slot_of, "add it first") if len(self) <= SUGGESTED else "add it first"
             raise refuse(what, name, "one of the ranker's items", advice) from None
 
     def slots(self, names: Any, what: str) -> list[int]:
@@ -90,7 +92,7 @@ class Roster:
         except (KeyError, TypeError):
             slots = [self.slot(name, f"An item of {what}") for name in names]
         if len(set(slots)) < len(slots):
-            twice = next(name for place, name in enumerate(names) if name in names[:place])
+            twice = Counter(names).most_common(1)[0][0]
             raise refuse(what, list(names), "different items", f"name {twice!r} once")
         return slots
 

@@ -12,9 +12,9 @@ from toplist.files import AnyPath, read_arrays, write_arrays
 from toplist.parts import as_plain, from_plain
 from toplist.policies.entries import make
 from toplist.problem import InvalidInput, Problem
-from toplist.ranker.book import BookState
+from toplist.ranker.book import Book, BookState
 from toplist.ranker.options import Options
-from toplist.ranker.roster import RosterState
+from toplist.ranker.roster import Roster, RosterState
 from toplist.ranker.shown import Identity
 
 FORMAT, FORMAT_VERSION = "toplist.Ranker", 1
@@ -30,13 +30,14 @@ class State(NamedTuple):
     options: Options
     problem: Problem  # as the policy was prepared for it
     belief: Any  # its arrays; those read from a file, by name
-    roster: RosterState
-    book: BookState
+    roster: Roster
+    book: Book
     learned: int
 
 
-def write(path: AnyPath, state: State) -> None:
-    """Write the file."""
+def packed(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A header of plain values, and arrays by name."""
+    roster, book = state.roster.state(), state.book.state()
     header = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -46,18 +47,24 @@ def write(path: AnyPath, state: State) -> None:
         "title": state.title,
         "options": state.options._asdict(),
         "problem": list(state.problem),
-        "names": list(state.roster.names),
-        "left": list(state.roster.left),
-        "used": state.roster.used,
-        "made": state.book.made,
+        "names": list(roster.names),
+        "left": list(roster.left),
+        "used": roster.used,
+        "made": book.made,
+        "lives": list(book.lives),
         "learned": state.learned,
     }
     numbers = {
-        "examined": state.roster.examined,
-        "opened": np.array(state.book.opened, dtype=np.int64),
-        "given_up": np.array(state.book.given_up, dtype=np.int64),
+        "examined": roster.examined,
+        "opened": np.array(book.opened, dtype=np.int64),
+        "given_up": np.array(book.given_up, dtype=np.int64),
     }
-    write_arrays(path, WHAT, header, numbers | named_arrays("belief", state.belief))
+    return header, numbers | named_arrays("belief", state.belief)
+
+
+def write(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Write the file, which is the owner's alone: it holds the secret that lists are sealed with."""
+    write_arrays(path, WHAT, header, arrays, private=True)
 
 
 def read(path: AnyPath, policy: Any = None) -> State:
@@ -68,28 +75,44 @@ def read(path: AnyPath, policy: Any = None) -> State:
     if header.get("format_version") != FORMAT_VERSION:
         raise InvalidInput(
             f"{path} was saved by toplist {header.get('version')} in format {header.get('format_version')}, but "
-            f"toplist {toplist.__version__} reads format {FORMAT_VERSION}; upgrade toplist."
+            f"toplist {toplist.__version__} reads format {FORMAT_VERSION}; use the version that saved it, or a later."
         )
     try:
-        saved_policy = header["policy"]
-        return State(
-            Identity(*header["identity"]),
-            _policy(path, saved_policy, policy),
-            header["title"],
-            Options(**header["options"]).checked(),
-            Problem(*header["problem"]),
-            {name.removeprefix("belief."): array for name, array in arrays.items() if name.startswith("belief.")},
-            RosterState(
-                tuple(header["names"]),
-                tuple((slot, made) for slot, made in header["left"]),
-                arrays["examined"],
-                header["used"],
-            ),
-            BookState(header["made"], tuple(arrays["opened"].tolist()), tuple(arrays["given_up"].tolist())),
-            header["learned"],
-        )
-    except (KeyError, TypeError, AttributeError, IndexError) as problem:
+        return _unpacked(path, header, arrays, policy)
+    except InvalidInput:
+        raise
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as problem:
         raise InvalidInput(f"{path} is damaged: {problem!r}; take an older copy of it.") from problem
+
+
+def _unpacked(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], policy: Any) -> State:
+    options, problem = Options(**header["options"]).checked(), Problem(*header["problem"])
+    names = tuple(header["names"])
+    left = tuple((slot, made) for slot, made in header["left"])
+    roster = RosterState(names, left, arrays["examined"], header["used"])
+    opened, given_up = (tuple(arrays[name].tolist()) for name in ("opened", "given_up"))
+    book = BookState(header["made"], opened, given_up, header["lives"])
+    there = [name for name in names if name is not None]
+    in_range = [*arrays["examined"].tolist(), *(slot for slot, _ in left)]
+    if (
+        problem.positions != options.positions
+        or len(set(there)) < len(there)
+        or not all(isinstance(name, str) for name in there)
+        or not all(0 <= slot < len(names) for slot in in_range)
+        or not all(0 <= number < book.made for number in (*opened, *given_up))
+    ):
+        raise ValueError("its parts do not fit together")
+    return State(
+        Identity(*header["identity"]),
+        _policy(path, header["policy"], policy),
+        header["title"],
+        options,
+        problem,
+        {name.removeprefix("belief."): array for name, array in arrays.items() if name.startswith("belief.")},
+        Roster.of(roster),
+        Book.of(options.open_slates, book),
+        header["learned"],
+    )
 
 
 def _policy(path: AnyPath, saved_policy: Any, given: Any) -> Any:

@@ -35,12 +35,13 @@ class Shown:
     It prints and iterates as its items. Everything that is needed to learn from it lies in it.
     """
 
-    __slots__ = ("_identity", "_slate", "among", "items", "learned_before", "number", "origin", "pinned")
+    __slots__ = ("_identity", "_slate", "among", "items", "learned_before", "life", "number", "origin", "pinned")
 
     def __init__(
         self,
         identity: Identity,
         number: int,
+        life: str,
         items: tuple[str, ...],
         slate: Slate,
         learned_before: int,
@@ -51,6 +52,7 @@ class Shown:
     ) -> None:
         self._identity, self._slate = identity, slate
         self.number = number  # the how manieth list of its ranker, counted from 0
+        self.life = life  # which copy of its ranker made it
         self.items = items
         self.learned_before = learned_before  # how many lists its ranker had learned when it was made
         self.origin = origin  # "policy", or "adopted"
@@ -79,6 +81,7 @@ class Shown:
         content = FORMAT | {
             "ranker": self.ranker,
             "number": self.number,
+            "life": self.life,
             "items": list(self.items),
             "slots": self._slate.items[: len(self.items)].tolist(),
             # To the last bit, and safe from readers that write numbers in another way or know no infinity.
@@ -94,8 +97,11 @@ class Shown:
     def from_dict(cls, given: Any, identity: Identity, empty: Slate) -> Shown:
         """The list that `as_dict` wrote, if this ranker made it and nobody changed it since."""
         accepted = "what as_dict() of one of this ranker's lists gave"
-        if not isinstance(given, dict) or {key: given.get(key) for key in FORMAT} != FORMAT:
+        if not isinstance(given, dict) or given.get("format") != FORMAT["format"]:
             raise refuse("The list", given, accepted, "keep the whole dict")
+        if given.get("format_version") != FORMAT["format_version"]:
+            accepted = f"{FORMAT['format_version']}, which this version of toplist reads"
+            raise refuse("The list's format_version", given.get("format_version"), accepted, "upgrade toplist")
         if given.get("ranker") != identity.name:
             raise ForeignSlate(
                 f"The list was made by the ranker {given.get('ranker')!r}, but this one is {identity.name!r}; "
@@ -119,6 +125,7 @@ class Shown:
         return cls(
             identity,
             given["number"],
+            given["life"],
             tuple(given["items"]),
             empty,
             given["learned_before"],
