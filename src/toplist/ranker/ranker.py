@@ -26,7 +26,7 @@ from toplist.ranker.page import page_of
 from toplist.ranker.roster import Roster
 from toplist.ranker.shown import Identity, Shown
 from toplist.slate import NONE, Ints, Page, Request, Slate
-from toplist.tables import Table
+from toplist.tables import Table, counted
 
 
 def _rank(policy: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
@@ -72,7 +72,7 @@ class Ranker:
         self,
         items: Iterable[str],
         positions: int,
-        policy: Any = "cascade-kl-ucb",
+        policy: Any = "dcm-kl-ucb",
         seed: int = 0,
         *,
         steps: int | None = None,
@@ -401,8 +401,9 @@ class Ranker:
 
     def __repr__(self) -> str:
         """What it is, without the items."""
-        size = f"{len(self)} items, {self.positions} positions, {self._learned} lists learned"
-        return f"<Ranker {self.name} with {self._title}: {size}>"
+        sizes = ((len(self), "item"), (self.positions, "position"), (self._learned, "list"))
+        size = ", ".join(counted(count, word) for count, word in sizes)
+        return f"<Ranker {self.name} with {self._title}: {size} learned>"
 
     def estimates(self) -> Table:
         """Per item how often it was examined, the mean of that, an interval for it and the policy's index."""
