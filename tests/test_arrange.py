@@ -28,7 +28,7 @@ def shown(
     belief.examined[:], belief.clicked[:] = 1.0, MEANS
     request = Request(
         np.array(candidates), places, np.array(pins, dtype=np.int64), np.array(asked, dtype=np.int64),
-        np.zeros((5, 0)), np.arange(5), 1,
+        np.zeros((5, 0)), 0, np.arange(5), 1,
     )  # fmt: skip
     policy.rank(belief, cache, request, slate)
     return [int(item) for item in slate.items[: slate.size[0]]]

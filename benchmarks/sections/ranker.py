@@ -104,8 +104,8 @@ def work(
     """What a ranker's calls come down to; list 0 was made beforehand."""
     for number in range(lists):
         asked = Request(
-            request.candidates, request.positions, request.pins, request.order, request.features, request.labels,
-            branch(key, number + 1),
+            request.candidates, request.positions, request.pins, request.order, request.features, request.edition,
+            request.labels, branch(key, number + 1),
         )  # fmt: skip
         policy.rank(belief, cache, asked, slate)
         for place in range(len(page.clicks)):

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import helper
+from toplist.coverage import coverage_kind, gain
+from toplist.index.select import largest
 from toplist.problem import Problem, places, refuse
 from toplist.slate import NONE, Floats, Ints, Request, Slate
 
@@ -53,6 +55,10 @@ class TopK(NamedTuple):
         """Room for one list."""
         return Chosen(np.zeros(problem.positions, dtype=np.int64), np.zeros(problem.positions))
 
+    def asks(self) -> str:
+        """The best items."""
+        return "top"
+
     def arrange(self, scoring: Any, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
         """Let the index choose, and lay its choice out."""
         room = cache.arrangement
@@ -62,6 +68,68 @@ class TopK(NamedTuple):
             lay_out(room.items, request.order, request.pins, slate)
         elif len(self.places) > 0 or len(request.pins) > 0:
             lay_out(room.items, self.places, request.pins, slate)
+        if slate.rows.shape[1] > 0:
+            for place in range(slate.size[0]):
+                for feature in range(slate.rows.shape[1]):
+                    slate.rows[place, feature] = request.features[slate.items[place], feature]
+
+
+class Coverage(NamedTuple):
+    """Room to add up what a list covers, and for a value per candidate."""
+
+    covered: Floats  # per feature
+    value: Floats
+    blocked: Ints  # where candidates stand that cannot be chosen: pinned, or placed already
+
+
+class Diverse(NamedTuple):
+    """From the top down, at each position the item with the best value for what it adds to those above it.
+
+    Features are topics, which an item covers to a degree in [0, 1]; `coverage` says how items cover them together,
+    "probabilistic" or "maximum" (hiranandani2019, algorithm 1). The slate holds the gain each item was scored with.
+    """
+
+    coverage: Any = "probabilistic"
+
+    def prepare(self, problem: Problem) -> Self:
+        """Resolve the kind of coverage."""
+        return self._replace(coverage=coverage_kind("Diverse's coverage", self.coverage))
+
+    def scratch(self, problem: Problem) -> Coverage:
+        """Room for one list."""
+        blocked = np.zeros(2 * problem.positions, dtype=np.int64)
+        return Coverage(np.zeros(problem.features), np.zeros(problem.items), blocked)
+
+    def asks(self) -> str:
+        """A value for each item's gain."""
+        return "gauge"
+
+    def arrange(self, scoring: Any, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        """Place item after item."""
+        room, candidates = cache.arrangement, request.candidates
+        size = min(request.positions, len(candidates))
+        slate.size[0] = size
+        room.covered[:] = 0.0
+        blocked = 0
+        for place in range(min(size, len(request.pins))):
+            if request.pins[place] >= 0:
+                room.blocked[blocked] = where(candidates, request.pins[place])
+                blocked += 1
+        placed = -1
+        for place in range(size):
+            scoring.gauge(belief, cache.scoring, request, room.covered, self.coverage, placed, room.value)
+            for i in range(blocked):
+                room.value[room.blocked[i]] = -np.inf
+            placed = request.pins[place] if len(request.pins) > 0 else -1
+            if placed < 0:
+                room.blocked[blocked] = largest(room.value, candidates, request.labels, request.key)
+                placed = candidates[room.blocked[blocked]]
+                blocked += 1
+            slate.items[place] = placed
+            for feature in range(len(room.covered)):
+                added = gain(request.features[placed, feature], room.covered[feature], self.coverage)
+                slate.rows[place, feature] = added
+                room.covered[feature] += added
 
 
 @helper
@@ -83,6 +151,19 @@ def lay_out(best: Ints, order: Ints, pins: Ints, slate: Slate) -> None:
                 following += 1
         slate.items[place] = best[following]
         following += 1
+
+
+@helper
+def where(candidates: Ints, item: int) -> int:
+    """Where an item stands among the candidates, which ascend."""
+    low, high = 0, len(candidates) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if candidates[middle] < item:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @helper

@@ -42,6 +42,12 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
     return compiled
 
 
+def routine(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function that hot methods call and that is too large to be copied to every place of call."""
+    compiled: Callable[P, R] = numba.njit(**OPTIONS)(function)
+    return compiled
+
+
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function whose arguments are parts, cached on disk under the source of every part's module."""
     dispatcher = numba.njit(**OPTIONS)(function)

@@ -26,6 +26,8 @@ class Capabilities(NamedTuple):
     samples: str = "item"  # what one sample of everything before step 1 means: "item", "item and place", or "nothing"
     grows: bool = False  # its belief grows with the number of lists learned
     needs_simulator: bool = False  # it must be told what only a simulator knows
+    needs_features: bool = False  # it learns from features, without which it can do nothing
+    covers_topics: bool = False  # its features are degrees in [0, 1], to which items cover topics
 
 
 class Prepared(Protocol):
@@ -44,6 +46,7 @@ class Assessment:
     mean: Floats  # of what they said; nan for never examined
     index: Floats  # how good they could be; nan where there is no such number
     drawn: bool = False  # the index is the probability of being drawn
+    deviation: Floats | None = None  # of the mean, where the memory knows better than the number of tries does
 
 
 @protocol
@@ -78,6 +81,10 @@ class HotWorld(Protocol):
 
     def eligible(self, moment: Any, candidates: Ints) -> int:
         """Fill the items that can be shown now, ascending; their number. They were all there before the first step."""
+        ...
+
+    def revision(self, moment: Any) -> int:
+        """A number that changes whenever the features do, never negative."""
         ...
 
     def attract(self, moment: Any, items: Ints, attraction: Floats) -> None:
@@ -132,6 +139,9 @@ class HotMemory(Protocol):
     def add(self, belief: Any, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """Add what one place said of one item."""
 
+    def conclude(self, belief: Any) -> None:
+        """All places of a list are added."""
+
 
 class Memory(Prepared, HotMemory, Protocol):
     """A memory."""
@@ -160,6 +170,19 @@ class HotIndex(Protocol):
         """Fill `chosen` with the best eligible items, the best first, and `scores` with numbers in that order."""
 
 
+@protocol
+class HotGauge(Protocol):
+    """What an index over features offers besides (hot)."""
+
+    def gauge(
+        self, belief: Any, cache: Any, request: Request, covered: Floats, kind: int, placed: int, values: Floats
+    ) -> None:
+        """Fill a value per candidate, for its gain over what a list covers already.
+
+        `placed`, where not negative, is the item just put into the list: all values are those from before it.
+        """
+
+
 class Index(Prepared, HotIndex, Protocol):
     """An index."""
 
@@ -172,6 +195,14 @@ class Index(Prepared, HotIndex, Protocol):
 
     def draws_one(self) -> bool:
         """Whether it fills only the first place it is asked for, as a bandit of one position needs it."""
+        ...
+
+
+class Deviating(Protocol):
+    """What a memory of features may offer besides."""
+
+    def deviation(self, belief: Any, request: Request) -> Floats:
+        """Per candidate, the standard deviation of what is expected of it."""
         ...
 
 
@@ -196,6 +227,10 @@ class Arrangement(Prepared, HotArrangement, Protocol):
 
     def scratch(self, problem: Problem) -> Any:
         """Arrays to work in."""
+
+    def asks(self) -> str:
+        """The method of an index that it calls."""
+        ...
 
 
 @protocol

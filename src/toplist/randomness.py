@@ -8,6 +8,8 @@ SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generator
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from toplist.compiled import helper
@@ -41,3 +43,10 @@ def uniform(key: int, number: int) -> float:
 def toss(key: int, number: int, probability: float) -> bool:
     """True with this probability; always for 1, never for 0."""
     return uniform(key, number) < probability
+
+
+@helper
+def normal(key: int, number: int) -> float:
+    """A draw from the standard normal distribution, by Box and Muller's transform."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, 2 * number)))
+    return radius * math.cos(2.0 * math.pi * uniform(key, 2 * number + 1))

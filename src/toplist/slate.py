@@ -22,6 +22,7 @@ class Request(NamedTuple):
     pins: Ints  # per place: the item that must stand there, or -1; empty: none. Pinned items are candidates
     order: Ints  # places from the most to the least valuable, all of the slate's; empty: as the arrangement declares
     features: Floats  # (items, features); no columns where items have none
+    edition: int  # another number for other features; negative: theirs alone, not to be remembered
     labels: Ints  # per item: the number it is known by to the random numbers, whatever its index
     key: int  # the random key of this list
 

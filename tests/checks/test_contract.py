@@ -45,6 +45,9 @@ class ReservedName(NamedTuple):
     def add(self, belief: Counts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         belief.examined[item] += weight
 
+    def conclude(self, belief: Counts) -> None:
+        pass
+
 
 class Repeats(Policy):
     """Shows one item everywhere."""

@@ -21,7 +21,7 @@ def top(
 ) -> tuple[list[int], list[float]]:
     index = index.prepare(PROBLEM)
     some = np.arange(6) if candidates is None else np.array(candidates)
-    request = Request(some, wanted, NOTHING, NOTHING, np.zeros((6, 0)), np.arange(6), key)
+    request = Request(some, wanted, NOTHING, NOTHING, np.zeros((6, 0)), 0, np.arange(6), key)
     chosen, scores = np.full(wanted, -1), np.zeros(wanted)
     index.top(belief, index.scratch(PROBLEM), request, chosen, scores)
     return chosen.tolist(), scores.tolist()

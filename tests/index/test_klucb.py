@@ -203,7 +203,7 @@ def test_lazy_shows_the_same_lists_step_by_step_on_subsets(seed: int) -> None:
     for step in range(1500):
         belief.clock[0] = max(0.0, belief.clock[0] + rng.integers(-3, 5)) if step % 50 else rng.integers(0, 10**6)
         some = np.sort(rng.choice(30, rng.integers(5, 31), replace=False))
-        request = Request(some, 5, nothing, nothing, np.zeros((30, 0)), np.arange(30), int(rng.integers(2**62)))
+        request = Request(some, 5, nothing, nothing, np.zeros((30, 0)), 0, np.arange(30), int(rng.integers(2**62)))
         lazy.top(belief, cache, request, chosen, scores)
         full.top(belief, room, request, others, scores)
         assert chosen.tolist() == others.tolist()

@@ -20,7 +20,7 @@ def ready(name: str) -> tuple[Any, Any, Any]:
 
 def show(policy: Any, belief: Any, cache: Any, key: int = 1, pins: Any = NOTHING) -> Any:
     slate = policy.slate(PROBLEM)
-    request = Request(np.arange(5), 3, np.asarray(pins), NOTHING, np.zeros((5, 0)), np.arange(5), key)
+    request = Request(np.arange(5), 3, np.asarray(pins), NOTHING, np.zeros((5, 0)), 0, np.arange(5), key)
     policy.rank(belief, cache, request, slate)
     return slate
 

@@ -6,6 +6,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from known import known
 
 import toplist
 from toplist import Ranker
@@ -25,7 +26,8 @@ WORKING = sorted(set(toplist.catalogue()) - {"best"})
 
 def simulated(policy: Any, seed: int) -> Player:
     """The first run of a simulation with this seed, among items that the random numbers know by the ranker's labels."""
-    world = Fixed(np.linspace(0.7, 0.05, len(NAMES)), POSITIONS)
+    rows = list(known(policy, NAMES).get("features", {}).values())
+    world = Fixed(np.linspace(0.7, 0.05, len(NAMES)), POSITIONS, rows)
     setting = Setting.of(toplist.make(policy), world, DCM([0.6, 0.9, 0.3]), NeverSeenFirst(), STEPS)
     labels = np.array([label(name) for name in NAMES])
     return Player(setting, branch(seed, 0), np.array([STEPS]), labels)
@@ -35,7 +37,7 @@ def simulated(policy: Any, seed: int) -> Player:
 def test_a_ranker_and_the_engine_fed_the_same_clicks_hold_equal_beliefs(policy: str) -> None:
     """Even the lists are the same: the ranker makes its own, and the engine's clicks fit them."""
     player = simulated(policy, seed=7)
-    ranker = Ranker(NAMES, POSITIONS, policy, seed=7, steps=STEPS)
+    ranker = Ranker(NAMES, POSITIONS, policy, seed=7, steps=STEPS, **known(policy, NAMES))
     for step in range(STEPS):
         player.play(step + 1)
         shown = ranker.rank()

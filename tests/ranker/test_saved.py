@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pytest
+from known import known
 
 import toplist
 from toplist import InvalidInput, Ranker
@@ -27,6 +28,7 @@ ITEMS = ["a", "b", "c", "d", "e"]
 
 def used(policy: Any = "dcm-kl-ucb", lists: int = 30, **more: Any) -> Ranker:
     """A ranker with a past: lists learned, some left open, one item gone and one come."""
+    more = known(policy, ITEMS) | more
     ranker = Ranker(ITEMS, positions=3, policy=policy, seed=4, compiled=False, **more)
     for number in range(lists):
         shown = ranker.rank()
@@ -34,7 +36,7 @@ def used(policy: Any = "dcm-kl-ucb", lists: int = 30, **more: Any) -> Ranker:
             ranker.learn(shown, clicks=[1 + number % len(shown)])
     if ranker.capabilities.adds_items:
         ranker.remove("c")
-        ranker.add("f")
+        ranker.add("f", **known(policy, "f"))
     return ranker
 
 
@@ -367,6 +369,9 @@ class MyMemory(NamedTuple):
 
     def add(self, belief: Any, item: int, weight: float, value: float, slate: Any, place: int) -> None:
         self.shared.add(belief, item, weight, value, slate, place)
+
+    def conclude(self, belief: Any) -> None:
+        self.shared.conclude(belief)
 
 
 def test_own_parts_must_be_given_again_since_files_import_nothing(tmp_path: Path) -> None:

@@ -76,13 +76,15 @@ def _first_lines(error: Exception) -> str:
 # What the promises are checked on -------------------------------------------------------------------------------------
 
 
-def _world() -> Fixed:
-    return Fixed(np.linspace(0.8, 0.05, ITEMS), POSITIONS)
+def _world(policy: Any, attraction: Any = None, positions: int = POSITIONS) -> Fixed:
+    """Items that differ; a policy that needs features knows each item by one of its own."""
+    attraction = np.linspace(0.8, 0.05, ITEMS) if attraction is None else np.array(attraction)
+    return Fixed(attraction, positions, np.eye(len(attraction)) if policy.capabilities().needs_features else ())
 
 
 def _setting(policy: Any, world: Any = None, start: Any = None, steps: int = STEPS) -> Setting:
     users = DCM([0.6, 0.9, 0.3])
-    return Setting.of(policy, world or _world(), users, start or OneSample(), steps)
+    return Setting.of(policy, world or _world(policy), users, start or OneSample(), steps)
 
 
 class Trace(NamedTuple):
@@ -223,8 +225,9 @@ def saved_belief_continues(policy: Any) -> None:
 def relabelling_changes_only_labels(policy: Any) -> None:
     """Which number an item has must not matter: ties fall by the item's label, not by where it is stored."""
     order = np.random.default_rng(5).permutation(ITEMS)
-    world = _world()
-    moved = world._replace(attraction=np.asarray(world.attraction)[order])
+    world = _world(policy)
+    known = np.asarray(world.known)[order] if len(world.known) else ()
+    moved = world._replace(attraction=np.asarray(world.attraction)[order], known=known)
     here = _trace(_player(policy))
     there = _trace(_player(policy, world=moved, labels=order))
     for step, (one, other) in enumerate(zip(here.lists, there.lists, strict=True), 1):
@@ -301,9 +304,11 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
     layout = PerItem.of(small.policy, problem)
     belief = grown(copied(small.belief), small.policy.begin(more))
     cache, labels = small.policy.scratch(more), np.arange(2 * ITEMS)
+    features = np.zeros((2 * ITEMS, problem.features))
+    features[:ITEMS] = small.run.request.features
     for number in range(20):
         slate, other = _list(small, number), small.policy.slate(more)
-        request = _request(small, number)._replace(labels=labels, features=np.zeros((2 * ITEMS, problem.features)))
+        request = _request(small, number)._replace(labels=labels, features=features)
         small.policy.rank(belief, cache, request, other)
         here, there = slate.items.tolist(), other.items.tolist()
         _fail_if(here != there, f"it showed {here}, but {there} once there was room for more items")
@@ -351,7 +356,7 @@ def beats_random_on_an_easy_problem(policy: Any) -> None:
     """Two of eight items attract almost all: 8 runs of 6000 steps must lose less than half of what Random does."""
     if not policy.capabilities().learns:
         return
-    world = Fixed([0.05] * 3 + [0.9, 0.85] + [0.05] * 3, 2)
+    world = _world(policy, [0.05] * 3 + [0.9, 0.85] + [0.05] * 3, 2)
     result = simulate({"it": policy, "random": "random"}, world, DCM(0.7), steps=6000, runs=8, seed=2)
     difference = result.difference("it", "random")
     _fail_if(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.clicks.best import EVEN, best_by_worth
+from toplist.compiled import helper
 from toplist.naming import entry
 from toplist.problem import Problem, probabilities
 from toplist.randomness import branch, toss
@@ -32,25 +33,60 @@ class DCM(NamedTuple):
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
         """Draw the clicks of one visitor; their number."""
-        leaving = branch(visitor, -1)  # the places' coins, apart from the items' coins
-        clicks, end = 0, len(items)
-        for place in range(len(items)):
-            page.clicks[place] = 0
-            if place < end and toss(visitor, labels[items[place]], attraction[place]):
-                page.clicks[place] = 1
-                clicks += 1
-                if toss(leaving, place, self.termination[place]):
-                    end = place + 1
-        page.left[0] = end
-        return clicks
+        return dcm_click(self.termination, items, attraction, labels, visitor, page)
 
     def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
         """Probability of leaving satisfied."""
-        nothing = 1.0
-        for place in range(len(items)):
-            nothing *= 1.0 - self.termination[place] * attraction[place]
-        return 1.0 - nothing
+        return dcm_reward(self.termination, attraction)
 
     def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
         """The k-th most attractive item at the k-th most terminating position."""
         best_by_worth(attraction, EVEN, self.order, items)
+
+
+@entry("Dependent click model of the moment", "liu2018", hides=("lasting",))
+class ChangingDCM(NamedTuple):
+    """DCM users whose probabilities of leaving are those of the world's moment, as in a `Contextual` world."""
+
+    lasting: bool = False  # nothing of them lasts, but a part needs a field
+
+    def prepare(self, problem: Problem) -> Self:
+        """Nothing to resolve."""
+        return self
+
+    def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+        """Draw the clicks of one visitor; their number."""
+        return dcm_click(moment.termination, items, attraction, labels, visitor, page)
+
+    def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
+        """Probability of leaving satisfied."""
+        return dcm_reward(moment.termination, attraction)
+
+    def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
+        """The most attractive item to the most terminating position of the moment."""
+        best_by_worth(attraction, EVEN, moment.places, items)
+
+
+@helper
+def dcm_click(termination: Floats, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+    """Draw the clicks of one visitor; their number."""
+    leaving = branch(visitor, -1)  # the places' coins, apart from the items' coins
+    clicks, end = 0, len(items)
+    for place in range(len(items)):
+        page.clicks[place] = 0
+        if place < end and toss(visitor, labels[items[place]], attraction[place]):
+            page.clicks[place] = 1
+            clicks += 1
+            if toss(leaving, place, termination[place]):
+                end = place + 1
+    page.left[0] = end
+    return clicks
+
+
+@helper
+def dcm_reward(termination: Floats, attraction: Floats) -> float:
+    """Probability of leaving satisfied."""
+    nothing = 1.0
+    for place in range(len(attraction)):
+        nothing *= 1.0 - termination[place] * attraction[place]
+    return 1.0 - nothing

@@ -47,7 +47,10 @@ def play(
             candidates = candidates[:count]
         start.pin(step, asked.pins)
         key = branch(choices, step)
-        request = Request(candidates, asked.positions, asked.pins, asked.order, asked.features, asked.labels, key)
+        request = Request(
+            candidates, asked.positions, asked.pins, asked.order, asked.features, world.revision(run.moment),
+            asked.labels, key,
+        )  # fmt: skip
         policy.rank(belief, cache, request, slate)
         world.attract(run.moment, slate.items, run.attraction)
         for place in range(slate.size[0], len(slate.items)):

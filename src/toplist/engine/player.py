@@ -54,6 +54,7 @@ class Player:
             pins=np.full(setting.start.places(problem), -1, dtype=np.int64),
             order=setting.world.order(moment),
             features=setting.world.features(moment),
+            edition=0,
             labels=np.arange(items) if labels is None else labels,
             key=branch(key, 0),
         )

@@ -1,7 +1,9 @@
 """How good an item could be."""
 
 from toplist.index.blind import Chance, ExploringDraw
+from toplist.index.ellipsoid import Ellipsoid
+from toplist.index.generalised import LogisticBound, Posterior
 from toplist.index.klucb import KLUCB
 from toplist.index.ucb1 import UCB1, Greedy
 
-__all__ = ["KLUCB", "UCB1", "Chance", "ExploringDraw", "Greedy"]
+__all__ = ["KLUCB", "UCB1", "Chance", "Ellipsoid", "ExploringDraw", "Greedy", "LogisticBound", "Posterior"]

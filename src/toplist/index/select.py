@@ -46,6 +46,16 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
 
 
 @helper
+def largest(values: Floats, slots: Ints, labels: Ints, key: int) -> int:
+    """Where the largest value stands; among equals, the one that wins the tie."""
+    best = 0
+    for i in range(1, len(slots)):
+        if values[i] > values[best] or (values[i] == values[best] and wins_tie(slots[i], slots[best], labels, key)):
+            best = i
+    return best
+
+
+@helper
 def wins_tie(slot: int, rival: int, labels: Ints, key: int) -> bool:
     """Whether `slot` goes before `rival` when their values are equal."""
     return branch(key, labels[slot]) > branch(key, labels[rival])

@@ -67,3 +67,6 @@ class Everything(NamedTuple):
         """Count one observation."""
         belief.examined[item] += weight
         belief.clicked[item] += weight * value
+
+    def conclude(self, belief: Counts) -> None:
+        """Nothing is left to do."""

@@ -62,3 +62,6 @@ class ExponentialWeights(NamedTuple):
         drawn, items = slate.memo[place, SCORE], slate.memo[place, CHOICES]
         if drawn > 0.0:
             belief.logarithm[item] += belief.exploration[0] * weight * value / (drawn * items)
+
+    def conclude(self, belief: Weights) -> None:
+        """Nothing is left to do."""

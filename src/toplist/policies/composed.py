@@ -29,8 +29,18 @@ class Policy(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check that the parts fit each other, and let each get ready."""
-        expect("The arrangement", self.arrangement, ("prepare", "scratch", "arrange"), "an arrangement, like TopK()")
+        expect(
+            "The arrangement",
+            self.arrangement,
+            ("prepare", "scratch", "asks", "arrange"),
+            "an arrangement, like TopK()",
+        )
         check_fit(self.reading, self.memory, self.scoring, whole_lists=True)
+        if not hasattr(self.scoring, self.arrangement.asks()):
+            raise InvalidInput(
+                f"{type(self.arrangement).__name__} arranges by features, but {type(self.scoring).__name__} does not "
+                f"score them; use TopK(), or an index over features, like Ellipsoid()."
+            )
         return self._replace(
             reading=self.reading.prepare(problem),
             memory=self.memory.prepare(problem),
@@ -51,8 +61,17 @@ class Policy(NamedTuple):
         return empty_slate(problem.positions, problem.features)
 
     def capabilities(self) -> Capabilities:
-        """Everything; it does not learn where its index does not look at what was learned."""
-        return Capabilities(learns=self.scoring.reads() != "any")
+        """Everything; it does not learn where its index does not look at what was learned.
+
+        One sample of an item says nothing that features could use before the item has its row.
+        """
+        features = self.memory.keeps() in ("linear", "logistic")
+        return Capabilities(
+            learns=self.scoring.reads() != "any",
+            needs_features=features,
+            covers_topics=self.arrangement.asks() == "gauge",
+            samples="nothing" if features else "item",
+        )
 
     def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
         """Let the arrangement fill the slate."""
@@ -67,6 +86,7 @@ class Policy(NamedTuple):
             if page.weight[place] > 0.0:
                 item = slate.items[place]
                 self.memory.add(belief, item, page.weight[place], page.value[place], slate, place)
+        self.memory.conclude(belief)
 
     def sample(self, belief: Any, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Remember free samples."""
@@ -81,13 +101,17 @@ def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessm
     """What a memory and an index think of the candidates; nan for what a part does not tell."""
     unknown = np.full(len(request.candidates), np.nan)
     examined, mean = kept_by.tally(belief, request) if hasattr(kept_by, "tally") else (unknown, unknown)
-    return Assessment(examined, mean, scoring.exact(belief, request) if hasattr(scoring, "exact") else unknown)
+    index = scoring.exact(belief, request) if hasattr(scoring, "exact") else unknown
+    deviation = kept_by.deviation(belief, request) if hasattr(kept_by, "deviation") else None
+    return Assessment(examined, mean, index, deviation=deviation)
 
 
 def check_fit(reading: Any, kept_by: Any, scoring: Any, whole_lists: bool) -> None:
     """Refuse parts that are in each other's place, and an index that cannot read what the memory keeps."""
     expect("The reading", reading, ("prepare", "read"), "a reading, like ThroughFirstClick()")
-    expect("The memory", kept_by, ("prepare", "begin", "keeps", "tick", "add"), "a memory, like Everything()")
+    expect(
+        "The memory", kept_by, ("prepare", "begin", "keeps", "tick", "add", "conclude"), "a memory, like Everything()"
+    )
     expect("The index", scoring, ("prepare", "scratch", "reads", "draws_one", "top"), "an index, like KLUCB()")
     reads, keeps = scoring.reads(), kept_by.keeps()
     if reads not in ("any", keeps):

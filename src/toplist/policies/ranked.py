@@ -108,7 +108,7 @@ class Ranked(NamedTuple):
                 shown, proposed = pinned, pinned
                 cache.score[0] = 0.0
             else:
-                among = Request(cache.arms[:count], 1, NONE, NONE, request.features, cache.labels, key)
+                among = Request(cache.arms[:count], 1, NONE, NONE, request.features, request.edition, cache.labels, key)
                 self.scoring.top(belief, cache.index, among, cache.chosen, cache.score)
                 proposed = cache.chosen[0] // positions
                 shown = proposed if cache.free[proposed] == 1 else any_free(candidates, cache.free, request, key)
@@ -129,6 +129,7 @@ class Ranked(NamedTuple):
                 earned = page.value[place] if proposed == slate.items[place] else 0.0
                 arm = proposed * len(slate.items) + place
                 self.memory.add(belief, arm, page.weight[place], earned, slate, place)
+        self.memory.conclude(belief)
 
     def sample(self, belief: Any, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Remember free samples of an item at a place."""

@@ -12,6 +12,7 @@ import toplist.protocols  # noqa: F401  registers the methods of parts with the 
 from toplist.beliefs import PerItem, copied, grown
 from toplist.compiled import compiled as compile_for_parts
 from toplist.compiled import direct, helper, plain
+from toplist.coverage import KINDS, gains
 from toplist.files import AnyPath
 from toplist.naming import written
 from toplist.policies.entries import make
@@ -20,6 +21,7 @@ from toplist.protocols import Capabilities
 from toplist.randomness import CHOICES, NEWCOMERS, branch
 from toplist.ranker import report, saved
 from toplist.ranker.book import Book, ForeignSlate
+from toplist.ranker.features import Features, feature_rows
 from toplist.ranker.gate import Gate
 from toplist.ranker.options import Options
 from toplist.ranker.page import page_of
@@ -75,6 +77,9 @@ class Ranker:
         policy: Any = "dcm-kl-ucb",
         seed: int = 0,
         *,
+        features: Any = None,
+        person: int = 0,
+        join: str = "concatenate",
         steps: int | None = None,
         prior_mean: float = 0.5,
         prior_strength: float = 0.0,
@@ -87,19 +92,22 @@ class Ranker:
         if name is not None and (not isinstance(name, str) or not name):
             raise refuse("The ranker's name", name, "text", "or leave it out")
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
-        problem = Problem(max(1, len(names)), options.positions, 0, options.steps)
         made = make(policy)
         title = policy if isinstance(policy, str) else written(made)
+        known = Features.of(names, features, person, join, made.capabilities(), title)
+        problem = Problem(max(1, len(names)), options.positions, known.total, options.steps)
         identity = Identity(name or secrets.token_hex(4), secrets.token_hex(16))
-        self._set_up(made, title, options, problem, identity, compiled)
+        self._set_up(made, title, options, problem, identity, known, compiled)
         if len(names) < options.positions and not self._can.takes_subsets:
             self._refuse(f"needs items for all of its {options.positions} positions, not {len(names)}", "give more")
-        for item in names:
-            self._settle(item, options.prior_mean, options.prior_strength)
+        rows = [] if features is None else feature_rows("features", features, names)
+        for place, item in enumerate(names):
+            self._settle(item, options.prior_mean, options.prior_strength, rows[place] if rows else None)
 
     def _set_up(
-        self, policy: Any, title: str, options: Options, problem: Problem, identity: Identity, compiled: bool
-    ) -> None:
+        self, policy: Any, title: str, options: Options, problem: Problem, identity: Identity, known: Features,
+        compiled: bool,
+    ) -> None:  # fmt: skip
         """Everything but the items."""
         self.policy = policy
         self.options = options
@@ -122,7 +130,7 @@ class Ranker:
         self._learned = 0
         self._gate = Gate()
         self._caches: list[Any] = []  # as many as lists were ever made at the same time
-        self._features = np.zeros((problem.items, 0))
+        self._known = known
         # A ranker makes the lists of the first run of a simulation with the same seed.
         self._key = branch(branch(branch(options.seed, 0), 0), CHOICES)
         # Compiled code is bound to the types of its arguments by the first call.
@@ -154,12 +162,15 @@ class Ranker:
         *,
         exclude: Iterable[str] = (),
         pins: Mapping[int, str] | None = None,
+        person: Any = None,
+        features: Mapping[str, Any] | None = None,
     ) -> Shown:
         """A list, to be learned from once its clicks are known; nothing that was learned is touched.
 
         `among` are the eligible items, all but those in `exclude` if not given; the list is shorter where fewer are
         eligible. `pins` gives single positions, counted from 1, to items, eligible or not; where the list ends above
-        such a position, its item stands at the end.
+        such a position, its item stands at the end. `person` are the features of who asks, for a ranker that joins
+        them with the items'; `features` are those of some items for this list alone.
         """
         wanted = self.positions if positions is None else self._wanted(positions)
         eligible = None if among is None else several("among", among, "items")
@@ -169,6 +180,7 @@ class Ranker:
             pinned = dict(zip(by_place, self._roster.slots(list(by_place.values()), "pins"), strict=True))
             candidates = self._candidates(eligible, excluded, pinned)
             places = _from_the_end(pinned, min(wanted, len(candidates)))
+            seen_as, edition = self._known.of_call(person, features, self._roster.slot)
             entered = self._book.enter()
             try:
                 key = branch(self._key, entered[0])
@@ -180,7 +192,9 @@ class Ranker:
                     if places:
                         pins_array = np.full(self.positions, -1, dtype=np.int64)
                         pins_array[list(places)] = list(places.values())
-                    request = self._request(candidates)._replace(positions=wanted, pins=pins_array, key=key)
+                    request = self._request(candidates)._replace(
+                        positions=wanted, pins=pins_array, features=seen_as, edition=edition, key=key
+                    )
                     self._make(request, slate)
             except BaseException:
                 self._book.close(entered[0])
@@ -196,8 +210,8 @@ class Ranker:
         self._rank(self._policy, self._belief, cache, request, slate)
         self._caches.append(cache)
 
-    def adopt(self, items: Sequence[str]) -> Shown:
-        """A list that somebody else made, to be learned from like one's own."""
+    def adopt(self, items: Sequence[str], person: Any = None, features: Mapping[str, Any] | None = None) -> Shown:
+        """A list that somebody else made, to be learned from like one's own; features as in `rank`."""
         if not self._can.learns_from_any_list:
             self._refuse("learns from its own lists only", "show a list of rank()")
         names = several("The adopted list", items, "items")
@@ -205,9 +219,13 @@ class Ranker:
             raise refuse("The adopted list", names, f"at most {self.positions} items, one per position", "cut it there")
         with self._gate.reading:
             slots = self._roster.slots(names, "the adopted list")
+            seen_as, _ = self._known.of_call(person, features, self._roster.slot)
             slate = self._policy.slate(self._problem)
             slate.items[: len(slots)] = slots
             slate.size[0] = len(slots)
+            if self._can.needs_features:
+                rows = seen_as[slots]
+                slate.rows[: len(slots)] = gains(rows, self._coverage()) if self._can.covers_topics else rows
             return self._shown(self._book.enter(), slate, origin="adopted")
 
     def _shown(self, entered: tuple[int, str], slate: Slate, **more: Any) -> Shown:
@@ -220,7 +238,12 @@ class Ranker:
         return Shown.from_dict(kept, self._identity, self._policy.slate(self._problem))
 
     def _request(self, candidates: Ints) -> Request:
-        return Request(candidates, self.positions, NONE, NONE, self._features, self._roster.labels, 0)
+        rows = self._known.rows if self._known.person == 0 else np.zeros((self._problem.items, self._problem.features))
+        return Request(candidates, self.positions, NONE, NONE, rows, self._known.edition, self._roster.labels, 0)
+
+    def _coverage(self) -> str:
+        """How items cover topics together, in words."""
+        return {number: word for word, number in KINDS.items()}[self._policy.arrangement.coverage]
 
     def _wanted(self, positions: int) -> int:
         wanted = whole("positions", positions, 1, "give the length of the list")
@@ -310,9 +333,13 @@ class Ranker:
     # Items ------------------------------------------------------------------------------------------------------------
 
     def add(
-        self, items: str | Iterable[str], prior_mean: float | None = None, prior_strength: float | None = None
+        self,
+        items: str | Iterable[str],
+        prior_mean: float | None = None,
+        prior_strength: float | None = None,
+        features: Any = None,
     ) -> None:
-        """Take in a new item, or several; an item that was removed starts anew."""
+        """Take in a new item, or several, with a row of features each; an item that was removed starts anew."""
         if not self._can.adds_items:
             self._refuse("cannot add items", "make a new ranker with all of them")
         options = self.options
@@ -323,9 +350,16 @@ class Ranker:
         if options.prior_strength > 0.0:
             self._need_samples()
         names = _one_or_several(items)
+        rows: list[Any] = [None] * len(names)
+        if features is not None:
+            alone = isinstance(items, str) and not isinstance(features, Mapping)
+            rows = [features] if alone else feature_rows("features", features, names)
+            rows = [self._known.checked(f"features of {name!r}", row) for name, row in zip(names, rows, strict=True)]
+        elif self._known.rows.shape[1] > 0:
+            self._refuse("learns from features", "give a row for every new item, features=[...]")
         with self._gate.writing:
-            for item in self._roster.check_new(names):
-                self._settle(item, options.prior_mean, options.prior_strength)
+            for item, row in zip(self._roster.check_new(names), rows, strict=True):
+                self._settle(item, options.prior_mean, options.prior_strength, row)
 
     def remove(self, items: str | Iterable[str]) -> None:
         """Never show an item again, or several; clicks that still come in for it harm nobody."""
@@ -337,7 +371,7 @@ class Ranker:
             for item in names:
                 self._roster.leave(item, self._book.made)
 
-    def _settle(self, item: str, mean: float, strength: float) -> None:
+    def _settle(self, item: str, mean: float, strength: float, row: Any) -> None:
         slot = self._roster.vacant(self._book.all_open_are_later_than)
         if slot is None:
             slot = self._roster.capacity
@@ -345,6 +379,8 @@ class Ranker:
         elif self._layout is not None:
             self._layout.forget(self._belief, slot)
         self._roster.settle(item, slot)
+        if row is not None:
+            self._known.put(slot, self._known.checked(f"features of {item!r}", row))
         places = {"item": 1, "item and place": self.positions, "nothing": 0}[self._can.samples]
         if strength > 0.0:
             slate = self._policy.slate(self._problem)
@@ -356,7 +392,7 @@ class Ranker:
         self._problem = self._problem._replace(items=capacity)
         self._belief = grown(self._belief, self._policy.begin(self._problem))
         self._roster.enlarge(capacity)
-        self._features = np.zeros((capacity, 0))
+        self._known.enlarge(capacity)
         self._caches.clear()
 
     # Looking in -------------------------------------------------------------------------------------------------------
@@ -419,6 +455,13 @@ class Ranker:
             request = self._request(self._roster.everybody())
             return report.reasons(shown, self._policy, self._belief, request, self._roster, self._learned)
 
+    def preferences(self) -> Table:
+        """Per feature the weight that was learned, and how uncertain it is; for policies that learn from features."""
+        if not self._can.needs_features:
+            self._refuse("learns every item by itself", "ask for estimates()")
+        with self._gate.reading:
+            return report.preferences(self._belief, self._learned)
+
     # Files ------------------------------------------------------------------------------------------------------------
 
     def save(self, path: AnyPath) -> None:
@@ -426,7 +469,7 @@ class Ranker:
         with self._gate.reading:
             header, arrays = saved.packed(saved.State(
                 self._identity, self.policy, self._title, self.options, self._begun, copied(self._belief),
-                self._roster, self._book, self._learned,
+                self._roster, self._book, self._learned, self._known,
             ))  # fmt: skip
         saved.write(path, header, arrays)
 
@@ -438,7 +481,7 @@ class Ranker:
         """
         state = saved.read(path, policy)
         ranker = cls.__new__(cls)
-        ranker._set_up(state.policy, state.title, state.options, state.problem, state.identity, compiled)
+        ranker._set_up(state.policy, state.title, state.options, state.problem, state.identity, state.known, compiled)
         capacity = state.roster.capacity
         if capacity > state.problem.items and ranker._layout is not None:
             ranker._enlarge(capacity)

@@ -17,6 +17,7 @@ from toplist.tables import Table, counted
 NORMAL_95 = 1.959963984540054  # the standard normal distribution has 95% between minus and plus this
 
 ESTIMATES = ("item", "examined", "mean", "low", "high", "index")
+PREFERENCES = ("feature", "weight", "deviation")
 REASONS = ("position", "item", "examined", "mean", "bonus", "index", "why")
 
 
@@ -46,7 +47,11 @@ def assessed(policy: Any, belief: Any, request: Request, place: int | None) -> A
 
 def estimates(names: Sequence[str], assessment: Assessment, learned: int) -> Table:
     """One row per item, the largest index first."""
-    low, high = wilson_interval(assessment.examined, assessment.mean)
+    if assessment.deviation is None:
+        low, high = wilson_interval(assessment.examined, assessment.mean)
+    else:
+        half = NORMAL_95 * assessment.deviation
+        low, high = assessment.mean - half, assessment.mean + half
     columns = (assessment.examined, assessment.mean, low, high, assessment.index)
     rows = [
         (name, *(_known(value) for value in values))
@@ -77,8 +82,9 @@ def reasons(shown: Shown, policy: Any, belief: Any, request: Request, roster: Ro
             left = np.setdiff1d(eligible, above)
             everybody = assessed(policy, belief, request._replace(candidates=left), place)
         at = int(np.searchsorted(left if one_by_one else eligible, slot))
-        columns = (everybody.examined, everybody.mean, everybody.index)
-        examined, mean, index = (_known(float(column[at])) for column in columns)
+        alone = everybody if slate.rows.shape[1] == 0 else as_scored(policy, belief, request, slot, slate.rows[place])
+        columns = (alone.examined, alone.mean, alone.index)
+        examined, mean, index = (_known(float(column[-1 if len(column) == 1 else at])) for column in columns)
         if shown.origin == "adopted":
             why = "somebody else's choice"
         elif place + 1 in shown.pinned:
@@ -90,11 +96,37 @@ def reasons(shown: Shown, policy: Any, belief: Any, request: Request, roster: Ro
             why = "drawn with the index as probability"
         else:
             why = _reason(everybody, at, hasattr(policy, "assess"), shown.among is not None, one_by_one)
+            if policy.capabilities().covers_topics:
+                why = f"adds most to those above: {_topics(slate.rows[place])}"
         bonus = index - mean if index is not None and mean is not None else None
         rows.append((place + 1, item, examined, mean, bonus, index, why))
     since = learned - shown.learned_before
     moment = f"; numbers of now, {counted(since, 'list')} later" if since > 0 else ""
     return Table(f"List {shown.number} of {shown.ranker}{moment}", REASONS, rows)
+
+
+def as_scored(policy: Any, belief: Any, request: Request, slot: int, row: Floats) -> Assessment:
+    """The assessment of one item by the features that it was scored with."""
+    features = np.zeros((slot + 1, len(row)))
+    features[slot] = row
+    return assessed(policy, belief, request._replace(candidates=np.array([slot]), features=features), None)
+
+
+def preferences(belief: Any, learned: int) -> Table:
+    """One row per feature: the weight learned, and the standard deviation that is left of it."""
+    deviation = np.sqrt(np.diag(belief.inverse))
+    rows = [
+        (number + 1, *values)
+        for number, values in enumerate(zip(belief.theta.tolist(), deviation.tolist(), strict=True))
+    ]
+    return Table(f"{counted(len(rows), 'feature')}, {counted(learned, 'list')} learned", PREFERENCES, rows)
+
+
+def _topics(row: Floats) -> str:
+    """The topics an item adds to, the most first."""
+    order = [int(topic) for topic in np.argsort(-row, kind="stable") if row[topic] > 0.0]
+    told = ", ".join(f"topic {topic + 1} by {row[topic]:.2f}" for topic in order[:3])
+    return told + (f" and {len(order) - 3} more" if len(order) > 3 else "") if order else "nothing"
 
 
 def _reason(everybody: Assessment, at: int, told: bool, among_known: bool, one_by_one: bool) -> str:

@@ -13,6 +13,7 @@ from toplist.parts import as_plain, from_plain
 from toplist.policies.entries import make
 from toplist.problem import InvalidInput, Problem
 from toplist.ranker.book import Book, BookState
+from toplist.ranker.features import Features
 from toplist.ranker.options import Options
 from toplist.ranker.roster import Roster, RosterState
 from toplist.ranker.shown import Identity
@@ -33,6 +34,7 @@ class State(NamedTuple):
     roster: Roster
     book: Book
     learned: int
+    known: Features
 
 
 def packed(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -53,9 +55,16 @@ def packed(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
         "made": book.made,
         "lives": list(book.lives),
         "learned": state.learned,
+        "features": {
+            "person": state.known.person,
+            "join": state.known.join,
+            "degrees": state.known.degrees,
+            "scale": state.known.scale,
+        },
     }
     numbers = {
         "examined": roster.examined,
+        "features": state.known.rows.copy(),
         "opened": np.array(book.opened, dtype=np.int64),
         "given_up": np.array(book.given_up, dtype=np.int64),
     }
@@ -112,7 +121,16 @@ def _unpacked(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], pol
         Roster.of(roster),
         Book.of(options.open_slates, book),
         header["learned"],
+        _features(header["features"], arrays["features"], len(names)),
     )
+
+
+def _features(described: dict[str, Any], rows: Any, capacity: int) -> Features:
+    known = Features(capacity, rows.shape[1], described["person"], described["join"], described["degrees"])
+    if rows.shape != known.rows.shape or rows.dtype != known.rows.dtype:
+        raise ValueError("its features are not one row per item")
+    known.rows, known.scale = rows, float(described["scale"])
+    return known
 
 
 def _policy(path: AnyPath, saved_policy: Any, given: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from toplist.clicks import DCM
 from toplist.naming import entry
-from toplist.problem import InvalidInput, Problem, number, probabilities, whole
+from toplist.problem import InvalidInput, Problem, number, probabilities, refuse, whole
 from toplist.slate import NONE, Floats, Ints
 
 
@@ -25,23 +25,32 @@ class Fixed(NamedTuple):
 
     attraction: Sequence[float] | Floats
     positions: int
+    known: Any = ()  # (items, features): what policies know of the items; empty: nothing
 
     def checked(self) -> Self:
         """This world with its parameters validated and coerced."""
         attraction = probabilities("Fixed's attraction", self.attraction, None, "item")
-        return self._replace(attraction=attraction, positions=page_size(len(attraction), self.positions))
+        known = np.zeros((len(attraction), 0))
+        if len(self.known) > 0:
+            known = feature_rows("Fixed's known", self.known, len(attraction))
+        return self._replace(attraction=attraction, positions=page_size(len(attraction), self.positions), known=known)
 
     def problem(self, steps: int | None = None) -> Problem:
-        """L items, K positions."""
-        return Problem(len(self.attraction), self.positions, 0, steps)
+        """L items, K positions, d features."""
+        return Problem(len(self.attraction), self.positions, np.shape(self.known)[1] if len(self.known) else 0, steps)
 
     def begin(self) -> Still:
         """Before the first step."""
         return Still(NONE)
 
     def features(self, moment: Still) -> Floats:
-        """None."""
-        return np.zeros((len(self.attraction), 0))
+        """What policies know."""
+        known: Floats = self.known
+        return known
+
+    def revision(self, moment: Still) -> int:
+        """Always the same features."""
+        return 0
 
     def order(self, moment: Still) -> Ints:
         """Nobody tells."""
@@ -63,6 +72,17 @@ class Fixed(NamedTuple):
     def best_list(self, moment: Still, users: Any, items: Ints) -> None:
         """As the users would have it."""
         users.best(moment, self.attraction, items)
+
+
+def feature_rows(what: str, given: Any, items: int) -> Floats:
+    """A row of finite features per item, as an array of its own."""
+    try:
+        rows = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        rows = np.empty(0)
+    if rows.ndim != 2 or len(rows) != items or rows.shape[1] == 0 or not np.isfinite(rows).all():
+        raise refuse(what, given, f"{items} rows of finite numbers", "give one row of features per item")
+    return rows
 
 
 def page_size(items: int, positions: int) -> int:

@@ -1,0 +1,54 @@
+"""The position-based model: whether a place is looked at depends on the place alone."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.clicks.best import EVEN, best_by_worth
+from toplist.naming import entry
+from toplist.problem import Problem, probabilities
+from toplist.randomness import branch, toss
+from toplist.slate import Floats, Ints, Page
+
+
+@entry("Position-based model", hides=("order",))
+class PBM(NamedTuple):
+    """Looks at each place with a probability of its own, whatever stands elsewhere, and clicks what attracts.
+
+    The reward is the expected number of clicks. With examination 1 everywhere it is the user without position bias of
+    Yue and Guestrin (NIPS 2011), at home with LSBGreedy; the model is Richardson and others' (WWW 2007).
+    """
+
+    examination: Any = 1.0  # one probability, or one per position
+    order: Any = ()  # places by examination, the most examined first; filled by `prepare`
+
+    def prepare(self, problem: Problem) -> Self:
+        """One probability per position, and the order of their size."""
+        examination = probabilities("PBM's examination", self.examination, problem.positions, "position")
+        return self._replace(examination=examination, order=np.argsort(-examination, kind="stable"))
+
+    def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+        """Draw the clicks of one visitor; their number."""
+        looking = branch(visitor, -1)  # the places' coins, apart from the items' coins
+        clicks = 0
+        for place in range(len(items)):
+            clicked = toss(looking, place, self.examination[place]) and toss(
+                visitor, labels[items[place]], attraction[place]
+            )
+            page.clicks[place] = 1 if clicked else 0
+            clicks += page.clicks[place]
+        page.left[0] = len(items)
+        return clicks
+
+    def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
+        """Expected number of clicks."""
+        expected = 0.0
+        for place in range(len(items)):
+            expected += self.examination[place] * attraction[place]
+        return expected
+
+    def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
+        """The most attractive item to the most examined place."""
+        best_by_worth(attraction, EVEN, self.order, items)

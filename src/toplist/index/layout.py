@@ -1,0 +1,244 @@
+"""Features laid out for speed: by columns for loops that run on vectors, and item by item where most are zero.
+
+A `belief` here is any that has the fields of `toplist.memory.Linear` which a function reads.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.compiled import helper, routine
+from toplist.coverage import ALONE, gain
+from toplist.index.select import side_by_side
+from toplist.problem import Problem
+from toplist.slate import Floats, Ints, Request
+
+IDENTITY, LOGISTIC = 0, 1  # how a sum of features becomes an expectation
+BLOCK = 128  # items scored together: small enough for the nearest cache
+SPARSE = 3  # items with at most one of so many features other than zero are scored feature by feature
+
+
+class Layout(NamedTuple):
+    """The items' features, twice; and room to score a block of items."""
+
+    columns: Floats  # (d, items)
+    topic: Ints  # (items, most): the features of an item that are not zero ...
+    degree: Floats  # ... and what they are
+    topics: Ints  # per item, how many
+    edition: Ints  # two elements: of the features laid out, -1 for none; and whether they are sparse
+    block: Floats  # (d, BLOCK)
+    sums: Floats  # (3, BLOCK)
+    touched: Ints  # per feature: whether the item just placed covers it
+    nothing: Floats  # per feature 0: what an empty list covers
+    width: Floats  # per item x' M^-1 x, of the belief as it was ...
+    width_of: Ints  # ... at this edition, refresh and update
+
+
+def layout_room(problem: Problem) -> Layout:
+    """Nothing is laid out yet."""
+    d, items = problem.features, problem.items
+    most = max(1, d // SPARSE)
+    return Layout(
+        columns=np.zeros((d, items)),
+        topic=np.zeros((items, most), dtype=np.int64),
+        degree=np.zeros((items, most)),
+        topics=np.zeros(items, dtype=np.int64),
+        edition=np.array([-1, 0]),
+        block=np.zeros((d, BLOCK)),
+        sums=np.zeros((3, BLOCK)),
+        touched=np.zeros(d, dtype=np.int64),
+        nothing=np.zeros(d),
+        width=np.zeros(items),
+        width_of=np.full(3, -1),
+    )
+
+
+@routine
+def lay_out_features(layout: Layout, request: Request) -> None:
+    """Bring the layout up to date with the request's features."""
+    if request.edition >= 0 and layout.edition[0] == request.edition:
+        return
+    items, d = request.features.shape
+    most = layout.topic.shape[1]
+    sparse = d >= SPARSE
+    for item in range(items):
+        found = 0
+        for feature in range(d):
+            degree = request.features[item, feature]
+            layout.columns[feature, item] = degree
+            if degree != 0.0:
+                if found < most:
+                    layout.topic[item, found] = feature
+                    layout.degree[item, found] = degree
+                found += 1
+        layout.topics[item] = found
+        sparse = sparse and found <= most
+    layout.edition[0], layout.edition[1] = request.edition, 1 if sparse else 0
+    layout.width_of[0] = -1
+
+
+@helper
+def linked(total: float, link: int) -> float:
+    """The expectation that a sum of features stands for."""
+    return 1.0 / (1.0 + math.exp(-total)) if link == LOGISTIC else total
+
+
+@helper
+def score_all(
+    belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
+) -> None:
+    """Fill link(theta'x) + bonus sqrt(x' M^-1 x) for each candidate, x its gain over what is covered."""
+    if layout.edition[1] == 1:
+        for i in range(len(candidates)):
+            values[i] = score_sparse(belief, layout, candidates[i], link, bonus, covered, kind)
+    else:
+        score_dense(belief, layout, candidates, link, bonus, covered, kind, values)
+
+
+@routine
+def score_touched(
+    belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, placed: int,
+    values: Floats,
+) -> None:  # fmt: skip
+    """Bring the values up to date with an item that was placed: only what shares a feature with it has changed."""
+    if layout.edition[1] == 0:
+        score_dense(belief, layout, candidates, link, bonus, covered, kind, values)
+        return
+    layout.touched[:] = 0
+    for place in range(layout.topics[placed]):
+        layout.touched[layout.topic[placed, place]] = 1
+    for i in range(len(candidates)):
+        item = candidates[i]
+        shared = 0
+        for place in range(layout.topics[item]):
+            shared |= layout.touched[layout.topic[item, place]]
+        if shared == 1:
+            values[i] = score_sparse(belief, layout, item, link, bonus, covered, kind)
+
+
+@helper
+def score_sparse(belief: Any, layout: Layout, item: int, link: int, bonus: float, covered: Floats, kind: int) -> float:
+    """One item, feature by feature."""
+    mean, square = 0.0, 0.0
+    for place in range(layout.topics[item]):
+        feature = layout.topic[item, place]
+        x = gain(layout.degree[item, place], covered[feature], kind)
+        mean += belief.theta[feature] * x
+        across = 0.0
+        for other in range(place):
+            beside = layout.topic[item, other]
+            across += belief.inverse[feature, beside] * gain(layout.degree[item, other], covered[beside], kind)
+        square += x * (2.0 * across + belief.inverse[feature, feature] * x)
+    return linked(mean, link) + (bonus * math.sqrt(max(square, 0.0)) if bonus > 0.0 else 0.0)
+
+
+@routine
+def score_dense(
+    belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
+) -> None:
+    """A block of items at a time; every loop over the items of a block runs on vectors."""
+    d = len(belief.theta)
+    block, mean, square = layout.block, layout.sums[0], layout.sums[1]
+    together = side_by_side(candidates)
+    for begin in range(0, len(candidates), BLOCK):
+        count = min(BLOCK, len(candidates) - begin)
+        first = candidates[begin]
+        for feature in range(d):
+            row = block[feature]
+            if together:
+                column = layout.columns[feature, first : first + count]
+                for i in range(count):
+                    row[i] = column[i]
+            else:
+                for i in range(count):
+                    row[i] = layout.columns[feature, candidates[begin + i]]
+            if kind != ALONE and covered[feature] > 0.0:
+                for i in range(count):
+                    row[i] = gain(row[i], covered[feature], kind)
+        weigh_block(block, count, belief.theta, mean)
+        if bonus > 0.0:
+            square_block(block, count, belief.inverse, layout.sums[2], square)
+            for i in range(count):
+                values[begin + i] = linked(mean[i], link) + bonus * math.sqrt(max(square[i], 0.0))
+        else:
+            for i in range(count):
+                values[begin + i] = linked(mean[i], link)
+
+
+@routine
+def weigh_block(block: Floats, count: int, weights: Floats, sums: Floats) -> None:
+    """Fill the sum of weights times features for each item of a block."""
+    for i in range(count):
+        sums[i] = 0.0
+    for feature in range(len(weights)):
+        weight = weights[feature]
+        row = block[feature]
+        for i in range(count):
+            sums[i] += weight * row[i]
+
+
+@routine
+def square_block(block: Floats, count: int, inverse: Floats, room: Floats, squares: Floats) -> None:
+    """Fill x' inverse x for each item of a block, with half of the products, since the inverse is symmetric."""
+    for i in range(count):
+        squares[i] = 0.0
+    for feature in range(len(inverse)):
+        row = block[feature]
+        half = 0.5 * inverse[feature, feature]
+        for i in range(count):
+            room[i] = half * row[i]
+        other = 0
+        while other + 4 <= feature:  # four at a time, so that the sum is fetched and stored once for them all
+            a, b = inverse[feature, other], inverse[feature, other + 1]
+            c, e = inverse[feature, other + 2], inverse[feature, other + 3]
+            first, second, third, fourth = block[other], block[other + 1], block[other + 2], block[other + 3]
+            for i in range(count):
+                room[i] += (a * first[i] + b * second[i]) + (c * third[i] + e * fourth[i])
+            other += 4
+        while other < feature:
+            a, first = inverse[feature, other], block[other]
+            for i in range(count):
+                room[i] += a * first[i]
+            other += 1
+        for i in range(count):
+            squares[i] += 2.0 * room[i] * row[i]
+
+
+@routine
+def score_everything(belief: Any, layout: Layout, link: int, bonus: float, values: Floats) -> None:
+    """Fill link(theta'x) + bonus sqrt(x' M^-1 x) for all items with dense features as they are.
+
+    What is under the root is remembered, and changes with every update u by shrink[u] (x'direction[u])^2: d products
+    an item instead of d^2 / 2. It starts from the base, so that its rounding does not depend on when one looks.
+    """
+    items = layout.columns.shape[1]
+    same = (
+        layout.width_of[0] == layout.edition[0]
+        and layout.width_of[1] == belief.updates[1]
+        and layout.width_of[2] <= belief.updates[0]
+    )
+    known = layout.width_of[2] if same else 0
+    block, mean, room = layout.block, layout.sums[0], layout.sums[2]
+    for begin in range(0, items, BLOCK):
+        count = min(BLOCK, items - begin)
+        width = layout.width[begin : begin + count]
+        for feature in range(len(belief.theta)):
+            row, column = block[feature], layout.columns[feature, begin : begin + count]
+            for i in range(count):
+                row[i] = column[i]
+        weigh_block(block, count, belief.theta, mean)
+        if not same:
+            square_block(block, count, belief.base, room, width)
+        for update in range(known, belief.updates[0]):
+            weigh_block(block, count, belief.direction[update], room)
+            shrink = belief.shrink[update]
+            for i in range(count):
+                width[i] -= shrink * room[i] * room[i]
+        for i in range(count):
+            values[begin + i] = linked(mean[i], link) + bonus * math.sqrt(max(width[i], 0.0))
+    layout.width_of[0], layout.width_of[1], layout.width_of[2] = (
+        layout.edition[0], belief.updates[1], belief.updates[0],
+    )  # fmt: skip

@@ -1,0 +1,191 @@
+"""Ridge regression: what the features of examined items say, kept as an inverse that changes by rank-one terms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.compiled import routine
+from toplist.problem import InvalidInput, Problem, number, refuse
+from toplist.slate import Floats, Ints, Request, Slate
+
+REFRESHED = 256  # updates after which the inverse is computed anew, so that rounding cannot add up
+
+
+class Linear(NamedTuple):
+    """What an index over features reads: an estimate, and how uncertain it is in every direction."""
+
+    theta: Floats  # the estimate
+    inverse: Floats  # of the gram matrix
+    gram: Floats  # M: prior I + sum of weight x x' / sigma^2
+    total: Floats  # B: sum of weight value x
+    sigma: Floats  # one element
+    examined: Floats  # per item, how much; for people to read
+    clock: Floats  # one element: lists learned
+    # The inverse is base - sum of shrink[u] direction[u] direction[u]' over the updates since it was computed anew.
+    base: Floats
+    direction: Floats  # (REFRESHED, d)
+    shrink: Floats
+    updates: Ints  # two elements: updates since then, and how often it was computed anew
+
+
+class Ridge(NamedTuple):
+    """Remembers M = prior I + sum of x x' / sigma^2 and B = sum of x times value; theta = M^-1 B / sigma^2.
+
+    x is the feature row that an item was scored with. hiranandani2019, algorithm 1, where sigma is 0.1 and the prior 1.
+    """
+
+    sigma: float = 0.1
+    prior: float = 1.0
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the parameters, and that there are features."""
+        need_features("Ridge", problem)
+        sigma = number("Ridge's sigma", self.sigma, 0.0, 1e9, "the papers' is 0.1")
+        prior = number("Ridge's prior", self.prior, 0.0, 1e9, "the papers' is 1")
+        if sigma == 0.0 or prior == 0.0:
+            raise refuse("Ridge's sigma or prior", 0.0, "above 0", "the papers' are 0.1 and 1")
+        return self._replace(sigma=sigma, prior=prior)
+
+    def begin(self, problem: Problem) -> Linear:
+        """Nothing but the prior."""
+        return begin_linear(problem, self.prior, self.sigma)
+
+    def keeps(self) -> str:
+        """A linear belief."""
+        return "linear"
+
+    def tally(self, belief: Linear, request: Request) -> tuple[Floats, Floats]:
+        """How often each was examined, and what its features lead to expect."""
+        return belief.examined[request.candidates], request.features[request.candidates] @ belief.theta
+
+    def deviation(self, belief: Linear, request: Request) -> Floats:
+        """sqrt(x' M^-1 x)."""
+        return widths(belief, request)
+
+    def tick(self, belief: Linear) -> None:
+        """One more list."""
+        belief.clock[0] += 1.0
+
+    def add(self, belief: Linear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        """One observation."""
+        belief.examined[item] += weight
+        row = slate.rows[place]
+        observe(belief, row, weight / (belief.sigma[0] * belief.sigma[0]))
+        for i in range(len(row)):
+            belief.total[i] += weight * value * row[i]
+
+    def conclude(self, belief: Linear) -> None:
+        """The estimate of everything so far."""
+        scale = 1.0 / (belief.sigma[0] * belief.sigma[0])
+        for i in range(len(belief.theta)):
+            product = 0.0
+            for j in range(len(belief.theta)):
+                product += belief.inverse[i, j] * belief.total[j]
+            belief.theta[i] = scale * product
+
+
+def need_features(part: str, problem: Problem) -> None:
+    """Refuse a problem whose items have no features."""
+    if problem.features < 1:
+        raise InvalidInput(f"{part} learns from features, but these items have none; give every item some numbers.")
+
+
+def widths(belief: Any, request: Request) -> Floats:
+    """sqrt(x' M^-1 x) for each candidate, for people to read."""
+    rows = request.features[request.candidates]
+    squares = np.einsum("ij,jk,ik->i", rows, belief.inverse, rows)
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)), dtype=np.float64)
+
+
+def begin_linear(problem: Problem, prior: float, sigma: float) -> Linear:
+    """A linear belief before anything is known."""
+    d = problem.features
+    return Linear(
+        theta=np.zeros(d),
+        inverse=np.eye(d) / prior,
+        gram=np.eye(d) * prior,
+        total=np.zeros(d),
+        sigma=np.full(1, sigma),
+        examined=np.zeros(problem.items),
+        clock=np.zeros(1),
+        base=np.eye(d) / prior,
+        direction=np.zeros((REFRESHED, d)),
+        shrink=np.zeros(REFRESHED),
+        updates=np.zeros(2, dtype=np.int64),
+    )
+
+
+@routine
+def observe(belief: Any, row: Floats, precision: float) -> None:
+    """Add precision x x' to the gram matrix, and change its inverse by the rank-one term of Sherman and Morrison."""
+    d = len(row)
+    direction = belief.direction[belief.updates[0]]
+    for i in range(d):
+        direction[i] = 0.0
+    for j in range(d):
+        if row[j] != 0.0:
+            for i in range(d):
+                direction[i] += belief.inverse[j, i] * row[j]  # by rows: the inverse is symmetric
+    width = 0.0
+    for j in range(d):
+        width += row[j] * direction[j]
+    shrink = precision / (1.0 + precision * width)
+    for i in range(d):
+        if row[i] != 0.0:
+            for j in range(d):
+                belief.gram[i, j] += precision * row[i] * row[j]
+        scaled = shrink * direction[i]
+        for j in range(d):
+            belief.inverse[i, j] -= scaled * direction[j]
+    belief.shrink[belief.updates[0]] = shrink
+    belief.updates[0] += 1
+    if belief.updates[0] == len(belief.shrink):
+        refresh(belief)
+
+
+@routine
+def refresh(belief: Any) -> None:
+    """Compute the inverse anew."""
+    cholesky(belief.gram, belief.base)
+    invert_lower(belief.base)
+    d = len(belief.base)
+    for i in range(d):
+        for j in range(i + 1):
+            product = 0.0
+            for k in range(i, d):
+                product += belief.base[k, i] * belief.base[k, j]
+            belief.inverse[i, j] = product
+            belief.inverse[j, i] = product
+    for i in range(d):
+        for j in range(d):
+            belief.base[i, j] = belief.inverse[i, j]
+    belief.updates[0] = 0
+    belief.updates[1] += 1
+
+
+@routine
+def cholesky(matrix: Floats, lower: Floats) -> None:
+    """Fill the lower triangle L with L L' = matrix, which is symmetric and positive definite."""
+    d = len(matrix)
+    for i in range(d):
+        for j in range(i + 1):
+            rest = matrix[i, j]
+            for k in range(j):
+                rest -= lower[i, k] * lower[j, k]
+            lower[i, j] = math.sqrt(rest) if i == j else rest / lower[j, j]
+
+
+@routine
+def invert_lower(lower: Floats) -> None:
+    """Turn a lower triangle into its inverse."""
+    d = len(lower)
+    for j in range(d):
+        lower[j, j] = 1.0 / lower[j, j]
+        for i in range(j + 1, d):
+            rest = 0.0
+            for k in range(j, i):
+                rest -= lower[i, k] * lower[k, j]
+            lower[i, j] = rest / lower[i, i]

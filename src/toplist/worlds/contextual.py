@@ -1,0 +1,130 @@
+"""Items whose features decide how much they attract, and may change with every visitor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.compiled import helper
+from toplist.naming import entry
+from toplist.problem import Problem, number, whole
+from toplist.randomness import branch, normal, uniform
+from toplist.slate import Floats, Ints
+from toplist.worlds.fixed import page_size
+
+WEIGHTS, ITEMS, LEAVING = 0, 1, 2  # what the key of a run's changes is branched into
+
+
+class Context(NamedTuple):
+    """The state of a contextual world: what is true of this moment."""
+
+    weights: Floats  # theta*, drawn once
+    features: Floats  # (items, features)
+    attraction: Floats  # per item
+    termination: Floats  # per place
+    places: Ints  # by termination, the most terminating first
+    revisions: Ints  # one element: how often the features were drawn
+
+
+@entry("Contextual", "liu2018")
+class Contextual(NamedTuple):
+    """Items attract with probability 1 / (1 + exp(-<weights, features>)), and the features are drawn at random.
+
+    Features lie on the unit sphere, the weights on one of radius `length`, drawn once per run. With `fresh`, features
+    are drawn anew at every step, else once; the probabilities of leaving after a click are drawn at every step, and
+    their order is told (liu2018, section 4.1). ChangingDCM users go by these.
+    """
+
+    items: int = 20
+    positions: int = 4
+    dimension: int = 10
+    length: float = 1.0
+    fresh: bool = True
+
+    def checked(self) -> Self:
+        """This world with its parameters validated and coerced."""
+        items = whole("The number of items L", self.items, 1, "give the number of items")
+        return self._replace(
+            items=items,
+            positions=page_size(items, self.positions),
+            dimension=whole("The number of features d", self.dimension, 1, "give the length of a feature vector"),
+            length=number("The length of theta*", self.length, 0.0, 1e6, "the paper's is at most 1"),
+            fresh=bool(self.fresh),
+        )
+
+    def problem(self, steps: int | None = None) -> Problem:
+        """L items, K positions, d features."""
+        return Problem(self.items, self.positions, self.dimension, steps)
+
+    def begin(self) -> Context:
+        """Before the first step nothing is drawn."""
+        return Context(
+            weights=np.zeros(self.dimension),
+            features=np.zeros((self.items, self.dimension)),
+            attraction=np.zeros(self.items),
+            termination=np.zeros(self.positions),
+            places=np.arange(self.positions),
+            revisions=np.zeros(1, dtype=np.int64),
+        )
+
+    def features(self, moment: Context) -> Floats:
+        """Those of the moment."""
+        return moment.features
+
+    def revision(self, moment: Context) -> int:
+        """How often they were drawn."""
+        return int(moment.revisions[0])
+
+    def order(self, moment: Context) -> Ints:
+        """The order of termination, which policies are told."""
+        return moment.places
+
+    def eligible(self, moment: Context, candidates: Ints) -> int:
+        """All, always."""
+        return len(candidates)
+
+    def advance(self, moment: Context, step: int, key: int) -> bool:
+        """Draw what is new at this step."""
+        if step == 0:
+            on_sphere(branch(key, WEIGHTS), self.length, moment.weights)
+        if step == 0 or self.fresh:
+            drawn = branch(branch(key, ITEMS), step)
+            for item in range(self.items):
+                on_sphere(branch(drawn, item), 1.0, moment.features[item])
+                total = 0.0
+                for feature in range(self.dimension):
+                    total += moment.weights[feature] * moment.features[item, feature]
+                moment.attraction[item] = 1.0 / (1.0 + math.exp(-total))
+            moment.revisions[0] += 1
+        leaving = branch(branch(key, LEAVING), step)
+        for place in range(self.positions):
+            moment.termination[place] = uniform(leaving, place)
+            rank = place
+            while rank > 0 and moment.termination[moment.places[rank - 1]] < moment.termination[place]:
+                moment.places[rank] = moment.places[rank - 1]
+                rank -= 1
+            moment.places[rank] = place
+        return True
+
+    def attract(self, moment: Context, items: Ints, attraction: Floats) -> None:
+        """Each item its own."""
+        for place in range(len(items)):
+            attraction[place] = moment.attraction[items[place]]
+
+    def best_list(self, moment: Context, users: Any, items: Ints) -> None:
+        """As the users would have it."""
+        users.best(moment, moment.attraction, items)
+
+
+@helper
+def on_sphere(key: int, radius: float, point: Floats) -> None:
+    """Fill a point of a sphere, each equally likely."""
+    square = 0.0
+    for i in range(len(point)):
+        point[i] = normal(key, i)
+        square += point[i] * point[i]
+    scale = radius / math.sqrt(square)
+    for i in range(len(point)):
+        point[i] *= scale
