@@ -46,6 +46,8 @@ def contract() -> dict[str, Callable[[Any], None]]:
 def check_policy(policy: Any, only: Iterable[str] | None = None) -> list[str]:
     """Put a policy, or a name of the catalogue, through the contract; the names of the promises it holds.
 
+    It prints nothing, and raises `CheckFailed` where a promise is broken.
+
     >>> check_policy("cascade-ucb1", only=["lists_hold_distinct_items"])
     ['lists_hold_distinct_items']
     """
