@@ -29,7 +29,7 @@ class Room(NamedTuple):
     """Arrays to work in; compiled methods cannot make their own."""
 
     score: Floats  # per eligible item
-    chosen: Ints  # per place
+    spare: Ints  # per place; lay_out keeps the items here while it moves them
     worth: Floats  # per place
 
 
@@ -77,7 +77,7 @@ class RandomBucket(NamedTuple):
             cache.score[i] = uniform(shuffle, request.labels[item]) if drawn else rate
         select(cache.score, candidates, len(candidates), request.labels, request.key, slate.items, cache.worth)
         slate.size[0] = min(request.positions, len(candidates))
-        lay_out(cache.chosen, request.order, request.pins, slate)
+        lay_out(cache.spare, request.order, request.pins, slate)
         for place in range(slate.size[0]):
             pinned = len(request.pins) > 0 and request.pins[place] >= 0
             slate.memo[place, DRAWN] = 1.0 if drawn and not pinned else 0.0

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +12,13 @@ import numba
 import numpy as np
 import pytest
 
-from toplist import protocols
-from toplist.compiled import OPTIONS, fingerprint, helper, plain, reserved_names
+import toplist
+from toplist import Policy, protocols
+from toplist.compiled import OPTIONS, DoesNotCompile, explained, fingerprint, helper, plain, reserved_names
+from toplist.feedback import ThroughLastClick
 from toplist.index import UCB1
 from toplist.memory import Everything
-from toplist.slate import Floats
+from toplist.slate import Floats, Page, Slate
 
 PART = """
 from typing import NamedTuple
@@ -105,6 +108,80 @@ def test_allocation_in_a_hot_function_is_a_compile_time_error() -> None:
 
     with pytest.raises(numba.core.errors.NumbaError, match="NRT required"):
         greedy(np.ones(3))
+
+
+POLICIES = """
+import numpy as np
+from toplist.compiled import helper
+from toplist.feedback import ThroughLastClick
+from toplist.index import UCB1
+from toplist.memory import Everything
+from toplist.policies import Policy
+
+PARTS = (ThroughLastClick(), Everything(), UCB1())
+
+@helper
+def rest(x):
+    return x[1:]
+
+"""
+HOT = {
+    "tmp = np.zeros(3)": "it allocates; hot methods allocate nothing: make arrays in scratch\\(\\)",
+    "belief.clock[0] += (slate.items * 2).sum()": "it allocates; hot methods .*",
+    "slate.items[:] = np.argsort(slate.items)": "it allocates; hot methods .*",
+    "found = [1]": "it allocates; hot methods .*",
+    "slate.items[0] = slate.itens[1]": "Unknown attribute 'itens' of type Slate",
+    "slate.size[0] = lenn(slate.items)": "name 'lenn' is not defined",
+    "slate.items[0] = rest(slate.items)[0]": "Only accept returning of array passed into the function as argument",
+    "slate.items[0] = slate.items[0] + 'a'": "numba knows no add.*",
+    "self.memory.add(belief, 1)": "missing a required argument: 'weight'",
+    "super().learn(belief, slate, page)": "Untyped global name 'super': .*",
+}
+
+
+@pytest.mark.parametrize("line", HOT)
+def test_what_does_not_compile_is_told_with_its_line(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Whether in the engine or in a ranker: the user's own line and numba's reason, not numba's pages."""
+    name = f"hot_{list(HOT).index(line)}"
+    method = f"    __slots__ = ()\n    def learn(self, belief, slate, page):\n        x = 1\n        {line}\n"
+    text = f"{POLICIES}class Mine(Policy):\n{method}\nMINE = Mine(*PARTS)\n"
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    mine = importlib.import_module(name).MINE
+    request.addfinalizer(lambda: sys.modules.pop(name))
+    number = text.splitlines().index(f"        {line}") + 1
+    message = rf"^{name}\.py line {number}, \"{re.escape(line)}\", does not compile: {HOT[line]}\.$"
+    with pytest.raises(DoesNotCompile, match=message):
+        toplist.simulate(mine, *toplist.worlds.b_lb(), steps=10, runs=1)
+    ranker = toplist.Ranker(["a", "b", "c"], 2, mine)
+    with pytest.raises(DoesNotCompile, match=message):
+        ranker.learn(ranker.rank(), clicks=())
+
+
+def test_what_does_not_compile_without_a_line_is_told_with_its_class() -> None:
+    class Opens(Policy):
+        __slots__ = ()
+
+        def learn(self, belief: Any, slate: Slate, page: Page) -> None:
+            with open("file") as file:
+                belief.clock[0] = len(file.read())
+
+    mine = Opens(ThroughLastClick(), Everything(), UCB1())
+    with pytest.raises(DoesNotCompile, match=r"^Opens does not compile: The 'with .*' construct is not supported\.$"):
+        toplist.simulate(mine, *toplist.worlds.b_lb(), steps=10, runs=1)
+
+
+def test_a_helper_that_fails_in_plain_python_is_explained_too() -> None:
+    @helper
+    def wrong(x: Floats) -> Any:
+        return x.nope  # type: ignore[attr-defined]
+
+    with pytest.raises(numba.core.errors.NumbaError) as raised:
+        wrong(np.ones(3))
+    told = explained(raised.value)
+    assert re.fullmatch(r'test_compiled\.py line \d+, "return x\.nope .*", does not compile: .*\'nope\'.*\.', told)
 
 
 def test_plain_is_the_source_of_compiled() -> None:

@@ -30,6 +30,15 @@ def test_what_prepare_fills_is_not_offered() -> None:
     assert all(not entry.parameters for entry in STARTS.entries().values())
     with pytest.raises(toplist.InvalidInput, match="dcm has no parameter 'order', but has termination; leave it out"):
         USERS.make("dcm(order=[1])")
+    with pytest.raises(toplist.InvalidInput, match=r"^forced has no parameters; leave 'a' out\.$"):
+        STARTS.make("forced(a=1)")
+
+
+def test_what_is_in_a_file_must_be_imported() -> None:
+    message = r"^There is no policy 'eps\.py:Eps', .*; in Python, import Eps and give Eps\(\) itself\.$"
+    for text in ("eps.py:Eps", "eps.py:Eps(share=0.1)"):
+        with pytest.raises(toplist.InvalidInput, match=message):
+            toplist.Ranker(["a"], 1, text)
 
 
 def test_defaults_are_the_papers_problem() -> None:

@@ -104,8 +104,8 @@ class ThroughLastClick(NamedTuple):
     """Examined up to the last click; every click on the way says 1.
 
     `none` says what a page without clicks means: "everything" was examined and refused (katariya2016, dcmKL-UCB), or
-    "nothing" is known (liu2018, GL-CDCM as printed). Because it selects its sample, the means it leads to are a
-    little too high.
+    "nothing" is known (liu2018, GL-CDCM as printed). Because it selects its sample, the means it leads to are too
+    high.
     """
 
     none: str | bool = "everything"

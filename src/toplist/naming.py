@@ -61,9 +61,10 @@ class Entry:
         known = self.parameters
         for given in parameters:
             if given not in known:
+                if not known:
+                    raise InvalidInput(f"{self.name} has no parameters; leave {given!r} out.")
                 advice = nearest(given, known, "leave it out")
-                has = ", ".join(known) or "none"
-                raise InvalidInput(f"{self.name} has no parameter {given!r}, but has {has}; {advice}.")
+                raise InvalidInput(f"{self.name} has no parameter {given!r}, but has {', '.join(known)}; {advice}.")
 
 
 def entry(title: str, paper: str = "", hides: tuple[str, ...] = ()) -> Callable[[F], F]:
@@ -113,6 +114,12 @@ class Catalogue:
                 f"write it like {self.example!r}."
             ) from None
         known = self.entries()
+        *_, own = name.split(":")
+        if own != name:
+            raise InvalidInput(
+                f"There is no {self.kind} {name!r}, since names are those of the catalogue; "
+                f"in Python, import {own} and give {own}() itself."
+            )
         if name not in known:
             advice = nearest(name, known, "choose one of these")
             raise InvalidInput(f"There is no {self.kind} {name!r}, but there are {', '.join(known)}; {advice}.")

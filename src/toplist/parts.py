@@ -43,7 +43,10 @@ def from_plain(plain: Any) -> Any:
     named = str(plain.get(_CLASS))
     module, _, name = named.rpartition(".")
     if module.split(".")[:1] != ["toplist"]:
-        raise InvalidInput(f"The part {named} does not come with toplist; give the policy that it belongs to.")
+        raise InvalidInput(
+            f"The part {named} does not come with toplist; give the policy that it belongs to, as "
+            f"Ranker.load(path, policy=...)."
+        )
     try:
         if module.split(".")[1:2] not in _FOLDERS:
             raise ImportError("there are no parts in that module")

@@ -83,7 +83,8 @@ def prior(of: str, mean: Any, strength: Any) -> tuple[float, float]:
 def several(what: str, given: Any, of: str) -> list[Any]:
     """`given` as a list; a text alone is not one of its letters."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise refuse(what, given, f"a sequence of {of}", f"write [{given!r}] for one, [] for none")
+        advice = "write [] for none" if given is None else f"write [{given!r}] for one, [] for none"
+        raise refuse(what, given, f"a sequence of {of}", advice)
     return list(given)
 
 

@@ -69,6 +69,12 @@ def test_all_about_one_with_its_parameters_as_json(capsys: Output) -> None:
     assert found["capabilities"] == toplist.make("ranked-exp3").capabilities()._asdict()
 
 
+@pytest.mark.parametrize("order", ["[2, 1]", "[2, 1, 4, 3, 5]", "last"])
+def test_parameters_are_checked_on_a_problem_they_fit(order: str, capsys: Output) -> None:
+    assert main(["policies", f"dcm-kl-ucb(order={order})"]) == Exit.FINE
+    assert "TopK(order=" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", toplist.catalogue())
 def test_every_policy_has_its_page(name: str, capsys: Output) -> None:
     assert main(["policies", name]) == Exit.FINE

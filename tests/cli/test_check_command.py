@@ -39,7 +39,18 @@ class Stubborn(Policy):
             slate.items[place] = 0
 
 
+class Wasteful(Policy):
+    """Makes an array where none can be made."""
+
+    __slots__ = ()
+
+    def rank(self, belief, cache, request, slate):
+        empty = [0, 0, 0]
+        slate.items[0] = empty[0]
+
+
 READY = mine()
+WASTEFUL = Wasteful(*mine())
 STUBBORN = Stubborn(*mine())
 '''
 FAST = ["lists_hold_distinct_items", "same_seed_gives_same_run"]
@@ -61,8 +72,12 @@ def test_a_good_policy_keeps_all_promises(own: str, capsys: Output) -> None:
     title, *lines, last = capsys.readouterr().out.splitlines()
     assert title == f"{own}.py:mine: Policy(ThroughLastClick(), Everything(), UCB1(scale=0.5), TopK())"
     assert last == f"{len(contract())} of {len(contract())} promises kept"
-    assert [line.split() for line in lines if not line.startswith(" ")] == [["kept", name] for name in contract()]
-    text = " ".join(" ".join(lines).split())
+    assert [line.split() for line in lines] == [["kept", name] for name in contract()]
+
+
+def test_verbose_says_why_promises_are_asked_for(own: str, capsys: Output) -> None:
+    assert main(["check", f"{own}.py:mine", "--verbose"]) == Exit.FINE
+    text = " ".join(capsys.readouterr().out.split())
     for promise in contract().values():
         assert (inspect.getdoc(promise) or "").partition("\n")[0] in text
 
@@ -76,13 +91,23 @@ def test_modules_functions_and_policies(own: str, name: str, capsys: Output) -> 
 def test_a_broken_promise_is_told_with_its_reason(own: str, capsys: Output) -> None:
     assert main(["check", f"{own}:STUBBORN", *ONLY]) == Exit.BROKEN
     assert capsys.readouterr().out.splitlines()[1:] == [
+        "kept    same_seed_gives_same_run",
         "BROKEN  lists_hold_distinct_items",
         "        A list has K places, each with another item.",
         "        It was broken: the list [0, 0, 0] does not hold 3 different items of 9.",
-        "kept    same_seed_gives_same_run",
-        "        All randomness comes from the request's key: nothing global, nothing left over from an earlier run.",
         "1 of 2 promises kept",
     ]
+
+
+def test_what_does_not_compile_is_told_with_its_line(own: str, capsys: Output) -> None:
+    assert main(["check", f"{own}.py:WASTEFUL", "--only", "plain_and_compiled_agree"]) == Exit.BROKEN
+    *_, broken, last = " ".join(capsys.readouterr().out.split()).partition("It was broken: ")
+    line = OWN.splitlines().index("        empty = [0, 0, 0]") + 1
+    told = f'{own}.py line {line}, "empty = [0, 0, 0]", does not compile: it allocates; hot methods allocate nothing: '
+    assert broken
+    assert last == f"{told}make arrays in scratch(). 0 of 1 promises kept"
+    assert main(["simulate", f"{own}.py:WASTEFUL", "--steps", "10", "--runs", "1"]) == Exit.INPUT
+    assert capsys.readouterr().err == f"toplist: {told}make arrays in scratch().\n"
 
 
 def test_json(own: str, capsys: Output) -> None:
@@ -115,7 +140,9 @@ def test_a_real_process_finds_modules_of_the_current_folder(own: str) -> None:
     ("rest", "message"),
     [
         (":min", r"There is no 'min' in own_\w+; perhaps you mean 'mine'"),
-        (":", r"There is no '' in own_\w+; write it as module:NAME"),
+        (":", r"There is no '' in own_\w+; choose mine or Stubborn or Wasteful or READY or WASTEFUL or STUBBORN"),
+        (":Policies", r"There is no 'Policies' in own_\w+; choose mine"),
+        (".py", r"The policy is 'own_\w+\.py', but a file may hold several; write own_\w+\.py:mine\."),
         (":mine(scal=1)", "mine has no parameter 'scal', but has scale; perhaps you mean 'scale'"),
         (":mine(1)", "must be a module and a name; write it like 'mine.py:Mine"),
         (":Stubborn", "Stubborn needs reading and memory and scoring"),

@@ -121,6 +121,8 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
         (["simulate", "best", "--json", "-", "--csv", "-"], "--json and --csv both name '-'"),
         (["simulate", "best", "--json", "a", "--csv", "./a"], r"--json and --csv both name '\./a'"),
         (["simulate", "best", "--resume", "kept.txt"], r"The file to resume from is 'kept\.txt'"),
+        (["policies", "cascade-ucb1(scale=-1)"], "UCB1's scale is -1"),
+        (["policies", "random(a=1)"], "random has no parameters; leave 'a' out"),
         (["policies", "cascade"], "There is no policy 'cascade', but .*; perhaps you mean 'cascade-"),
         (["tune"], "the following arguments are required: POLICY; see toplist tune --help"),
         (["tune", "cascade-ucb1"], "There is nothing to tune; cascade-ucb1 has scale, order: write --grid"),

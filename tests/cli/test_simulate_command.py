@@ -81,9 +81,13 @@ def test_files(tmp_path: Path, capsys: Output) -> None:
     assert "<svg" in files["svg"].read_text()
 
 
-def test_csv_to_stdout_is_nothing_else(capsys: Output) -> None:
-    assert main(["simulate", "best", *FEW, "--csv", "-", "--checkpoints", "1"]) == Exit.FINE
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+def test_csv_to_stdout_is_nothing_else(tmp_path: Path, capsys: Output) -> None:
+    """Which other files were written is told on stderr."""
+    words = ["--csv", "-", "--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.svg")]
+    assert main(["simulate", "best", *FEW, *words, "--checkpoints", "1"]) == Exit.FINE
+    out, err = capsys.readouterr()
+    assert err == f"toplist: wrote {tmp_path / 'a.json'} and {tmp_path / 'a.svg'}\n"
+    rows = list(csv.DictReader(io.StringIO(out)))
     assert [(row["policy"], row["run"], row["step"]) for row in rows] == [
         ("best", str(run), "300") for run in (1, 2, 3)
     ]
@@ -100,7 +104,7 @@ def test_a_file_that_fails_does_not_cost_the_others(
     assert main(["simulate", "best", *FEW, *words]) == Exit.SYSTEM
     out, err = capsys.readouterr()
     assert "\nbest " in out
-    assert err == "toplist: No space left on device\n"
+    assert err == f"toplist: wrote {tmp_path / 'a.json'}\ntoplist: No space left on device\n"
     assert toplist.Result.from_json(tmp_path / "a.json").policies == ("best",)
 
 

@@ -118,14 +118,15 @@ def test_there_is_something_to_run() -> None:
 
 
 def test_the_catalogue_finds_the_algorithm_of_one_line(tmp_path: Path) -> None:
-    """What `add_an_algorithm.md` says about `entry`: put into the folder of policies, that is all."""
+    """What `add_an_algorithm.md` says about `entry`; under another name, for somebody may really add it."""
     text = (ROOT / "docs" / "add_an_algorithm.md").read_text()
     (block,) = [code for _, code in FENCED.findall(text) if "@entry" in code]
-    (tmp_path / "mine.py").write_text(f'"""One more."""\n\n{block}')
+    assert "def dcm_ucb1(" in block
+    (tmp_path / "mine.py").write_text(f'"""One more."""\n\n{block.replace("dcm_ucb1", "one_more")}')
     program = (
         f"import toplist.policies; toplist.policies.__path__.append({str(tmp_path)!r})\n"
-        "print(toplist.catalogue()['dcm-ucb1'].title, toplist.make('dcm-ucb1(scale=2)').scoring.scale)\n"
-        "toplist.checks.check_policy('dcm-ucb1')\n"
+        "print(toplist.catalogue()['one-more'].title, toplist.make('one-more(scale=2)').scoring.scale)\n"
+        "toplist.checks.check_policy('one-more')\n"
     )
     assert run([sys.executable, "-W", "error", "-c", program], tmp_path) == "dcmUCB1 2\n"
 

@@ -196,7 +196,11 @@ def test_a_file_of_another_simulation_or_damaged_is_refused(tmp_path: Path) -> N
         ({"world": b_top_k(16, 4, 0.3, 0.15)}, "world"),
         ({"users": DCM(0.6)}, "users"),
         ({"policies": [*POLICIES[:2], "last-click"]}, "policies"),
-        ({"steps": 2000}, "checkpoints"),
+        ({"steps": 2000}, "steps 3000, but this one has 2000"),
+        ({"steps": 2000, "policies": "ranked-exp3", "seed": 9}, "steps"),
+        ({"policies": "random", "checkpoints": 7}, r'policies \["dcm-kl-ucb", .*\], but this one has \["random"\]'),
+        ({"users": DCM(0.6), "seed": 9, "checkpoints": 7}, "users"),
+        ({"checkpoints": 7}, "checkpoints"),
     ]
     for changes, word in others:
         with pytest.raises(toplist.InvalidInput, match=f"keeps a simulation with {word}"):

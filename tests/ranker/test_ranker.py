@@ -331,10 +331,11 @@ def test_a_wrong_page_changes_nothing(page: dict[str, Any], message: str) -> Non
         (lambda r: r.add("tea"), "The item 'tea' is there already"),
         (lambda r: r.add(["a", "a"]), "The item 'a' is there already"),
         (lambda r: r.add(7), "The items is 7"),
+        (lambda r: r.add(None), r"The items is None, but must be a sequence of names; write \[\] for none\."),
         (lambda r: r.add([7]), "An item is 7, but must be text"),
         (lambda r: r.add("a", prior_mean=2), "prior_mean is 2"),
         (lambda r: r.add("a", prior_strength=-1), "prior_strength is -1"),
-        (lambda r: r.remove("beer"), "is 'beer', but must be one of the ranker's items"),
+        (lambda r: r.remove("beer"), "is 'beer', but must be one of the ranker's items; it is not there"),
         (lambda r: r.shown({}), "The list is {}"),
         (lambda r: r.shown("x"), "keep the whole dict"),
         (lambda r: r.estimates()["beer"], "The item is 'beer', but must be in the table"),
@@ -406,6 +407,7 @@ def test_more_that_a_policy_can_refuse() -> None:
     with pytest.raises(InvalidInput, match="takes no pins"):
         fixed.rank(pins={1: "wine"})
     assert fixed.explain(fixed.rank()).rows()[0]["why"] == "as the policy has it, which gives no reasons"
+    assert fixed.estimates().title == "5 items, 0 lists learned; the policy gives no estimates"
 
 
 def test_exp3_knows_how_many_lists_to_expect() -> None:
@@ -547,7 +549,7 @@ def test_estimates_are_those_of_the_clicks() -> None:
         "item": "wine", "examined": 0.0, "mean": None, "low": 0.0, "high": 1.0, "index": float("inf")
     }  # fmt: skip
     assert [row["item"] for row in table][-1] == "tea"  # the largest index first
-    assert "5 items, 40 lists learned" in str(table)
+    assert table.title == "5 items, 40 lists learned; means as the policy reads clicks"
     assert list(table.to_frame().columns) == ["item", "examined", "mean", "low", "high", "index"]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from toplist.beliefs import PerItem, copied, frozen, grown
 from toplist.clicks import DCM
-from toplist.compiled import reserved_names
+from toplist.compiled import COMPILE_ERRORS, DoesNotCompile, explained, reserved_names
 from toplist.engine.player import Player, Setting
 from toplist.engine.runs import simulate
 from toplist.policies.entries import make
@@ -46,6 +46,8 @@ def contract() -> dict[str, Callable[[Any], None]]:
 def check_policy(policy: Any, only: Iterable[str] | None = None) -> list[str]:
     """Put a policy, or a name of the catalogue, through the contract; the names of the promises it holds.
 
+    It prints nothing, and raises `CheckFailed` where a promise is broken.
+
     >>> check_policy("cascade-ucb1", only=["lists_hold_distinct_items"])
     ['lists_hold_distinct_items']
     """
@@ -62,15 +64,19 @@ def check_policy(policy: Any, only: Iterable[str] | None = None) -> list[str]:
         except CheckFailed as failure:
             broken.append(f"{name}: {failure}")
         except Exception as error:  # a policy that cannot even be run breaks this promise, not the check of the others
-            broken.append(f"{name}: it ended in {type(error).__name__}: {_first_lines(error)}")
+            broken.append(f"{name}: {_first_lines(error)}")
     if broken:
         raise CheckFailed("\n".join(broken))
     return wanted
 
 
 def _first_lines(error: Exception) -> str:
-    """Compilers say the essential first, and then go on for pages."""
-    return " ".join(line.strip() for line in str(error).splitlines()[:3])
+    """How it ended, in a sentence where a compiler would fill pages."""
+    if isinstance(error, DoesNotCompile):
+        return str(error)
+    if isinstance(error, COMPILE_ERRORS):  # a helper that was called from plain Python
+        return explained(error)
+    return f"it ended in {type(error).__name__}: " + " ".join(line.strip() for line in str(error).splitlines()[:3])
 
 
 # What the promises are checked on -------------------------------------------------------------------------------------

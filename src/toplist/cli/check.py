@@ -39,11 +39,12 @@ def add_parser(commands: Any) -> None:
         "as mine.py:Mine; a name of the catalogue will do too",
     )  # fmt: skip
     parser.add_argument("--only", action="append", metavar="PROMISE", help="check this promise; may be repeated")
+    parser.add_argument("--verbose", action="store_true", help="say also of kept promises why they are asked for")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
 def run(arguments: Namespace) -> int:
-    """Check every promise, and tell as it goes."""
+    """Check every promise; tell of kept ones as it goes, and of broken ones at the end, where they are seen."""
     from toplist.cli.own import policy
     from toplist.naming import written
 
@@ -54,13 +55,16 @@ def run(arguments: Namespace) -> int:
         print(f"{arguments.policy}: {written(checked)}", flush=True)
     for verdict in judge(checked, promises):
         verdicts.append(verdict)
-        if not arguments.json:
-            print(paragraph(verdict, columns()), flush=True)
+        if verdict.kept and not arguments.json:
+            print(paragraph(verdict, columns(), arguments.verbose), flush=True)
     kept = sum(verdict.kept for verdict in verdicts)
     if arguments.json:
         whole = {"policy": arguments.policy, "parts": written(checked), "kept": kept == len(verdicts)}
         print(json.dumps(whole | {"promises": [verdict._asdict() for verdict in verdicts]}, indent=1))
     else:
+        for verdict in verdicts:
+            if not verdict.kept:
+                print(paragraph(verdict, columns()))
         print(f"{kept} of {len(verdicts)} promises kept")
     return Exit.FINE if kept == len(verdicts) else Exit.BROKEN
 
@@ -92,10 +96,12 @@ def judge(policy: Any, promises: dict[str, Any]) -> Iterator[Verdict]:
             yield Verdict(name, True, reason, "")
 
 
-def paragraph(verdict: Verdict, width: int) -> str:
+def paragraph(verdict: Verdict, width: int, with_reason: bool = True) -> str:
     """A verdict for a reader."""
     lines = [f"{'kept  ' if verdict.kept else 'BROKEN'}  {verdict.promise}"]
-    texts = [verdict.asked_for] if verdict.kept else [verdict.asked_for, f"It was broken: {verdict.broken_by}."]
+    texts = [verdict.asked_for] if with_reason else []
+    if not verdict.kept:
+        texts.append(f"It was broken: {verdict.broken_by.rstrip('.')}.")
     for text in texts:
         lines += textwrap.wrap(text, width, initial_indent=" " * 8, subsequent_indent=" " * 8)
     return "\n".join(lines)

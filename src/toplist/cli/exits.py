@@ -77,6 +77,12 @@ def _judged(error: BaseException) -> tuple[Exit, str]:
         return Exit.SYSTEM, f"{error.strerror or error}{about}"
     if isinstance(error, ImportError | MemoryError):
         return Exit.SYSTEM, str(error) or "the memory does not suffice; ask for less"
+    from toplist.compiled import COMPILE_ERRORS, DoesNotCompile, explained
+
+    if isinstance(error, DoesNotCompile):
+        return Exit.INPUT, str(error)
+    if isinstance(error, COMPILE_ERRORS):
+        return Exit.INPUT, explained(error)
     first = next((line for line in str(error).splitlines() if line.strip()), "without a word")
     return Exit.BUG, f"{type(error).__name__}: {first.strip().rstrip('.')}; {REPORT}."
 

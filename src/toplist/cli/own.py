@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -22,6 +23,10 @@ def find(text: str) -> tuple[Entry, dict[str, Any]]:
 
     place = PLACE.fullmatch(text.strip())
     if place is None:
+        file = text.strip()
+        if file.endswith(".py"):
+            names = policies_in(load(file)) or ["NAME"]
+            raise InvalidInput(f"The policy is {file!r}, but a file may hold several; write {file}:{names[0]}.")
         return POLICIES.find(text)
     try:
         name, parameters = parse(place["rest"])
@@ -31,10 +36,23 @@ def find(text: str) -> tuple[Entry, dict[str, Any]]:
         ) from None
     module = load(place["module"])
     if not name or not hasattr(module, name):
-        public = [other for other in vars(module) if not other.startswith("_")]
-        advice = nearest(name, public, "write it as module:NAME")
+        others = policies_in(module)
+        otherwise = f"choose {' or '.join(others)}" if others else "write it as module:NAME"
+        advice = nearest(name, others, otherwise)
         raise InvalidInput(f"There is no {name!r} in {place['module']}; {advice}.")
     return _entry(f"{place['module']}:{name}", getattr(module, name)), parameters
+
+
+def policies_in(module: Any) -> list[str]:
+    """The names of what is a policy in a module, or a class or function of its own that may make one."""
+    found = []
+    for name, value in vars(module).items():
+        ranks = hasattr(value, "rank") and hasattr(value, "learn")
+        made_here = getattr(value, "__module__", None) == module.__name__
+        makes = made_here and (inspect.isfunction(value) or (isinstance(value, type) and ranks))
+        if (makes or (ranks and not isinstance(value, type))) and not name.startswith("_"):
+            found.append(name)
+    return found
 
 
 def policy(text: str) -> Any:

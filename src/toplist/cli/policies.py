@@ -50,9 +50,22 @@ def run(arguments: Namespace) -> int:
             print(entries_table(entries.values()))
         return Exit.FINE
     entry, given = find(arguments.name)
-    facts = about(entry, given, make(entry.make(**given)))
+    policy = make(entry.make(**given))
+    check_parameters(policy, given)
+    facts = about(entry, given, policy)
     print(json.dumps(facts, indent=1, default=repr) if arguments.json else page(facts))
     return Exit.FINE
+
+
+def check_parameters(policy: Any, given: dict[str, Any]) -> None:
+    """Refuse what a simulation would refuse, by getting ready for a small problem, with or without features."""
+    from toplist.problem import InvalidInput, Problem
+
+    positions = max((len(value) for value in given.values() if isinstance(value, list | tuple)), default=3)
+    try:
+        policy.prepare(Problem(2 * positions, positions, 0, 100))
+    except InvalidInput:
+        policy.prepare(Problem(2 * positions, positions, 2, 100))
 
 
 def about(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toplist.cli.exits import complain
 from toplist.cli.parsing import Parser, whole
 
 if TYPE_CHECKING:
@@ -137,13 +138,16 @@ def write_outputs(arguments: Namespace, found: Result | Tuning, title: str) -> N
         print(f"{title}\n{found}")
     sys.stdout.flush()
     writers: dict[str, Callable[[Any], Any]] = {"csv": found.to_csv, "json": found.to_json, "plot": found.plot}
-    failures = []
+    failures, written = [], []
     for flag, write in writers.items():
         path = getattr(arguments, flag)
         if path not in (None, STDOUT):
             try:
                 write(path)
+                written.append(str(path))
             except (OSError, ValueError) as error:
                 failures.append(error)
+    if written and not arguments.quiet:
+        complain(f"wrote {' and '.join(written)}")
     if failures:
         raise failures[0]

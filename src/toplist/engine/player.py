@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.beliefs import named_arrays
-from toplist.compiled import plain
+from toplist.compiled import COMPILE_ERRORS, DoesNotCompile, explained, plain
 from toplist.engine.play import Run, open_run_compiled, play_compiled
 from toplist.problem import InvalidInput, Problem, expect
 from toplist.randomness import branch
@@ -81,13 +81,15 @@ class Player:
     def play(self, until: int) -> None:
         """Play on up to so many steps in all."""
         setting, run = self.setting, self.run
-        if self.step == 0 and until > 0 and setting.start.sampled():
-            samples = self.policy.capabilities().samples
-            places = {"item": 1, "item and place": setting.problem.positions, "nothing": 0}[samples]
-            self._open(self.policy, self.belief, setting.world, places, run)
-        self._play(
-            self.policy, self.belief, self.cache, setting.world, setting.users, setting.start, run, self.step, until
-        )
+        world = setting.world
+        try:
+            if self.step == 0 and until > 0 and setting.start.sampled():
+                samples = self.policy.capabilities().samples
+                places = {"item": 1, "item and place": setting.problem.positions, "nothing": 0}[samples]
+                self._open(self.policy, self.belief, world, places, run)
+            self._play(self.policy, self.belief, self.cache, world, setting.users, setting.start, run, self.step, until)
+        except COMPILE_ERRORS as error:
+            raise DoesNotCompile(explained(error, self.policy, self.belief, self.cache, *setting)) from None
         self.step = until
 
     def put_aside(self) -> dict[str, Any]:

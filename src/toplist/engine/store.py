@@ -101,27 +101,34 @@ class Store:
             )
         if differing:
             key = differing[0]
+            there, here = found.get(key), self._description[key]
+            if key == "policies" and isinstance(there, dict) and set(there) != set(here):
+                there, here = list(there), list(here)
             raise InvalidInput(
-                f"{path} keeps a simulation with {key} {_short(found.get(key))}, but this one has "
-                f"{_short(self._description[key])}; name another file, or ask for the same simulation."
+                f"{path} keeps a simulation with {key} {_short(there)}, but this one has {_short(here)}; "
+                f"name another file, or ask for the same simulation."
             )
         return arrays
 
 
 def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int) -> dict[str, Any]:
-    """What must be equal for two simulations to be the same but for the number of runs."""
+    """What must be equal for two simulations to be the same but for the number of runs.
+
+    Where several things differ, the first is named; so what others follow from stands before them.
+    """
     some = next(iter(settings.values()))
     played = [settings[label] for label in sorted(settings)]
     parts = [part for setting in played for part in (setting.policy, setting.world, setting.users)]
     description = {
         "format": FORMAT,
         "version": toplist.__version__,
-        "seed": seed,
-        "checkpoints": as_plain(checkpoints),
+        "steps": int(checkpoints[-1]),
+        "policies": {label: as_plain(setting.policy) for label, setting in settings.items()},
         "world": as_plain(some.world),
         "users": as_plain(some.users),
         "start": as_plain(some.start),
-        "policies": {label: as_plain(setting.policy) for label, setting in settings.items()},
+        "seed": seed,
+        "checkpoints": as_plain(checkpoints),
         "code": fingerprint(play, open_run, *(cls for part in [*parts, some.start] for cls in _classes(part))),
     }
     plain: dict[str, Any] = json.loads(json.dumps(description))  # as it will be read again

@@ -58,8 +58,9 @@ def estimates(names: Sequence[str], assessment: Assessment, learned: int) -> Tab
         for name, *values in zip(names, *(column.tolist() for column in columns), strict=True)
     ]
     rows.sort(key=lambda row: (_descending(row[5]), _descending(row[2]), row[0]))
-    title = f"{counted(len(rows), 'item')}, {counted(learned, 'list')} learned; means as the policy reads clicks"
-    return Table(title, ESTIMATES, rows)
+    told = any(bool(np.isfinite(column).any()) for column in (assessment.examined, assessment.mean, assessment.index))
+    note = "means as the policy reads clicks" if told or not rows else "the policy gives no estimates"
+    return Table(f"{counted(len(rows), 'item')}, {counted(learned, 'list')} learned; {note}", ESTIMATES, rows)
 
 
 def reasons(shown: Shown, policy: Any, belief: Any, request: Request, roster: Roster, learned: int) -> Table:

@@ -81,7 +81,9 @@ class Roster:
         try:
             return self._slot_of[name]
         except (KeyError, TypeError):
-            advice = nearest(name, self._slot_of, "add it first") if len(self) <= SUGGESTED else "add it first"
+            advice = "it is not there: leave it out, or add it"
+            if len(self) <= SUGGESTED:
+                advice = nearest(name, self._slot_of, advice)
             raise refuse(what, name, "one of the ranker's items", advice) from None
 
     def slots(self, names: Any, what: str) -> list[int]:
