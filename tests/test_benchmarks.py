@@ -19,10 +19,26 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import fused, numpy_loops
 from benchmarks.__main__ import main
-from benchmarks.contenders import KL_UCB, UCB1, Algorithm, Contender, Size, by_hand, engine, in_numpy
+from benchmarks.contenders import (
+    KL_UCB,
+    LIN_UCB,
+    LSB,
+    LSB_GREEDY,
+    UCB1,
+    Algorithm,
+    Contender,
+    FeatureAlgorithm,
+    Size,
+    Topics,
+    by_hand,
+    engine,
+    in_numpy,
+    needs_features,
+    topics_of,
+)
 from benchmarks.measure import QUICK, exponent, ratio, steps_for
 from benchmarks.report import Table, Target, judged, nanoseconds, per_second, render, summary
-from benchmarks.sections import SECTIONS, baselines
+from benchmarks.sections import SECTIONS, baselines, features
 
 SMALL = Size(16, 4)
 
@@ -62,6 +78,32 @@ def test_numpy_loops_have_the_regret_of_the_engine_up_to_chance(algorithm: Algor
     theirs = regrets(in_numpy(algorithm.vectorised, SMALL), steps=1000, runs=20)
     error = math.hypot(ours.std(ddof=1) / math.sqrt(len(ours)), theirs.std(ddof=1) / math.sqrt(len(theirs)))
     assert abs(ours.mean() - theirs.mean()) <= 4 * error
+
+
+@pytest.mark.parametrize("size", [features.SPARSE, features.DENSE, Topics(70, 3, 7), Topics(70, 3, 7, 0)], ids=str)
+@pytest.mark.parametrize("algorithm", [LSB, LSB_GREEDY, LIN_UCB], ids=lambda algorithm: algorithm.policy)
+def test_fused_loops_over_features_have_the_regret_of_the_engine(algorithm: FeatureAlgorithm, size: Topics) -> None:
+    # They round differently, so two items within that of each other would change places; here no two are.
+    expected = regrets(engine(algorithm.policy, size), steps=1000, runs=3)
+    assert regrets(algorithm.expert(size), steps=1000, runs=3) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [Topics(40, 4, 6), Topics(40, 4, 6, 0)], ids=str)
+@pytest.mark.parametrize("algorithm", [LSB, LSB_GREEDY, LIN_UCB], ids=lambda algorithm: algorithm.policy)
+def test_numpy_loops_over_features_have_the_regret_of_the_engine_up_to_chance(
+    algorithm: FeatureAlgorithm, size: Topics
+) -> None:
+    ours = regrets(engine(algorithm.policy, size), steps=500, runs=100)
+    theirs = regrets(algorithm.numpy(size), steps=500, runs=20)
+    error = math.hypot(ours.std(ddof=1) / math.sqrt(len(ours)), theirs.std(ddof=1) / math.sqrt(len(theirs)))
+    assert abs(ours.mean() - theirs.mean()) <= 4 * error
+
+
+def test_topics_are_two_of_eighteen_or_all() -> None:
+    sparse, dense = (np.asarray(topics_of(size).topics) for size in (features.SPARSE, features.DENSE))
+    assert sparse.shape == dense.shape == (1000, 18)
+    assert ((sparse > 0).sum(axis=1) == 2).all()
+    assert (dense > 0).all()
 
 
 @pytest.mark.parametrize("early", [False, True])
@@ -122,7 +164,9 @@ def test_quick_run_has_a_row_for_every_policy(quick: dict[str, Any]) -> None:
     (table,) = quick["sections"]["policies"]
     rows = {row["policy"]: row for row in table["rows"]}
     assert list(rows) == list(toplist.catalogue())
-    for name in ("cascade-ucb1", "cascade-kl-ucb", "ranked-kl-ucb", "random", "best"):
+    over_features = [name for name in rows if needs_features(name)]
+    assert "cascade-lsb" in over_features
+    for name in ("cascade-ucb1", "cascade-kl-ucb", "ranked-kl-ucb", "random", "best", *over_features):
         assert finite_and_positive(rows[name][str(SMALL)])
 
 
@@ -147,6 +191,23 @@ def test_quick_run_fits_exponents_and_counts_solves(quick: dict[str, Any]) -> No
         *sizes, last = table["rows"]
         assert all(finite_and_positive(row["KL-UCB solves a step"]) for row in sizes)
         assert all(math.isfinite(value) for value in last.values() if isinstance(value, float))
+
+
+@QUICK_RUN
+def test_quick_run_measures_policies_over_features(quick: dict[str, Any]) -> None:
+    beside_fused, beside_numpy, by_items, by_positions, many, logistic = quick["sections"]["features"]
+    each_twice = [title for title in ("CascadeLSB", "LSBGreedy", "CascadeLinUCB") for _ in range(2)]
+    for table in (beside_fused, beside_numpy):
+        assert [row["algorithm"] for row in table["rows"]] == each_twice
+        assert all(finite_and_positive(row["ratio"]) for row in table["rows"])
+    assert [row["target"] for row in beside_fused["rows"]] == [">= 0.8"] * 6
+    assert [row["target"] for row in beside_numpy["rows"]] == [">= 20", ">= 3", None, None, ">= 10", ">= 3"]
+    for table in (by_items, by_positions):
+        assert math.isfinite(table["rows"][-1]["CascadeLSB (sparse) a step"])
+        assert table["rows"][-1]["target"] == "<= 1.1"
+    assert [row["target"] for row in many["rows"]] == ["<= 10 ms", "<= 20 ms"]
+    assert [row["algorithm"] for row in logistic["rows"]] == ["GL-CDCM (SGD)", "GL-CDCM", "GL-CDCM"]
+    assert all(finite_and_positive(row["last tenth"]) for row in logistic["rows"])
 
 
 @QUICK_RUN

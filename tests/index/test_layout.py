@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from toplist.arrange import Diverse, TopK
 from toplist.coverage import KINDS, coverage, gains
 from toplist.feedback import EveryPlace
-from toplist.index import Ellipsoid, LogisticBound, Posterior
+from toplist.index import KLUCB, Ellipsoid, LogisticBound, Posterior
 from toplist.index.layout import LOGISTIC, lay_out_features, layout_room, score_all
-from toplist.memory import Logistic, Ridge
+from toplist.memory import Everything, Logistic, Ridge
 from toplist.policies import Policy
 from toplist.problem import InvalidInput, Problem
 from toplist.slate import NONE, Floats, Request, Slate, empty_page
@@ -177,9 +177,6 @@ def test_posterior_draws_have_the_posteriors_mean_and_covariance() -> None:
 
 
 def test_parts_that_do_not_fit_say_what_would() -> None:
-    from toplist.index import KLUCB
-    from toplist.memory import Everything
-
     with pytest.raises(InvalidInput, match=r"Diverse arranges by features, but KLUCB does not .* use TopK\(\)"):
         Policy(EveryPlace(), Everything(), KLUCB(), Diverse()).prepare(Problem(9, 3, 2))
     with pytest.raises(InvalidInput, match="KLUCB reads counts, but Ridge keeps linear; use Ellipsoid"):

@@ -143,7 +143,7 @@ class Machine(RuleBasedStateMachine):
                 self.ranker.add(name)
         elif name in self.model.items:
             with pytest.raises(InvalidInput, match="is there already"):
-                self.ranker.add(name)
+                self.ranker.add(name, **known(self.policy, [name]))
         else:
             self.ranker.add(name, **known(self.policy, [name]))
             self.model.items.append(name)

@@ -156,12 +156,12 @@ class LogisticSGD(NamedTuple):
     Contextual Dependent Click Bandit Algorithm, 2018, equations (14) and (15)). The paper prints no rate.
     """
 
-    rate: float = 0.5
+    rate: float = 0.05
     ridge: Any = None
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters."""
-        rate = number("LogisticSGD's rate", self.rate, 0.0, 1e9, "give the size of a step, as 0.5")
+        rate = number("LogisticSGD's rate", self.rate, 0.0, 1e9, "give the size of a step, as 0.05")
         return self._replace(rate=rate, ridge=checked_ridge("LogisticSGD", self.ridge, problem))
 
     def begin(self, problem: Problem) -> Logit:

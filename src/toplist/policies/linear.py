@@ -82,7 +82,7 @@ def gl_cdcm(scale: float = 1.0, penalty: float = 1e-2, order: Order = "first") -
 
 
 @entry("GL-CDCM (SGD)", "liu2018")
-def gl_cdcm_sgd(scale: float = 1.0, rate: float = 0.5, order: Order = "first") -> Policy:
+def gl_cdcm_sgd(scale: float = 1.0, rate: float = 0.05, order: Order = "first") -> Policy:
     """GL-CDCM that follows its estimate by one gradient step per list.
 
     Liu, Li and Zhang, Contextual Dependent Click Bandit Algorithm for Web Recommendation, 2018, section 3.3; the paper
@@ -101,7 +101,7 @@ def lr(penalty: float = 1e-2, order: Order = "first") -> Policy:
 
 
 @entry("LR (SGD)", "liu2018")
-def lr_sgd(rate: float = 0.5, order: Order = "first") -> Policy:
+def lr_sgd(rate: float = 0.05, order: Order = "first") -> Policy:
     """LR that follows its estimate by one gradient step per list.
 
     Liu, Li and Zhang, Contextual Dependent Click Bandit Algorithm for Web Recommendation, 2018, section 4.1.

@@ -19,7 +19,7 @@ class Still(NamedTuple):
     nothing: Ints  # no element, but a state needs a field
 
 
-@entry("Fixed attraction")
+@entry("Fixed attraction", hides=("known",))
 class Fixed(NamedTuple):
     """Each item attracts with a probability of its own, whoever looks and whatever stands above it."""
 
