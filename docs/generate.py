@@ -59,7 +59,7 @@ def parameters(entry: Entry) -> str:
 
 def capabilities(policy: Any) -> str:
     """What a policy can take, and what not."""
-    able: Capabilities = policy.prepare(Problem(9, 3, 0, 100)).capabilities()
+    able: Capabilities = policy.prepare(Problem(9, 3, 2, 100)).capabilities()
     facts = {name: fact for name, fact in able._asdict().items() if isinstance(fact, bool)}
     yes, no = ([f"`{name}`" for name, fact in facts.items() if fact is wanted] for wanted in (True, False))
     return ", ".join(yes) + ("; not " if yes else "not ") + ", ".join(no)
