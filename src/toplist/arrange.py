@@ -75,11 +75,11 @@ class TopK(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """Room to add up what a list covers, and for a value per candidate."""
+    """Room to add up what a list covers, and for a value per item."""
 
     covered: Floats  # per feature
     value: Floats
-    blocked: Ints  # where candidates stand that cannot be chosen: pinned, or placed already
+    blocked: Ints  # items that cannot be chosen: pinned, or placed already
 
 
 class Diverse(NamedTuple):
@@ -113,7 +113,7 @@ class Diverse(NamedTuple):
         blocked = 0
         for place in range(min(size, len(request.pins))):
             if request.pins[place] >= 0:
-                room.blocked[blocked] = where(candidates, request.pins[place])
+                room.blocked[blocked] = request.pins[place]
                 blocked += 1
         placed = -1
         for place in range(size):
@@ -122,8 +122,8 @@ class Diverse(NamedTuple):
                 room.value[room.blocked[i]] = -np.inf
             placed = request.pins[place] if len(request.pins) > 0 else -1
             if placed < 0:
-                room.blocked[blocked] = largest(room.value, candidates, request.labels, request.key)
-                placed = candidates[room.blocked[blocked]]
+                placed = largest(room.value, candidates, request.labels, request.key)
+                room.blocked[blocked] = placed
                 blocked += 1
             slate.items[place] = placed
             for feature in range(len(room.covered)):
@@ -151,19 +151,6 @@ def lay_out(best: Ints, order: Ints, pins: Ints, slate: Slate) -> None:
                 following += 1
         slate.items[place] = best[following]
         following += 1
-
-
-@helper
-def where(candidates: Ints, item: int) -> int:
-    """Where an item stands among the candidates, which ascend."""
-    low, high = 0, len(candidates) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if candidates[middle] < item:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @helper

@@ -46,6 +46,7 @@ class Assessment:
     mean: Floats  # of what they said; nan for never examined
     index: Floats  # how good they could be; nan where there is no such number
     drawn: bool = False  # the index is the probability of being drawn
+    why: str = "drawn by chance"  # why an item is shown that has no index
     deviation: Floats | None = None  # of the mean, where the memory knows better than the number of tries does
 
 
@@ -177,7 +178,7 @@ class HotGauge(Protocol):
     def gauge(
         self, belief: Any, cache: Any, request: Request, covered: Floats, kind: int, placed: int, values: Floats
     ) -> None:
-        """Fill a value per candidate, for its gain over what a list covers already.
+        """Fill the value of each candidate, at its item, for its gain over what a list covers already.
 
         `placed`, where not negative, is the item just put into the list: all values are those from before it.
         """

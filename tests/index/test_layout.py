@@ -70,7 +70,7 @@ def test_top_is_the_formula(sparse: bool, some: Any) -> None:
     slate = shown(policy, belief, cache, request)
     assert slate.items.tolist() == request.candidates[np.argsort(-index)[:4]].tolist()
     assert np.array_equal(slate.rows, rows[slate.items])
-    values = cache.scoring.value[: len(x)]
+    values = cache.scoring.value[request.candidates]
     np.testing.assert_allclose(values, index, rtol=1e-9)
 
 

@@ -67,6 +67,7 @@ def test_items_come_with_features_and_go() -> None:
     films.remove("alien")
     row = films.estimates()["matrix"]
     assert row["mean"] == pytest.approx(0.95 * films.preferences()[2]["weight"])
+    assert films.estimates()["heat"]["high"] - films.estimates()["heat"]["low"] < 1.0
     assert row["low"] < row["mean"] < row["high"]
     assert films.rank(among=["matrix", "amelie", "up"])[0] == "matrix"
     with pytest.raises(InvalidInput, match="give a row for every new item"):
@@ -77,7 +78,7 @@ def test_items_come_with_features_and_go() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([0.1, 0.2], "must be 3 finite numbers; there are 2"),
+        ([0.1, 0.2], "must be 3 finite numbers; give as many as the other items have, not 2"),
         ([0.1, 0.2, np.nan], "one of them is not finite"),
         ([0.1, 0.2, np.inf], "one of them is not finite"),
         ("abc", "must be 3 finite numbers"),
@@ -103,10 +104,12 @@ def test_wrong_features_change_nothing(row: Any, message: str) -> None:
     [
         ({"features": None}, r"The policy cascade-lin-ucb learns from features; give features="),
         ({"features": {"alien": [1, 0]}}, "features lacks the item 'solaris'"),
-        ({"features": [[1.0, 0.0]]}, "must be 5, one per item"),
+        ({"features": [[1.0, 0.0]]}, "The number of rows of features is 1, but must be 5, one per item"),
         ({"features": [[1.0], [1.0], [1.0], [1.0], [1.0, 2.0]]}, "features of 'amelie'"),
         ({"features": 7}, "must be a row per item"),
         ({"person": -1}, "person is -1"),
+        ({"policy": "dcm-kl-ucb"}, "dcm-kl-ucb does not look at features; leave them out"),
+        ({"features": None, "person": 2}, "learns from features; give features="),
         ({"join": "sum"}, "must be 'concatenate' or 'outer'"),
     ],
 )
@@ -152,6 +155,11 @@ def test_a_persons_features_are_joined_with_the_items(join: str, tmp_path: Path)
         assert (first == ["alien", "heat"]) == (join == "outer")
     with pytest.raises(InvalidInput, match="A person's 2 features are needed for every list"):
         films.rank()
+    with pytest.raises(InvalidInput, match="A person's 2 features are needed"):
+        films.estimates()
+    best = films.estimates(person=[1, 0]).rows()[0]["item"]
+    assert best == films.rank(person=[1, 0])[0]
+    assert films.explain(films.rank(person=[1, 0])).rows()[0]["why"] == "by its index"
     with pytest.raises(InvalidInput, match=r"person is .* must be 2 finite numbers"):
         films.rank(person=[1, 2, 3])
     with pytest.warns(UserWarning, match="norm above 1 are divided by their norm"):

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -141,7 +142,8 @@ class Result:
             ["regret", *spread],
             ["clicks/step", *written(rates, 4)],
             ["difference [95% paired]", "-", *intervals],
-            ["ratio", *written([difference.ratio for difference in behind], 2)],
+            # Against the greedy list regret may be below 0, and then a ratio says nothing.
+            ["ratio", *written([difference.ratio if means[0] >= 0 else math.nan for difference in behind], 2)],
         ]
         title = self._size() + (f", seed {self.settings['seed']}" if "seed" in self.settings else "")
         return "\n".join([title, *aligned(columns)])

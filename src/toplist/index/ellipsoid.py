@@ -18,7 +18,7 @@ from toplist.index.layout import (
     score_everything,
     score_touched,
 )
-from toplist.index.select import select
+from toplist.index.select import gather, select
 from toplist.memory.ridge import Linear, widths
 from toplist.problem import Problem, number, refuse
 from toplist.slate import Floats, Ints, Request
@@ -27,10 +27,11 @@ FORMULAS = {"figures": -1.0, "theory": -2.0}
 
 
 class LinearDesk(NamedTuple):
-    """The features as they are laid out, and room for a value per candidate."""
+    """The features as they are laid out, and room for a value per item and per candidate."""
 
     layout: Layout
     value: Floats
+    room: Floats
 
 
 class Ellipsoid(NamedTuple):
@@ -65,7 +66,7 @@ class Ellipsoid(NamedTuple):
 
     def scratch(self, problem: Problem) -> LinearDesk:
         """Nothing is laid out yet."""
-        return LinearDesk(layout_room(problem), np.zeros(problem.items))
+        return LinearDesk(layout_room(problem), np.zeros(problem.items), np.zeros(problem.items))
 
     def reads(self) -> str:
         """A linear belief."""
@@ -84,9 +85,8 @@ class Ellipsoid(NamedTuple):
 
     def top(self, belief: Linear, cache: LinearDesk, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
-        candidates = request.candidates
         top_linear(belief, cache, request, IDENTITY, confidence_radius(belief, self))
-        select(cache.value, candidates, len(candidates), request.labels, request.key, chosen, scores)
+        choose(cache, request, chosen, scores)
 
     def gauge(
         self,
@@ -115,7 +115,7 @@ def confidence_radius(belief: Linear, scoring: Ellipsoid) -> float:
 
 @helper
 def top_linear(belief: Any, cache: Any, request: Request, link: int, bonus: float) -> None:
-    """Fill the values of all candidates, for features as they are."""
+    """Fill the value of each candidate, at its item, for features as they are."""
     layout, candidates = cache.layout, request.candidates
     lay_out_features(layout, request)
     everybody = len(candidates) == layout.columns.shape[1]
@@ -124,6 +124,16 @@ def top_linear(belief: Any, cache: Any, request: Request, link: int, bonus: floa
         score_everything(belief, layout, link, bonus, cache.value)
     else:
         score_all(belief, layout, candidates, link, bonus, layout.nothing, ALONE, cache.value)
+
+
+@helper
+def choose(cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
+    """Take the candidates with the largest values."""
+    candidates, values = request.candidates, cache.value
+    if len(candidates) < len(values):
+        gather(cache.value, candidates, cache.room)
+        values = cache.room
+    select(values, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
 @helper

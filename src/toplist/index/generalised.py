@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import helper
-from toplist.index.ellipsoid import LinearDesk, gauge_linear, top_linear
+from toplist.index.ellipsoid import LinearDesk, choose, gauge_linear, top_linear
 from toplist.index.layout import IDENTITY, LOGISTIC, layout_room
-from toplist.index.select import select
 from toplist.memory.logistic import Logit, expected
 from toplist.memory.ridge import Linear, cholesky, widths
 from toplist.problem import Problem, number, refuse
@@ -55,7 +54,7 @@ class LogisticBound(NamedTuple):
 
     def scratch(self, problem: Problem) -> LinearDesk:
         """Nothing is laid out yet."""
-        return LinearDesk(layout_room(problem), np.zeros(problem.items))
+        return LinearDesk(layout_room(problem), np.zeros(problem.items), np.zeros(problem.items))
 
     def reads(self) -> str:
         """A logistic belief."""
@@ -75,12 +74,11 @@ class LogisticBound(NamedTuple):
 
     def top(self, belief: Logit, cache: LinearDesk, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
-        candidates = request.candidates
         top_linear(belief, cache, request, LOGISTIC, logistic_radius(belief, self))
         if self.capped:
-            for i in range(len(candidates)):
-                cache.value[i] = min(cache.value[i], 1.0)
-        select(cache.value, candidates, len(candidates), request.labels, request.key, chosen, scores)
+            for item in request.candidates:
+                cache.value[item] = min(cache.value[item], 1.0)
+        choose(cache, request, chosen, scores)
 
     def gauge(
         self, belief: Logit, cache: LinearDesk, request: Request, covered: Floats, kind: int, placed: int,
@@ -104,10 +102,11 @@ def logistic_radius(belief: Logit, scoring: LogisticBound) -> float:
 
 
 class PosteriorDesk(NamedTuple):
-    """The features as they are laid out, room for a value per candidate, and for the weights drawn."""
+    """The features as they are laid out, room for values, and for the weights drawn."""
 
     layout: Any
     value: Floats
+    room: Floats
     drawn: Floats
     factor: Floats
 
@@ -126,7 +125,8 @@ class Posterior(NamedTuple):
     def scratch(self, problem: Problem) -> PosteriorDesk:
         """Nothing is laid out yet."""
         d = problem.features
-        return PosteriorDesk(layout_room(problem), np.zeros(problem.items), np.zeros(d), np.zeros((d, d)))
+        room = (np.zeros(problem.items), np.zeros(problem.items), np.zeros(d), np.zeros((d, d)))
+        return PosteriorDesk(layout_room(problem), *room)
 
     def reads(self) -> str:
         """A linear belief."""
@@ -136,12 +136,15 @@ class Posterior(NamedTuple):
         """No: a whole list at once."""
         return False
 
+    def says(self) -> str:
+        """Why an item was chosen, where there is no index to tell."""
+        return "best for weights drawn from what is believed"
+
     def top(self, belief: Linear, cache: PosteriorDesk, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw, score everything, take the best."""
-        candidates = request.candidates
         view = drawn_belief(belief, cache, branch(request.key, -1 - self.stream), self.scale)
         top_linear(view, cache, request, IDENTITY, 0.0)
-        select(cache.value, candidates, len(candidates), request.labels, request.key, chosen, scores)
+        choose(cache, request, chosen, scores)
 
     def gauge(
         self, belief: Linear, cache: PosteriorDesk, request: Request, covered: Floats, kind: int, placed: int,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.compiled import helper, routine
-from toplist.coverage import ALONE, gain
+from toplist.coverage import CHANCES, FARTHEST, gain
 from toplist.index.select import side_by_side
 from toplist.problem import Problem
 from toplist.slate import Floats, Ints, Request
@@ -22,16 +22,19 @@ SPARSE = 3  # items with at most one of so many features other than zero are sco
 
 
 class Layout(NamedTuple):
-    """The items' features, twice; and room to score a block of items."""
+    """The items' features, by columns and, where most are zero, item by item and topic by topic; and room."""
 
     columns: Floats  # (d, items)
-    topic: Ints  # (items, most): the features of an item that are not zero ...
-    degree: Floats  # ... and what they are
-    topics: Ints  # per item, how many
+    start: Ints  # per item, where its features that are not zero begin in the next two; one more for the end
+    topic: Ints  # which they are ...
+    degree: Floats  # ... and how large
+    begin: Ints  # per feature, where the items that have it begin in the next; one more for the end
+    having: Ints
     edition: Ints  # two elements: of the features laid out, -1 for none; and whether they are sparse
+    weights: Floats  # theta and M^-1 as they apply to features as they are, whatever is covered already
+    matrix: Floats
     block: Floats  # (d, BLOCK)
     sums: Floats  # (3, BLOCK)
-    touched: Ints  # per feature: whether the item just placed covers it
     nothing: Floats  # per feature 0: what an empty list covers
     width: Floats  # per item x' M^-1 x, of the belief as it was ...
     width_of: Ints  # ... at this edition, refresh and update
@@ -40,16 +43,19 @@ class Layout(NamedTuple):
 def layout_room(problem: Problem) -> Layout:
     """Nothing is laid out yet."""
     d, items = problem.features, problem.items
-    most = max(1, d // SPARSE)
+    most = items * max(1, d // SPARSE)
     return Layout(
         columns=np.zeros((d, items)),
-        topic=np.zeros((items, most), dtype=np.int64),
-        degree=np.zeros((items, most)),
-        topics=np.zeros(items, dtype=np.int64),
+        start=np.zeros(items + 1, dtype=np.int64),
+        topic=np.zeros(most, dtype=np.int64),
+        degree=np.zeros(most),
+        begin=np.zeros(d + 1, dtype=np.int64),
+        having=np.zeros(most, dtype=np.int64),
         edition=np.array([-1, 0]),
+        weights=np.zeros(d),
+        matrix=np.zeros((d, d)),
         block=np.zeros((d, BLOCK)),
         sums=np.zeros((3, BLOCK)),
-        touched=np.zeros(d, dtype=np.int64),
         nothing=np.zeros(d),
         width=np.zeros(items),
         width_of=np.full(3, -1),
@@ -62,22 +68,41 @@ def lay_out_features(layout: Layout, request: Request) -> None:
     if request.edition >= 0 and layout.edition[0] == request.edition:
         return
     items, d = request.features.shape
-    most = layout.topic.shape[1]
+    most = max(1, d // SPARSE)
     sparse = d >= SPARSE
+    layout.begin[:] = 0
     for item in range(items):
-        found = 0
+        found = layout.start[item]
         for feature in range(d):
             degree = request.features[item, feature]
             layout.columns[feature, item] = degree
-            if degree != 0.0:
-                if found < most:
-                    layout.topic[item, found] = feature
-                    layout.degree[item, found] = degree
-                found += 1
-        layout.topics[item] = found
-        sparse = sparse and found <= most
+            if degree != 0.0 and sparse:
+                sparse = found < layout.start[item] + most
+                if sparse:
+                    layout.topic[found], layout.degree[found] = feature, degree
+                    layout.begin[feature + 1] += 1
+                    found += 1
+        layout.start[item + 1] = found
+    if sparse:
+        by_topic(layout, items)
     layout.edition[0], layout.edition[1] = request.edition, 1 if sparse else 0
     layout.width_of[0] = -1
+
+
+@routine
+def by_topic(layout: Layout, items: int) -> None:
+    """Fill the items that have each feature, whose numbers stand in `begin`."""
+    d = len(layout.begin) - 1
+    for feature in range(d):
+        layout.begin[feature + 1] += layout.begin[feature]
+    for item in range(items):
+        for place in range(layout.start[item], layout.start[item + 1]):
+            feature = layout.topic[place]
+            layout.having[layout.begin[feature]] = item
+            layout.begin[feature] += 1
+    for feature in range(d, 0, -1):  # each begin has moved to the next
+        layout.begin[feature] = layout.begin[feature - 1]
+    layout.begin[0] = 0
 
 
 @helper
@@ -86,16 +111,28 @@ def linked(total: float, link: int) -> float:
     return 1.0 / (1.0 + math.exp(-total)) if link == LOGISTIC else total
 
 
-@helper
+@routine
+def look_through(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
+    """Fill `weights` and `matrix`: where gains are features times what is left of a topic, that can be theirs."""
+    for i in range(len(covered)):
+        left = 1.0 - covered[i] if kind == CHANCES else 1.0
+        layout.weights[i] = left * belief.theta[i]
+        for j in range(len(covered)):
+            other = 1.0 - covered[j] if kind == CHANCES else 1.0
+            layout.matrix[i, j] = left * other * belief.inverse[i, j]
+
+
+@routine
 def score_all(
     belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
 ) -> None:
-    """Fill link(theta'x) + bonus sqrt(x' M^-1 x) for each candidate, x its gain over what is covered."""
+    """Fill link(theta'x) + bonus sqrt(x' M^-1 x) at each candidate, x its gain over what is covered."""
+    look_through(belief, layout, covered, kind)
     if layout.edition[1] == 1:
         for i in range(len(candidates)):
-            values[i] = score_sparse(belief, layout, candidates[i], link, bonus, covered, kind)
+            values[candidates[i]] = score_sparse(layout, candidates[i], link, bonus, covered, kind)
     else:
-        score_dense(belief, layout, candidates, link, bonus, covered, kind, values)
+        score_dense(layout, candidates, link, bonus, covered, kind, values)
 
 
 @routine
@@ -104,43 +141,44 @@ def score_touched(
     values: Floats,
 ) -> None:  # fmt: skip
     """Bring the values up to date with an item that was placed: only what shares a feature with it has changed."""
+    look_through(belief, layout, covered, kind)
     if layout.edition[1] == 0:
-        score_dense(belief, layout, candidates, link, bonus, covered, kind, values)
+        score_dense(layout, candidates, link, bonus, covered, kind, values)
         return
-    layout.touched[:] = 0
-    for place in range(layout.topics[placed]):
-        layout.touched[layout.topic[placed, place]] = 1
-    for i in range(len(candidates)):
-        item = candidates[i]
-        shared = 0
-        for place in range(layout.topics[item]):
-            shared |= layout.touched[layout.topic[item, place]]
-        if shared == 1:
-            values[i] = score_sparse(belief, layout, item, link, bonus, covered, kind)
+    for place in range(layout.start[placed], layout.start[placed + 1]):
+        feature = layout.topic[place]
+        for at in range(layout.begin[feature], layout.begin[feature + 1]):
+            item = layout.having[at]
+            values[item] = score_sparse(layout, item, link, bonus, covered, kind)
 
 
 @helper
-def score_sparse(belief: Any, layout: Layout, item: int, link: int, bonus: float, covered: Floats, kind: int) -> float:
+def score_sparse(layout: Layout, item: int, link: int, bonus: float, covered: Floats, kind: int) -> float:
     """One item, feature by feature."""
     mean, square = 0.0, 0.0
-    for place in range(layout.topics[item]):
-        feature = layout.topic[item, place]
-        x = gain(layout.degree[item, place], covered[feature], kind)
-        mean += belief.theta[feature] * x
+    first, end = layout.start[item], layout.start[item + 1]
+    for place in range(first, end):
+        feature = layout.topic[place]
+        x = layout.degree[place]
+        if kind == FARTHEST:
+            x = gain(x, covered[feature], kind)
+        mean += layout.weights[feature] * x
         across = 0.0
-        for other in range(place):
-            beside = layout.topic[item, other]
-            across += belief.inverse[feature, beside] * gain(layout.degree[item, other], covered[beside], kind)
-        square += x * (2.0 * across + belief.inverse[feature, feature] * x)
+        for other in range(first, place):
+            beside, y = layout.topic[other], layout.degree[other]
+            if kind == FARTHEST:
+                y = gain(y, covered[beside], kind)
+            across += layout.matrix[feature, beside] * y
+        square += x * (2.0 * across + layout.matrix[feature, feature] * x)
     return linked(mean, link) + (bonus * math.sqrt(max(square, 0.0)) if bonus > 0.0 else 0.0)
 
 
 @routine
 def score_dense(
-    belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
+    layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
 ) -> None:
     """A block of items at a time; every loop over the items of a block runs on vectors."""
-    d = len(belief.theta)
+    d = len(layout.weights)
     block, mean, square = layout.block, layout.sums[0], layout.sums[1]
     together = side_by_side(candidates)
     for begin in range(0, len(candidates), BLOCK):
@@ -155,17 +193,19 @@ def score_dense(
             else:
                 for i in range(count):
                     row[i] = layout.columns[feature, candidates[begin + i]]
-            if kind != ALONE and covered[feature] > 0.0:
+            if kind == FARTHEST and covered[feature] > 0.0:
                 for i in range(count):
                     row[i] = gain(row[i], covered[feature], kind)
-        weigh_block(block, count, belief.theta, mean)
+        weigh_block(block, count, layout.weights, mean)
         if bonus > 0.0:
-            square_block(block, count, belief.inverse, layout.sums[2], square)
+            square_block(block, count, layout.matrix, layout.sums[2], square)
             for i in range(count):
-                values[begin + i] = linked(mean[i], link) + bonus * math.sqrt(max(square[i], 0.0))
+                mean[i] = linked(mean[i], link) + bonus * math.sqrt(max(square[i], 0.0))
         else:
             for i in range(count):
-                values[begin + i] = linked(mean[i], link)
+                mean[i] = linked(mean[i], link)
+        for i in range(count):
+            values[candidates[begin + i]] = mean[i]
 
 
 @routine

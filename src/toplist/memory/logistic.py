@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import helper, routine
-from toplist.memory.ridge import REFRESHED, cholesky, need_features, observe, widths
+from toplist.memory.ridge import CLICK_NOISE, REFRESHED, cholesky, need_features, observe, widths
 from toplist.problem import Problem, number, refuse, whole
 from toplist.slate import Floats, Ints, Request, Slate
 
@@ -128,6 +128,10 @@ class Logistic(NamedTuple):
         mean = tally_logit(belief, request)[1]
         return np.asarray(np.sqrt(mean * (1.0 - mean)) * widths(belief, request), dtype=np.float64)
 
+    def doubt(self, belief: Logit) -> Floats:
+        """Per feature, the standard deviation of its weight where clicks are as likely as not; elsewhere it is more."""
+        return np.asarray(np.sqrt(np.diag(belief.inverse)) / CLICK_NOISE, dtype=np.float64)
+
     def tick(self, belief: Logit) -> None:
         """One more list."""
         belief.clock[0] += 1.0
@@ -180,6 +184,10 @@ class LogisticSGD(NamedTuple):
         """sqrt(p (1 - p) x' V^-1 x), since each observation tells p (1 - p) times as much of theta'x as of a sum."""
         mean = tally_logit(belief, request)[1]
         return np.asarray(np.sqrt(mean * (1.0 - mean)) * widths(belief, request), dtype=np.float64)
+
+    def doubt(self, belief: Logit) -> Floats:
+        """Per feature, the standard deviation of its weight where clicks are as likely as not; elsewhere it is more."""
+        return np.asarray(np.sqrt(np.diag(belief.inverse)) / CLICK_NOISE, dtype=np.float64)
 
     def tick(self, belief: Logit) -> None:
         """One more list."""

@@ -14,6 +14,9 @@ from toplist.slate import Floats, Ints, Request, Slate
 REFRESHED = 256  # updates after which the inverse is computed anew, so that rounding cannot add up
 
 
+CLICK_NOISE = 0.5  # the largest standard deviation that a click can have
+
+
 class Linear(NamedTuple):
     """What an index over features reads: an estimate, and how uncertain it is in every direction."""
 
@@ -62,8 +65,12 @@ class Ridge(NamedTuple):
         return belief.examined[request.candidates], request.features[request.candidates] @ belief.theta
 
     def deviation(self, belief: Linear, request: Request) -> Floats:
-        """sqrt(x' M^-1 x)."""
-        return widths(belief, request)
+        """sqrt(x' M^-1 x), times the noise of a click, at most 0.5, over the sigma that M was made with."""
+        return np.asarray(CLICK_NOISE / belief.sigma[0] * widths(belief, request), dtype=np.float64)
+
+    def doubt(self, belief: Linear) -> Floats:
+        """Per feature, the standard deviation of its weight."""
+        return np.asarray(CLICK_NOISE / belief.sigma[0] * np.sqrt(np.diag(belief.inverse)), dtype=np.float64)
 
     def tick(self, belief: Linear) -> None:
         """One more list."""

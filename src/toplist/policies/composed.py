@@ -103,7 +103,8 @@ def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessm
     examined, mean = kept_by.tally(belief, request) if hasattr(kept_by, "tally") else (unknown, unknown)
     index = scoring.exact(belief, request) if hasattr(scoring, "exact") else unknown
     deviation = kept_by.deviation(belief, request) if hasattr(kept_by, "deviation") else None
-    return Assessment(examined, mean, index, deviation=deviation)
+    why = scoring.says() if hasattr(scoring, "says") else Assessment.why
+    return Assessment(examined, mean, index, why=why, deviation=deviation)
 
 
 def check_fit(reading: Any, kept_by: Any, scoring: Any, whole_lists: bool) -> None:

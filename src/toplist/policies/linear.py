@@ -72,38 +72,39 @@ def cascade_lin_ts(scale: float = 1.0, sigma: float = 0.1, order: Order = "first
 
 
 @entry("GL-CDCM", "liu2018")
-def gl_cdcm(scale: float = 1.0, penalty: float = 1e-2, order: Order = "first") -> Policy:
+def gl_cdcm(scale: float = 1.0, penalty: float = 1e-2, none: str = "nothing", order: Order = "first") -> Policy:
     """The items with the largest bound on a logistic model of their features, learned from every click up to the last.
 
-    mu(theta'x) + scale rho(t) sqrt(x'V^-1 x), ordered without the paper's cap at 1; a page without clicks teaches
-    nothing. Liu, Li and Zhang, Contextual Dependent Click Bandit Algorithm for Web Recommendation, 2018, algorithm 1.
+    mu(theta'x) + scale rho(t) sqrt(x'V^-1 x), ordered without the paper's cap at 1. A page without clicks teaches
+    nothing, as printed; with none="everything" it teaches that all of it was refused. Liu, Li and Zhang, Contextual
+    Dependent Click Bandit Algorithm for Web Recommendation, 2018, algorithm 1.
     """
-    return Policy(ThroughLastClick(none="nothing"), Logistic(penalty), LogisticBound(scale), TopK(order))
+    return Policy(ThroughLastClick(none), Logistic(penalty), LogisticBound(scale), TopK(order))
 
 
 @entry("GL-CDCM (SGD)", "liu2018")
-def gl_cdcm_sgd(scale: float = 1.0, rate: float = 0.05, order: Order = "first") -> Policy:
+def gl_cdcm_sgd(scale: float = 1.0, rate: float = 0.05, none: str = "nothing", order: Order = "first") -> Policy:
     """GL-CDCM that follows its estimate by one gradient step per list.
 
     Liu, Li and Zhang, Contextual Dependent Click Bandit Algorithm for Web Recommendation, 2018, section 3.3; the paper
     prints no step size.
     """
-    return Policy(ThroughLastClick(none="nothing"), LogisticSGD(rate), LogisticBound(scale), TopK(order))
+    return Policy(ThroughLastClick(none), LogisticSGD(rate), LogisticBound(scale), TopK(order))
 
 
 @entry("LR", "liu2018")
-def lr(penalty: float = 1e-2, order: Order = "first") -> Policy:
+def lr(penalty: float = 1e-2, none: str = "nothing", order: Order = "first") -> Policy:
     """The items that a logistic model of their features thinks best: GL-CDCM without optimism.
 
     Liu, Li and Zhang, Contextual Dependent Click Bandit Algorithm for Web Recommendation, 2018, section 4.1.
     """
-    return Policy(ThroughLastClick(none="nothing"), Logistic(penalty), LogisticBound(scale=0.0), TopK(order))
+    return Policy(ThroughLastClick(none), Logistic(penalty), LogisticBound(scale=0.0), TopK(order))
 
 
 @entry("LR (SGD)", "liu2018")
-def lr_sgd(rate: float = 0.05, order: Order = "first") -> Policy:
+def lr_sgd(rate: float = 0.05, none: str = "nothing", order: Order = "first") -> Policy:
     """LR that follows its estimate by one gradient step per list.
 
     Liu, Li and Zhang, Contextual Dependent Click Bandit Algorithm for Web Recommendation, 2018, section 4.1.
     """
-    return Policy(ThroughLastClick(none="nothing"), LogisticSGD(rate), LogisticBound(scale=0.0), TopK(order))
+    return Policy(ThroughLastClick(none), LogisticSGD(rate), LogisticBound(scale=0.0), TopK(order))

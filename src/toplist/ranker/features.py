@@ -42,13 +42,16 @@ class Features:
     def of(cls, names: Sequence[str], given: Any, person: int, join: str, can: Capabilities, policy: str) -> Features:
         """Room for the features that are given at the beginning, which are checked and whose scale is settled."""
         if given is None:
-            if can.needs_features and person == 0:
+            if can.needs_features:
                 raise InvalidInput(f"The policy {policy} learns from features; give features={{item: [...], ...}}.")
-            return cls(max(1, len(names)), 0, person, join, can.covers_topics)
+            return cls(max(1, len(names)), 0, 0, join, can.covers_topics)
+        if not can.needs_features:
+            raise InvalidInput(f"The policy {policy} does not look at features; leave them out.")
         several = feature_rows("features", given, names)
         if not several:
             raise InvalidInput("There are features but no items, so nobody knows how long a row is; give one item.")
-        columns = len(cls(1, 0, person, join, can.covers_topics).checked("features", several[0]))
+        first = cls(1, 0, person, join, can.covers_topics)
+        columns = len(first.checked(f"features of {names[0]!r}", several[0]))
         known = cls(len(names), columns, person, join, can.covers_topics)
         rows = [known.checked(f"features of {name!r}", row) for name, row in zip(names, several, strict=True)]
         known.settle_scale(rows)
@@ -127,7 +130,7 @@ def _vector(what: str, given: Any, length: int | None) -> Floats:
     except (TypeError, ValueError):
         raise refuse(what, given, accepted, "give a number per feature") from None
     if len(row) == 0 or (length is not None and len(row) != length):
-        raise refuse(what, given, accepted, f"there are {len(row)}")
+        raise refuse(what, given, accepted, f"give as many as the other items have, not {len(row)}")
     if not np.isfinite(row).all():
         raise refuse(what, given, accepted, "one of them is not finite")
     return row
@@ -146,5 +149,6 @@ def feature_rows(what: str, given: Any, names: Sequence[str]) -> list[Any]:
     except TypeError:
         raise refuse(what, given, "a row per item", "give a mapping from items to rows") from None
     if len(several) != len(names):
-        raise refuse(what, f"{len(several)} rows", f"{len(names)}, one per item", "give them in the order of the items")
+        accepted = f"{len(names)}, one per item"
+        raise refuse(f"The number of rows of {what}", len(several), accepted, "give them in the order of the items")
     return several

@@ -199,7 +199,9 @@ class Ranker:
             except BaseException:
                 self._book.close(entered[0])
                 raise
-            return self._shown(entered, slate, pinned=tuple(place + 1 for place in places), among=candidates)
+            # Who is best by features of one call cannot be told later, when these are gone.
+            among = candidates if edition >= 0 else None
+            return self._shown(entered, slate, pinned=tuple(place + 1 for place in places), among=among)
 
     def _make(self, request: Request, slate: Slate) -> None:
         """Let the policy fill the slate, with a cache that nobody else uses meanwhile."""
@@ -355,7 +357,7 @@ class Ranker:
             alone = isinstance(items, str) and not isinstance(features, Mapping)
             rows = [features] if alone else feature_rows("features", features, names)
             rows = [self._known.checked(f"features of {name!r}", row) for name, row in zip(names, rows, strict=True)]
-        elif self._known.rows.shape[1] > 0:
+        elif self._can.needs_features:
             self._refuse("learns from features", "give a row for every new item, features=[...]")
         with self._gate.writing:
             for item, row in zip(self._roster.check_new(names), rows, strict=True):
@@ -441,10 +443,14 @@ class Ranker:
         size = ", ".join(counted(count, word) for count, word in sizes)
         return f"<Ranker {self.name} with {self._title}: {size} learned>"
 
-    def estimates(self) -> Table:
-        """Per item how often it was examined, the mean of that, an interval for it and the policy's index."""
+    def estimates(self, person: Any = None) -> Table:
+        """Per item how often it was examined, the mean of that, an interval for it and the policy's index.
+
+        Where items meet a person's features, they are in the eyes of that `person`.
+        """
         with self._gate.reading:
-            request = self._request(self._roster.everybody())
+            seen_as, _ = self._known.of_call(person, None, self._roster.slot)
+            request = self._request(self._roster.everybody())._replace(features=seen_as)
             assessment = report.assessed(self._policy, self._belief, request, None)
             return report.estimates(self._roster.items(), assessment, self._learned)
 
@@ -460,7 +466,7 @@ class Ranker:
         if not self._can.needs_features:
             self._refuse("learns every item by itself", "ask for estimates()")
         with self._gate.reading:
-            return report.preferences(self._belief, self._learned)
+            return report.preferences(self._policy, self._belief, self._learned)
 
     # Files ------------------------------------------------------------------------------------------------------------
 

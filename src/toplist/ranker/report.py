@@ -113,9 +113,9 @@ def as_scored(policy: Any, belief: Any, request: Request, slot: int, row: Floats
     return assessed(policy, belief, request._replace(candidates=np.array([slot]), features=features), None)
 
 
-def preferences(belief: Any, learned: int) -> Table:
+def preferences(policy: Any, belief: Any, learned: int) -> Table:
     """One row per feature: the weight learned, and the standard deviation that is left of it."""
-    deviation = np.sqrt(np.diag(belief.inverse))
+    deviation = policy.memory.doubt(belief)
     rows = [
         (number + 1, *values)
         for number, values in enumerate(zip(belief.theta.tolist(), deviation.tolist(), strict=True))
@@ -134,7 +134,7 @@ def _reason(everybody: Assessment, at: int, told: bool, among_known: bool, one_b
     """Why the policy put one of the candidates there."""
     index = float(everybody.index[at])
     if math.isnan(index):
-        return "drawn by chance" if told else "as the policy has it, which gives no reasons"
+        return everybody.why if told else "as the policy has it, which gives no reasons"
     if math.isinf(index):
         return "never examined, so it goes before everything that was"
     if not among_known:
