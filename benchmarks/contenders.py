@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import fused, numpy_loops
+from benchmarks import fused, fused_features, numpy_features, numpy_loops
 from toplist import clicks, worlds
 from toplist.engine.player import Player, Setting
 from toplist.policies import make
@@ -32,6 +32,18 @@ class Size(NamedTuple):
         return f"L={self.items} K={self.positions}"
 
 
+class Topics(NamedTuple):
+    """How large a problem with features is."""
+
+    items: int  # L
+    positions: int  # K
+    dimension: int = 18  # d: topics that there are
+    each: int = 2  # topics of an item, or 0 for all
+
+    def __str__(self) -> str:
+        return f"L={self.items} K={self.positions} d={self.dimension} {'sparse' if self.each else 'dense'}"
+
+
 class Played(NamedTuple):
     """What came of playing."""
 
@@ -53,11 +65,36 @@ def attraction_of(size: Size) -> Floats:
     return np.asarray(world_of(size).attraction)
 
 
-def engine(policy: str, size: Size) -> Contender:
-    """A policy of the catalogue in the engine. The free samples and the first step are not timed."""
+@lru_cache(maxsize=8)  # a large one takes longer to make than to play on
+def topics_of(size: Topics) -> worlds.TopicCoverage:
+    """The problem on which policies over features are timed: topics as real films have them, or all to some degree."""
+    generator = np.random.default_rng((SEED, *size))
+    degrees = generator.random((size.items, size.dimension))
+    if size.each:
+        order = generator.random(degrees.shape).argsort(axis=1)
+        degrees[order >= size.each] = 0.0
+    preferences = generator.random(size.dimension)
+    return worlds.TopicCoverage(degrees, preferences / preferences.sum(), size.positions)
+
+
+def needs_features(policy: str) -> bool:
+    """Whether a policy of the catalogue has nothing to say of items without features."""
+    return bool(make(policy).capabilities().needs_features)
+
+
+def engine(policy: str, size: Size | Topics) -> Contender:
+    """A policy of the catalogue in the engine. The free samples and the first step are not timed.
+
+    The world is one of topics where the size says so, and where the policy needs features.
+    """
+    world: Any
+    if isinstance(size, Topics):
+        world = topics_of(size)
+    else:
+        world = topics_of(Topics(*size)) if needs_features(policy) else world_of(size)
 
     def fresh(steps: int, run: int) -> Callable[[], Played]:
-        setting = Setting.of(make(policy), world_of(size), clicks.Cascade(), OneSample(), steps)
+        setting = Setting.of(make(policy), world, clicks.Cascade(), OneSample(), steps)
         player = Player(setting, branch(SEED, run), np.array([steps]))
         kept = bytes_of(player.belief) + bytes_of(player.cache)
         if kept > MOST_BYTES:
@@ -109,6 +146,32 @@ def fused_kl_ucb(early: bool) -> Callable[[fused.State, int, int], float]:
     return partial(fused.kl_ucb, early=early)
 
 
+def features_by_hand(loop: fused_features.Loop, size: Topics, every: bool) -> Contender:
+    """A fused loop over features; `every` place counts as examined, or those up to the first click."""
+    world = topics_of(size).checked()
+    ideal = fused_features.greedy_reward(world)
+    kept = fused_features.lay_out(world)
+
+    def fresh(steps: int, run: int) -> Callable[[], Played]:
+        key = branch(branch(SEED, run), 0)  # of this run in the engine
+        state = fused_features.begin(kept, size.positions)
+        return lambda: Played(loop(kept, state, key, steps, ideal, every))
+
+    return fresh
+
+
+def features_in_numpy(loop: numpy_features.Loop, size: Topics, every: bool) -> Contender:
+    """A NumPy loop over features, which draws from NumPy's own generator."""
+    world = topics_of(size).checked()
+    ideal = fused_features.greedy_reward(world)
+
+    def fresh(steps: int, run: int) -> Callable[[], Played]:
+        generator = np.random.default_rng((SEED, run))
+        return lambda: Played(loop(world, steps, generator, ideal, every))
+
+    return fresh
+
+
 class Algorithm(NamedTuple):
     """An algorithm in all its forms."""
 
@@ -130,4 +193,37 @@ KL_UCB = Algorithm(
     fused_kl_ucb(early=True),
     "no last Newton step",
     numpy_loops.kl_ucb,
+)
+
+
+class FeatureAlgorithm(NamedTuple):
+    """An algorithm over features in all its forms."""
+
+    title: str
+    policy: str  # its name in the catalogue
+    sparse: fused_features.Loop
+    dense: fused_features.Loop
+    vectorised: numpy_features.Loop
+    every: bool  # place counts as examined, or only those up to the first click
+
+    def expert(self, size: Topics) -> Contender:
+        """The fused loop for topics of this kind."""
+        return features_by_hand(self.sparse if size.each else self.dense, size, self.every)
+
+    def numpy(self, size: Topics) -> Contender:
+        """The NumPy loop."""
+        return features_in_numpy(self.vectorised, size, self.every)
+
+
+LSB = FeatureAlgorithm(
+    "CascadeLSB", "cascade-lsb", fused_features.lsb_sparse, fused_features.lsb_dense, numpy_features.lsb, every=False
+)
+LSB_GREEDY = LSB._replace(title="LSBGreedy", policy="lsb-greedy", every=True)
+LIN_UCB = FeatureAlgorithm(
+    "CascadeLinUCB",
+    "cascade-lin-ucb",
+    fused_features.lin_ucb_sparse,
+    fused_features.lin_ucb_dense,
+    numpy_features.lin_ucb,
+    every=False,
 )

@@ -7,8 +7,18 @@ import pytest
 
 from toplist import arrange, clicks, feedback, index, memory, policies, protocols, starts, worlds
 
-USERS: list[protocols.Users] = [clicks.Cascade(), clicks.DCM(), clicks.DBN()]
-WORLDS: list[protocols.World] = [worlds.Fixed([0.5], 1)]
+USERS: list[protocols.Users] = [
+    clicks.Cascade(),
+    clicks.DCM(),
+    clicks.DBN(),
+    clicks.PBM(),
+    clicks.ChangingDCM(),
+]
+WORLDS: list[protocols.World] = [
+    worlds.Fixed([0.5], 1),
+    worlds.TopicCoverage([[0.5]], [1.0], 1),
+    worlds.Contextual(),
+]
 READINGS: list[protocols.Reading] = [
     feedback.ThroughFirstClick(),
     feedback.OnlyLastClick(),
@@ -16,15 +26,25 @@ READINGS: list[protocols.Reading] = [
     feedback.UntilSatisfied(),
     feedback.EveryPlace(),
 ]
-MEMORIES: list[protocols.Memory] = [memory.Everything(), memory.ExponentialWeights()]
+MEMORIES: list[protocols.Memory] = [
+    memory.Everything(),
+    memory.ExponentialWeights(),
+    memory.Ridge(),
+    memory.Logistic(),
+    memory.LogisticSGD(),
+]
 INDICES: list[protocols.Index] = [
     index.UCB1(),
     index.KLUCB(),
     index.Greedy(),
     index.Chance(),
     index.ExploringDraw(),
+    index.Ellipsoid(),
+    index.LogisticBound(),
+    index.Posterior(),
 ]
-ARRANGEMENTS: list[protocols.Arrangement] = [arrange.TopK()]
+GAUGES: list[protocols.HotGauge] = [index.Ellipsoid(), index.LogisticBound(), index.Posterior()]
+ARRANGEMENTS: list[protocols.Arrangement] = [arrange.TopK(), arrange.Diverse()]
 STARTS: list[protocols.Start] = [starts.OneSample(), starts.Forced(), starts.NeverSeenFirst()]
 POLICIES: list[protocols.PolicyLike] = [
     policies.Policy(READINGS[0], MEMORIES[0], INDICES[0]),
@@ -37,6 +57,7 @@ HOT: dict[Any, Any] = {
     protocols.HotReading: READINGS,
     protocols.HotMemory: MEMORIES,
     protocols.HotIndex: INDICES,
+    protocols.HotGauge: GAUGES,
     protocols.HotArrangement: ARRANGEMENTS,
     protocols.HotStart: STARTS,
     protocols.HotPolicy: POLICIES,

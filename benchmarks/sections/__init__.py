@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.measure import Effort
 from benchmarks.report import Table
-from benchmarks.sections import baselines, growth, policies, ranker, startup, threads
+from benchmarks.sections import baselines, features, growth, policies, ranker, startup, threads
 
 SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "policies": policies.measure,
     "baselines": baselines.measure,
     "growth": growth.measure,
+    "features": features.measure,
     "threads": threads.measure,
     "ranker": ranker.measure,
     "startup": startup.measure,

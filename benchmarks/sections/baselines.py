@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from benchmarks.contenders import KL_UCB, UCB1, Algorithm, Contender, Size, by_hand, engine, in_numpy
+from benchmarks.contenders import (
+    KL_UCB,
+    UCB1,
+    Algorithm,
+    Contender,
+    FeatureAlgorithm,
+    Size,
+    Topics,
+    by_hand,
+    engine,
+    in_numpy,
+)
 from benchmarks.measure import Effort, ratio, rough, rounds_of, steps_for
 from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
 
@@ -82,8 +93,8 @@ def measure(effort: Effort) -> Sequence[Table]:
 
 
 def compare(
-    algorithm: Algorithm,
-    size: Size,
+    algorithm: Algorithm | FeatureAlgorithm,
+    size: Size | Topics,
     others: dict[str, Contender],
     targets: dict[tuple[str, int], float],
     effort: Effort,

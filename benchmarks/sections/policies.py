@@ -28,6 +28,7 @@ def measure(effort: Effort) -> Sequence[Table]:
     rows: dict[str, dict[str, Any]] = {name: {"policy": name} for name in names}
     notes = [
         "Steps per second of CPU time on cascade users; median of the rounds, which give every policy one turn each.",
+        "Policies that need features are given topics, two of eighteen per item; the others an attraction per item.",
         "n: steps of a run, from the first on; the same for all policies of a size but for the slowest.",
     ]
     for size in sizes:

@@ -212,4 +212,4 @@ class Machine(RuleBasedStateMachine):
 def test_every_policy_at_work_does_what_the_model_does(name: str) -> None:
     policy = "ranked-exp3(exploration=0.3)" if name == "ranked-exp3" else name
     machine = type(f"Machine of {name}", (Machine,), {"policy": policy})
-    run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=40, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=12, stateful_step_count=40, deadline=None))

@@ -1,0 +1,90 @@
+"""The loops over features that a user would write in NumPy: matrix products over the items, Python over the places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.numpy_loops import best
+from toplist.slate import Floats
+from toplist.worlds import TopicCoverage
+
+SIGMA = 0.1
+Loop = Callable[[TopicCoverage, int, np.random.Generator, float, bool], float]
+BLOCK = 256  # steps for which random numbers are drawn at once, because a call costs more than its numbers
+
+
+class Learner:
+    """Ridge regression whose inverse is kept, and what all loops here share: the person, the coins, the regret."""
+
+    def __init__(self, world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float) -> None:
+        self.topics, self.preferences = np.asarray(world.topics), np.asarray(world.preferences)
+        d = len(self.preferences)
+        self.inverse, self.total, self.theta = np.eye(d), np.zeros(d), np.zeros(d)
+        self.alpha = math.sqrt(d * math.log1p(steps * world.positions / (d * SIGMA**2)) + 2 * math.log(steps)) + 1
+        self.positions, self.generator, self.ideal, self.regret, self.step = world.positions, generator, ideal, 0.0, 0
+
+    def serve(self, rows: Floats, attraction: Floats, every: bool) -> None:
+        """Show a list, whose items were scored with these rows, to one visitor, and learn from it."""
+        if self.step % BLOCK == 0:
+            self.coins = self.generator.random((BLOCK, self.positions))
+        attracts = self.coins[self.step % BLOCK] < attraction
+        self.step += 1
+        self.regret += self.ideal - 1.0 + math.prod((1.0 - attraction).tolist())
+        clicked = int(attracts.argmax()) if attracts.any() else -1
+        if clicked >= 0:
+            self.total += rows[clicked]
+            if not every:
+                rows = rows[: clicked + 1]
+        if len(rows) <= 2:
+            for row in rows:
+                direction = self.inverse @ row
+                self.inverse -= np.outer(direction, direction / (SIGMA**2 + row @ direction))
+        else:  # all rows at once are faster than one by one: Sherman, Morrison and Woodbury's formula
+            across = rows @ self.inverse
+            within = across @ rows.T
+            within.flat[:: len(rows) + 1] += SIGMA**2
+            self.inverse -= across.T @ np.linalg.solve(within, across)
+        self.theta = self.inverse @ self.total / SIGMA**2
+
+
+def lsb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, every: bool) -> float:
+    """CascadeLSB, or LSBGreedy where `every` place counts as examined; the regret."""
+    learner = Learner(world, steps, generator, ideal)
+    topics, positions = learner.topics, learner.positions
+    rows = np.empty((positions, topics.shape[1]))
+    products = np.empty_like(topics)
+    for _ in range(steps):
+        uncovered = np.ones(topics.shape[1])
+        chosen: list[int] = []
+        for place in range(positions):
+            # What a list covers is taken from the matrix instead of from every item.
+            np.matmul(topics, learner.inverse * np.multiply.outer(uncovered, uncovered), out=products)
+            squares = np.einsum("ij,ij->i", products, topics)
+            scores = topics @ (learner.theta * uncovered) + learner.alpha * np.sqrt(np.maximum(squares, 0.0))
+            scores[chosen] = -np.inf
+            item = int(scores.argmax())
+            chosen.append(item)
+            rows[place] = topics[item] * uncovered
+            uncovered = uncovered - rows[place]
+        learner.serve(rows, rows @ learner.preferences, every)
+    return learner.regret
+
+
+def lin_ucb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, every: bool) -> float:
+    """CascadeLinUCB; the regret."""
+    learner = Learner(world, steps, generator, ideal)
+    topics = learner.topics
+    products = np.empty_like(topics)
+    for _ in range(steps):
+        np.matmul(topics, learner.inverse, out=products)
+        squares = np.einsum("ij,ij->i", products, topics)
+        scores = topics @ learner.theta + learner.alpha * np.sqrt(np.maximum(squares, 0.0))
+        rows = topics[best(scores, learner.positions)]
+        above = np.cumprod(1.0 - rows, axis=0)
+        attraction = rows @ learner.preferences
+        attraction[1:] = (rows[1:] * above[:-1]) @ learner.preferences
+        learner.serve(rows, attraction, every)
+    return learner.regret
