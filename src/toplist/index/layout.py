@@ -25,11 +25,13 @@ class Layout(NamedTuple):
     """The items' features, by columns and, where most are zero, item by item and topic by topic; and room."""
 
     columns: Floats  # (d, items)
-    start: Ints  # per item, where its features that are not zero begin in the next two; one more for the end
-    topic: Ints  # which they are ...
-    degree: Floats  # ... and how large
-    begin: Ints  # per feature, where the items that have it begin in the next; one more for the end
-    having: Ints
+    # Where few features are not zero, these are listed: first those of every item, then those of the items that have
+    # feature 1, feature 2 and so on. Each column of the lists is an item, filled up with degrees of 0.
+    listed: Ints  # per column, its item
+    topic: Ints  # (most, columns)
+    degree: Floats  # (most, columns)
+    begin: Ints  # per feature, where the items that have it begin; one more for the end
+    most: Ints  # one element: the largest number of features that an item has
     edition: Ints  # two elements: of the features laid out, -1 for none; and whether they are sparse
     weights: Floats  # theta and M^-1 as they apply to features as they are, whatever is covered already
     matrix: Floats
@@ -43,14 +45,15 @@ class Layout(NamedTuple):
 def layout_room(problem: Problem) -> Layout:
     """Nothing is laid out yet."""
     d, items = problem.features, problem.items
-    most = items * max(1, d // SPARSE)
+    most = max(1, d // SPARSE)
+    columns = items * (1 + most)
     return Layout(
         columns=np.zeros((d, items)),
-        start=np.zeros(items + 1, dtype=np.int64),
-        topic=np.zeros(most, dtype=np.int64),
-        degree=np.zeros(most),
+        listed=np.zeros(columns, dtype=np.int64),
+        topic=np.zeros((most, columns), dtype=np.int64),
+        degree=np.zeros((most, columns)),
         begin=np.zeros(d + 1, dtype=np.int64),
-        having=np.zeros(most, dtype=np.int64),
+        most=np.zeros(1, dtype=np.int64),
         edition=np.array([-1, 0]),
         weights=np.zeros(d),
         matrix=np.zeros((d, d)),
@@ -68,41 +71,41 @@ def lay_out_features(layout: Layout, request: Request) -> None:
     if request.edition >= 0 and layout.edition[0] == request.edition:
         return
     items, d = request.features.shape
-    most = max(1, d // SPARSE)
-    sparse = d >= SPARSE
-    layout.begin[:] = 0
+    longest = 0
     for item in range(items):
-        found = layout.start[item]
+        found = 0
         for feature in range(d):
-            degree = request.features[item, feature]
-            layout.columns[feature, item] = degree
-            if degree != 0.0 and sparse:
-                sparse = found < layout.start[item] + most
-                if sparse:
-                    layout.topic[found], layout.degree[found] = feature, degree
-                    layout.begin[feature + 1] += 1
-                    found += 1
-        layout.start[item + 1] = found
-    if sparse:
-        by_topic(layout, items)
+            layout.columns[feature, item] = request.features[item, feature]
+            found += 1 if request.features[item, feature] != 0.0 else 0
+        longest = max(longest, found)
+    sparse = d >= SPARSE and longest <= layout.topic.shape[0]
+    layout.most[0] = longest
     layout.edition[0], layout.edition[1] = request.edition, 1 if sparse else 0
     layout.width_of[0] = -1
+    if sparse:
+        at = 0
+        for item in range(items):
+            at = list_item(layout, at, item)
+        for feature in range(d):
+            layout.begin[feature] = at
+            for item in range(items):
+                if layout.columns[feature, item] != 0.0:
+                    at = list_item(layout, at, item)
+        layout.begin[d] = at
 
 
-@routine
-def by_topic(layout: Layout, items: int) -> None:
-    """Fill the items that have each feature, whose numbers stand in `begin`."""
-    d = len(layout.begin) - 1
-    for feature in range(d):
-        layout.begin[feature + 1] += layout.begin[feature]
-    for item in range(items):
-        for place in range(layout.start[item], layout.start[item + 1]):
-            feature = layout.topic[place]
-            layout.having[layout.begin[feature]] = item
-            layout.begin[feature] += 1
-    for feature in range(d, 0, -1):  # each begin has moved to the next
-        layout.begin[feature] = layout.begin[feature - 1]
-    layout.begin[0] = 0
+@helper
+def list_item(layout: Layout, at: int, item: int) -> int:
+    """Fill one column of the lists; the next."""
+    layout.listed[at] = item
+    found = 0
+    for feature in range(layout.columns.shape[0]):
+        if layout.columns[feature, item] != 0.0:
+            layout.topic[found, at], layout.degree[found, at] = feature, layout.columns[feature, item]
+            found += 1
+    for rest in range(found, layout.most[0]):
+        layout.topic[rest, at], layout.degree[rest, at] = 0, 0.0
+    return at + 1
 
 
 @helper
@@ -129,8 +132,12 @@ def score_all(
     """Fill link(theta'x) + bonus sqrt(x' M^-1 x) at each candidate, x its gain over what is covered."""
     look_through(belief, layout, covered, kind)
     if layout.edition[1] == 1:
-        for i in range(len(candidates)):
-            values[candidates[i]] = score_sparse(layout, candidates[i], link, bonus, covered, kind)
+        if side_by_side(candidates):
+            first = candidates[0]
+            score_listed(layout, first, first + len(candidates), link, bonus, covered, kind, values)
+        else:
+            for item in candidates:
+                score_listed(layout, item, item + 1, link, bonus, covered, kind, values)
     else:
         score_dense(layout, candidates, link, bonus, covered, kind, values)
 
@@ -145,32 +152,41 @@ def score_touched(
     if layout.edition[1] == 0:
         score_dense(layout, candidates, link, bonus, covered, kind, values)
         return
-    for place in range(layout.start[placed], layout.start[placed + 1]):
-        feature = layout.topic[place]
-        for at in range(layout.begin[feature], layout.begin[feature + 1]):
-            item = layout.having[at]
-            values[item] = score_sparse(layout, item, link, bonus, covered, kind)
+    for row in range(layout.most[0]):
+        if layout.degree[row, placed] != 0.0:
+            feature = layout.topic[row, placed]
+            score_listed(layout, layout.begin[feature], layout.begin[feature + 1], link, bonus, covered, kind, values)
 
 
-@helper
-def score_sparse(layout: Layout, item: int, link: int, bonus: float, covered: Floats, kind: int) -> float:
-    """One item, feature by feature."""
-    mean, square = 0.0, 0.0
-    first, end = layout.start[item], layout.start[item + 1]
-    for place in range(first, end):
-        feature = layout.topic[place]
-        x = layout.degree[place]
-        if kind == FARTHEST:
-            x = gain(x, covered[feature], kind)
-        mean += layout.weights[feature] * x
-        across = 0.0
-        for other in range(first, place):
-            beside, y = layout.topic[other], layout.degree[other]
-            if kind == FARTHEST:
-                y = gain(y, covered[beside], kind)
-            across += layout.matrix[feature, beside] * y
-        square += x * (2.0 * across + layout.matrix[feature, feature] * x)
-    return linked(mean, link) + (bonus * math.sqrt(max(square, 0.0)) if bonus > 0.0 else 0.0)
+@routine
+def score_listed(
+    layout: Layout, first: int, end: int, link: int, bonus: float, covered: Floats, kind: int, values: Floats
+) -> None:
+    """Columns of the lists, a block at a time: one row after the other, on vectors."""
+    mean, square = layout.sums[0], layout.sums[1]
+    for begin in range(first, end, BLOCK):
+        count = min(BLOCK, end - begin)
+        here = slice(begin, begin + count)
+        for i in range(count):
+            mean[i], square[i] = 0.0, 0.0
+        for row in range(layout.most[0]):
+            topic, degree, x = layout.topic[row, here], layout.degree[row, here], layout.block[row]
+            for i in range(count):
+                x[i] = gain(degree[i], covered[topic[i]], FARTHEST) if kind == FARTHEST else degree[i]
+            for i in range(count):
+                mean[i] += layout.weights[topic[i]] * x[i]
+                square[i] += layout.matrix[topic[i], topic[i]] * x[i] * x[i]
+            for other in range(row):
+                beside, y = layout.topic[other, here], layout.block[other]
+                for i in range(count):
+                    square[i] += 2.0 * layout.matrix[topic[i], beside[i]] * x[i] * y[i]
+        for i in range(count):
+            mean[i] = linked(mean[i], link)
+        if bonus > 0.0:
+            for i in range(count):
+                mean[i] += bonus * math.sqrt(max(square[i], 0.0))
+        for i in range(count):
+            values[layout.listed[begin + i]] = mean[i]
 
 
 @routine

@@ -48,22 +48,20 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
 @routine
 def largest(values: Floats, slots: Ints, labels: Ints, key: int) -> int:
     """The slot with the largest value; among equals, the one that wins the tie."""
-    # Four maxima beside each other do not wait for one another; the ties, of which there are few, are seen to later.
-    first, second, third, fourth = -np.inf, -np.inf, -np.inf, -np.inf
-    whole = len(slots) - len(slots) % 4
-    for i in range(0, whole, 4):
-        a, b, c, d = values[slots[i]], values[slots[i + 1]], values[slots[i + 2]], values[slots[i + 3]]
-        first = a if a > first else first
-        second = b if b > second else second
-        third = c if c > third else third
-        fourth = d if d > fourth else fourth
-    for i in range(whole, len(slots)):
-        first = max(first, values[slots[i]])
-    most = max(first, second, third, fourth)
-    best = -1
-    for i in range(len(slots)):
-        if values[slots[i]] == most and (best < 0 or wins_tie(slots[i], best, labels, key)):
-            best = slots[i]
+    most, best, i, count = -np.inf, -1, 0, len(slots)
+    if side_by_side(slots):
+        here = values[slots[0] : slots[0] + count]
+        while i + 4 <= count:  # one question for four values, since almost all are smaller
+            if max(here[i], here[i + 1], here[i + 2], here[i + 3]) >= most:
+                for j in range(i, i + 4):
+                    if here[j] > most or (here[j] == most and (best < 0 or wins_tie(slots[j], best, labels, key))):
+                        most, best = here[j], slots[j]
+            i += 4
+    while i < count:
+        value = values[slots[i]]
+        if value > most or (value == most and (best < 0 or wins_tie(slots[i], best, labels, key))):
+            most, best = value, slots[i]
+        i += 1
     return int(best)
 
 
