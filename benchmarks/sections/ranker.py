@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from benchmarks.contenders import Size
 from benchmarks.measure import Effort
 from benchmarks.report import Show, Table, Target, judged, nanoseconds
@@ -90,7 +88,7 @@ def in_one_loop(ranker: Ranker, belief: Any, lists: int) -> float:
     """CPU seconds per list of the compiled work alone."""
     policy, problem = ranker._policy, ranker._problem
     cache, slate, page = policy.scratch(problem), policy.slate(problem), empty_page(ranker.positions)
-    request = ranker._request(np.arange(problem.items))
+    request = ranker._everybody(ranker._known.rows)
     work_compiled(policy, copied(belief), cache, request, slate, page, ranker._key, 1)
     cache = policy.scratch(problem)
     begun = time.process_time()

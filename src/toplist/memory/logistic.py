@@ -89,6 +89,17 @@ def tally_logit(belief: Logit, request: Request) -> tuple[Floats, Floats]:
     return belief.examined[request.candidates], expected
 
 
+def logit_deviation(belief: Logit, request: Request) -> Floats:
+    """sqrt(p (1 - p) x' V^-1 x), since each observation tells p (1 - p) times as much of theta'x as of a sum."""
+    mean = tally_logit(belief, request)[1]
+    return np.asarray(np.sqrt(mean * (1.0 - mean)) * widths(belief, request), dtype=np.float64)
+
+
+def logit_doubt(belief: Logit) -> Floats:
+    """Per feature, the standard deviation of its weight where clicks are as likely as not; elsewhere it is more."""
+    return np.asarray(np.sqrt(np.diag(belief.inverse)) / CLICK_NOISE, dtype=np.float64)
+
+
 class Logistic(NamedTuple):
     """The weights that make the clicks most likely, with the penalty penalty/2 |theta|^2, found by Newton's method.
 
@@ -124,13 +135,12 @@ class Logistic(NamedTuple):
         return tally_logit(belief, request)
 
     def deviation(self, belief: Logit, request: Request) -> Floats:
-        """sqrt(p (1 - p) x' V^-1 x), since each observation tells p (1 - p) times as much of theta'x as of a sum."""
-        mean = tally_logit(belief, request)[1]
-        return np.asarray(np.sqrt(mean * (1.0 - mean)) * widths(belief, request), dtype=np.float64)
+        """Of what is expected."""
+        return logit_deviation(belief, request)
 
     def doubt(self, belief: Logit) -> Floats:
-        """Per feature, the standard deviation of its weight where clicks are as likely as not; elsewhere it is more."""
-        return np.asarray(np.sqrt(np.diag(belief.inverse)) / CLICK_NOISE, dtype=np.float64)
+        """Of each weight."""
+        return logit_doubt(belief)
 
     def tick(self, belief: Logit) -> None:
         """One more list."""
@@ -181,13 +191,12 @@ class LogisticSGD(NamedTuple):
         return tally_logit(belief, request)
 
     def deviation(self, belief: Logit, request: Request) -> Floats:
-        """sqrt(p (1 - p) x' V^-1 x), since each observation tells p (1 - p) times as much of theta'x as of a sum."""
-        mean = tally_logit(belief, request)[1]
-        return np.asarray(np.sqrt(mean * (1.0 - mean)) * widths(belief, request), dtype=np.float64)
+        """Of what is expected."""
+        return logit_deviation(belief, request)
 
     def doubt(self, belief: Logit) -> Floats:
-        """Per feature, the standard deviation of its weight where clicks are as likely as not; elsewhere it is more."""
-        return np.asarray(np.sqrt(np.diag(belief.inverse)) / CLICK_NOISE, dtype=np.float64)
+        """Of each weight."""
+        return logit_doubt(belief)
 
     def tick(self, belief: Logit) -> None:
         """One more list."""

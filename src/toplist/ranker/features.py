@@ -39,12 +39,14 @@ class Features:
         self._warned = False
 
     @classmethod
-    def of(cls, names: Sequence[str], given: Any, person: int, join: str, can: Capabilities, policy: str) -> Features:
-        """Room for the features that are given at the beginning, which are checked and whose scale is settled."""
+    def of(
+        cls, names: Sequence[str], given: Any, person: int, join: str, can: Capabilities, policy: str
+    ) -> tuple[Features, Sequence[Any]]:
+        """Room for the features that are given at the beginning, with their scale; and a checked row per item."""
         if given is None:
             if can.needs_features:
                 raise InvalidInput(f"The policy {policy} learns from features; give features={{item: [...], ...}}.")
-            return cls(max(1, len(names)), 0, 0, join, can.covers_topics)
+            return cls(max(1, len(names)), 0, 0, join, can.covers_topics), [None] * len(names)
         if not can.needs_features:
             raise InvalidInput(f"The policy {policy} does not look at features; leave them out.")
         several = feature_rows("features", given, names)
@@ -55,7 +57,7 @@ class Features:
         known = cls(len(names), columns, person, join, can.covers_topics)
         rows = [known.checked(f"features of {name!r}", row) for name, row in zip(names, several, strict=True)]
         known.settle_scale(rows)
-        return known
+        return known, rows
 
     @property
     def total(self) -> int:
@@ -94,19 +96,17 @@ class Features:
             self.rows = np.concatenate([self.rows, more])
             self.edition += 1
 
-    def of_call(self, person: Any, given: Any, slot_of: Any) -> tuple[Floats, int]:
-        """What a policy gets to see in one call, and its edition."""
-        rows, edition = self.rows, self.edition
+    def told(self, person: Any, given: Any) -> tuple[Floats, dict[Any, Floats] | None]:
+        """What is told in one call, checked: a person's features, none for none, and rows for this call alone."""
+        rows = None
         if given is not None:
             if not isinstance(given, Mapping):
                 raise refuse("features", given, "a mapping from items to rows", "write {'a': [0.5, 1.0]}")
-            rows, edition = rows.copy(), OWN_EDITION
-            for item, row in given.items():
-                rows[slot_of(item, "An item of features")] = self.checked(f"features[{item!r}]", row) / self.scale
+            rows = {item: self.checked(f"features[{item!r}]", row) for item, row in given.items()}
         if self.person == 0:
             if person is not None:
                 raise InvalidInput("This ranker takes no features of persons; leave person out.")
-            return rows, edition
+            return np.zeros(0), rows
         if person is None:
             raise InvalidInput(f"A person's {self.person} features are needed for every list; give person=[...].")
         beside = _vector("person", person, self.person)
@@ -115,7 +115,19 @@ class Features:
             beside = beside / length
             if not self._warned:
                 self._warned = True
-                warnings.warn("A person's features with a norm above 1 are divided by their norm.", stacklevel=4)
+                warnings.warn("A person's features with a norm above 1 are divided by their norm.", stacklevel=3)
+        return beside, rows
+
+    def of_call(self, told: tuple[Floats, dict[Any, Floats] | None], slot_of: Any) -> tuple[Floats, int]:
+        """What a policy gets to see in one call, and its edition."""
+        beside, given = told
+        rows, edition = self.rows, self.edition
+        if given is not None:
+            rows, edition = rows.copy(), OWN_EDITION
+            for item, row in given.items():
+                rows[slot_of(item, "An item of features")] = row / self.scale
+        if self.person == 0:
+            return rows, edition
         if self.join == "outer":
             return (rows[:, :, None] * beside[None, None, :]).reshape(len(rows), self.total), OWN_EDITION
         whole_rows = np.concatenate([np.broadcast_to(beside, (len(rows), self.person)), rows], axis=1)

@@ -11,23 +11,25 @@ import numpy as np
 import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
 from toplist.beliefs import PerItem, copied, grown
 from toplist.compiled import compiled as compile_for_parts
-from toplist.compiled import direct, helper, plain
+from toplist.compiled import direct, plain
 from toplist.coverage import KINDS, gains
 from toplist.files import AnyPath
 from toplist.naming import written
 from toplist.policies.entries import make
 from toplist.problem import InvalidInput, Problem, refuse, several, whole
 from toplist.protocols import Capabilities
-from toplist.randomness import CHOICES, NEWCOMERS, branch
+from toplist.randomness import CHOICES, branch
 from toplist.ranker import report, saved
 from toplist.ranker.book import Book, ForeignSlate
+from toplist.ranker.eligible import eligible as eligible_slots
+from toplist.ranker.eligible import from_the_end, with_few_new
 from toplist.ranker.features import Features, feature_rows
 from toplist.ranker.gate import Gate
 from toplist.ranker.options import Options
 from toplist.ranker.page import page_of
 from toplist.ranker.roster import Roster
 from toplist.ranker.shown import Identity, Shown
-from toplist.slate import NONE, Ints, Page, Request, Slate
+from toplist.slate import NONE, Floats, Page, Request, Slate
 from toplist.tables import Table, counted
 
 
@@ -37,13 +39,6 @@ def _rank(policy: Any, belief: Any, cache: Any, request: Request, slate: Slate) 
 
 def _learn(policy: Any, belief: Any, slate: Slate, page: Page) -> None:
     policy.learn(belief, slate, page)
-
-
-@helper
-def draw_lots(key: int, labels: Ints, lots: Ints) -> None:
-    """Fill a random number for each label."""
-    for i in range(len(labels)):
-        lots[i] = branch(key, labels[i])
 
 
 rank_compiled = compile_for_parts(_rank)
@@ -94,15 +89,14 @@ class Ranker:
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
         made = make(policy)
         title = policy if isinstance(policy, str) else written(made)
-        known = Features.of(names, features, person, join, made.capabilities(), title)
+        known, rows = Features.of(names, features, person, join, made.capabilities(), title)
         problem = Problem(max(1, len(names)), options.positions, known.total, options.steps)
         identity = Identity(name or secrets.token_hex(4), secrets.token_hex(16))
         self._set_up(made, title, options, problem, identity, known, compiled)
         if len(names) < options.positions and not self._can.takes_subsets:
             self._refuse(f"needs items for all of its {options.positions} positions, not {len(names)}", "give more")
-        rows = [] if features is None else feature_rows("features", features, names)
-        for place, item in enumerate(names):
-            self._settle(item, options.prior_mean, options.prior_strength, rows[place] if rows else None)
+        for item, row in zip(names, rows, strict=True):
+            self._settle(item, options.prior_mean, options.prior_strength, row)
 
     def _set_up(
         self, policy: Any, title: str, options: Options, problem: Problem, identity: Identity, known: Features,
@@ -175,27 +169,29 @@ class Ranker:
         wanted = self.positions if positions is None else self._wanted(positions)
         eligible = None if among is None else several("among", among, "items")
         excluded = [] if exclude is None else several("exclude", exclude, "items")
-        by_place = self._places(pins, wanted) if pins else {}  # nobody else's code is run beyond this line
+        if (eligible is not None or excluded) and not self._can.takes_subsets:
+            self._refuse("takes no subsets of its items", "leave out among and exclude")
+        by_place = self._places(pins, wanted) if pins else {}
+        told = self._known.told(person, features)  # nobody else's code is run beyond this line
         with self._gate.reading:
             pinned = dict(zip(by_place, self._roster.slots(list(by_place.values()), "pins"), strict=True))
-            candidates = self._candidates(eligible, excluded, pinned)
-            places = _from_the_end(pinned, min(wanted, len(candidates)))
-            seen_as, edition = self._known.of_call(person, features, self._roster.slot)
+            candidates = eligible_slots(self._roster, eligible, excluded, pinned)
+            places = from_the_end(pinned, min(wanted, len(candidates)))
+            seen_as, edition = self._known.of_call(told, self._roster.slot)
             entered = self._book.enter()
             try:
                 key = branch(self._key, entered[0])
-                if self.options.new_per_list is not None:
-                    candidates = self._with_few_new(candidates, wanted, key, pinned)
+                limit = self.options.new_per_list
+                if limit is not None:
+                    candidates = with_few_new(self._roster, limit, candidates, wanted, key, pinned)
                 slate = self._policy.slate(self._problem)
                 if len(candidates) > 0:
                     pins_array = NONE
                     if places:
                         pins_array = np.full(self.positions, -1, dtype=np.int64)
                         pins_array[list(places)] = list(places.values())
-                    request = self._request(candidates)._replace(
-                        positions=wanted, pins=pins_array, features=seen_as, edition=edition, key=key
-                    )
-                    self._make(request, slate)
+                    labels = self._roster.labels
+                    self._make(Request(candidates, wanted, pins_array, NONE, seen_as, edition, labels, key), slate)
             except BaseException:
                 self._book.close(entered[0])
                 raise
@@ -219,9 +215,10 @@ class Ranker:
         names = several("The adopted list", items, "items")
         if len(names) > self.positions:
             raise refuse("The adopted list", names, f"at most {self.positions} items, one per position", "cut it there")
+        told = self._known.told(person, features)
         with self._gate.reading:
             slots = self._roster.slots(names, "the adopted list")
-            seen_as, _ = self._known.of_call(person, features, self._roster.slot)
+            seen_as, _ = self._known.of_call(told, self._roster.slot)
             slate = self._policy.slate(self._problem)
             slate.items[: len(slots)] = slots
             slate.size[0] = len(slots)
@@ -239,9 +236,9 @@ class Ranker:
         """The list whose `as_dict()` was kept."""
         return Shown.from_dict(kept, self._identity, self._policy.slate(self._problem))
 
-    def _request(self, candidates: Ints) -> Request:
-        rows = self._known.rows if self._known.person == 0 else np.zeros((self._problem.items, self._problem.features))
-        return Request(candidates, self.positions, NONE, NONE, rows, self._known.edition, self._roster.labels, 0)
+    def _everybody(self, rows: Floats) -> Request:
+        """All items with these features, to be assessed."""
+        return Request(self._roster.everybody(), self.positions, NONE, NONE, rows, 0, self._roster.labels, 0)
 
     def _coverage(self) -> str:
         """How items cover topics together, in words."""
@@ -266,30 +263,6 @@ class Ranker:
                 raise refuse("A pinned position", position, f"at most {wanted}, the length of the list", "leave it out")
             by_place[position - 1] = item
         return by_place
-
-    def _candidates(self, among: list[str] | None, exclude: list[str], pinned: dict[int, int]) -> Ints:
-        """The eligible slots, ascending, pinned ones among them."""
-        if among is None and not exclude:
-            return self._roster.everybody()
-        if not self._can.takes_subsets:
-            self._refuse("takes no subsets of its items", "leave out among and exclude")
-        eligible = set(self._roster.everybody().tolist() if among is None else self._roster.slots(among, "among"))
-        excluded = set(self._roster.slots(exclude, "exclude"))
-        if contradiction := excluded & set(pinned.values()):
-            raise refuse("exclude", self._roster.names[contradiction.pop()], "without the pinned items", "choose one")
-        return np.array(sorted(eligible - excluded | set(pinned.values())), dtype=np.int64)
-
-    def _with_few_new(self, candidates: Ints, wanted: int, key: int, pinned: dict[int, int]) -> Ints:
-        """The candidates with no more never-examined ones than one list may carry, chosen fairly."""
-        known = self._roster.examined[candidates]
-        fixed = np.isin(candidates, list(pinned.values()))
-        new = np.flatnonzero(~known & ~fixed)
-        allowed = max(self.options.new_per_list or 0, wanted - int(known.sum())) - int((fixed & ~known).sum())
-        if len(new) <= allowed:
-            return candidates
-        lots = np.zeros(len(new), dtype=np.int64)
-        draw_lots(branch(key, NEWCOMERS), self._roster.labels[candidates[new]], lots)
-        return np.delete(candidates, new[np.argsort(lots)[max(0, allowed) :]])
 
     # Learning ---------------------------------------------------------------------------------------------------------
 
@@ -382,7 +355,7 @@ class Ranker:
             self._layout.forget(self._belief, slot)
         self._roster.settle(item, slot)
         if row is not None:
-            self._known.put(slot, self._known.checked(f"features of {item!r}", row))
+            self._known.put(slot, row)
         places = {"item": 1, "item and place": self.positions, "nothing": 0}[self._can.samples]
         if strength > 0.0:
             slate = self._policy.slate(self._problem)
@@ -448,17 +421,21 @@ class Ranker:
 
         Where items meet a person's features, they are in the eyes of that `person`.
         """
+        told = self._known.told(person, None)
         with self._gate.reading:
-            seen_as, _ = self._known.of_call(person, None, self._roster.slot)
-            request = self._request(self._roster.everybody())._replace(features=seen_as)
-            assessment = report.assessed(self._policy, self._belief, request, None)
+            seen_as, _ = self._known.of_call(told, self._roster.slot)
+            assessment = report.assessed(self._policy, self._belief, self._everybody(seen_as), None)
             return report.estimates(self._roster.items(), assessment, self._learned)
 
     def explain(self, shown: Shown) -> Table:
         """Per position of a list why that item stands there, in numbers of now."""
         self._check_own(shown)
         with self._gate.reading:
-            request = self._request(self._roster.everybody())
+            # Without the person who saw the list, only its own items' rows are known, and those lie in the list.
+            rows = self._known.rows
+            if self._known.person > 0:
+                rows = np.zeros((self._problem.items, self._problem.features))
+            request = self._everybody(rows)
             return report.reasons(shown, self._policy, self._belief, request, self._roster, self._learned)
 
     def preferences(self) -> Table:
@@ -499,13 +476,3 @@ class Ranker:
 
 def _one_or_several(items: Any) -> list[Any]:
     return [items] if isinstance(items, str) else several("The items", items, "names")
-
-
-def _from_the_end(pinned: dict[int, int], size: int) -> dict[int, int]:
-    """Slots by place, where those whose place lies beyond the end of the list stand at its end, in their order."""
-    places: dict[int, int] = {}
-    last = size - 1
-    for place in sorted(pinned, reverse=True):
-        places[min(place, last)] = pinned[place]
-        last = min(place, last) - 1
-    return places
