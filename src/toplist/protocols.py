@@ -180,7 +180,8 @@ class HotGauge(Protocol):
     ) -> None:
         """Fill the value of each candidate, at its item, for its gain over what a list covers already.
 
-        `placed`, where not negative, is the item just put into the list: all values are those from before it.
+        `placed` is the item just put into the list, and all values are those from before it; negative at the first
+        place, where nothing is covered.
         """
 
 

@@ -85,7 +85,7 @@ class Ellipsoid(NamedTuple):
 
     def top(self, belief: Linear, cache: LinearDesk, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
-        top_linear(belief, cache, request, IDENTITY, confidence_radius(belief, self))
+        score_linear(belief, cache, request, IDENTITY, confidence_radius(belief, self), cache.value)
         choose(cache, request, chosen, scores)
 
     def gauge(
@@ -114,16 +114,16 @@ def confidence_radius(belief: Linear, scoring: Ellipsoid) -> float:
 
 
 @helper
-def top_linear(belief: Any, cache: Any, request: Request, link: int, bonus: float) -> None:
+def score_linear(belief: Any, cache: Any, request: Request, link: int, bonus: float, values: Floats) -> None:
     """Fill the value of each candidate, at its item, for features as they are."""
     layout, candidates = cache.layout, request.candidates
     lay_out_features(layout, request)
     everybody = len(candidates) == layout.columns.shape[1]
     # Which way is taken must not depend on the cache: they round differently.
     if everybody and layout.edition[1] == 0 and bonus > 0.0 and request.edition >= 0:
-        score_everything(belief, layout, link, bonus, cache.value)
+        score_everything(belief, layout, link, bonus, values)
     else:
-        score_all(belief, layout, candidates, link, bonus, layout.nothing, ALONE, cache.value)
+        score_all(belief, layout, candidates, link, bonus, layout.nothing, ALONE, values)
 
 
 @helper
@@ -141,9 +141,8 @@ def gauge_linear(
     belief: Any, cache: Any, request: Request, link: int, bonus: float, covered: Floats, kind: int,
     placed: int, values: Floats,
 ) -> None:  # fmt: skip
-    """Score all candidates by their gains, or those that an item placed has changed."""
+    """Score all candidates by their gains, which over an empty list are their features, or those that have changed."""
     if placed < 0:
-        lay_out_features(cache.layout, request)
-        score_all(belief, cache.layout, request.candidates, link, bonus, covered, kind, values)
+        score_linear(belief, cache, request, link, bonus, values)
     else:
         score_touched(belief, cache.layout, request.candidates, link, bonus, covered, kind, placed, values)

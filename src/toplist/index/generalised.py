@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import helper
-from toplist.index.ellipsoid import LinearDesk, choose, gauge_linear, top_linear
+from toplist.index.ellipsoid import LinearDesk, choose, gauge_linear, score_linear
 from toplist.index.layout import IDENTITY, LOGISTIC, layout_room
 from toplist.memory.logistic import Logit, expected
 from toplist.memory.ridge import Linear, cholesky, widths
@@ -74,7 +74,7 @@ class LogisticBound(NamedTuple):
 
     def top(self, belief: Logit, cache: LinearDesk, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
-        top_linear(belief, cache, request, LOGISTIC, logistic_radius(belief, self))
+        score_linear(belief, cache, request, LOGISTIC, logistic_radius(belief, self), cache.value)
         if self.capped:
             for item in request.candidates:
                 cache.value[item] = min(cache.value[item], 1.0)
@@ -143,7 +143,7 @@ class Posterior(NamedTuple):
     def top(self, belief: Linear, cache: PosteriorDesk, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw, score everything, take the best."""
         view = drawn_belief(belief, cache, branch(request.key, -1 - self.stream), self.scale)
-        top_linear(view, cache, request, IDENTITY, 0.0)
+        score_linear(view, cache, request, IDENTITY, 0.0, cache.value)
         choose(cache, request, chosen, scores)
 
     def gauge(

@@ -17,7 +17,7 @@ from toplist.problem import Problem
 from toplist.slate import Floats, Ints, Request
 
 IDENTITY, LOGISTIC = 0, 1  # how a sum of features becomes an expectation
-BLOCK = 128  # items scored together: small enough for the nearest cache
+BLOCK = 256  # items scored together: small enough for the nearest cache
 SPARSE = 3  # items with at most one of so many features other than zero are scored feature by feature
 
 
@@ -29,14 +29,17 @@ class Layout(NamedTuple):
     # feature 1, feature 2 and so on. Each column of the lists is an item, filled up with degrees of 0.
     listed: Ints  # per column, its item
     topic: Ints  # (most, columns)
+    line: Ints  # (most, columns): d times the topic, where its row begins in the matrix
     degree: Floats  # (most, columns)
     begin: Ints  # per feature, where the items that have it begin; one more for the end
     most: Ints  # one element: the largest number of features that an item has
     edition: Ints  # two elements: of the features laid out, -1 for none; and whether they are sparse
     weights: Floats  # theta and M^-1 as they apply to features as they are, whatever is covered already
-    matrix: Floats
+    matrix: Floats  # (d * d), row after row
+    diagonal: Floats  # of the matrix
+    left: Floats  # per feature, what is not covered
     block: Floats  # (d, BLOCK)
-    sums: Floats  # (3, BLOCK)
+    sums: Floats  # (2, BLOCK)
     nothing: Floats  # per feature 0: what an empty list covers
     width: Floats  # per item x' M^-1 x, of the belief as it was ...
     width_of: Ints  # ... at this edition, refresh and update
@@ -51,14 +54,17 @@ def layout_room(problem: Problem) -> Layout:
         columns=np.zeros((d, items)),
         listed=np.zeros(columns, dtype=np.int64),
         topic=np.zeros((most, columns), dtype=np.int64),
+        line=np.zeros((most, columns), dtype=np.int64),
         degree=np.zeros((most, columns)),
         begin=np.zeros(d + 1, dtype=np.int64),
         most=np.zeros(1, dtype=np.int64),
         edition=np.array([-1, 0]),
         weights=np.zeros(d),
-        matrix=np.zeros((d, d)),
+        matrix=np.zeros(d * d),
+        diagonal=np.zeros(d),
+        left=np.zeros(d),
         block=np.zeros((d, BLOCK)),
-        sums=np.zeros((3, BLOCK)),
+        sums=np.zeros((2, BLOCK)),
         nothing=np.zeros(d),
         width=np.zeros(items),
         width_of=np.full(3, -1),
@@ -97,14 +103,16 @@ def lay_out_features(layout: Layout, request: Request) -> None:
 @helper
 def list_item(layout: Layout, at: int, item: int) -> int:
     """Fill one column of the lists; the next."""
+    d = layout.columns.shape[0]
     layout.listed[at] = item
     found = 0
-    for feature in range(layout.columns.shape[0]):
+    for feature in range(d):
         if layout.columns[feature, item] != 0.0:
-            layout.topic[found, at], layout.degree[found, at] = feature, layout.columns[feature, item]
+            layout.topic[found, at], layout.line[found, at] = feature, feature * d
+            layout.degree[found, at] = layout.columns[feature, item]
             found += 1
     for rest in range(found, layout.most[0]):
-        layout.topic[rest, at], layout.degree[rest, at] = 0, 0.0
+        layout.topic[rest, at], layout.line[rest, at], layout.degree[rest, at] = 0, 0, 0.0
     return at + 1
 
 
@@ -117,12 +125,15 @@ def linked(total: float, link: int) -> float:
 @routine
 def look_through(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
     """Fill `weights` and `matrix`: where gains are features times what is left of a topic, that can be theirs."""
-    for i in range(len(covered)):
-        left = 1.0 - covered[i] if kind == CHANCES else 1.0
-        layout.weights[i] = left * belief.theta[i]
-        for j in range(len(covered)):
-            other = 1.0 - covered[j] if kind == CHANCES else 1.0
-            layout.matrix[i, j] = left * other * belief.inverse[i, j]
+    d, left = len(covered), layout.left
+    for i in range(d):
+        left[i] = 1.0 - covered[i] if kind == CHANCES else 1.0
+    for i in range(d):
+        layout.weights[i] = left[i] * belief.theta[i]
+        row, inverse, own = layout.matrix[i * d : (i + 1) * d], belief.inverse[i], left[i]
+        for j in range(d):
+            row[j] = own * left[j] * inverse[j]
+        layout.diagonal[i] = row[i]
 
 
 @routine
@@ -135,9 +146,14 @@ def score_all(
         if side_by_side(candidates):
             first = candidates[0]
             score_listed(layout, first, first + len(candidates), link, bonus, covered, kind, values)
-        else:
-            for item in candidates:
-                score_listed(layout, item, item + 1, link, bonus, covered, kind, values)
+            return
+        begin = 0
+        while begin < len(candidates):
+            end = begin + 1
+            while end < len(candidates) and candidates[end] == candidates[end - 1] + 1:
+                end += 1
+            score_listed(layout, candidates[begin], candidates[end - 1] + 1, link, bonus, covered, kind, values)
+            begin = end
     else:
         score_dense(layout, candidates, link, bonus, covered, kind, values)
 
@@ -162,31 +178,55 @@ def score_touched(
 def score_listed(
     layout: Layout, first: int, end: int, link: int, bonus: float, covered: Floats, kind: int, values: Floats
 ) -> None:
-    """Columns of the lists, a block at a time: one row after the other, on vectors."""
+    """Columns of the lists, a block at a time."""
     mean, square = layout.sums[0], layout.sums[1]
     for begin in range(first, end, BLOCK):
         count = min(BLOCK, end - begin)
-        here = slice(begin, begin + count)
-        for i in range(count):
-            mean[i], square[i] = 0.0, 0.0
-        for row in range(layout.most[0]):
-            topic, degree, x = layout.topic[row, here], layout.degree[row, here], layout.block[row]
-            for i in range(count):
-                x[i] = gain(degree[i], covered[topic[i]], FARTHEST) if kind == FARTHEST else degree[i]
-            for i in range(count):
-                mean[i] += layout.weights[topic[i]] * x[i]
-                square[i] += layout.matrix[topic[i], topic[i]] * x[i] * x[i]
-            for other in range(row):
-                beside, y = layout.topic[other, here], layout.block[other]
+        if kind == FARTHEST:
+            for row in range(layout.most[0]):
                 for i in range(count):
-                    square[i] += 2.0 * layout.matrix[topic[i], beside[i]] * x[i] * y[i]
+                    degree, topic = layout.degree[row, begin + i], layout.topic[row, begin + i]
+                    layout.block[row, i] = gain(degree, covered[topic], FARTHEST)
+            sum_listed(layout, layout.block, 0, begin, count, mean, square)
+        else:
+            sum_listed(layout, layout.degree, begin, begin, count, mean, square)
+        add_bonus(mean, square, count, link, bonus)
+        if begin + count <= layout.columns.shape[1]:  # the items themselves, side by side
+            here = values[begin : begin + count]
+            for i in range(count):
+                here[i] = mean[i]
+        else:
+            for i in range(count):
+                values[layout.listed[begin + i]] = mean[i]
+
+
+@routine
+def sum_listed(layout: Layout, degrees: Floats, at: int, begin: int, count: int, mean: Floats, square: Floats) -> None:
+    """Fill theta'x and x' M^-1 x for a block of listed items: one row after the other, on vectors."""
+    here, there = slice(begin, begin + count), slice(at, at + count)
+    for i in range(count):
+        mean[i], square[i] = 0.0, 0.0
+    for row in range(layout.most[0]):
+        topic, line, x = layout.topic[row, here], layout.line[row, here], degrees[row, there]
+        for i in range(count):
+            mean[i] += layout.weights[topic[i]] * x[i]
+        for i in range(count):
+            square[i] += layout.diagonal[topic[i]] * (x[i] * x[i])
+        for other in range(row):
+            beside, y = layout.topic[other, here], degrees[other, there]
+            for i in range(count):
+                square[i] += layout.matrix[line[i] + beside[i]] * (2.0 * x[i] * y[i])
+
+
+@helper
+def add_bonus(mean: Floats, square: Floats, count: int, link: int, bonus: float) -> None:
+    """Turn the sums of a block into values."""
+    if link == LOGISTIC:
         for i in range(count):
             mean[i] = linked(mean[i], link)
-        if bonus > 0.0:
-            for i in range(count):
-                mean[i] += bonus * math.sqrt(max(square[i], 0.0))
+    if bonus > 0.0:
         for i in range(count):
-            values[layout.listed[begin + i]] = mean[i]
+            mean[i] += bonus * math.sqrt(max(square[i], 0.0))
 
 
 @routine
@@ -194,73 +234,93 @@ def score_dense(
     layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
 ) -> None:
     """A block of items at a time; every loop over the items of a block runs on vectors."""
-    d = len(layout.weights)
-    block, mean, square = layout.block, layout.sums[0], layout.sums[1]
-    together = side_by_side(candidates)
+    mean, square = layout.sums[0], layout.sums[1]
+    as_they_are = side_by_side(candidates) and kind != FARTHEST
     for begin in range(0, len(candidates), BLOCK):
         count = min(BLOCK, len(candidates) - begin)
-        first = candidates[begin]
-        for feature in range(d):
-            row = block[feature]
-            if together:
-                column = layout.columns[feature, first : first + count]
+        columns, first = layout.columns, candidates[begin]
+        if not as_they_are:
+            columns, first = layout.block, 0
+            for feature in range(len(layout.weights)):
+                row, column = layout.block[feature], layout.columns[feature]
                 for i in range(count):
-                    row[i] = column[i]
-            else:
-                for i in range(count):
-                    row[i] = layout.columns[feature, candidates[begin + i]]
-            if kind == FARTHEST and covered[feature] > 0.0:
-                for i in range(count):
-                    row[i] = gain(row[i], covered[feature], kind)
-        weigh_block(block, count, layout.weights, mean)
+                    row[i] = column[candidates[begin + i]]
+                if kind == FARTHEST:
+                    for i in range(count):
+                        row[i] = gain(row[i], covered[feature], kind)
+        weigh(columns, first, count, layout.weights, mean)
         if bonus > 0.0:
-            square_block(block, count, layout.matrix, layout.sums[2], square)
+            fill_squares(columns, first, count, layout.matrix, square)
+        add_bonus(mean, square, count, link, bonus)
+        if as_they_are:
+            here = values[first : first + count]
             for i in range(count):
-                mean[i] = linked(mean[i], link) + bonus * math.sqrt(max(square[i], 0.0))
+                here[i] = mean[i]
         else:
             for i in range(count):
-                mean[i] = linked(mean[i], link)
-        for i in range(count):
-            values[candidates[begin + i]] = mean[i]
+                values[candidates[begin + i]] = mean[i]
 
 
 @routine
-def weigh_block(block: Floats, count: int, weights: Floats, sums: Floats) -> None:
-    """Fill the sum of weights times features for each item of a block."""
+def weigh(columns: Floats, first: int, count: int, weights: Floats, sums: Floats) -> None:
+    """Fill the sum of weights times features for items side by side."""
+    here = slice(first, first + count)
     for i in range(count):
         sums[i] = 0.0
-    for feature in range(len(weights)):
-        weight = weights[feature]
-        row = block[feature]
+    feature = 0
+    while feature + 4 <= len(weights):  # four at a time, so that a sum is fetched and stored once for them all
+        a, b, c, e = weights[feature], weights[feature + 1], weights[feature + 2], weights[feature + 3]
+        p, q = columns[feature, here], columns[feature + 1, here]
+        r, s = columns[feature + 2, here], columns[feature + 3, here]
         for i in range(count):
-            sums[i] += weight * row[i]
+            sums[i] += (a * p[i] + b * q[i]) + (c * r[i] + e * s[i])
+        feature += 4
+    while feature < len(weights):
+        a, p = weights[feature], columns[feature, here]
+        for i in range(count):
+            sums[i] += a * p[i]
+        feature += 1
 
 
 @routine
-def square_block(block: Floats, count: int, inverse: Floats, room: Floats, squares: Floats) -> None:
-    """Fill x' inverse x for each item of a block, with half of the products, since the inverse is symmetric."""
+def fill_squares(columns: Floats, first: int, count: int, matrix: Floats, squares: Floats) -> None:
+    """Fill x' matrix x for items side by side: twice the lower triangle, since the matrix is symmetric.
+
+    Two rows and four columns of the matrix at a time, so that a sum is fetched and stored once for eight products.
+    """
+    d, here = len(columns), slice(first, first + count)
     for i in range(count):
         squares[i] = 0.0
-    for feature in range(len(inverse)):
-        row = block[feature]
-        half = 0.5 * inverse[feature, feature]
+    for row in range(0, d - 1, 2):
+        x, y = columns[row, here], columns[row + 1, here]
+        upper, lower = matrix[row * d : (row + 1) * d], matrix[(row + 1) * d : (row + 2) * d]
+        own, both, other = 0.5 * upper[row], lower[row], 0.5 * lower[row + 1]
         for i in range(count):
-            room[i] = half * row[i]
-        other = 0
-        while other + 4 <= feature:  # four at a time, so that the sum is fetched and stored once for them all
-            a, b = inverse[feature, other], inverse[feature, other + 1]
-            c, e = inverse[feature, other + 2], inverse[feature, other + 3]
-            first, second, third, fourth = block[other], block[other + 1], block[other + 2], block[other + 3]
+            squares[i] += x[i] * (own * x[i] + both * y[i]) + other * y[i] * y[i]
+        column = 0
+        while column + 4 <= row:
+            a, b, c, e = upper[column], upper[column + 1], upper[column + 2], upper[column + 3]
+            f, g, h, k = lower[column], lower[column + 1], lower[column + 2], lower[column + 3]
+            p, q = columns[column, here], columns[column + 1, here]
+            r, s = columns[column + 2, here], columns[column + 3, here]
             for i in range(count):
-                room[i] += (a * first[i] + b * second[i]) + (c * third[i] + e * fourth[i])
-            other += 4
-        while other < feature:
-            a, first = inverse[feature, other], block[other]
+                along = (a * p[i] + b * q[i]) + (c * r[i] + e * s[i])
+                beside = (f * p[i] + g * q[i]) + (h * r[i] + k * s[i])
+                squares[i] += x[i] * along + y[i] * beside
+            column += 4
+        while column < row:
+            a, f, p = upper[column], lower[column], columns[column, here]
             for i in range(count):
-                room[i] += a * first[i]
-            other += 1
-        for i in range(count):
-            squares[i] += 2.0 * room[i] * row[i]
+                squares[i] += p[i] * (a * x[i] + f * y[i])
+            column += 1
+    if d % 2 == 1:
+        x, last = columns[d - 1, here], matrix[(d - 1) * d :]
+        for column in range(d):
+            a, p = last[column] if column < d - 1 else 0.5 * last[column], columns[column, here]
+            for i in range(count):
+                squares[i] += a * p[i] * x[i]
+    for i in range(count):
+        squares[i] *= 2.0
 
 
 @routine
@@ -276,25 +336,26 @@ def score_everything(belief: Any, layout: Layout, link: int, bonus: float, value
         and layout.width_of[1] == belief.updates[1]
         and layout.width_of[2] <= belief.updates[0]
     )
-    known = layout.width_of[2] if same else 0
-    block, mean, room = layout.block, layout.sums[0], layout.sums[2]
+    known, d = layout.width_of[2] if same else 0, len(belief.theta)
+    if not same:
+        for i in range(d):
+            for j in range(d):
+                layout.matrix[i * d + j] = belief.base[i, j]
+    mean, room = layout.sums[0], layout.sums[1]
     for begin in range(0, items, BLOCK):
         count = min(BLOCK, items - begin)
         width = layout.width[begin : begin + count]
-        for feature in range(len(belief.theta)):
-            row, column = block[feature], layout.columns[feature, begin : begin + count]
-            for i in range(count):
-                row[i] = column[i]
-        weigh_block(block, count, belief.theta, mean)
         if not same:
-            square_block(block, count, belief.base, room, width)
+            fill_squares(layout.columns, begin, count, layout.matrix, width)
         for update in range(known, belief.updates[0]):
-            weigh_block(block, count, belief.direction[update], room)
+            weigh(layout.columns, begin, count, belief.direction[update], room)
             shrink = belief.shrink[update]
             for i in range(count):
                 width[i] -= shrink * room[i] * room[i]
+        weigh(layout.columns, begin, count, belief.theta, mean)
+        add_bonus(mean, width, count, link, bonus)
         for i in range(count):
-            values[begin + i] = linked(mean[i], link) + bonus * math.sqrt(max(width[i], 0.0))
+            values[begin + i] = mean[i]
     layout.width_of[0], layout.width_of[1], layout.width_of[2] = (
         layout.edition[0], belief.updates[1], belief.updates[0],
     )  # fmt: skip
