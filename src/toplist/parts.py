@@ -10,7 +10,14 @@ import numpy as np
 from toplist.problem import InvalidInput
 
 _CLASS = "part"
-_FOLDERS = [["arrange"], ["feedback"], ["index"], ["memory"], ["policies"]]  # where parts of a policy come from
+_FOLDERS = [
+    ["arrange"],
+    ["detectors"],
+    ["feedback"],
+    ["index"],
+    ["memory"],
+    ["policies"],
+]  # where parts of a policy come from
 
 
 def as_plain(value: Any) -> Any:

@@ -155,6 +155,23 @@ class Memory(Prepared, HotMemory, Protocol):
         ...
 
 
+@protocol
+class HotDetector(Protocol):
+    """Whether what is said of an item has become another (hot)."""
+
+    def watch(self, row: Floats, weight: float, value: float) -> bool:
+        """Take in an observation; whether the stream has changed. `row` is all that is kept of it."""
+        ...
+
+
+class Detector(Prepared, HotDetector, Protocol):
+    """A change detector."""
+
+    def room(self) -> int:
+        """How many numbers it keeps of a stream, all 0 at first."""
+        ...
+
+
 class Tallying(Protocol):
     """What a memory may offer besides, so that a ranker can give estimates."""
 

@@ -18,6 +18,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 1.0 / (1 << 53)
+LOG_4, LOG_5 = math.log(4.0), math.log(5.0)
 
 CHOICES, VISITORS, CHANGES = 0, 1, 2  # what the key of a run is branched into
 REPLACEMENT, NEWCOMERS = -(1 << 40), -(1 << 41)  # branches of a list's key that no index draws from
@@ -50,3 +51,36 @@ def normal(key: int, number: int) -> float:
     """A draw from the standard normal distribution, by Box and Muller's transform."""
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, 2 * number)))
     return radius * math.cos(2.0 * math.pi * uniform(key, 2 * number + 1))
+
+
+@helper
+def beta(key: int, a: float, b: float) -> float:
+    """A draw from the beta distribution, for a and b of at least 1.
+
+    Cheng's rejection from a ratio of powers, algorithm BB (Generating Beta Variates with Nonintegral Shape Parameters,
+    1978), which has a closed form where a or b is 1. A key serves one draw.
+    """
+    if b == 1.0:
+        return math.exp(math.log(1.0 - uniform(key, 0)) / a)
+    if a == 1.0:
+        return -math.expm1(math.log(1.0 - uniform(key, 0)) / b)
+    small, large, both = min(a, b), max(a, b), a + b
+    power = math.sqrt((both - 2.0) / (2.0 * small * large - both))
+    tilt = small + 1.0 / power
+    number = 0
+    while True:
+        first, second = 1.0 - uniform(key, number), 1.0 - uniform(key, number + 1)
+        number += 2
+        if first == 1.0:
+            continue
+        exponent = power * math.log(first / (1.0 - first))
+        odds = small * math.exp(exponent)
+        height = first * first * second
+        slope = tilt * exponent - LOG_4
+        above = small + slope - odds
+        if above + 1.0 + LOG_5 >= 5.0 * height:  # almost always, and without a logarithm
+            break
+        log_height = math.log(height)
+        if above >= log_height or slope + both * math.log(both / (large + odds)) >= log_height:
+            break
+    return odds / (large + odds) if a == small else large / (large + odds)

@@ -4,6 +4,17 @@ from toplist.index.blind import Chance, ExploringDraw
 from toplist.index.ellipsoid import Ellipsoid
 from toplist.index.generalised import LogisticBound, Posterior
 from toplist.index.klucb import KLUCB
+from toplist.index.thompson import BetaPosterior
 from toplist.index.ucb1 import UCB1, Greedy
 
-__all__ = ["KLUCB", "UCB1", "Chance", "Ellipsoid", "ExploringDraw", "Greedy", "LogisticBound", "Posterior"]
+__all__ = [
+    "KLUCB",
+    "UCB1",
+    "BetaPosterior",
+    "Chance",
+    "Ellipsoid",
+    "ExploringDraw",
+    "Greedy",
+    "LogisticBound",
+    "Posterior",
+]

@@ -1,8 +1,26 @@
 """What is kept of the past."""
 
 from toplist.memory.counts import Counts, Everything
+from toplist.memory.discounted import Discounted
+from toplist.memory.forgetting_ridge import DiscountedRidge, WindowedRidge
 from toplist.memory.logistic import Logistic, LogisticSGD, Logit
+from toplist.memory.resetting import Resetting
 from toplist.memory.ridge import Linear, Ridge
 from toplist.memory.weights import ExponentialWeights
+from toplist.memory.window import Window
 
-__all__ = ["Counts", "Everything", "ExponentialWeights", "Linear", "Logistic", "LogisticSGD", "Logit", "Ridge"]
+__all__ = [
+    "Counts",
+    "Discounted",
+    "DiscountedRidge",
+    "Everything",
+    "ExponentialWeights",
+    "Linear",
+    "Logistic",
+    "LogisticSGD",
+    "Logit",
+    "Resetting",
+    "Ridge",
+    "Window",
+    "WindowedRidge",
+]

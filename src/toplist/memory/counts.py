@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -11,7 +11,10 @@ from toplist.slate import Floats, Ints, Request, Slate
 
 
 class Counts(NamedTuple):
-    """What an index over counts reads: per item the sums of weights and of values, and a clock."""
+    """What an index over counts reads: per item the sums of weights and of values, and a clock.
+
+    Memories that forget keep more, and their beliefs have these fields among others.
+    """
 
     examined: Floats  # T: sum of weights
     clicked: Floats  # T times the mean: sum of weight times value
@@ -19,7 +22,7 @@ class Counts(NamedTuple):
     clock: Floats  # one element: lists learned, as this memory counts them
 
 
-def tally_counts(belief: Counts, items: Ints) -> tuple[Floats, Floats]:
+def tally_counts(belief: Any, items: Ints) -> tuple[Floats, Floats]:
     """Tries, in units of a fresh one, and means; nan for items never examined."""
     examined = belief.examined[items]
     mean = np.full(len(items), np.nan)

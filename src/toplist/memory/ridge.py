@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import routine
+from toplist.compiled import helper, routine
 from toplist.problem import InvalidInput, Problem, number, refuse
 from toplist.slate import Floats, Ints, Request, Slate
 
@@ -62,15 +62,15 @@ class Ridge(NamedTuple):
 
     def tally(self, belief: Linear, request: Request) -> tuple[Floats, Floats]:
         """How often each was examined, and what its features lead to expect."""
-        return belief.examined[request.candidates], request.features[request.candidates] @ belief.theta
+        return tally_linear(belief, request)
 
     def deviation(self, belief: Linear, request: Request) -> Floats:
         """sqrt(x' M^-1 x), times the noise of a click, at most 0.5, over the sigma that M was made with."""
-        return np.asarray(CLICK_NOISE / belief.sigma[0] * widths(belief, request), dtype=np.float64)
+        return deviation_linear(belief, request)
 
     def doubt(self, belief: Linear) -> Floats:
         """Per feature, the standard deviation of its weight."""
-        return np.asarray(CLICK_NOISE / belief.sigma[0] * np.sqrt(np.diag(belief.inverse)), dtype=np.float64)
+        return doubt_linear(belief)
 
     def tick(self, belief: Linear) -> None:
         """One more list."""
@@ -79,25 +79,32 @@ class Ridge(NamedTuple):
     def add(self, belief: Linear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """One observation."""
         belief.examined[item] += weight
-        row = slate.rows[place]
-        observe(belief, row, weight / (belief.sigma[0] * belief.sigma[0]))
-        for i in range(len(row)):
-            belief.total[i] += weight * value * row[i]
+        regress(belief, slate.rows[place], weight, value)
 
     def conclude(self, belief: Linear) -> None:
         """The estimate of everything so far."""
-        scale = 1.0 / (belief.sigma[0] * belief.sigma[0])
-        for i in range(len(belief.theta)):
-            product = 0.0
-            for j in range(len(belief.theta)):
-                product += belief.inverse[i, j] * belief.total[j]
-            belief.theta[i] = scale * product
+        estimate(belief)
 
 
 def need_features(part: str, problem: Problem) -> None:
     """Refuse a problem whose items have no features."""
     if problem.features < 1:
         raise InvalidInput(f"{part} learns from features, but these items have none; give every item some numbers.")
+
+
+def tally_linear(belief: Any, request: Request) -> tuple[Floats, Floats]:
+    """How often each candidate was examined, and what its features lead to expect."""
+    return belief.examined[request.candidates], request.features[request.candidates] @ belief.theta
+
+
+def deviation_linear(belief: Any, request: Request) -> Floats:
+    """The standard deviation of what is expected of each candidate."""
+    return np.asarray(CLICK_NOISE / belief.sigma[0] * widths(belief, request), dtype=np.float64)
+
+
+def doubt_linear(belief: Any) -> Floats:
+    """Per feature, the standard deviation of its weight."""
+    return np.asarray(CLICK_NOISE / belief.sigma[0] * np.sqrt(np.diag(belief.inverse)), dtype=np.float64)
 
 
 def widths(belief: Any, request: Request) -> Floats:
@@ -107,8 +114,8 @@ def widths(belief: Any, request: Request) -> Floats:
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)), dtype=np.float64)
 
 
-def begin_linear(problem: Problem, prior: float, sigma: float) -> Linear:
-    """A linear belief before anything is known."""
+def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = REFRESHED) -> Linear:
+    """A linear belief before anything is known, with its inverse to be computed anew after so many updates."""
     d = problem.features
     return Linear(
         theta=np.zeros(d),
@@ -119,10 +126,38 @@ def begin_linear(problem: Problem, prior: float, sigma: float) -> Linear:
         examined=np.zeros(problem.items),
         clock=np.zeros(1),
         base=np.eye(d) / prior,
-        direction=np.zeros((REFRESHED, d)),
-        shrink=np.zeros(REFRESHED),
+        direction=np.zeros((updates, d)),
+        shrink=np.zeros(updates),
         updates=np.zeros(2, dtype=np.int64),
     )
+
+
+@routine
+def regress(belief: Any, row: Floats, weight: float, value: float) -> None:
+    """Add an observation; with a negative weight, take it back."""
+    observe(belief, row, weight / (belief.sigma[0] * belief.sigma[0]))
+    for i in range(len(row)):
+        belief.total[i] += weight * value * row[i]
+
+
+@helper
+def add_square(matrix: Floats, row: Floats, precision: float) -> None:
+    """Add precision x x'."""
+    for i in range(len(row)):
+        if row[i] != 0.0:
+            for j in range(len(row)):
+                matrix[i, j] += precision * row[i] * row[j]
+
+
+@routine
+def estimate(belief: Any) -> None:
+    """theta = M^-1 B / sigma^2."""
+    scale = 1.0 / (belief.sigma[0] * belief.sigma[0])
+    for i in range(len(belief.theta)):
+        product = 0.0
+        for j in range(len(belief.theta)):
+            product += belief.inverse[i, j] * belief.total[j]
+        belief.theta[i] = scale * product
 
 
 @routine
@@ -140,10 +175,8 @@ def observe(belief: Any, row: Floats, precision: float) -> None:
     for j in range(d):
         width += row[j] * direction[j]
     shrink = precision / (1.0 + precision * width)
+    add_square(belief.gram, row, precision)
     for i in range(d):
-        if row[i] != 0.0:
-            for j in range(d):
-                belief.gram[i, j] += precision * row[i] * row[j]
         scaled = shrink * direction[i]
         for j in range(d):
             belief.inverse[i, j] -= scaled * direction[j]
