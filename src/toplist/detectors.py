@@ -13,8 +13,8 @@ from toplist.problem import Problem, number, refuse, whole
 from toplist.slate import Floats
 
 COUNT, TOTAL, SPLITS, FIRST_SPLIT = range(4)  # of a GLR's row: observations, their sum, splits, and then the splits
-MOST_SPLITS = 64
-SPREAD = 3.0  # how near to each other splits are kept: their distance is at most 1 / SPREAD of what follows them
+MOST_SPLITS = 128
+APART = 0.25  # how far apart splits may be, as a share of what comes before or after them, whichever is less
 
 
 class GLR(NamedTuple):
@@ -22,8 +22,9 @@ class GLR(NamedTuple):
 
     Alarms once, for some split of the n observations into s and n - s, s kl(first, all) + (n - s) kl(second, all) >=
     log(3 n^1.5 / level), where first, second and all are means. On a stream that never changes there is ever an alarm
-    with probability at most `level`. Not all splits are looked at but a bounded number, the denser the nearer to the
-    end, so that the true one is missed by at most a third of what came after it; that makes alarms only rarer.
+    with probability at most `level`. Not all splits are looked at but a bounded number, the denser the nearer to
+    either end, so that the true one is missed by at most a quarter of what came before or after it, whichever is less; that
+    makes alarms only rarer.
     """
 
     level: float = 1e-3
@@ -80,11 +81,12 @@ def add_split(row: Floats) -> None:
     """Let a split be possible after what was observed so far; when there is no room, thin the old ones out."""
     splits = int(row[SPLITS])
     before, clicked = row[FIRST_SPLIT : FIRST_SPLIT + MOST_SPLITS], row[FIRST_SPLIT + MOST_SPLITS :]
-    apart = 1.0 / SPREAD
+    apart = APART
     while splits == MOST_SPLITS:  # once is enough, but for streams of astronomical length
         kept = MOST_SPLITS - 1  # counted from the end, which stays
         for i in range(MOST_SPLITS - 2, -1, -1):
-            if i == 0 or before[kept] - before[i - 1] > apart * (row[COUNT] - before[i - 1]):
+            nearer_end = min(before[kept], row[COUNT] - before[i - 1]) if i > 0 else 0.0
+            if i == 0 or before[kept] - before[i - 1] > apart * nearer_end:
                 kept -= 1
                 before[kept], clicked[kept] = before[i], clicked[i]
         splits = MOST_SPLITS - kept

@@ -20,7 +20,7 @@ from toplist.memory.ridge import (
     regress,
     tally_linear,
 )
-from toplist.memory.window import LISTS, OLDEST, Window, add_up, make_room, open_list, store, take_back
+from toplist.memory.window import LISTS, OLDEST, OLDEST_TURN, Window, add_up, make_room, open_list, store, take_back
 from toplist.problem import Problem
 from toplist.slate import Floats, Ints, Request, Slate
 
@@ -252,7 +252,7 @@ class WindowedRidge(NamedTuple):
 @routine
 def take_back_rows(belief: Any) -> None:
     """Take back what the oldest list taught."""
-    turn = belief.at[OLDEST] % len(belief.filled)
+    turn = belief.at[OLDEST_TURN]
     for i in range(belief.filled[turn]):
         regress(belief, belief.row[turn, i], -belief.weight[turn, i], belief.value[turn, i])
 

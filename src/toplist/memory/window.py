@@ -12,7 +12,7 @@ from toplist.memory.horizon import DOUBLING, expected_changes, steps_or_doubling
 from toplist.problem import Problem, number, whole
 from toplist.slate import Floats, Ints, Request, Slate
 
-LISTS, OLDEST, SET_ANEW, OPEN, SAMPLES_LEAVE = range(5)  # what the elements of `at` are
+LISTS, OLDEST, TURN, OLDEST_TURN, SET_ANEW, OPEN, SAMPLES_LEAVE = range(7)  # what the elements of `at` are
 
 
 class WindowedCounts(NamedTuple):
@@ -23,8 +23,8 @@ class WindowedCounts(NamedTuple):
     unit: Floats  # one element: 1
     clock: Floats  # one element: lists in the window
     tau: Floats  # one element: how many fit
-    # Lists learned; the oldest in the window; at which one tau is set anew; whether one is being learned; and when the
-    # next free sample leaves, 0 for never.
+    # Lists learned; the oldest in the window; where these two stand in the ring; at which list tau is set anew; whether
+    # one is being learned; and when the next free sample leaves, 0 for never.
     at: Ints
     held: Ints  # per item, in how many observations of the window it is
     since: Ints  # per item, the list of its first observation since it was forgotten; -1 where there was none
@@ -72,7 +72,7 @@ class Window(NamedTuple):
             unit=np.ones(1),
             clock=np.zeros(1),
             tau=np.full(1, max(1.0, self.tau)),
-            at=np.array([0, 1, 1, 0, 0]),
+            at=np.array([0, 1, 0, 1 % self.longest, 1, 0, 0]),
             held=np.zeros(problem.items, dtype=np.int64),
             since=none,
             sampled=np.zeros(problem.items),
@@ -131,9 +131,16 @@ def open_list(belief: Any, tau: float, changes: float) -> int:
 @helper
 def make_room(belief: Any) -> bool:
     """Begin to store a list; whether it is time to add everything up anew, which it is once around the ring."""
-    turn = belief.at[LISTS] % len(belief.filled)
+    turn = following(belief, belief.at[TURN])
+    belief.at[TURN] = turn
     belief.filled[turn] = 0
     return bool(turn == 0)
+
+
+@helper
+def following(belief: Any, turn: int) -> int:
+    """The next place in the ring."""
+    return turn + 1 if turn + 1 < len(belief.filled) else 0
 
 
 @helper
@@ -142,10 +149,9 @@ def store(belief: Any, item: int, weight: float, value: float) -> tuple[int, int
     belief.examined[item] += weight
     belief.clicked[item] += weight * value
     belief.held[item] += 1
-    lists = belief.at[LISTS]
     if belief.since[item] < 0:
-        belief.since[item] = lists
-    turn = lists % len(belief.filled)
+        belief.since[item] = belief.at[LISTS]
+    turn = belief.at[TURN]
     last = belief.filled[turn]
     belief.item[turn, last], belief.weight[turn, last], belief.value[turn, last] = item, weight, value
     belief.filled[turn] = last + 1
@@ -167,8 +173,7 @@ def keep_sample(belief: Any, item: int, weight: float, value: float) -> None:
 @helper
 def take_back(belief: Any) -> None:
     """Take back what the oldest list said, of those items that were not forgotten since."""
-    oldest = belief.at[OLDEST]
-    turn = oldest % len(belief.filled)
+    oldest, turn = belief.at[OLDEST], belief.at[OLDEST_TURN]
     for i in range(belief.filled[turn]):
         item = belief.item[turn, i]
         if 0 <= belief.since[item] <= oldest:
@@ -177,7 +182,7 @@ def take_back(belief: Any) -> None:
             belief.clicked[item] -= belief.weight[turn, i] * belief.value[turn, i]
             if belief.held[item] == 0:  # whatever rounding has left
                 belief.examined[item], belief.clicked[item] = belief.sampled[item], belief.sampled_clicked[item]
-    belief.at[OLDEST] = oldest + 1
+    belief.at[OLDEST], belief.at[OLDEST_TURN] = oldest + 1, following(belief, turn)
 
 
 @routine
