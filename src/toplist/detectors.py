@@ -23,8 +23,8 @@ class GLR(NamedTuple):
     Alarms once, for some split of the n observations into s and n - s, s kl(first, all) + (n - s) kl(second, all) >=
     log(3 n^1.5 / level), where first, second and all are means. On a stream that never changes there is ever an alarm
     with probability at most `level`. Not all splits are looked at but a bounded number, the denser the nearer to
-    either end, so that the true one is missed by at most a quarter of what came before or after it, whichever is less; that
-    makes alarms only rarer.
+    either end, so that the true one is missed by at most a quarter of what came before or after it, whichever is less;
+    that makes alarms only rarer.
     """
 
     level: float = 1e-3

@@ -28,6 +28,7 @@ class Capabilities(NamedTuple):
     needs_simulator: bool = False  # it must be told what only a simulator knows
     needs_features: bool = False  # it learns from features, without which it can do nothing
     covers_topics: bool = False  # its features are degrees in [0, 1], to which items cover topics
+    detects: bool = False  # it looks for changes, and says when it found one
 
 
 class Prepared(Protocol):
@@ -48,6 +49,14 @@ class Assessment:
     drawn: bool = False  # the index is the probability of being drawn
     why: str = "drawn by chance"  # why an item is shown that has no index
     deviation: Floats | None = None  # of the mean, where the memory knows better than the number of tries does
+
+
+class Change(NamedTuple):
+    """Something that was found to have changed."""
+
+    learned: int  # lists learned by then
+    item: int
+    mean: float  # of what was said of the item until then
 
 
 @protocol
@@ -177,6 +186,14 @@ class Tallying(Protocol):
 
     def tally(self, belief: Any, request: Request) -> tuple[Floats, Floats]:
         """Per candidate, how much it was examined and the mean of what it said; nan where that is not kept."""
+        ...
+
+
+class Detecting(Protocol):
+    """What a memory, or a policy, that looks for changes offers besides."""
+
+    def changes(self, belief: Any, after: int = 0) -> list[Change]:
+        """The latest changes, without the first `after` that were ever found."""
         ...
 
 

@@ -20,6 +20,7 @@ CAPABILITIES = {
     "takes_pins": ("single places of a list may be given", "no place of a list can be given"),
     "learns_from_any_list": ("learns also from lists that others made", "learns only from its own lists"),
     "grows": ("its belief grows with the lists learned", "its belief does not grow"),
+    "detects": ("says when it finds that something has changed", "does not look for changes"),
     "needs_simulator": ("works in a simulation only", "works on a live page as in a simulation"),
 }
 

@@ -10,6 +10,7 @@ from toplist.compiled import routine
 from toplist.detectors import GLR
 from toplist.memory.counts import tally_counts
 from toplist.problem import Problem, expect, refuse
+from toplist.protocols import Change
 from toplist.slate import Floats, Ints, Request, Slate
 
 EVENTS = 256  # changes remembered, the latest
@@ -72,6 +73,12 @@ class Resetting(NamedTuple):
     def tally(self, belief: WatchedCounts, request: Request) -> tuple[Floats, Floats]:
         """Tries and means since the last change."""
         return tally_counts(belief, request.candidates)
+
+    def changes(self, belief: WatchedCounts, after: int = 0) -> list[Change]:
+        """The latest changes, without the first `after` that were ever found."""
+        found = int(belief.found[0])
+        places = [number % EVENTS for number in range(max(after, found - EVENTS), found)]
+        return [Change(int(belief.when[at]), int(belief.which[at]), float(belief.mean[at])) for at in places]
 
     def tick(self, belief: WatchedCounts) -> None:
         """One more list."""

@@ -9,7 +9,7 @@ import numpy as np
 from toplist import index, memory
 from toplist.arrange import Desk, TopK
 from toplist.problem import InvalidInput, Problem, expect
-from toplist.protocols import Assessment, Capabilities
+from toplist.protocols import Assessment, Capabilities, Change
 from toplist.slate import Page, Request, Slate, empty_slate
 
 
@@ -71,6 +71,7 @@ class Policy(NamedTuple):
             needs_features=features,
             covers_topics=self.arrangement.asks() == "gauge",
             samples="nothing" if features else "item",
+            detects=hasattr(self.memory, "changes"),
         )
 
     def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
@@ -91,6 +92,11 @@ class Policy(NamedTuple):
     def sample(self, belief: Any, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Remember free samples."""
         self.memory.add(belief, item, weight, value, slate, place)
+
+    def changes(self, belief: Any, after: int = 0) -> list[Change]:
+        """What the memory found to have changed, without the first `after` of all."""
+        found: list[Change] = self.memory.changes(belief, after) if hasattr(self.memory, "changes") else []
+        return found
 
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
         """The same at every place."""

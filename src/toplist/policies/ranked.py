@@ -9,7 +9,7 @@ import numpy as np
 from toplist.compiled import helper
 from toplist.policies.composed import assess, check_fit
 from toplist.problem import Problem, refuse
-from toplist.protocols import Assessment, Capabilities
+from toplist.protocols import Assessment, Capabilities, Change
 from toplist.randomness import REPLACEMENT, branch, uniform
 from toplist.slate import CHOICES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
 
@@ -38,6 +38,7 @@ class Ranked(NamedTuple):
     memory: Any
     scoring: Any
     collision: str | bool = "remaining"
+    places: int = 0  # filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parts; `collision` becomes whether to choose among the remaining."""
@@ -50,6 +51,7 @@ class Ranked(NamedTuple):
             memory=self.memory.prepare(problem),
             scoring=self.scoring.prepare(problem),
             collision=self.collision in ("remaining", True),
+            places=problem.positions,
         )
 
     def begin(self, problem: Problem) -> Any:
@@ -80,6 +82,7 @@ class Ranked(NamedTuple):
             adds_items=counts,  # weights of items that come later, or drawn from a subset, have no meaning
             takes_subsets=counts,
             samples="item and place" if counts else "nothing",
+            detects=hasattr(self.memory, "changes"),
         )
 
     def rank(self, belief: Any, cache: Arms, request: Request, slate: Slate) -> None:
@@ -134,6 +137,12 @@ class Ranked(NamedTuple):
     def sample(self, belief: Any, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Remember free samples of an item at a place."""
         self.memory.add(belief, item * len(slate.items) + place, weight, value, slate, place)
+
+    def changes(self, belief: Any, after: int = 0) -> list[Change]:
+        """What any of the bandits found to have changed; an arm's item, whatever its place."""
+        if not hasattr(self.memory, "changes"):
+            return []
+        return [change._replace(item=change.item // self.places) for change in self.memory.changes(belief, after)]
 
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
         """As the bandit of a place sees it; all in all, everybody's tries together and the largest index."""

@@ -21,6 +21,7 @@ from toplist.protocols import Capabilities
 from toplist.randomness import CHOICES, branch
 from toplist.ranker import report, saved
 from toplist.ranker.book import Book, ForeignSlate
+from toplist.ranker.changes import ChangeLog
 from toplist.ranker.eligible import eligible as eligible_slots
 from toplist.ranker.eligible import from_the_end, with_few_new
 from toplist.ranker.features import Features, feature_rows
@@ -122,6 +123,7 @@ class Ranker:
         self._roster = Roster(problem.items)
         self._book = Book(options.open_slates)
         self._learned = 0
+        self._changes = ChangeLog()
         self._gate = Gate()
         self._caches: list[Any] = []  # as many as lists were ever made at the same time
         self._known = known
@@ -288,6 +290,8 @@ class Ranker:
             self._learn(self._policy, self._belief, slate, page)
             self._roster.examined[slate.items[: len(shown)][page.weight[: len(shown)] > 0.0]] = True
             self._learned += 1
+            if self._can.detects:
+                self._changes.note(self._policy, self._belief, self._roster.names)
 
     def _check_own(self, shown: Any) -> None:
         """Refuse what is no list, or no list of this ranker's."""
@@ -445,6 +449,13 @@ class Ranker:
         with self._gate.reading:
             return report.preferences(self._policy, self._belief, self._learned)
 
+    def changes(self) -> Table:
+        """What was found to have changed: after how many lists, which item, and its mean until then."""
+        if not self._can.detects:
+            self._refuse("does not look for changes", "use one with a Resetting memory, as cascade-kl-ucb-resetting")
+        with self._gate.reading:
+            return self._changes.table()
+
     # Files ------------------------------------------------------------------------------------------------------------
 
     def save(self, path: AnyPath) -> None:
@@ -452,7 +463,7 @@ class Ranker:
         with self._gate.reading:
             header, arrays = saved.packed(saved.State(
                 self._identity, self.policy, self._title, self.options, self._begun, copied(self._belief),
-                self._roster, self._book, self._learned, self._known,
+                self._roster, self._book, self._learned, self._known, self._changes,
             ))  # fmt: skip
         saved.write(path, header, arrays)
 
@@ -470,7 +481,7 @@ class Ranker:
             ranker._enlarge(capacity)
         saved.restore(ranker._belief, state.belief, path)
         ranker._roster, ranker._book = state.roster, state.book
-        ranker._learned = state.learned
+        ranker._learned, ranker._changes = state.learned, state.changes
         return ranker
 
 

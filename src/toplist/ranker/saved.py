@@ -13,6 +13,7 @@ from toplist.parts import as_plain, from_plain
 from toplist.policies.entries import make
 from toplist.problem import InvalidInput, Problem
 from toplist.ranker.book import Book, BookState
+from toplist.ranker.changes import ChangeLog
 from toplist.ranker.features import Features
 from toplist.ranker.options import Options
 from toplist.ranker.roster import Roster, RosterState
@@ -35,6 +36,7 @@ class State(NamedTuple):
     book: Book
     learned: int
     known: Features
+    changes: ChangeLog
 
 
 def packed(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -55,6 +57,8 @@ def packed(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
         "made": book.made,
         "lives": list(book.lives),
         "learned": state.learned,
+        "changes": list(state.changes.rows),
+        "changes_noted": state.changes.noted,
         "features": {
             "person": state.known.person,
             "join": state.known.join,
@@ -122,6 +126,7 @@ def _unpacked(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], pol
         Book.of(options.open_slates, book),
         header["learned"],
         _features(header["features"], arrays["features"], len(names)),
+        ChangeLog(header["changes"], header["changes_noted"]),
     )
 
 

@@ -1,0 +1,74 @@
+"""What a ranker tells of changes it found."""
+
+from pathlib import Path
+
+import pytest
+
+from toplist import Ranker
+from toplist.detectors import GLR
+from toplist.feedback import EveryPlace
+from toplist.index import KLUCB
+from toplist.memory import Resetting
+from toplist.policies import Ranked
+from toplist.problem import InvalidInput
+
+
+def live(ranker: Ranker, liked: str, lists: int) -> None:
+    """So many people come, all of whom like one item and nothing else."""
+    for _ in range(lists):
+        shown = ranker.rank()
+        ranker.learn(shown, clicks=[liked] if liked in shown.items else [])
+
+
+def test_changes_are_told_with_their_list_item_and_mean(tmp_path: Path) -> None:
+    ranker = Ranker(["tea", "milk"], positions=2, policy="cascade-kl-ucb-resetting", seed=1)
+    live(ranker, "tea", 200)
+    assert len(ranker.changes()) == 0
+    assert str(ranker.changes()).startswith("0 changes found")
+    live(ranker, "nothing", 40)
+    found = ranker.changes().rows()
+    assert [change["item"] for change in found] == ["tea"]
+    assert 200 < found[0]["list"] < 220
+    assert found[0]["mean until then"] > 0.9
+    assert ranker.estimates()["tea"]["mean"] == 0.0
+    ranker.save(tmp_path / "ranker")
+    again = Ranker.load(tmp_path / "ranker")
+    assert again.changes().rows() == found
+    for each in (again, ranker):
+        live(each, "tea", 100)
+    assert again.changes().rows() == ranker.changes().rows() != found
+
+
+def test_a_change_keeps_the_name_the_item_had() -> None:
+    ranker = Ranker(["tea", "milk"], positions=1, policy="cascade-kl-ucb-resetting", seed=1)
+    live(ranker, "tea", 200)
+    live(ranker, "nothing", 60)
+    assert [change["item"] for change in ranker.changes()] == ["tea"]
+    ranker.remove("tea")
+    ranker.add("water")
+    live(ranker, "water", 20)
+    assert [change["item"] for change in ranker.changes()] == ["tea"]
+
+
+def test_ranked_bandits_tell_the_item_of_an_arm() -> None:
+    policy = Ranked(EveryPlace(), Resetting(GLR()), KLUCB())
+    ranker = Ranker(["tea", "milk", "water"], positions=2, policy=policy, seed=1)
+    live(ranker, "water", 200)
+    live(ranker, "nothing", 60)
+    assert [change["item"] for change in ranker.changes()] == ["water"]
+
+
+def test_everything_is_forgotten_where_that_is_wanted() -> None:
+    ranker = Ranker(["tea", "milk"], positions=2, policy="cascade-kl-ucb-resetting(forgets=everything)", seed=1)
+    live(ranker, "tea", 200)
+    live(ranker, "nothing", 30)
+    change = ranker.changes().rows()[0]
+    since = 230 - change["list"]
+    # What stood below it in that list is known already.
+    assert sum(item["examined"] for item in ranker.estimates()) == 2 * since + 1
+    assert ranker.belief.clock[0] == since
+
+
+def test_a_policy_that_does_not_look_says_so() -> None:
+    with pytest.raises(InvalidInput, match="cascade-kl-ucb does not look for changes; use one with a Resetting memory"):
+        Ranker(["tea"], positions=1, policy="cascade-kl-ucb").changes()
