@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.compiled import compiled, helper
-from toplist.randomness import CHOICES, VISITORS, branch, toss
+from toplist.randomness import CHOICES, VISITORS, beta, branch, toss
 from toplist.slate import Floats, Ints
 
 ACCURACY = 1e-9  # of a KL-UCB index
@@ -145,6 +145,23 @@ def ucb1_one_division(state: State, key: int, steps: int) -> float:
             tries = state.examined[item]
             state.score[item] = (state.clicked[item] + math.sqrt(budget * tries)) / tries
         pick(state, branch(choices, step))
+        regret += reject(state) - ideal
+        serve(state, branch(visitors, step))
+    return regret
+
+
+@compiled
+def thompson(state: State, key: int, steps: int) -> float:
+    """CascadeTS; the regret."""
+    choices, visitors = branch(key, CHOICES), branch(key, VISITORS)
+    ideal, regret = least_rejected(state), 0.0
+    for step in range(steps):
+        list_key = branch(choices, step)
+        drawing = branch(list_key, -1)
+        for item in range(len(state.score)):
+            clicks = state.clicked[item]
+            state.score[item] = beta(branch(drawing, item), 1.0 + clicks, 1.0 + state.examined[item] - clicks)
+        pick(state, list_key)
         regret += reject(state) - ideal
         serve(state, branch(visitors, step))
     return regret

@@ -64,6 +64,12 @@ def test_fused_ucb1_has_the_regret_of_the_engine_at_the_largest_size(loop: Calla
     assert regrets(by_hand(loop, baselines.LARGEST), steps, runs=1) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [SMALL, Size(300, 10)], ids=str)
+def test_fused_thompson_sampling_has_the_regret_of_the_engine(size: Size) -> None:
+    expected = regrets(engine("cascade-ts", size), steps=2000, runs=3)
+    assert regrets(by_hand(fused.thompson, size), steps=2000, runs=3) == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("size", [SMALL, Size(32, 8)], ids=str)
 @pytest.mark.parametrize("loop", [KL_UCB.expert, KL_UCB.sharper], ids=["last step", "no last step"])
 def test_fused_kl_ucb_has_nearly_the_regret_of_the_engine(loop: Callable[..., float], size: Size) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from toplist.randomness import branch, toss, uniform
+from toplist.randomness import beta, branch, toss, uniform
 
 
 def test_same_place_same_number() -> None:
@@ -53,3 +53,14 @@ def test_toss_at_the_ends() -> None:
     assert not any(toss(1, i, 0.0) for i in range(1000))
     share = np.mean([toss(2, i, 0.3) for i in range(20_000)])
     assert abs(share - 0.3) < 4 * np.sqrt(0.3 * 0.7 / 20_000)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [(1.0, 1.0), (1.0, 7.5), (30.0, 1.0), (1.0001, 1.0002), (2.5, 2.5), (3.0, 900.0), (400.0, 5.5), (80.0, 120.0)],
+)
+def test_beta_draws_follow_their_distribution(a: float, b: float) -> None:
+    """20,000 draws against SciPy's, by Kolmogorov and Smirnov; a wrong constant is found at p < 1e-6."""
+    drawn = [beta(branch(5, number), a, b) for number in range(20_000)]
+    assert 0.0 <= min(drawn) <= max(drawn) <= 1.0
+    assert stats.kstest(drawn, stats.beta(a, b).cdf).pvalue > 1e-3

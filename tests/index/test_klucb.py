@@ -9,14 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toplist.beliefs import frozen
 from toplist.clicks import DCM, Cascade
+from toplist.detectors import CUSUM
 from toplist.engine.player import Player, Setting
 from toplist.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick
 from toplist.index import KLUCB
 from toplist.index.klucb import ROUNDING, exploration_budget, kl_bend, kl_slope, kl_upper
 from toplist.index.select import select
 from toplist.index.ucb1 import Scores, score_room
-from toplist.memory import Counts, Everything
+from toplist.memory import Counts, Discounted, Everything, Resetting, Window
 from toplist.policies import Policy, Ranked
 from toplist.problem import Problem
 from toplist.randomness import uniform
@@ -132,7 +134,7 @@ class SolveEverything(NamedTuple):
         return False
 
     def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
-        budget = exploration_budget(belief.clock[0] + 1.0, self.loglog)
+        budget = exploration_budget(belief.clock[0] + 1.0, self.loglog) * belief.unit[0]
         for i in range(len(request.candidates)):
             item = request.candidates[i]
             cache.score[i] = kl_upper(belief.examined[item], belief.clicked[item], budget)
@@ -174,6 +176,31 @@ def test_lazy_shows_exactly_the_lists_of_solving_everything(name: str) -> None:
         assert lazy.run.totals.tobytes() == full.run.totals.tobytes()
     solves = players[0].cache.scoring.solves[0] / steps
     assert solves < 1.5 * players[0].setting.problem.positions  # not by solving everything after all
+
+
+HASTY = Resetting(CUSUM(0.5, 0.05, 5), "everything")  # alarms all the time
+
+
+@pytest.mark.parametrize(
+    "memory", [Discounted(0.999), Discounted(0.6), Window(500), HASTY, HASTY._replace(forgets="item")]
+)
+def test_lazy_shows_the_same_lists_whatever_is_forgotten(memory: Any) -> None:
+    """Counts that shrink, budgets in a growing unit, and everything forgotten at once; list by list, 5,000 steps."""
+    world = Fixed([0.05 + 0.6 * uniform(9, item) for item in range(12)], 3)
+    players = [
+        Player(
+            Setting.of(Policy(ThroughFirstClick(), memory, index), world, Cascade(), OneSample(), 5000),
+            5,
+            np.array([5000]),
+        )
+        for index in (KLUCB(), SolveEverything())
+    ]
+    for until in range(1, 5001):
+        for player in players:
+            player.play(until)
+        assert players[0].run.slate.items.tolist() == players[1].run.slate.items.tolist()
+    assert frozen(players[0].belief) == frozen(players[1].belief)
+    assert getattr(players[0].belief, "found", [99])[0] > 20
 
 
 @pytest.mark.parametrize(("items", "positions"), [(4, 4), (10, 10), (12, 3)])
