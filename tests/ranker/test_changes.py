@@ -59,7 +59,7 @@ def test_ranked_bandits_tell_the_item_of_an_arm() -> None:
 
 
 def test_everything_is_forgotten_where_that_is_wanted() -> None:
-    ranker = Ranker(["tea", "milk"], positions=2, policy="cascade-kl-ucb-resetting(forgets=everything)", seed=1)
+    ranker = Ranker(["tea", "milk"], positions=2, policy="cascade-kl-ucb-resetting", seed=1)
     live(ranker, "tea", 200)
     live(ranker, "nothing", 30)
     change = ranker.changes().rows()[0]
@@ -67,6 +67,17 @@ def test_everything_is_forgotten_where_that_is_wanted() -> None:
     # What stood below it in that list is known already.
     assert sum(item["examined"] for item in ranker.estimates()) == 2 * since + 1
     assert ranker.belief.clock[0] == since
+
+
+def test_one_item_is_forgotten_where_that_is_wanted() -> None:
+    ranker = Ranker(["tea", "milk"], positions=2, policy="cascade-kl-ucb-resetting(forgets=item)", seed=1)
+    live(ranker, "tea", 200)
+    live(ranker, "nothing", 30)
+    (change,) = ranker.changes().rows()
+    assert change["item"] == "tea"
+    assert ranker.estimates()["tea"]["examined"] == 230 - change["list"]
+    assert ranker.estimates()["milk"]["examined"] >= 30
+    assert ranker.belief.clock[0] == 230
 
 
 def test_a_policy_that_does_not_look_says_so() -> None:

@@ -36,12 +36,13 @@ class Resetting(NamedTuple):
     """Keeps everything until a detector says that an item is no longer what it was.
 
     `detector` watches what each examined place said of its item: GLR(level) or CUSUM(level, slack, samples). After an
-    alarm `forgets` says what goes: the "item", or "everything", which suits people who change their minds about all of
-    it at once, and sets the clock back as well. Free samples and priors are not watched.
+    alarm `forgets` says what goes: "everything", the clock included, so that all items are looked at again; or the
+    "item" alone. An item that is not shown cannot be watched, so "item" misses those that have become better unseen.
+    Free samples and priors are not watched.
     """
 
     detector: Any = GLR()
-    forgets: Any = "item"
+    forgets: Any = "everything"
 
     def prepare(self, problem: Problem) -> Self:
         """Prepare the detector; `forgets` becomes a number."""

@@ -78,9 +78,9 @@ def cascade_kl_ucb_windowed(
 
 @entry("CascadeKL-UCB, resetting")
 def cascade_kl_ucb_resetting(
-    loglog: float = 3.0, level: float = 1e-3, forgets: str = "item", order: Order = "first"
+    loglog: float = 3.0, level: float = 1e-3, forgets: str = "everything", order: Order = "first"
 ) -> Policy:
-    """CascadeKL-UCB that forgets an item, or everything, when a detector says that it has changed.
+    """CascadeKL-UCB that forgets everything, or an item, when a detector says that it has changed.
 
     Each item is watched by the likelihood ratio of Besson and Kaufmann, The Generalized Likelihood Ratio Test meets
     klUCB, 2019, with false alarms at most at `level`.
@@ -90,9 +90,9 @@ def cascade_kl_ucb_resetting(
 
 @entry("CascadeKL-UCB, resetting by CUSUM")
 def cascade_kl_ucb_cusum(
-    loglog: float = 3.0, level: float = 1e-4, slack: float = 0.1, forgets: str = "item", order: Order = "first"
+    loglog: float = 3.0, level: float = 1e-4, slack: float = 0.1, forgets: str = "everything", order: Order = "first"
 ) -> Policy:
-    """CascadeKL-UCB that forgets an item, or everything, when a sum of deviations says that it has changed.
+    """CascadeKL-UCB that forgets everything, or an item, when a sum of deviations says that it has changed.
 
     Each item is watched by two-sided CUSUM, as in Liu, Lee and Shroff, A Change-Detection Based Framework for
     Piecewise-Stationary Multi-Armed Bandit Problem, AAAI 2018.
@@ -124,9 +124,9 @@ def dcm_kl_ucb_windowed(
 
 @entry("dcmKL-UCB, resetting")
 def dcm_kl_ucb_resetting(
-    loglog: float = 3.0, level: float = 1e-3, forgets: str = "item", order: Order = "first"
+    loglog: float = 3.0, level: float = 1e-3, forgets: str = "everything", order: Order = "first"
 ) -> Policy:
-    """dcmKL-UCB that forgets an item, or everything, when a detector says that it has changed.
+    """dcmKL-UCB that forgets everything, or an item, when a detector says that it has changed.
 
     As "CascadeKL-UCB, resetting", with the reading of dcmKL-UCB, which no paper has.
     """
