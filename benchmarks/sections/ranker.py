@@ -56,7 +56,7 @@ def costs(policy: str, size: Size, lists: int, rounds: int, target: Target | Non
     for turn in range(rounds + 1):  # the first compiles
         ranker = Ranker([f"item {n}" for n in range(size.items)], size.positions, policy, seed=turn, prior_strength=1.0)
         ranker.rank()  # whose cache comes with the first call
-        belief = copied(ranker._belief)
+        belief = copied(ranker._learner.belief)
         begun = time.process_time()
         latencies.append(one_by_one(ranker, lists))
         from_python = (time.process_time() - begun) / lists
@@ -86,7 +86,7 @@ def one_by_one(ranker: Ranker, lists: int) -> tuple[float, float]:
 
 def in_one_loop(ranker: Ranker, belief: Any, lists: int) -> float:
     """CPU seconds per list of the compiled work alone."""
-    policy, problem = ranker._policy, ranker._problem
+    policy, problem = ranker._learner.policy, ranker._learner.problem
     cache, slate, page = policy.scratch(problem), policy.slate(problem), empty_page(ranker.positions)
     request = ranker._everybody(ranker._known.rows)
     work_compiled(policy, copied(belief), cache, request, slate, page, ranker._key, 1)

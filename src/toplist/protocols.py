@@ -190,9 +190,9 @@ class Tallying(Protocol):
 
 
 class Detecting(Protocol):
-    """What a memory, or a policy, that looks for changes offers besides."""
+    """What a memory that looks for changes offers besides."""
 
-    def changes(self, belief: Any, after: int = 0) -> list[Change]:
+    def alarms(self, belief: Any, after: int = 0) -> list[Change]:
         """The latest changes, without the first `after` that were ever found."""
         ...
 

@@ -106,7 +106,7 @@ def test_what_fails_on_the_way_leaves_no_list_open(monkeypatch: pytest.MonkeyPat
     def fails(*_: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(ranker, "_rank", fails)
+    monkeypatch.setattr(ranker._learner, "rank", fails)
     with pytest.raises(RuntimeError):
         ranker.rank()
     assert ranker._book.state().opened == ()

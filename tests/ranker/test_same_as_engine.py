@@ -14,7 +14,7 @@ from toplist.beliefs import frozen
 from toplist.clicks import DCM
 from toplist.engine.player import Player, Setting
 from toplist.randomness import branch
-from toplist.ranker.ranker import learn_compiled, rank_compiled
+from toplist.ranker.learner import learn_compiled, rank_compiled
 from toplist.ranker.roster import label
 from toplist.starts import NeverSeenFirst
 from toplist.worlds import Fixed

@@ -75,7 +75,7 @@ class Resetting(NamedTuple):
         """Tries and means since the last change."""
         return tally_counts(belief, request.candidates)
 
-    def changes(self, belief: WatchedCounts, after: int = 0) -> list[Change]:
+    def alarms(self, belief: WatchedCounts, after: int = 0) -> list[Change]:
         """The latest changes, without the first `after` that were ever found."""
         found = int(belief.found[0])
         places = [number % EVENTS for number in range(max(after, found - EVENTS), found)]

@@ -71,7 +71,7 @@ class Policy(NamedTuple):
             needs_features=features,
             covers_topics=self.arrangement.asks() == "gauge",
             samples="nothing" if features else "item",
-            detects=hasattr(self.memory, "changes"),
+            detects=hasattr(self.memory, "alarms"),
         )
 
     def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
@@ -95,7 +95,7 @@ class Policy(NamedTuple):
 
     def changes(self, belief: Any, after: int = 0) -> list[Change]:
         """What the memory found to have changed, without the first `after` of all."""
-        found: list[Change] = self.memory.changes(belief, after) if hasattr(self.memory, "changes") else []
+        found: list[Change] = self.memory.alarms(belief, after) if hasattr(self.memory, "alarms") else []
         return found
 
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:

@@ -82,7 +82,7 @@ class Ranked(NamedTuple):
             adds_items=counts,  # weights of items that come later, or drawn from a subset, have no meaning
             takes_subsets=counts,
             samples="item and place" if counts else "nothing",
-            detects=hasattr(self.memory, "changes"),
+            detects=hasattr(self.memory, "alarms"),
         )
 
     def rank(self, belief: Any, cache: Arms, request: Request, slate: Slate) -> None:
@@ -140,9 +140,9 @@ class Ranked(NamedTuple):
 
     def changes(self, belief: Any, after: int = 0) -> list[Change]:
         """What any of the bandits found to have changed; an arm's item, whatever its place."""
-        if not hasattr(self.memory, "changes"):
+        if not hasattr(self.memory, "alarms"):
             return []
-        return [change._replace(item=change.item // self.places) for change in self.memory.changes(belief, after)]
+        return [change._replace(item=change.item // self.places) for change in self.memory.alarms(belief, after)]
 
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
         """As the bandit of a place sees it; all in all, everybody's tries together and the largest index."""

@@ -8,10 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
-from toplist.beliefs import PerItem, copied, grown
-from toplist.compiled import compiled as compile_for_parts
-from toplist.compiled import direct, plain
+from toplist.beliefs import copied
 from toplist.coverage import KINDS, gains
 from toplist.files import AnyPath
 from toplist.naming import written
@@ -26,24 +23,13 @@ from toplist.ranker.eligible import eligible as eligible_slots
 from toplist.ranker.eligible import from_the_end, with_few_new
 from toplist.ranker.features import Features, feature_rows
 from toplist.ranker.gate import Gate
+from toplist.ranker.learner import Learner
 from toplist.ranker.options import Options
 from toplist.ranker.page import page_of
 from toplist.ranker.roster import Roster
 from toplist.ranker.shown import Identity, Shown
-from toplist.slate import NONE, Floats, Page, Request, Slate
+from toplist.slate import NONE, Floats, Request, Slate
 from toplist.tables import Table, counted
-
-
-def _rank(policy: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
-    policy.rank(belief, cache, request, slate)
-
-
-def _learn(policy: Any, belief: Any, slate: Slate, page: Page) -> None:
-    policy.learn(belief, slate, page)
-
-
-rank_compiled = compile_for_parts(_rank)
-learn_compiled = compile_for_parts(_learn)
 
 
 class Ranker:
@@ -108,38 +94,22 @@ class Ranker:
         self.options = options
         self._title = title
         self._identity = identity
-        self._begun = problem  # as the policy was prepared for it
-        self._policy = policy.prepare(problem)
-        self._can: Capabilities = self._policy.capabilities()
+        self._learner = Learner(policy, problem, compiled)
+        self._can = self._learner.can
         if self._can.needs_simulator:
             self._refuse("must be told the best list, which only a simulation knows", "use it in simulate()")
         if options.prior_strength > 0.0:
             self._need_samples()
         if options.new_per_list is not None and not self._can.takes_subsets:
             self._refuse("shows all of its items", "leave new_per_list out")
-        self._problem = problem  # with as many items as there is room for
-        self._belief = self._policy.begin(problem)
-        self._layout = PerItem.of(self._policy, problem) if self._can.adds_items else None
         self._roster = Roster(problem.items)
         self._book = Book(options.open_slates)
         self._learned = 0
         self._changes = ChangeLog()
         self._gate = Gate()
-        self._caches: list[Any] = []  # as many as lists were ever made at the same time
         self._known = known
         # A ranker makes the lists of the first run of a simulation with the same seed.
         self._key = branch(branch(branch(options.seed, 0), 0), CHOICES)
-        # Compiled code is bound to the types of its arguments by the first call.
-        self._rank: Any = self._first_rank if compiled else plain(rank_compiled)
-        self._learn: Any = self._first_learn if compiled else plain(learn_compiled)
-
-    def _first_rank(self, *arguments: Any) -> None:
-        self._rank = direct(rank_compiled, *arguments)
-        self._rank(*arguments)
-
-    def _first_learn(self, *arguments: Any) -> None:
-        self._learn = direct(learn_compiled, *arguments)
-        self._learn(*arguments)
 
     def _refuse(self, what: str, advice: str) -> NoReturn:
         """Say in one sentence what the policy cannot do."""
@@ -186,29 +156,22 @@ class Ranker:
                 limit = self.options.new_per_list
                 if limit is not None:
                     candidates = with_few_new(self._roster, limit, candidates, wanted, key, pinned)
-                slate = self._policy.slate(self._problem)
+                slate = self._learner.slate()
                 if len(candidates) > 0:
                     pins_array = NONE
                     if places:
                         pins_array = np.full(self.positions, -1, dtype=np.int64)
                         pins_array[list(places)] = list(places.values())
                     labels = self._roster.labels
-                    self._make(Request(candidates, wanted, pins_array, NONE, seen_as, edition, labels, key), slate)
+                    self._learner.rank(
+                        Request(candidates, wanted, pins_array, NONE, seen_as, edition, labels, key), slate
+                    )
             except BaseException:
                 self._book.close(entered[0])
                 raise
             # Who is best by features of one call cannot be told later, when these are gone.
             among = candidates if edition >= 0 else None
             return self._shown(entered, slate, pinned=tuple(place + 1 for place in places), among=among)
-
-    def _make(self, request: Request, slate: Slate) -> None:
-        """Let the policy fill the slate, with a cache that nobody else uses meanwhile."""
-        try:
-            cache = self._caches.pop()
-        except IndexError:
-            cache = self._policy.scratch(self._problem)
-        self._rank(self._policy, self._belief, cache, request, slate)
-        self._caches.append(cache)
 
     def adopt(self, items: Sequence[str], person: Any = None, features: Mapping[str, Any] | None = None) -> Shown:
         """A list that somebody else made, to be learned from like one's own; features as in `rank`."""
@@ -221,7 +184,7 @@ class Ranker:
         with self._gate.reading:
             slots = self._roster.slots(names, "the adopted list")
             seen_as, _ = self._known.of_call(told, self._roster.slot)
-            slate = self._policy.slate(self._problem)
+            slate = self._learner.slate()
             slate.items[: len(slots)] = slots
             slate.size[0] = len(slots)
             if self._can.needs_features:
@@ -236,7 +199,7 @@ class Ranker:
 
     def shown(self, kept: Mapping[str, Any]) -> Shown:
         """The list whose `as_dict()` was kept."""
-        return Shown.from_dict(kept, self._identity, self._policy.slate(self._problem))
+        return Shown.from_dict(kept, self._identity, self._learner.slate())
 
     def _everybody(self, rows: Floats) -> Request:
         """All items with these features, to be assessed."""
@@ -244,7 +207,7 @@ class Ranker:
 
     def _coverage(self) -> str:
         """How items cover topics together, in words."""
-        return {number: word for word, number in KINDS.items()}[self._policy.arrangement.coverage]
+        return {number: word for word, number in KINDS.items()}[self._learner.policy.arrangement.coverage]
 
     def _wanted(self, positions: int) -> int:
         wanted = whole("positions", positions, 1, "give the length of the list")
@@ -287,11 +250,11 @@ class Ranker:
         with self._gate.writing:
             self._book.check_open(shown.number)
             self._book.close(shown.number)
-            self._learn(self._policy, self._belief, slate, page)
+            self._learner.learn(slate, page)
             self._roster.examined[slate.items[: len(shown)][page.weight[: len(shown)] > 0.0]] = True
             self._learned += 1
             if self._can.detects:
-                self._changes.note(self._policy, self._belief, self._roster.names)
+                self._changes.note(self._learner.policy, self._learner.belief, self._roster.names)
 
     def _check_own(self, shown: Any) -> None:
         """Refuse what is no list, or no list of this ranker's."""
@@ -355,24 +318,18 @@ class Ranker:
         if slot is None:
             slot = self._roster.capacity
             self._enlarge(max(16, 2 * slot))
-        elif self._layout is not None:
-            self._layout.forget(self._belief, slot)
+        else:
+            self._learner.forget(slot)
         self._roster.settle(item, slot)
         if row is not None:
             self._known.put(slot, row)
-        places = {"item": 1, "item and place": self.positions, "nothing": 0}[self._can.samples]
         if strength > 0.0:
-            slate = self._policy.slate(self._problem)
-            for place in range(places):
-                self._policy.sample(self._belief, slot, place, strength, mean, slate)
+            self._learner.sample(slot, mean, strength)
 
     def _enlarge(self, capacity: int) -> None:
-        assert self._layout is not None  # the door is closed to those that cannot add items
-        self._problem = self._problem._replace(items=capacity)
-        self._belief = grown(self._belief, self._policy.begin(self._problem))
+        self._learner.enlarge(capacity)
         self._roster.enlarge(capacity)
         self._known.enlarge(capacity)
-        self._caches.clear()
 
     # Looking in -------------------------------------------------------------------------------------------------------
 
@@ -401,7 +358,7 @@ class Ranker:
     def belief(self) -> Any:
         """A copy of what the policy has learned: its arrays by name."""
         with self._gate.reading:
-            return copied(self._belief)
+            return copied(self._learner.belief)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -428,7 +385,7 @@ class Ranker:
         told = self._known.told(person, None)
         with self._gate.reading:
             seen_as, _ = self._known.of_call(told, self._roster.slot)
-            assessment = report.assessed(self._policy, self._belief, self._everybody(seen_as), None)
+            assessment = report.assessed(self._learner.policy, self._learner.belief, self._everybody(seen_as), None)
             return report.estimates(self._roster.items(), assessment, self._learned)
 
     def explain(self, shown: Shown) -> Table:
@@ -438,16 +395,18 @@ class Ranker:
             # Without the person who saw the list, only its own items' rows are known, and those lie in the list.
             rows = self._known.rows
             if self._known.person > 0:
-                rows = np.zeros((self._problem.items, self._problem.features))
+                rows = np.zeros((len(rows), self._known.total))
             request = self._everybody(rows)
-            return report.reasons(shown, self._policy, self._belief, request, self._roster, self._learned)
+            return report.reasons(
+                shown, self._learner.policy, self._learner.belief, request, self._roster, self._learned
+            )
 
     def preferences(self) -> Table:
         """Per feature the weight that was learned, and how uncertain it is; for policies that learn from features."""
         if not self._can.needs_features:
             self._refuse("learns every item by itself", "ask for estimates()")
         with self._gate.reading:
-            return report.preferences(self._policy, self._belief, self._learned)
+            return report.preferences(self._learner.policy, self._learner.belief, self._learned)
 
     def changes(self) -> Table:
         """What was found to have changed: after how many lists, which item, and its mean until then."""
@@ -462,8 +421,8 @@ class Ranker:
         """Keep everything in a file, which takes the place of an older one only when it is complete."""
         with self._gate.reading:
             header, arrays = saved.packed(saved.State(
-                self._identity, self.policy, self._title, self.options, self._begun, copied(self._belief),
-                self._roster, self._book, self._learned, self._known, self._changes,
+                self._identity, self.policy, self._title, self.options, self._learner.begun,
+                copied(self._learner.belief), self._roster, self._book, self._learned, self._known, self._changes,
             ))  # fmt: skip
         saved.write(path, header, arrays)
 
@@ -477,9 +436,9 @@ class Ranker:
         ranker = cls.__new__(cls)
         ranker._set_up(state.policy, state.title, state.options, state.problem, state.identity, state.known, compiled)
         capacity = state.roster.capacity
-        if capacity > state.problem.items and ranker._layout is not None:
+        if capacity > state.problem.items and ranker._can.adds_items:
             ranker._enlarge(capacity)
-        saved.restore(ranker._belief, state.belief, path)
+        saved.restore(ranker._learner.belief, state.belief, path)
         ranker._roster, ranker._book = state.roster, state.book
         ranker._learned, ranker._changes = state.learned, state.changes
         return ranker

@@ -1,0 +1,86 @@
+"""A policy at work on slots: its belief, its caches, and its compiled code. It knows no names, and takes no locks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
+from toplist.beliefs import PerItem, grown
+from toplist.compiled import compiled as compile_for_parts
+from toplist.compiled import direct, plain
+from toplist.problem import Problem
+from toplist.protocols import Capabilities
+from toplist.slate import Page, Request, Slate
+
+
+def _rank(policy: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
+    policy.rank(belief, cache, request, slate)
+
+
+def _learn(policy: Any, belief: Any, slate: Slate, page: Page) -> None:
+    policy.learn(belief, slate, page)
+
+
+rank_compiled = compile_for_parts(_rank)
+learn_compiled = compile_for_parts(_learn)
+
+
+class Learner:
+    """Makes lists of slots, and learns from them; lists may be made beside each other, but not beside a change."""
+
+    def __init__(self, policy: Any, problem: Problem, compiled: bool) -> None:
+        self.begun = problem  # as the policy was prepared for it
+        self.policy = policy.prepare(problem)
+        self.can: Capabilities = self.policy.capabilities()
+        self.problem = problem  # with as many items as there is room for
+        self.belief = self.policy.begin(problem)
+        self._layout = PerItem.of(self.policy, problem) if self.can.adds_items else None
+        self._caches: list[Any] = []  # as many as lists were ever made at the same time
+        # Compiled code is bound to the types of its arguments by the first call.
+        self._rank: Any = self._first_rank if compiled else plain(rank_compiled)
+        self._learn: Any = self._first_learn if compiled else plain(learn_compiled)
+
+    def _first_rank(self, *arguments: Any) -> None:
+        self._rank = direct(rank_compiled, *arguments)
+        self._rank(*arguments)
+
+    def _first_learn(self, *arguments: Any) -> None:
+        self._learn = direct(learn_compiled, *arguments)
+        self._learn(*arguments)
+
+    def slate(self) -> Slate:
+        """An empty slate."""
+        empty: Slate = self.policy.slate(self.problem)
+        return empty
+
+    def rank(self, request: Request, slate: Slate) -> None:
+        """Let the policy fill the slate, with a cache that nobody else uses meanwhile."""
+        try:
+            cache = self._caches.pop()
+        except IndexError:
+            cache = self.policy.scratch(self.problem)
+        self._rank(self.policy, self.belief, cache, request, slate)
+        self._caches.append(cache)
+
+    def learn(self, slate: Slate, page: Page) -> None:
+        """Learn from what came back for a list."""
+        self._learn(self.policy, self.belief, slate, page)
+
+    def sample(self, slot: int, mean: float, strength: float) -> None:
+        """Take an item to have been examined so often with that mean, at every place the policy tells apart."""
+        slate = self.slate()
+        places = {"item": 1, "item and place": self.problem.positions, "nothing": 0}[self.can.samples]
+        for place in range(places):
+            self.policy.sample(self.belief, slot, place, strength, mean, slate)
+
+    def forget(self, slot: int) -> None:
+        """Know nothing of a slot, whose next item is another."""
+        if self._layout is not None:
+            self._layout.forget(self.belief, slot)
+
+    def enlarge(self, capacity: int) -> None:
+        """Make room for more slots."""
+        assert self.can.adds_items  # the door is closed to those that cannot
+        self.problem = self.problem._replace(items=capacity)
+        self.belief = grown(self.belief, self.policy.begin(self.problem))
+        self._caches.clear()
