@@ -120,7 +120,7 @@ def test_a_list_is_learned_at_most_once_even_if_learning_fails(monkeypatch: pyte
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(ranker, "_learn", fails)
+        patched.setattr(ranker._learner, "learn", fails)
         with pytest.raises(KeyboardInterrupt):
             ranker.learn(shown, clicks=[1])
     with pytest.raises(AlreadyLearned):
