@@ -1,4 +1,4 @@
-"""Features for rankers in tests: each item has one of its own, so that every policy can tell the items apart."""
+"""What tests of rankers share: which policies, and features of items so that every policy can tell them apart."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,6 +6,27 @@ from typing import Any
 import toplist
 
 COLUMNS = 12
+
+
+def kind(policy: Any) -> tuple[type, ...]:
+    """What a policy is made of, without its reading: what a ranker does with it does not depend on that."""
+    parts = (getattr(policy, name, None) for name in ("memory", "scoring", "arrangement"))
+    return (type(policy), *map(type, parts))
+
+
+def told(name: str) -> str:
+    """With what a policy wants to be told where nobody knows the number of lists, or can be foreseen better."""
+    rates = {"exploration": 0.3, "gamma": 0.9, "tau": 5}
+    given = [f"{field}={rate}" for field, rate in rates.items() if field in toplist.make(name).memory._fields]
+    return f"{name}({given[0]})" if given else name
+
+
+# One policy of the catalogue per kind, but for `best`, which works in simulations only.
+ONE_OF_A_KIND = sorted(
+    told(name)
+    for name in {kind(toplist.make(name)): name for name in reversed(toplist.catalogue())}.values()
+    if name != "best"
+)
 
 
 def row(item: str) -> list[float]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pytest
-from known import known
+from known import ONE_OF_A_KIND, known
 
 import toplist
 from toplist import InvalidInput, Ranker
@@ -40,11 +40,7 @@ def used(policy: Any = "dcm-kl-ucb", lists: int = 30, **more: Any) -> Ranker:
     return ranker
 
 
-POLICIES = [name + ("(exploration=0.2)" if name == "ranked-exp3" else "") for name in toplist.catalogue()]
-POLICIES.remove("best")
-
-
-@pytest.mark.parametrize("policy", [*POLICIES, Policy(EveryPlace(), Everything(0.3, 2.0), UCB1(0.5))])
+@pytest.mark.parametrize("policy", [*ONE_OF_A_KIND, Policy(EveryPlace(), Everything(0.3, 2.0), UCB1(0.5))])
 def test_a_loaded_ranker_goes_on_as_if_there_had_been_no_break(policy: Any, tmp_path: Path) -> None:
     ranker = used(policy, open_slates=5)
     kept = ranker.rank()
