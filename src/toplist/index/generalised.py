@@ -11,7 +11,8 @@ from toplist.compiled import helper
 from toplist.index.ellipsoid import LinearDesk, choose, gauge_linear, score_linear
 from toplist.index.layout import IDENTITY, LOGISTIC, layout_room
 from toplist.memory.logistic import Logit, expected
-from toplist.memory.ridge import Linear, cholesky, widths
+from toplist.memory.ridge import Linear, widths
+from toplist.memory.symmetric import cholesky
 from toplist.problem import Problem, number, refuse
 from toplist.randomness import branch, normal
 from toplist.slate import Floats, Ints, Request
@@ -165,7 +166,7 @@ def drawn_belief(belief: Linear, cache: PosteriorDesk, key: int, scale: float) -
         for j in range(len(belief.theta)):
             z = scale * normal(key, j)
             for i in range(j, len(belief.theta)):
-                cache.drawn[i] += cache.factor[i, j] * z
+                cache.drawn[i] += cache.factor[j, i] * z
     return Linear(
         cache.drawn, belief.inverse, belief.gram, belief.total, belief.sigma, belief.examined, belief.clock,
         belief.base, belief.direction, belief.shrink, belief.updates,

@@ -74,8 +74,8 @@ class Contextual(NamedTuple):
         return moment.features
 
     def revision(self, moment: Context) -> int:
-        """How often they were drawn."""
-        return int(moment.revisions[0])
+        """How often they were drawn; fresh ones are those of one list, and nobody need remember them."""
+        return -1 if self.fresh else int(moment.revisions[0])
 
     def order(self, moment: Context) -> Ints:
         """The order of termination, which policies are told."""
