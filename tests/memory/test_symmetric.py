@@ -5,7 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toplist.memory.symmetric import ROWS, add_rows, cholesky, dot, invert, multiply, shrink_inverse
+from toplist.memory.symmetric import (
+    ROWS,
+    add_rows,
+    add_square,
+    cholesky,
+    dot,
+    invert,
+    mirror,
+    multiply,
+    shrink_inverse,
+)
 from toplist.slate import Floats
 
 SIZES = [1, 2, 3, 4, 5, 17, ROWS, ROWS + 1, 70]
@@ -22,7 +32,7 @@ def test_factor_and_inverse(d: int) -> None:
     upper, room, inverse = np.full((3, d, d), np.nan)
     cholesky(np.triu(matrix), upper)  # what stands below the diagonal does not count
     np.testing.assert_allclose(np.triu(upper), np.linalg.cholesky(matrix).T, rtol=1e-10, atol=1e-12)
-    invert(matrix, room, inverse)
+    invert(np.triu(matrix), room, inverse)
     np.testing.assert_allclose(inverse @ matrix, np.eye(d), atol=1e-10)
     assert np.array_equal(inverse, inverse.T)
 
@@ -41,10 +51,21 @@ def test_sums_and_products(d: int) -> None:
     np.testing.assert_allclose(sums, 1.0 + vector[first:] @ matrix[first:, column:], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("d", SIZES)
+def test_a_square_goes_to_the_upper_triangle_and_can_be_mirrored(d: int) -> None:
+    matrix, row = np.triu(definite(d)), np.random.default_rng(2).normal(size=d)
+    row[::3] = 0.0
+    expected = definite(d) + 0.3 * np.outer(row, row)
+    add_square(matrix, row, 0.3)
+    np.testing.assert_allclose(matrix, np.triu(expected), rtol=1e-12)
+    mirror(matrix)
+    np.testing.assert_allclose(matrix, expected, rtol=1e-12)
+
+
 @given(st.integers(1, 9), st.integers(0, 10_000))
 def test_a_rank_one_term_changes_the_inverse_and_can_be_taken_back(d: int, seed: int) -> None:
     matrix, row = definite(d, seed), np.random.default_rng(seed).normal(size=d)
-    inverse = np.linalg.inv(matrix)
+    inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     direction = np.zeros(d)
     changed = inverse.copy()
     shrink = shrink_inverse(changed, row, 0.7, direction)

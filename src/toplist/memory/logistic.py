@@ -9,7 +9,7 @@ import numpy as np
 
 from toplist.compiled import helper, routine
 from toplist.memory.ridge import CLICK_NOISE, REFRESHED, need_features, observe, widths
-from toplist.memory.symmetric import add_rows, dot, invert, multiply, shrink_inverse
+from toplist.memory.symmetric import add_rows, add_square, dot, invert, mirror, multiply, shrink_inverse
 from toplist.problem import Problem, number, refuse, whole
 from toplist.slate import Floats, Ints, Request, Slate
 
@@ -23,7 +23,7 @@ class Logit(NamedTuple):
 
     theta: Floats
     inverse: Floats  # of V = lambda I + sum of weight x x'
-    gram: Floats  # V
+    gram: Floats  # V, its upper triangle
     total: Floats  # the gradient; while a list is learned, what it has added so far
     examined: Floats  # per item, how much; for people to read
     clock: Floats  # one element: lists learned
@@ -283,9 +283,8 @@ def fold(belief: Logit, row: int) -> None:
     pull = belief.clicked[row] - belief.tries[row] * mean + curvature * dot(belief.theta, features)
     for i in range(len(features)):
         belief.pull[i] += pull * features[i]
-        scaled, line = curvature * features[i], belief.precision[i]
-        for j in range(len(features)):
-            line[j] += scaled * features[j]
+    add_square(belief.precision, features, curvature)
+    mirror(belief.precision)
 
 
 @routine
@@ -376,12 +375,8 @@ def renew(belief: Logit, penalty: float, slow: bool) -> bool:
                 belief.hessian[i, j] = belief.precision[i, j]
             belief.hessian[i, i] += penalty
         for row in range(rows):
-            features = belief.row[row]
             belief.bent[row] = belief.curvature[row]
-            for i in range(d):
-                scaled, line = belief.bent[row] * features[i], belief.hessian[i]
-                for j in range(i, d):
-                    line[j] += scaled * features[j]
+            add_square(belief.hessian, belief.row[row], belief.bent[row])
         invert(belief.hessian, belief.factor, belief.bend)
         return True
     if stale > 0:

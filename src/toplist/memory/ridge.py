@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import helper, routine
-from toplist.memory.symmetric import invert, multiply, shrink_inverse
+from toplist.compiled import routine
+from toplist.memory.symmetric import add_square, invert, multiply, shrink_inverse
 from toplist.problem import InvalidInput, Problem, number, refuse
 from toplist.slate import Floats, Ints, Request, Slate
 
@@ -22,7 +22,7 @@ class Linear(NamedTuple):
 
     theta: Floats  # the estimate
     inverse: Floats  # of the gram matrix
-    gram: Floats  # M: prior I + sum of weight x x' / sigma^2
+    gram: Floats  # M: prior I + sum of weight x x' / sigma^2; its upper triangle, as it is symmetric
     total: Floats  # B: sum of weight value x
     sigma: Floats  # one element
     examined: Floats  # per item, how much; for people to read
@@ -138,15 +138,6 @@ def regress(belief: Any, row: Floats, weight: float, value: float) -> None:
     observe(belief, row, weight / (belief.sigma[0] * belief.sigma[0]))
     for i in range(len(row)):
         belief.total[i] += weight * value * row[i]
-
-
-@helper
-def add_square(matrix: Floats, row: Floats, precision: float) -> None:
-    """Add precision x x'."""
-    for i in range(len(row)):
-        if row[i] != 0.0:
-            for j in range(len(row)):
-                matrix[i, j] += precision * row[i] * row[j]
 
 
 @routine

@@ -51,6 +51,24 @@ def add_rows(factors: Floats, matrix: Floats, first: int, end: int, column: int,
 
 
 @routine
+def add_square(matrix: Floats, row: Floats, precision: float) -> None:
+    """Add precision x x' to the upper triangle, which says it all."""
+    for i in range(len(row)):
+        if row[i] != 0.0:
+            scaled, line, rest = precision * row[i], matrix[i, i:], row[i:]
+            for j in range(len(rest)):
+                line[j] += scaled * rest[j]
+
+
+@routine
+def mirror(matrix: Floats) -> None:
+    """Fill the lower triangle from the upper one."""
+    for i in range(len(matrix)):
+        for j in range(i):
+            matrix[i, j] = matrix[j, i]
+
+
+@routine
 def multiply(matrix: Floats, vector: Floats, product: Floats) -> None:
     """Fill the product of a symmetric matrix and a vector."""
     for i in range(len(product)):
@@ -89,7 +107,10 @@ def cholesky(matrix: Floats, upper: Floats) -> None:
 
 @routine
 def invert(matrix: Floats, room: Floats, inverse: Floats) -> None:
-    """Fill the inverse; `room` is as large. With T = U'^-1, which is lower, it is T'T, a sum over the rows of T."""
+    """Fill the inverse of a matrix of which the upper triangle is read; `room` is as large.
+
+    With T = U'^-1, which is lower, it is T'T, a sum over the rows of T.
+    """
     d = len(matrix)
     cholesky(matrix, inverse)
     for i in range(d):
