@@ -146,8 +146,8 @@ def fused_kl_ucb(early: bool) -> Callable[[fused.State, int, int], float]:
     return partial(fused.kl_ucb, early=early)
 
 
-def features_by_hand(loop: fused_features.Loop, size: Topics, every: bool) -> Contender:
-    """A fused loop over features; `every` place counts as examined, or those up to the first click."""
+def features_by_hand(size: Topics, diverse: bool, every: bool) -> Contender:
+    """The fused loop over features; `every` place counts as examined, or those up to the first click."""
     world = topics_of(size).checked()
     ideal = fused_features.greedy_reward(world)
     kept = fused_features.lay_out(world)
@@ -155,7 +155,8 @@ def features_by_hand(loop: fused_features.Loop, size: Topics, every: bool) -> Co
     def fresh(steps: int, run: int) -> Callable[[], Played]:
         key = branch(branch(SEED, run), 0)  # of this run in the engine
         state = fused_features.begin(kept, size.positions)
-        return lambda: Played(loop(kept, state, key, steps, ideal, every))
+        sparse = size.each > 0
+        return lambda: Played(fused_features.play(kept, state, key, steps, ideal, sparse, diverse, every))
 
     return fresh
 
@@ -201,29 +202,19 @@ class FeatureAlgorithm(NamedTuple):
 
     title: str
     policy: str  # its name in the catalogue
-    sparse: fused_features.Loop
-    dense: fused_features.Loop
+    diverse: bool  # each item for what it adds to those above, or for itself
     vectorised: numpy_features.Loop
     every: bool  # place counts as examined, or only those up to the first click
 
     def expert(self, size: Topics) -> Contender:
         """The fused loop for topics of this kind."""
-        return features_by_hand(self.sparse if size.each else self.dense, size, self.every)
+        return features_by_hand(size, self.diverse, self.every)
 
     def numpy(self, size: Topics) -> Contender:
         """The NumPy loop."""
         return features_in_numpy(self.vectorised, size, self.every)
 
 
-LSB = FeatureAlgorithm(
-    "CascadeLSB", "cascade-lsb", fused_features.lsb_sparse, fused_features.lsb_dense, numpy_features.lsb, every=False
-)
+LSB = FeatureAlgorithm("CascadeLSB", "cascade-lsb", True, numpy_features.lsb, every=False)
 LSB_GREEDY = LSB._replace(title="LSBGreedy", policy="lsb-greedy", every=True)
-LIN_UCB = FeatureAlgorithm(
-    "CascadeLinUCB",
-    "cascade-lin-ucb",
-    fused_features.lin_ucb_sparse,
-    fused_features.lin_ucb_dense,
-    numpy_features.lin_ucb,
-    every=False,
-)
+LIN_UCB = FeatureAlgorithm("CascadeLinUCB", "cascade-lin-ucb", False, numpy_features.lin_ucb, every=False)
