@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.measure import Effort
 from benchmarks.report import Table
-from benchmarks.sections import baselines, features, growth, policies, ranker, startup, threads
+from benchmarks.sections import baselines, features, growth, logistic, policies, ranker, startup, threads
 
 SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "policies": policies.measure,
     "baselines": baselines.measure,
     "growth": growth.measure,
     "features": features.measure,
+    "logistic": logistic.measure,
     "threads": threads.measure,
     "ranker": ranker.measure,
     "startup": startup.measure,
