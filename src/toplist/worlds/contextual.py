@@ -10,7 +10,7 @@ import numpy as np
 from toplist.compiled import helper
 from toplist.naming import entry
 from toplist.problem import Problem, number, whole
-from toplist.randomness import branch, normal, uniform
+from toplist.randomness import branch, normals, uniform
 from toplist.slate import Floats, Ints
 from toplist.worlds.fixed import page_size
 
@@ -121,9 +121,9 @@ class Contextual(NamedTuple):
 @helper
 def on_sphere(key: int, radius: float, point: Floats) -> None:
     """Fill a point of a sphere, each equally likely."""
+    normals(key, point)
     square = 0.0
     for i in range(len(point)):
-        point[i] = normal(key, i)
         square += point[i] * point[i]
     scale = radius / math.sqrt(square)
     for i in range(len(point)):
