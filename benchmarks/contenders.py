@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import fused, fused_features, numpy_features, numpy_loops
+from benchmarks import fused, fused_features, fused_logistic, numpy_features, numpy_logistic, numpy_loops
 from toplist import clicks, worlds
 from toplist.engine.player import Player, Setting
 from toplist.policies import make
@@ -42,6 +42,22 @@ class Topics(NamedTuple):
 
     def __str__(self) -> str:
         return f"L={self.items} K={self.positions} d={self.dimension} {'sparse' if self.each else 'dense'}"
+
+
+class Contexts(NamedTuple):
+    """How large a problem with contexts is."""
+
+    items: int  # L
+    positions: int  # K
+    dimension: int  # d
+    fresh: bool = True  # drawn anew at every step, or once
+
+    def __str__(self) -> str:
+        return f"L={self.items} K={self.positions} d={self.dimension} {'fresh' if self.fresh else 'fixed'}"
+
+    def world(self) -> worlds.Contextual:
+        """The problem itself."""
+        return worlds.Contextual(self.items, self.positions, self.dimension, fresh=self.fresh)
 
 
 class Played(NamedTuple):
@@ -82,19 +98,22 @@ def needs_features(policy: str) -> bool:
     return bool(make(policy).capabilities().needs_features)
 
 
-def engine(policy: str, size: Size | Topics) -> Contender:
+def engine(policy: str, size: Size | Topics | Contexts) -> Contender:
     """A policy of the catalogue in the engine. The free samples and the first step are not timed.
 
-    The world is one of topics where the size says so, and where the policy needs features.
+    The world is one of topics or contexts where the size says so, and one of topics where the policy needs features.
     """
     world: Any
-    if isinstance(size, Topics):
+    users: Any = clicks.Cascade()
+    if isinstance(size, Contexts):
+        world, users = size.world(), clicks.ChangingDCM()
+    elif isinstance(size, Topics):
         world = topics_of(size)
     else:
         world = topics_of(Topics(*size)) if needs_features(policy) else world_of(size)
 
     def fresh(steps: int, run: int) -> Callable[[], Played]:
-        setting = Setting.of(make(policy), world, clicks.Cascade(), OneSample(), steps)
+        setting = Setting.of(make(policy), world, users, OneSample(), steps)
         player = Player(setting, branch(SEED, run), np.array([steps]))
         kept = bytes_of(player.belief) + bytes_of(player.cache)
         if kept > MOST_BYTES:
@@ -146,8 +165,8 @@ def fused_kl_ucb(early: bool) -> Callable[[fused.State, int, int], float]:
     return partial(fused.kl_ucb, early=early)
 
 
-def features_by_hand(loop: fused_features.Loop, size: Topics, every: bool) -> Contender:
-    """A fused loop over features; `every` place counts as examined, or those up to the first click."""
+def features_by_hand(size: Topics, diverse: bool, every: bool) -> Contender:
+    """The fused loop over features; `every` place counts as examined, or those up to the first click."""
     world = topics_of(size).checked()
     ideal = fused_features.greedy_reward(world)
     kept = fused_features.lay_out(world)
@@ -155,7 +174,8 @@ def features_by_hand(loop: fused_features.Loop, size: Topics, every: bool) -> Co
     def fresh(steps: int, run: int) -> Callable[[], Played]:
         key = branch(branch(SEED, run), 0)  # of this run in the engine
         state = fused_features.begin(kept, size.positions)
-        return lambda: Played(loop(kept, state, key, steps, ideal, every))
+        sparse = size.each > 0
+        return lambda: Played(fused_features.play(kept, state, key, steps, ideal, sparse, diverse, every))
 
     return fresh
 
@@ -168,6 +188,36 @@ def features_in_numpy(loop: numpy_features.Loop, size: Topics, every: bool) -> C
     def fresh(steps: int, run: int) -> Callable[[], Played]:
         generator = np.random.default_rng((SEED, run))
         return lambda: Played(loop(world, steps, generator, ideal, every))
+
+    return fresh
+
+
+def contexts_by_hand(policy: str, size: Contexts) -> Contender:
+    """The fused loop over contexts.
+
+    As long as nothing is learned, all items are worth the same but for rounding; so its first list is the engine's.
+    """
+    world = size.world().checked()
+    setting = Setting.of(make(policy), world, clicks.ChangingDCM(), OneSample(), 1)
+
+    def fresh(steps: int, run: int) -> Callable[[], Played]:
+        player = Player(setting, branch(SEED, run), np.array([1]))
+        player.play(1)
+        state = fused_logistic.begin(world)
+        state.chosen[:] = player.run.slate.items[player.run.moment.places]
+        key, fitted = branch(branch(SEED, run), 0), policy == GL_CDCM.policy
+        return lambda: Played(fused_logistic.play(state, key, steps, size.fresh, fitted))
+
+    return fresh
+
+
+def contexts_in_numpy(loop: numpy_logistic.Loop, size: Contexts) -> Contender:
+    """A NumPy loop over contexts, which draws from NumPy's own generator."""
+    world = size.world().checked()
+
+    def fresh(steps: int, run: int) -> Callable[[], Played]:
+        generator = np.random.default_rng((SEED, run))
+        return lambda: Played(loop(world, steps, generator))
 
     return fresh
 
@@ -201,29 +251,39 @@ class FeatureAlgorithm(NamedTuple):
 
     title: str
     policy: str  # its name in the catalogue
-    sparse: fused_features.Loop
-    dense: fused_features.Loop
+    diverse: bool  # each item for what it adds to those above, or for itself
     vectorised: numpy_features.Loop
     every: bool  # place counts as examined, or only those up to the first click
 
     def expert(self, size: Topics) -> Contender:
         """The fused loop for topics of this kind."""
-        return features_by_hand(self.sparse if size.each else self.dense, size, self.every)
+        return features_by_hand(size, self.diverse, self.every)
 
     def numpy(self, size: Topics) -> Contender:
         """The NumPy loop."""
         return features_in_numpy(self.vectorised, size, self.every)
 
 
-LSB = FeatureAlgorithm(
-    "CascadeLSB", "cascade-lsb", fused_features.lsb_sparse, fused_features.lsb_dense, numpy_features.lsb, every=False
-)
+LSB = FeatureAlgorithm("CascadeLSB", "cascade-lsb", True, numpy_features.lsb, every=False)
 LSB_GREEDY = LSB._replace(title="LSBGreedy", policy="lsb-greedy", every=True)
-LIN_UCB = FeatureAlgorithm(
-    "CascadeLinUCB",
-    "cascade-lin-ucb",
-    fused_features.lin_ucb_sparse,
-    fused_features.lin_ucb_dense,
-    numpy_features.lin_ucb,
-    every=False,
-)
+LIN_UCB = FeatureAlgorithm("CascadeLinUCB", "cascade-lin-ucb", False, numpy_features.lin_ucb, every=False)
+
+
+class ContextAlgorithm(NamedTuple):
+    """An algorithm over contexts in all its forms."""
+
+    title: str
+    policy: str  # its name in the catalogue
+    vectorised: numpy_logistic.Loop
+
+    def expert(self, size: Contexts) -> Contender:
+        """The fused loop."""
+        return contexts_by_hand(self.policy, size)
+
+    def numpy(self, size: Contexts) -> Contender:
+        """The NumPy loop."""
+        return contexts_in_numpy(self.vectorised, size)
+
+
+GL_CDCM = ContextAlgorithm("GL-CDCM", "gl-cdcm", numpy_logistic.gl_cdcm)
+GL_CDCM_SGD = ContextAlgorithm("GL-CDCM (SGD)", "gl-cdcm-sgd", numpy_logistic.gl_cdcm_sgd)

@@ -10,11 +10,11 @@ matrix at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.fused_kernels import BLOCK, best, best_few, observe, weigh, weigh_squares
 from toplist.compiled import compiled, helper, routine
 from toplist.coverage import gains
 from toplist.randomness import VISITORS, branch, toss
@@ -22,7 +22,6 @@ from toplist.slate import NONE, Floats, Ints
 from toplist.worlds import TopicCoverage
 
 SIGMA = 0.1
-BLOCK = 256  # items scored together: their sums stay in the nearest cache
 
 
 class Listed(NamedTuple):
@@ -66,9 +65,6 @@ class State(NamedTuple):
     room: Floats  # (2, BLOCK)
     chosen: Ints
     attraction: Floats  # per place
-
-
-Loop = Callable[[Items, State, int, int, float, bool], float]
 
 
 def lay_out(world: TopicCoverage) -> Items:
@@ -180,46 +176,6 @@ def cover(kept: Items, state: State, item: int, place: int) -> None:
 
 
 @helper
-def best(value: Floats) -> int:
-    """Where the largest value stands."""
-    count = len(value)
-    most = -np.inf
-    where = 0
-    i = 0
-    while i + 4 <= count:
-        # One question for four items, almost always answered with no.
-        if max(value[i], value[i + 1], value[i + 2], value[i + 3]) > most:
-            for each in range(i, i + 4):
-                if value[each] > most:
-                    most, where = value[each], each
-        i += 4
-    while i < count:
-        if value[i] > most:
-            most, where = value[i], i
-        i += 1
-    return where
-
-
-@helper
-def best_few(value: Floats, chosen: Ints) -> None:
-    """The items with the largest values, the largest first."""
-    wanted = len(chosen)
-    filled = 0
-    worst = -np.inf
-    for item in range(len(value)):
-        if value[item] <= worst:
-            continue
-        filled = min(filled + 1, wanted)
-        place = filled - 1
-        while place > 0 and value[chosen[place - 1]] < value[item]:
-            chosen[place] = chosen[place - 1]
-            place -= 1
-        chosen[place] = item
-        if filled == wanted:
-            worst = value[chosen[wanted - 1]]
-
-
-@helper
 def score_few(state: State, listed: Listed, begin: int, count: int, alpha: float, value: Floats) -> None:
     """Some items with sparse topics: loops that run on vectors, and gather from the matrix."""
     square = state.room[0]
@@ -263,74 +219,31 @@ def score_touched(kept: Items, state: State, placed: int, place: int, alpha: flo
 
 @routine
 def score_dense(kept: Items, state: State, alpha: float) -> None:
-    """All items with dense topics: a block of items, two rows and four columns of the matrix at a time."""
-    d, scaled, square = len(state.theta), state.scaled, state.room[0]
+    """All items with dense topics."""
+    square = state.room[0]
     for begin in range(0, len(state.value), BLOCK):
         end = min(begin + BLOCK, len(state.value))
-        count = end - begin
         value = state.value[begin:end]
-        for i in range(count):
-            value[i] = 0.0
-            square[i] = 0.0
-        for row in range(0, d - 1, 2):
-            x, y = kept.columns[row, begin:end], kept.columns[row + 1, begin:end]
-            upper, lower = scaled[row * d : row * d + d], scaled[row * d + d : row * d + 2 * d]
-            own, both, other = 0.5 * upper[row], lower[row], 0.5 * lower[row + 1]
-            a, b = state.weights[row], state.weights[row + 1]
-            for i in range(count):
-                value[i] += a * x[i] + b * y[i]
-                square[i] += x[i] * (own * x[i] + both * y[i]) + other * y[i] * y[i]
-            column = 0
-            while column + 4 <= row:
-                a, b, c, e = upper[column], upper[column + 1], upper[column + 2], upper[column + 3]
-                f, g, h, k = lower[column], lower[column + 1], lower[column + 2], lower[column + 3]
-                p, q = kept.columns[column, begin:end], kept.columns[column + 1, begin:end]
-                r, s = kept.columns[column + 2, begin:end], kept.columns[column + 3, begin:end]
-                for i in range(count):
-                    square[i] += x[i] * ((a * p[i] + b * q[i]) + (c * r[i] + e * s[i])) + y[i] * (
-                        (f * p[i] + g * q[i]) + (h * r[i] + k * s[i])
-                    )
-                column += 4
-            while column < row:
-                a, b, p = upper[column], lower[column], kept.columns[column, begin:end]
-                for i in range(count):
-                    square[i] += p[i] * (a * x[i] + b * y[i])
-                column += 1
-        if d % 2 == 1:
-            last = d - 1
-            x, own = kept.columns[last, begin:end], 0.5 * scaled[last * d + last]
-            for i in range(count):
-                value[i] += state.weights[last] * x[i]
-                square[i] += own * x[i] * x[i]
-            for column in range(last):
-                a, p = scaled[last * d + column], kept.columns[column, begin:end]
-                for i in range(count):
-                    square[i] += a * p[i] * x[i]
-        for i in range(count):
+        weigh_squares(kept.columns, begin, end, state.weights, state.scaled, value, square)
+        for i in range(end - begin):
             value[i] += alpha * math.sqrt(max(2.0 * square[i], 0.0))
 
 
 @routine
-def weigh(columns: Floats, begin: int, count: int, weights: Floats, sums: Floats) -> None:
-    """The sum of weights times features for each item of a block, four features at a time."""
-    for i in range(count):
-        sums[i] = 0.0
-    feature = 0
-    while feature + 4 <= len(weights):
-        a, b, c, e = weights[feature], weights[feature + 1], weights[feature + 2], weights[feature + 3]
-        first = columns[feature, begin : begin + count]
-        second = columns[feature + 1, begin : begin + count]
-        third = columns[feature + 2, begin : begin + count]
-        fourth = columns[feature + 3, begin : begin + count]
+def score_kept(kept: Items, state: State, alpha: float) -> None:
+    """All items with dense topics as they are, their widths kept by what each observation takes from them."""
+    items, along = len(state.value), state.room[0]
+    for begin in range(0, items, BLOCK):
+        count = min(BLOCK, items - begin)
+        value, width = state.value[begin : begin + count], state.width[begin : begin + count]
+        weigh(kept.columns, begin, count, state.theta, value)
+        for update in range(state.updates[0]):
+            weigh(kept.columns, begin, count, state.direction[update], along)
+            shrink = state.shrink[update]
+            for i in range(count):
+                width[i] -= shrink * along[i] * along[i]
         for i in range(count):
-            sums[i] += (a * first[i] + b * second[i]) + (c * third[i] + e * fourth[i])
-        feature += 4
-    while feature < len(weights):
-        a = weights[feature]
-        first = columns[feature, begin : begin + count]
-        for i in range(count):
-            sums[i] += a * first[i]
-        feature += 1
+            value[i] += alpha * math.sqrt(max(width[i], 0.0))
 
 
 @helper
@@ -345,7 +258,7 @@ def serve(state: State, visitor: int, every: bool) -> float:
             if not every:
                 examined = place + 1
     for place in range(examined):
-        observe(state, place)
+        state.shrink[place] = observe(state.inverse, state.rows[place], SIGMA * SIGMA, state.direction[place])
     if clicked >= 0:
         for i in range(len(state.theta)):
             state.total[i] += state.rows[clicked, i]
@@ -357,28 +270,6 @@ def serve(state: State, visitor: int, every: bool) -> float:
             product += state.inverse[i, j] * state.total[j]
         state.theta[i] = scale * product
     return 1.0 - nothing
-
-
-@routine
-def observe(state: State, place: int) -> None:
-    """Sherman and Morrison's rank-one term for one row."""
-    d = len(state.theta)
-    row, direction = state.rows[place], state.direction[place]
-    for i in range(d):
-        direction[i] = 0.0
-    for j in range(d):
-        x = row[j]
-        if x != 0.0:
-            for i in range(d):
-                direction[i] += state.inverse[j, i] * x
-    width = 0.0
-    for j in range(d):
-        width += row[j] * direction[j]
-    state.shrink[place] = 1.0 / (SIGMA * SIGMA + width)
-    for i in range(d):
-        scaled = state.shrink[place] * direction[i]
-        for j in range(d):
-            state.inverse[i, j] -= scaled * direction[j]
 
 
 @helper
@@ -407,75 +298,48 @@ def weigh_list(kept: Items, state: State) -> None:
         state.attraction[place] = worth
 
 
-@compiled
-def lsb_sparse(kept: Items, state: State, key: int, steps: int, ideal: float, every: bool) -> float:
-    """CascadeLSB, or LSBGreedy where `every` place counts as examined; the regret."""
-    visitors, places = branch(key, VISITORS), len(state.chosen)
-    alpha, regret = radius(len(state.theta), places, steps), 0.0
-    for step in range(steps):
-        scale_all(state)
+@helper
+def rank_diverse(kept: Items, state: State, alpha: float, sparse: bool) -> None:
+    """Fill the list from the top down: scored once and then where something changed, or all at every place."""
+    places = len(state.chosen)
+    scale_all(state)
+    if sparse:
         score_sparse(kept, state, alpha)
-        for place in range(places):
-            placed = best(state.value)
-            cover(kept, state, placed, place)
-            if place + 1 < places:
-                score_touched(kept, state, placed, place, alpha)
-        weigh_gains(kept, state)
-        regret += ideal - serve(state, branch(visitors, step), every)
-    return regret
-
-
-@compiled
-def lsb_dense(kept: Items, state: State, key: int, steps: int, ideal: float, every: bool) -> float:
-    """The same, every item scored at every place; the regret."""
-    visitors, places = branch(key, VISITORS), len(state.chosen)
-    alpha, regret = radius(len(state.theta), places, steps), 0.0
-    for step in range(steps):
-        scale_all(state)
-        for place in range(places):
+    for place in range(places):
+        if not sparse:
             score_dense(kept, state, alpha)
             for above in range(place):
                 state.value[state.chosen[above]] = -np.inf
-            cover(kept, state, best(state.value), place)
-        weigh_gains(kept, state)
-        regret += ideal - serve(state, branch(visitors, step), every)
-    return regret
+        placed = best(state.value)
+        cover(kept, state, placed, place)
+        if sparse and place + 1 < places:
+            score_touched(kept, state, placed, place, alpha)
+    weigh_gains(kept, state)
 
 
-@compiled
-def lin_ucb_sparse(kept: Items, state: State, key: int, steps: int, ideal: float, every: bool) -> float:
-    """CascadeLinUCB; the regret."""
-    visitors = branch(key, VISITORS)
-    alpha, regret = radius(len(state.theta), len(state.chosen), steps), 0.0
-    for step in range(steps):
+@helper
+def rank_best(kept: Items, state: State, alpha: float, sparse: bool) -> None:
+    """Fill the list with the best items."""
+    if sparse:
         scale_all(state)
         score_sparse(kept, state, alpha)
-        best_few(state.value, state.chosen)
-        weigh_list(kept, state)
-        regret += ideal - serve(state, branch(visitors, step), every)
-    return regret
+    else:
+        score_kept(kept, state, alpha)
+    best_few(state.value, state.chosen)
+    weigh_list(kept, state)
 
 
 @compiled
-def lin_ucb_dense(kept: Items, state: State, key: int, steps: int, ideal: float, every: bool) -> float:
-    """The same, its widths kept by what each observation takes from them; the regret."""
+def play(
+    kept: Items, state: State, key: int, steps: int, ideal: float, sparse: bool, diverse: bool, every: bool
+) -> float:
+    """CascadeLSB if `diverse`, LSBGreedy where `every` place counts as examined, else CascadeLinUCB; the regret."""
     visitors = branch(key, VISITORS)
     alpha, regret = radius(len(state.theta), len(state.chosen), steps), 0.0
-    items = len(state.value)
     for step in range(steps):
-        for begin in range(0, items, BLOCK):
-            count = min(BLOCK, items - begin)
-            value, width = state.value[begin : begin + count], state.width[begin : begin + count]
-            along = state.room[0]
-            weigh(kept.columns, begin, count, state.theta, value)
-            for update in range(state.updates[0]):
-                weigh(kept.columns, begin, count, state.direction[update], along)
-                shrink = state.shrink[update]
-                for i in range(count):
-                    width[i] -= shrink * along[i] * along[i]
-            for i in range(count):
-                value[i] += alpha * math.sqrt(max(width[i], 0.0))
-        best_few(state.value, state.chosen)
-        weigh_list(kept, state)
+        if diverse:
+            rank_diverse(kept, state, alpha, sparse)
+        else:
+            rank_best(kept, state, alpha, sparse)
         regret += ideal - serve(state, branch(visitors, step), every)
     return regret

@@ -20,6 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import fused, numpy_loops
 from benchmarks.__main__ import main
 from benchmarks.contenders import (
+    GL_CDCM,
+    GL_CDCM_SGD,
     KL_UCB,
     LIN_UCB,
     LSB,
@@ -27,6 +29,8 @@ from benchmarks.contenders import (
     UCB1,
     Algorithm,
     Contender,
+    ContextAlgorithm,
+    Contexts,
     FeatureAlgorithm,
     Size,
     Topics,
@@ -101,6 +105,35 @@ def test_numpy_loops_over_features_have_the_regret_of_the_engine_up_to_chance(
 ) -> None:
     ours = regrets(engine(algorithm.policy, size), steps=500, runs=100)
     theirs = regrets(algorithm.numpy(size), steps=500, runs=20)
+    error = math.hypot(ours.std(ddof=1) / math.sqrt(len(ours)), theirs.std(ddof=1) / math.sqrt(len(theirs)))
+    assert abs(ours.mean() - theirs.mean()) <= 4 * error
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "size", "steps"),
+    [
+        (GL_CDCM_SGD, Contexts(100, 10, 200), 100),
+        (GL_CDCM, Contexts(100, 10, 20), 1000),
+        (GL_CDCM, Contexts(100, 10, 200, fresh=False), 300),
+        (GL_CDCM_SGD, Contexts(30, 8, 7, fresh=False), 500),
+    ],
+    ids=lambda value: getattr(value, "policy", str(value)),
+)
+def test_the_fused_loop_over_contexts_has_the_regret_of_the_engine(
+    algorithm: ContextAlgorithm, size: Contexts, steps: int
+) -> None:
+    # A thousand lists of ten are more than what GL-CDCM keeps, so that old rows are folded.
+    expected = regrets(engine(algorithm.policy, size), steps, runs=2)
+    assert regrets(algorithm.expert(size), steps, runs=2) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [Contexts(30, 4, 5), Contexts(30, 4, 40, fresh=False)], ids=str)
+@pytest.mark.parametrize("algorithm", [GL_CDCM, GL_CDCM_SGD], ids=lambda algorithm: algorithm.policy)
+def test_numpy_loops_over_contexts_have_the_regret_of_the_engine_up_to_chance(
+    algorithm: ContextAlgorithm, size: Contexts
+) -> None:
+    ours = regrets(engine(algorithm.policy, size), steps=300, runs=100)
+    theirs = regrets(algorithm.numpy(size), steps=300, runs=20)
     error = math.hypot(ours.std(ddof=1) / math.sqrt(len(ours)), theirs.std(ddof=1) / math.sqrt(len(theirs)))
     assert abs(ours.mean() - theirs.mean()) <= 4 * error
 
@@ -201,7 +234,7 @@ def test_quick_run_fits_exponents_and_counts_solves(quick: dict[str, Any]) -> No
 
 @QUICK_RUN
 def test_quick_run_measures_policies_over_features(quick: dict[str, Any]) -> None:
-    beside_fused, beside_numpy, by_items, by_positions, many, logistic = quick["sections"]["features"]
+    beside_fused, beside_numpy, by_items, by_positions, many = quick["sections"]["features"]
     each_twice = [title for title in ("CascadeLSB", "LSBGreedy", "CascadeLinUCB") for _ in range(2)]
     for table in (beside_fused, beside_numpy):
         assert [row["algorithm"] for row in table["rows"]] == each_twice
@@ -212,8 +245,17 @@ def test_quick_run_measures_policies_over_features(quick: dict[str, Any]) -> Non
         assert math.isfinite(table["rows"][-1]["CascadeLSB (sparse) a step"])
         assert table["rows"][-1]["target"] == "<= 1.1"
     assert [row["target"] for row in many["rows"]] == ["<= 10 ms", "<= 20 ms"]
-    assert [row["algorithm"] for row in logistic["rows"]] == ["GL-CDCM (SGD)", "GL-CDCM", "GL-CDCM"]
-    assert all(finite_and_positive(row["last tenth"]) for row in logistic["rows"])
+
+
+@QUICK_RUN
+def test_quick_run_measures_policies_over_contexts(quick: dict[str, Any]) -> None:
+    beside_fused, beside_numpy, over_time = quick["sections"]["logistic"]
+    for table in (beside_fused, beside_numpy, over_time):
+        assert [row["algorithm"] for row in table["rows"]] == ["GL-CDCM (SGD)", "GL-CDCM", "GL-CDCM"]
+    assert [row["target"] for row in beside_fused["rows"]] == [">= 0.8"] * 3
+    assert all(finite_and_positive(row["ratio"]) for row in [*beside_fused["rows"], *beside_numpy["rows"]])
+    assert over_time["rows"][0]["target"] == "<= 1.1"
+    assert all(finite_and_positive(row["last tenth"]) for row in over_time["rows"])
 
 
 @QUICK_RUN

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from toplist.randomness import beta, branch, toss, uniform
+from toplist.randomness import beta, branch, cosine, normals, toss, uniform
 
 
 def test_same_place_same_number() -> None:
@@ -64,3 +64,22 @@ def test_beta_draws_follow_their_distribution(a: float, b: float) -> None:
     drawn = [beta(branch(5, number), a, b) for number in range(20_000)]
     assert 0.0 <= min(drawn) <= max(drawn) <= 1.0
     assert stats.kstest(drawn, stats.beta(a, b).cdf).pvalue > 1e-3
+
+
+def test_cosine_is_the_cosine() -> None:
+    turns = np.concatenate([np.linspace(0.0, 1.0, 1001), [0.24999999999999997, 0.75, np.nextafter(1.0, 0.0)]])
+    np.testing.assert_allclose([cosine(each) for each in turns], np.cos(2.0 * np.pi * turns), rtol=0, atol=1e-15)
+
+
+def test_normals_are_normal_and_box_and_mullers() -> None:
+    drawn = np.zeros(20_000)
+    normals(branch(5, 1), drawn)
+    assert stats.kstest(drawn, "norm").pvalue > 1e-3
+    assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 4 / np.sqrt(len(drawn))
+    key = branch(5, 1)
+    radius = [np.sqrt(-2.0 * np.log(1.0 - uniform(key, 2 * i))) for i in range(100)]
+    expected = [each * np.cos(2.0 * np.pi * uniform(key, 2 * i + 1)) for i, each in enumerate(radius)]
+    np.testing.assert_allclose(drawn[:100], expected, rtol=0, atol=1e-14)
+    few = np.zeros(3)
+    normals(key, few)
+    assert np.array_equal(few, drawn[:3])  # however many are drawn

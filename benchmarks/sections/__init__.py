@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.measure import Effort
 from benchmarks.report import Table
-from benchmarks.sections import baselines, changing, features, growth, policies, ranker, startup, threads
+from benchmarks.sections import (
+    baselines,
+    changing,
+    features,
+    growth,
+    logistic,
+    policies,
+    ranker,
+    startup,
+    threads,
+)
 
 SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "policies": policies.measure,
@@ -14,6 +24,7 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "growth": growth.measure,
     "features": features.measure,
     "changing": changing.measure,
+    "logistic": logistic.measure,
     "threads": threads.measure,
     "ranker": ranker.measure,
     "startup": startup.measure,

@@ -11,6 +11,8 @@ from benchmarks.contenders import (
     UCB1,
     Algorithm,
     Contender,
+    ContextAlgorithm,
+    Contexts,
     FeatureAlgorithm,
     Size,
     Topics,
@@ -93,8 +95,8 @@ def measure(effort: Effort) -> Sequence[Table]:
 
 
 def compare(
-    algorithm: Algorithm | FeatureAlgorithm,
-    size: Size | Topics,
+    algorithm: Algorithm | FeatureAlgorithm | ContextAlgorithm,
+    size: Size | Topics | Contexts,
     others: dict[str, Contender],
     targets: dict[tuple[str, int], float],
     effort: Effort,

@@ -1,24 +1,16 @@
-"""What do the policies over features cost: beside loops by hand, with ever more items, and after many lists?"""
+"""What do the policies over features cost: beside loops by hand, and with ever more items?"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from benchmarks.contenders import LIN_UCB, LSB, LSB_GREEDY, SEED, Topics, engine
-from benchmarks.measure import MOST_REPEATS, Effort, exponent, ratio, repeats_for, rough, rounds_of, timed
+from benchmarks.contenders import LIN_UCB, LSB, LSB_GREEDY, Topics, engine
+from benchmarks.measure import Effort, exponent, ratio, repeats_for, rough, rounds_of, timed
 from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
 from benchmarks.sections import baselines
 from benchmarks.sections.growth import cost_or_exponent
-from toplist import clicks, worlds
-from toplist.engine.player import Player, Setting
-from toplist.policies import make
-from toplist.randomness import branch
-from toplist.starts import OneSample
 
 SPARSE, DENSE = Topics(1000, 8), Topics(1000, 8, each=0)
 QUICK_SPARSE, QUICK_DENSE = Topics(60, 3, 6), Topics(60, 3, 6, each=0)
@@ -40,32 +32,8 @@ LARGEST_STEPS = 100  # of a run at that size
 LARGEST_ROUNDS = 5
 
 
-class Clicked(NamedTuple):
-    """A problem for the policies over logistic features."""
-
-    title: str
-    policy: str
-    world: worlds.Contextual
-    steps: int
-    most: float | None  # times what a first step costs that a late one may
-
-    def __str__(self) -> str:
-        items, positions, dimension = self.world.items, self.world.positions, self.world.dimension
-        return f"L={items} K={positions} d={dimension} {'fresh' if self.world.fresh else 'fixed'}"
-
-
-LOGISTIC = (
-    Clicked("GL-CDCM (SGD)", "gl-cdcm-sgd", worlds.Contextual(100, 10, 200), 4000, 1.1),
-    Clicked("GL-CDCM", "gl-cdcm", worlds.Contextual(100, 10, 20), 2000, None),
-    Clicked("GL-CDCM", "gl-cdcm", worlds.Contextual(100, 10, 200, fresh=False), 1000, None),
-)
-QUICK_LOGISTIC = tuple(
-    each._replace(world=each.world._replace(items=12, positions=3, dimension=5), steps=100) for each in LOGISTIC
-)
-
-
 def measure(effort: Effort) -> Sequence[Table]:
-    """Beside fused loops, beside NumPy, over L and K, at the largest size, and over time."""
+    """Beside fused loops, beside NumPy, over L and K, and at the largest size."""
     items = QUICK_BY_ITEMS if effort.quick else BY_ITEMS
     positions = QUICK_BY_POSITIONS if effort.quick else BY_POSITIONS
     return [
@@ -73,7 +41,6 @@ def measure(effort: Effort) -> Sequence[Table]:
         growth(f"Features: growth with the number of items L, at K={items[0].positions}", "L", items, effort),
         growth(f"Features: growth with the number of positions K, at L={positions[0].items}", "K", positions, effort),
         largest(effort),
-        logistic(effort),
     ]
 
 
@@ -180,77 +147,3 @@ def largest(effort: Effort) -> Table:
     }
     notes = ["CPU time per step: to make a list, to draw its clicks and to learn from them; without the first list."]
     return Table("Features: very many items", columns, rows, notes)
-
-
-def logistic(effort: Effort) -> Table:
-    """The policies over logistic features, and whether they slow down as they learn."""
-    rows = []
-    for problem in QUICK_LOGISTIC if effort.quick else LOGISTIC:
-        turns = [over_time(problem, turn) for turn in range(min(effort.rounds, ROUNDS))]
-        early, late, world = ([getattr(turn, name) for turn in turns] for name in ("early", "late", "world"))
-        slower = ratio(minus(late, world), minus(early, world)).middle
-        wanted = None if problem.most is None else Target(problem.most, at_most=True)
-        rows.append(
-            {
-                "algorithm": problem.title,
-                "size": str(problem),
-                "n": problem.steps,
-                "first tenth": median(early),
-                "last tenth": median(late),
-                "world alone": median(world),
-                "growth": slower,
-                **judged(slower, wanted),
-            }
-        )
-    columns: dict[str, Show] = {
-        "algorithm": str,
-        "size": str,
-        "n": str,
-        "first tenth": nanoseconds,
-        "last tenth": nanoseconds,
-        "world alone": nanoseconds,
-        "growth": times,
-        "target": str,
-        "verdict": str,
-    }
-    notes = [
-        "CPU time per step in the first and in the last tenth of a run, the world's own included; both are played by",
-        "turns, so that whatever else the machine does strikes both. World alone: a step with random lists. Fresh: the",
-        "features are drawn anew at every step. Growth is without the world's share.",
-    ]
-    return Table("Features: logistic policies, and whether they slow down", columns, rows, notes)
-
-
-def minus(all_of_it: Sequence[float], part: Sequence[float]) -> list[float]:
-    """What is left, in every round."""
-    return [whole - less for whole, less in zip(all_of_it, part, strict=True)]
-
-
-class Tenths(NamedTuple):
-    """Seconds of CPU time per step."""
-
-    early: float
-    late: float
-    world: float
-
-
-def over_time(problem: Clicked, turn: int) -> Tenths:
-    """The first and the last tenth of a run, and random lists in the same world, by turns."""
-    tenth = problem.steps // 10
-
-    def player(policy: str, run: int) -> Player:
-        setting = Setting.of(make(policy), problem.world, clicks.ChangingDCM(), OneSample(), problem.steps)
-        fresh = Player(setting, branch(SEED, turn * MOST_REPEATS + run), np.array([problem.steps]))
-        fresh.play(1)
-        return fresh
-
-    late = player(problem.policy, 0)
-    late.play(problem.steps - tenth)
-    several = {"early": player(problem.policy, 1), "late": late, "world": player("random", 1)}
-    spent = dict.fromkeys(several, 0.0)
-    for _ in range(10):
-        for name, each in several.items():
-            begun = time.process_time()
-            each.play(each.step + tenth // 10)
-            spent[name] += time.process_time() - begun
-    return Tenths(**{name: seconds / (tenth // 10 * 10) for name, seconds in spent.items()})

@@ -94,7 +94,7 @@ class HotWorld(Protocol):
         ...
 
     def revision(self, moment: Any) -> int:
-        """A number that changes whenever the features do, never negative."""
+        """A number that changes whenever the features do; negative where they are those of one list only."""
         ...
 
     def attract(self, moment: Any, items: Ints, attraction: Floats) -> None:

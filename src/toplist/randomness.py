@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-from toplist.compiled import helper
+from toplist.compiled import helper, routine
+from toplist.slate import Floats
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -46,11 +47,15 @@ def toss(key: int, number: int, probability: float) -> bool:
     return uniform(key, number) < probability
 
 
-@helper
-def normal(key: int, number: int) -> float:
-    """A draw from the standard normal distribution, by Box and Muller's transform."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, 2 * number)))
-    return radius * math.cos(2.0 * math.pi * uniform(key, 2 * number + 1))
+@routine
+def normals(key: int, values: Floats) -> None:
+    """Fill draws from the standard normal distribution, by Box and Muller's transform."""
+    for i in range(len(values)):  # loop by loop: all but the logarithm runs on vectors
+        values[i] = 1.0 - uniform(key, 2 * i)
+    for i in range(len(values)):
+        values[i] = math.log(values[i])
+    for i in range(len(values)):
+        values[i] = math.sqrt(-2.0 * values[i]) * cosine(uniform(key, 2 * i + 1))
 
 
 @helper
@@ -84,3 +89,17 @@ def beta(key: int, a: float, b: float) -> float:
         if above >= log_height or slope + both * math.log(both / (large + odds)) >= log_height:
             break
     return odds / (large + odds) if a == small else large / (large + odds)
+
+
+@helper
+def cosine(turns: float) -> float:
+    """cos(2 pi turns) for turns in [0, 1], to 1e-15: Taylor's series around the nearest half turn, without a branch."""
+    half = math.floor(2.0 * turns + 0.5)
+    x = turns - 0.5 * half  # at most a quarter turn, where the first term left out is below 1e-17
+    s = x * x
+    series = -0.03638284114254567 + s * (0.0037798342006800396 + s * -0.0003229910672070978)
+    series = -1.714390711088672 + s * (0.28200596845579123 + s * series)
+    series = -26.4262567833744 + s * (7.903536371318469 + s * series)
+    series = -85.45681720669373 + s * (60.24464137187666 + s * series)
+    series = -19.739208802178716 + s * (64.9393940226683 + s * series)
+    return (1.0 + s * series) * (1.0 - 2.0 * half * (2.0 - half))  # the first and the last half turn count as 1

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
+import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
 from toplist.compiled import compiled
 from toplist.memory import Logistic, LogisticSGD, Ridge
 from toplist.memory.ridge import REFRESHED
@@ -54,7 +55,7 @@ def test_ridge_is_a_direct_solve_after_ten_thousand_updates(d: int, collinear: b
     theta = np.linalg.solve(gram, rows.T @ values / 0.01)
     np.testing.assert_allclose(belief.theta, theta, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(belief.inverse @ gram, np.eye(d), atol=1e-8)
-    np.testing.assert_allclose(belief.gram, gram, rtol=1e-10)
+    np.testing.assert_allclose(belief.gram, np.triu(gram), rtol=1e-10)
 
 
 def test_the_inverse_is_the_base_less_its_rank_one_terms() -> None:
@@ -83,7 +84,7 @@ def test_logistic_is_the_most_likely(d: int, penalty: float) -> None:
     rows, values = observations(1500, d)
     belief = taught(Logistic(penalty), rows, values)
     np.testing.assert_allclose(belief.theta, most_likely(rows, values, penalty), atol=1e-7)
-    np.testing.assert_allclose(belief.gram, 2.0 * np.eye(d) + rows.T @ rows, rtol=1e-10)  # lambda is K = 2
+    np.testing.assert_allclose(belief.gram, np.triu(2.0 * np.eye(d) + rows.T @ rows), rtol=1e-10)  # lambda is K = 2
 
 
 def test_fixed_features_take_one_row_per_item_and_give_the_same() -> None:
@@ -94,6 +95,71 @@ def test_fixed_features_take_one_row_per_item_and_give_the_same() -> None:
     belief = taught(Logistic(0.05), table[items], values, items)
     assert belief.used[0] == len(set(items.tolist()))
     np.testing.assert_allclose(belief.theta, most_likely(table[items], values, 0.05), atol=1e-7)
+
+
+def newton(rows: Floats, tries: Floats, clicked: Floats, penalty: float) -> Floats:
+    """The most likely weights to the last digits, from scratch: whole Newton steps, none of them too long."""
+    theta = np.zeros(rows.shape[1])
+    for _ in range(500):
+        mean = 1.0 / (1.0 + np.exp(-rows @ theta))
+        hessian = (rows * (tries * mean * (1.0 - mean))[:, None]).T @ rows + penalty * np.eye(len(theta))
+        step = np.linalg.solve(hessian, rows.T @ (clicked - tries * mean) - penalty * theta)
+        theta += step / max(1.0, np.abs(rows @ step).max())
+        if np.abs(step).max() < 1e-13:
+            break
+    return theta
+
+
+def bent_inverse(belief: Any, penalty: float) -> Floats:
+    """What the kept inverse is meant to be."""
+    rows = belief.row[: belief.used[0]]
+    bent = (rows * belief.bent[: belief.used[0], None]).T @ rows
+    return np.asarray(np.linalg.inv(penalty * np.eye(rows.shape[1]) + belief.precision + bent))
+
+
+@pytest.mark.parametrize("collinear", [False, True])
+@pytest.mark.parametrize(("count", "items", "d"), [(400, 0, 6), (3000, 40, 5), (1500, 20, 30)], ids=str)
+def test_logistic_is_a_direct_solve_after_every_list(count: int, items: int, d: int, collinear: bool) -> None:
+    """Fresh features, fixed ones, and fewer items than features; strong preferences, so that curvatures change."""
+    rng = np.random.default_rng(d)
+    rows, _ = observations(count, d, collinear)
+    which = rng.integers(items, size=count) if items else np.zeros(count, dtype=np.int64)
+    rows = rows[which] if items else rows
+    values = (rng.uniform(size=count) < 1.0 / (1.0 + np.exp(-4.0 * rows @ rng.normal(size=d)))).astype(float)
+    memory, penalty = Logistic(0.01).prepare(Problem(50, 2, d)), 0.01
+    belief, slate = memory.begin(Problem(50, 2, d)), empty_slate(2, d)
+    for t in range(count):
+        learn_compiled(memory, belief, rows[t : t + 1], values[t : t + 1], which[t : t + 1], slate)
+        if t < 30 or t % 97 == 0 or t + 1 == count:
+            used = belief.used[0]
+            direct = newton(belief.row[:used], belief.tries[:used], belief.clicked[:used], penalty)
+            np.testing.assert_allclose(belief.theta, direct, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(belief.bend, bent_inverse(belief, penalty), rtol=1e-7, atol=1e-9)
+    assert not belief.total.any()  # the next list begins with its own share of the gradient alone
+
+
+def test_the_kept_inverse_follows_what_is_folded() -> None:
+    rows, values = observations(500, 5)
+    belief = taught(Logistic(0.01, capacity=64), 3.0 * rows, values)
+    assert belief.precision.any()
+    np.testing.assert_allclose(belief.bend, bent_inverse(belief, 0.01), rtol=1e-7, atol=1e-9)
+    mean = 1.0 / (1.0 + np.exp(-belief.row @ belief.theta))
+    gradient = belief.pull - belief.precision @ belief.theta - 0.01 * belief.theta
+    gradient += belief.row.T @ (belief.clicked - belief.tries * mean)
+    assert np.abs(belief.bend @ gradient).max() < 1e-8
+
+
+@pytest.mark.parametrize("damage", [0.01, 3.0, 1000.0])
+def test_a_kept_inverse_that_rounding_has_spoiled_is_made_anew(damage: float) -> None:
+    rows, values = observations(300, 4)
+    memory = Logistic(0.01).prepare(Problem(50, 2, 4))
+    belief, slate = memory.begin(Problem(50, 2, 4)), empty_slate(2, 4)
+    items = np.zeros(300, dtype=np.int64)
+    learn_compiled(memory, belief, rows[:200], values[:200], items[:200], slate)
+    belief.bend[:] *= damage
+    learn_compiled(memory, belief, rows[200:], values[200:], items[200:], slate)
+    np.testing.assert_allclose(belief.theta, newton(rows, np.ones(300), values, 0.01), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(belief.bend, bent_inverse(belief, 0.01), rtol=1e-7, atol=1e-9)
 
 
 def test_separable_clicks_have_an_answer() -> None:

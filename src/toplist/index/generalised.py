@@ -11,9 +11,10 @@ from toplist.compiled import helper
 from toplist.index.ellipsoid import LinearDesk, choose, gauge_linear, score_linear
 from toplist.index.layout import IDENTITY, LOGISTIC, layout_room
 from toplist.memory.logistic import Logit, expected
-from toplist.memory.ridge import Linear, cholesky, widths
+from toplist.memory.ridge import Linear, widths
+from toplist.memory.symmetric import cholesky
 from toplist.problem import Problem, number, refuse
-from toplist.randomness import branch, normal
+from toplist.randomness import branch, normals
 from toplist.slate import Floats, Ints, Request
 
 
@@ -159,13 +160,16 @@ class Posterior(NamedTuple):
 def drawn_belief(belief: Linear, cache: PosteriorDesk, key: int, scale: float) -> Linear:
     """The belief with weights drawn from it; those drawn before where `scale` is negative."""
     if scale >= 0.0:
+        d, drawn = len(belief.theta), cache.drawn
         cholesky(belief.inverse, cache.factor)
-        for i in range(len(belief.theta)):
-            cache.drawn[i] = belief.theta[i]
-        for j in range(len(belief.theta)):
-            z = scale * normal(key, j)
-            for i in range(j, len(belief.theta)):
-                cache.drawn[i] += cache.factor[i, j] * z
+        normals(key, drawn)
+        for j in range(d - 1, -1, -1):  # from the end, so that each draw is read before a sum takes its place
+            z = scale * drawn[j]
+            drawn[j] = 0.0
+            for i in range(j, d):
+                drawn[i] += cache.factor[j, i] * z
+        for i in range(d):
+            drawn[i] += belief.theta[i]
     return Linear(
         cache.drawn, belief.inverse, belief.gram, belief.total, belief.sigma, belief.examined, belief.clock,
         belief.base, belief.direction, belief.shrink, belief.updates,

@@ -11,7 +11,6 @@ from toplist.memory.discounted import fade, resolved_discount
 from toplist.memory.horizon import expected_changes
 from toplist.memory.ridge import (
     Ridge,
-    add_square,
     begin_linear,
     deviation_linear,
     doubt_linear,
@@ -20,6 +19,7 @@ from toplist.memory.ridge import (
     regress,
     tally_linear,
 )
+from toplist.memory.symmetric import add_rows, add_square, mirror
 from toplist.memory.window import LISTS, OLDEST, OLDEST_TURN, Window, add_up, make_room, open_list, store, take_back
 from toplist.problem import Problem
 from toplist.slate import Floats, Ints, Request, Slate
@@ -30,7 +30,7 @@ class FadingLinear(NamedTuple):
 
     theta: Floats
     inverse: Floats  # V^-1 V2 V^-1, which is what widths are made of
-    gram: Floats  # V: prior I + sum of gamma^age x x' / sigma^2
+    gram: Floats  # V: prior I + sum of gamma^age x x' / sigma^2, its upper triangle
     total: Floats  # sum of gamma^age value x
     sigma: Floats
     examined: Floats  # per item, discounted
@@ -134,6 +134,7 @@ def discount(belief: Any) -> None:
 def sandwich(belief: Any) -> None:
     """Turn V^-1 into V^-1 V2 V^-1."""
     d, room = len(belief.theta), belief.room
+    mirror(belief.squared)
     multiply(belief.squared, belief.inverse, room)
     multiply(belief.inverse, room, belief.base)
     for i in range(d):
@@ -152,10 +153,7 @@ def multiply(left: Floats, right: Floats, product: Floats) -> None:
         row = product[i]
         for j in range(d):
             row[j] = 0.0
-        for k in range(d):
-            factor, other = left[i, k], right[k]
-            for j in range(d):
-                row[j] += factor * other[j]
+        add_rows(left[i], right, 0, d, 0, row)
 
 
 class WindowedLinear(NamedTuple):

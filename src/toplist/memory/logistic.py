@@ -8,12 +8,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import helper, routine
-from toplist.memory.ridge import CLICK_NOISE, REFRESHED, cholesky, need_features, observe, widths
+from toplist.memory.ridge import CLICK_NOISE, REFRESHED, need_features, observe, widths
+from toplist.memory.symmetric import add_rows, add_square, dot, invert, mirror, multiply, shrink_inverse
 from toplist.problem import Problem, number, refuse, whole
 from toplist.slate import Floats, Ints, Request, Slate
 
-CLOSE = 1e-5  # a Newton step so small is the last: the error goes with its square
-MOST_STEPS = 50
+STALE = 0.1  # share by which the curvature of a row may differ from the one that the kept inverse was made with
+CLOSE = 1e-8  # a step so small is the last: it leaves at most about STALE of the error
+MOST_STEPS = 100
 
 
 class Logit(NamedTuple):
@@ -21,8 +23,8 @@ class Logit(NamedTuple):
 
     theta: Floats
     inverse: Floats  # of V = lambda I + sum of weight x x'
-    gram: Floats  # V
-    total: Floats  # of the list being learned: the gradient so far
+    gram: Floats  # V, its upper triangle
+    total: Floats  # the gradient; while a list is learned, what it has added so far
     examined: Floats  # per item, how much; for people to read
     clock: Floats  # one element: lists learned
     ridge: Floats  # one element: lambda
@@ -38,14 +40,20 @@ class Logit(NamedTuple):
     used: Ints  # three elements: rows in use, the next to be written, and whether something came since the last fit
     precision: Floats  # (d, d): what older rows say, as a Gaussian: their gradient is pull - precision theta
     pull: Floats
-    hessian: Floats  # room to work in
-    factor: Floats
+    bent: Floats  # per row: the curvature that it has in ...
+    bend: Floats  # ... the inverse of penalty I + precision + sum of bent x x'
+    curvature: Floats  # per row, at theta; from here on room to work in
+    surprise: Floats
     step: Floats
+    ahead: Floats
+    hessian: Floats
+    factor: Floats
 
 
-def begin_logit(problem: Problem, ridge: float, capacity: int) -> Logit:
-    """Before anything is known."""
+def begin_logit(problem: Problem, ridge: float, capacity: int, penalty: float = 1.0) -> Logit:
+    """Before anything is known; without a capacity there is no history, and no room for one."""
     d = problem.features
+    fitted = d if capacity > 0 else 0
     return Logit(
         theta=np.zeros(d),
         inverse=np.eye(d) / ridge,
@@ -64,11 +72,16 @@ def begin_logit(problem: Problem, ridge: float, capacity: int) -> Logit:
         clicked=np.zeros(capacity),
         owner=np.full(capacity, -1),
         used=np.zeros(3, dtype=np.int64),
-        precision=np.zeros((d, d)),
-        pull=np.zeros(d),
-        hessian=np.zeros((d, d)),
-        factor=np.zeros((d, d)),
-        step=np.zeros(d),
+        precision=np.zeros((fitted, fitted)),
+        pull=np.zeros(fitted),
+        bent=np.zeros(capacity),
+        bend=np.eye(fitted) / penalty,
+        curvature=np.zeros(capacity),
+        surprise=np.zeros(capacity),
+        step=np.zeros(fitted),
+        ahead=np.zeros(fitted),
+        hessian=np.zeros((fitted, fitted)),
+        factor=np.zeros((fitted, fitted)),
     )
 
 
@@ -124,7 +137,7 @@ class Logistic(NamedTuple):
 
     def begin(self, problem: Problem) -> Logit:
         """Nothing is known."""
-        return begin_logit(problem, self.ridge, self.capacity)
+        return begin_logit(problem, self.ridge, self.capacity, self.penalty)
 
     def keeps(self) -> str:
         """A logistic belief."""
@@ -151,15 +164,18 @@ class Logistic(NamedTuple):
         belief.examined[item] += weight
         features = slate.rows[place]
         observe(belief, features, weight)
+        mean = weigh_surprise(belief, features, weight, value)
         row = row_of(belief, item, features)
         belief.tries[row] += weight
         belief.clicked[row] += weight * value
+        bend_row(belief, row, belief.tries[row] * mean * (1.0 - mean))
         belief.used[2] = 1
 
     def conclude(self, belief: Logit) -> None:
         """Fit, if anything has come."""
         if belief.used[2] == 1:
             fit(belief, self.penalty)
+            belief.total[:] = 0.0
             belief.used[2] = 0
 
 
@@ -208,9 +224,7 @@ class LogisticSGD(NamedTuple):
         belief.examined[item] += weight
         features = slate.rows[place]
         observe(belief, features, weight)
-        surprise = weight * (value - expected(belief.theta, features))
-        for i in range(len(features)):
-            belief.total[i] += surprise * features[i]
+        weigh_surprise(belief, features, weight, value)
 
     def conclude(self, belief: Logit) -> None:
         """One step."""
@@ -221,10 +235,17 @@ class LogisticSGD(NamedTuple):
 @helper
 def expected(theta: Floats, features: Floats) -> float:
     """mu(theta'x) = 1 / (1 + exp(-theta'x))."""
-    total = 0.0
-    for i in range(len(theta)):
-        total += theta[i] * features[i]
-    return 1.0 / (1.0 + math.exp(-total))
+    return 1.0 / (1.0 + math.exp(-dot(theta, features)))
+
+
+@helper
+def weigh_surprise(belief: Logit, features: Floats, weight: float, value: float) -> float:
+    """Add one observation's share of the gradient at the present estimate; what was expected."""
+    mean = expected(belief.theta, features)
+    surprise = weight * (value - mean)
+    for i in range(len(features)):
+        belief.total[i] += surprise * features[i]
+    return float(mean)
 
 
 @routine
@@ -245,7 +266,7 @@ def row_of(belief: Logit, item: int, features: Floats) -> int:
     belief.used[1] = (row + 1) % len(belief.tries)
     for i in range(len(features)):
         belief.row[row, i] = features[i]
-    belief.tries[row], belief.clicked[row] = 0.0, 0.0
+    belief.tries[row], belief.clicked[row], belief.bent[row] = 0.0, 0.0, 0.0
     belief.owner[row], belief.newest[item] = item, row
     return int(row)
 
@@ -258,80 +279,108 @@ def fold(belief: Logit, row: int) -> None:
     features = belief.row[row]
     mean = expected(belief.theta, features)
     curvature = belief.tries[row] * mean * (1.0 - mean)
-    along = 0.0
-    for i in range(len(features)):
-        along += belief.theta[i] * features[i]
-    pull = belief.clicked[row] - belief.tries[row] * mean + curvature * along
+    bend_row(belief, row, curvature)
+    pull = belief.clicked[row] - belief.tries[row] * mean + curvature * dot(belief.theta, features)
     for i in range(len(features)):
         belief.pull[i] += pull * features[i]
-        for j in range(len(features)):
-            belief.precision[i, j] += curvature * features[i] * features[j]
+    add_square(belief.precision, features, curvature)
+    mirror(belief.precision)
+
+
+@routine
+def bend_row(belief: Logit, row: int, curvature: float) -> None:
+    """Let the kept inverse have this curvature of a row."""
+    shrink_inverse(belief.bend, belief.row[row], curvature - belief.bent[row], belief.ahead)
+    belief.bent[row] = curvature
 
 
 @routine
 def fit(belief: Logit, penalty: float) -> None:
-    """Newton's method from the last estimate; a step that does not bring the gradient down is halved."""
-    d = len(belief.theta)
-    slope = differentiate(belief, penalty)
+    """Steps by Newton's method with an inverse that is kept from list to list; one that leads uphill is halved.
+
+    The inverse is that of H, which differs from the true second derivative only in the rows' curvatures. While each
+    is within a share STALE of its own in H, the true one lies between (1 - STALE) H and (1 + STALE) H, so that close
+    to the solution every step leaves at most a share STALE of the error, in the norm of H. At the last estimate
+    the gradient was as good as 0, so what the list has added is the gradient that the first step needs.
+    """
+    slope = look_ahead(belief)
+    largest = walk(belief)
     for _ in range(MOST_STEPS):
-        cholesky(belief.hessian, belief.factor)
-        largest = solve(belief.factor, belief.total, belief.step)
-        for i in range(d):
-            belief.theta[i] += belief.step[i]
         if largest < CLOSE:
             return
-        following = differentiate(belief, penalty)
+        differentiate(belief, penalty)
+        following = look_ahead(belief)
         share = 1.0
         while following > slope and share > 1e-6:
             share *= 0.5
-            for i in range(d):
+            for i in range(len(belief.theta)):
                 belief.theta[i] -= share * belief.step[i]
-            following = differentiate(belief, penalty)
+            differentiate(belief, penalty)
+            following = look_ahead(belief)
+        if renew(belief, penalty, following > 0.25 * slope):
+            following = look_ahead(belief)
         slope = following
+        largest = walk(belief)
 
 
-@routine
-def differentiate(belief: Logit, penalty: float) -> float:
-    """Fill the gradient into `total` and its negative derivative into `hessian`; the gradient's square."""
-    d = len(belief.theta)
-    gradient, hessian = belief.total, belief.hessian
-    for i in range(d):
-        gradient[i] = belief.pull[i] - penalty * belief.theta[i]
-        for j in range(i + 1):
-            hessian[i, j] = belief.precision[i, j]
-        for j in range(d):
-            gradient[i] -= belief.precision[i, j] * belief.theta[j]
-        hessian[i, i] += penalty
-    for row in range(belief.used[0]):
-        features = belief.row[row]
-        mean = expected(belief.theta, features)
-        surprise = belief.clicked[row] - belief.tries[row] * mean
-        curvature = belief.tries[row] * mean * (1.0 - mean)
-        for i in range(d):
-            gradient[i] += surprise * features[i]
-            bent = curvature * features[i]
-            for j in range(i + 1):
-                hessian[i, j] += bent * features[j]
-    square = 0.0
-    for i in range(d):
-        square += gradient[i] * gradient[i]
-    return square
+@helper
+def look_ahead(belief: Logit) -> float:
+    """Fill the next step from the gradient; the square of the gradient, in the norm in which steps bring it down."""
+    multiply(belief.bend, belief.total, belief.ahead)
+    return dot(belief.total, belief.ahead)
 
 
-@routine
-def solve(factor: Floats, right: Floats, solution: Floats) -> float:
-    """Solve L L' solution = right; the largest element of the solution."""
-    d = len(right)
-    for i in range(d):
-        rest = right[i]
-        for k in range(i):
-            rest -= factor[i, k] * solution[k]
-        solution[i] = rest / factor[i, i]
+@helper
+def walk(belief: Logit) -> float:
+    """Take the step; its largest element."""
     largest = 0.0
-    for i in range(d - 1, -1, -1):
-        rest = solution[i]
-        for k in range(i + 1, d):
-            rest -= factor[k, i] * solution[k]
-        solution[i] = rest / factor[i, i]
-        largest = max(largest, abs(solution[i]))
+    for i in range(len(belief.theta)):
+        belief.step[i] = belief.ahead[i]
+        belief.theta[i] += belief.step[i]
+        largest = max(largest, abs(belief.step[i]))
     return largest
+
+
+@routine
+def differentiate(belief: Logit, penalty: float) -> None:
+    """Fill the gradient, and what each row has of surprise and of curvature."""
+    rows, surprise = belief.used[0], belief.surprise
+    for row in range(rows):  # loop by loop: sums wait for each other less if no exponential stands between them
+        surprise[row] = dot(belief.theta, belief.row[row])
+    for row in range(rows):
+        surprise[row] = 1.0 / (1.0 + math.exp(-surprise[row]))
+    for row in range(rows):
+        belief.curvature[row] = belief.tries[row] * surprise[row] * (1.0 - surprise[row])
+        surprise[row] = belief.clicked[row] - belief.tries[row] * surprise[row]
+    multiply(belief.precision, belief.theta, belief.total)
+    for i in range(len(belief.theta)):
+        belief.total[i] = belief.pull[i] - penalty * belief.theta[i] - belief.total[i]
+    add_rows(surprise, belief.row, 0, rows, 0, belief.total)
+
+
+@routine
+def renew(belief: Logit, penalty: float, slow: bool) -> bool:
+    """Bring rows that are stale up to date in the kept inverse; whether anything has changed.
+
+    A row costs 2 d^2 products, and to compute the inverse anew d^2 / 2 for each row there is, and as many for each
+    feature. If nothing is stale and steps are slow nevertheless, rounding has added up.
+    """
+    rows, d = belief.used[0], len(belief.theta)
+    stale = 0
+    for row in range(rows):
+        stale += 1 if abs(belief.curvature[row] - belief.bent[row]) > STALE * belief.bent[row] else 0
+    if 4 * stale > rows + d or (stale == 0 and slow):
+        for i in range(d):
+            for j in range(i, d):
+                belief.hessian[i, j] = belief.precision[i, j]
+            belief.hessian[i, i] += penalty
+        for row in range(rows):
+            belief.bent[row] = belief.curvature[row]
+            add_square(belief.hessian, belief.row[row], belief.bent[row])
+        invert(belief.hessian, belief.factor, belief.bend)
+        return True
+    if stale > 0:
+        for row in range(rows):
+            if abs(belief.curvature[row] - belief.bent[row]) > STALE * belief.bent[row]:
+                bend_row(belief, row, belief.curvature[row])
+    return stale > 0

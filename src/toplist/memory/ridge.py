@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import helper, routine
+from toplist.compiled import routine
+from toplist.memory.symmetric import add_square, invert, multiply, shrink_inverse
 from toplist.problem import InvalidInput, Problem, number, refuse
 from toplist.slate import Floats, Ints, Request, Slate
 
@@ -22,7 +22,7 @@ class Linear(NamedTuple):
 
     theta: Floats  # the estimate
     inverse: Floats  # of the gram matrix
-    gram: Floats  # M: prior I + sum of weight x x' / sigma^2
+    gram: Floats  # M: prior I + sum of weight x x' / sigma^2; its upper triangle, as it is symmetric
     total: Floats  # B: sum of weight value x
     sigma: Floats  # one element
     examined: Floats  # per item, how much; for people to read
@@ -140,47 +140,21 @@ def regress(belief: Any, row: Floats, weight: float, value: float) -> None:
         belief.total[i] += weight * value * row[i]
 
 
-@helper
-def add_square(matrix: Floats, row: Floats, precision: float) -> None:
-    """Add precision x x'."""
-    for i in range(len(row)):
-        if row[i] != 0.0:
-            for j in range(len(row)):
-                matrix[i, j] += precision * row[i] * row[j]
-
-
 @routine
 def estimate(belief: Any) -> None:
     """theta = M^-1 B / sigma^2."""
     scale = 1.0 / (belief.sigma[0] * belief.sigma[0])
+    multiply(belief.inverse, belief.total, belief.theta)
     for i in range(len(belief.theta)):
-        product = 0.0
-        for j in range(len(belief.theta)):
-            product += belief.inverse[i, j] * belief.total[j]
-        belief.theta[i] = scale * product
+        belief.theta[i] *= scale
 
 
 @routine
 def observe(belief: Any, row: Floats, precision: float) -> None:
-    """Add precision x x' to the gram matrix, and change its inverse by the rank-one term of Sherman and Morrison."""
-    d = len(row)
-    direction = belief.direction[belief.updates[0]]
-    for i in range(d):
-        direction[i] = 0.0
-    for j in range(d):
-        if row[j] != 0.0:
-            for i in range(d):
-                direction[i] += belief.inverse[j, i] * row[j]  # by rows: the inverse is symmetric
-    width = 0.0
-    for j in range(d):
-        width += row[j] * direction[j]
-    shrink = precision / (1.0 + precision * width)
+    """Add precision x x' to the gram matrix, and change its inverse accordingly."""
+    update = belief.updates[0]
+    belief.shrink[update] = shrink_inverse(belief.inverse, row, precision, belief.direction[update])
     add_square(belief.gram, row, precision)
-    for i in range(d):
-        scaled = shrink * direction[i]
-        for j in range(d):
-            belief.inverse[i, j] -= scaled * direction[j]
-    belief.shrink[belief.updates[0]] = shrink
     belief.updates[0] += 1
     if belief.updates[0] == len(belief.shrink):
         refresh(belief)
@@ -189,43 +163,9 @@ def observe(belief: Any, row: Floats, precision: float) -> None:
 @routine
 def refresh(belief: Any) -> None:
     """Compute the inverse anew."""
-    cholesky(belief.gram, belief.base)
-    invert_lower(belief.base)
-    d = len(belief.base)
-    for i in range(d):
-        for j in range(i + 1):
-            product = 0.0
-            for k in range(i, d):
-                product += belief.base[k, i] * belief.base[k, j]
-            belief.inverse[i, j] = product
-            belief.inverse[j, i] = product
-    for i in range(d):
-        for j in range(d):
+    invert(belief.gram, belief.base, belief.inverse)
+    for i in range(len(belief.base)):
+        for j in range(len(belief.base)):
             belief.base[i, j] = belief.inverse[i, j]
     belief.updates[0] = 0
     belief.updates[1] += 1
-
-
-@routine
-def cholesky(matrix: Floats, lower: Floats) -> None:
-    """Fill the lower triangle L with L L' = matrix, which is symmetric and positive definite."""
-    d = len(matrix)
-    for i in range(d):
-        for j in range(i + 1):
-            rest = matrix[i, j]
-            for k in range(j):
-                rest -= lower[i, k] * lower[j, k]
-            lower[i, j] = math.sqrt(rest) if i == j else rest / lower[j, j]
-
-
-@routine
-def invert_lower(lower: Floats) -> None:
-    """Turn a lower triangle into its inverse."""
-    d = len(lower)
-    for j in range(d):
-        lower[j, j] = 1.0 / lower[j, j]
-        for i in range(j + 1, d):
-            rest = 0.0
-            for k in range(j, i):
-                rest -= lower[i, k] * lower[k, j]
-            lower[i, j] = rest / lower[i, i]

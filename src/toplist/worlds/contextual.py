@@ -10,7 +10,7 @@ import numpy as np
 from toplist.compiled import helper
 from toplist.naming import entry
 from toplist.problem import Problem, number, whole
-from toplist.randomness import branch, normal, uniform
+from toplist.randomness import branch, normals, uniform
 from toplist.slate import Floats, Ints
 from toplist.worlds.fixed import page_size
 
@@ -74,8 +74,8 @@ class Contextual(NamedTuple):
         return moment.features
 
     def revision(self, moment: Context) -> int:
-        """How often they were drawn."""
-        return int(moment.revisions[0])
+        """How often they were drawn; fresh ones are those of one list, and nobody need remember them."""
+        return -1 if self.fresh else int(moment.revisions[0])
 
     def order(self, moment: Context) -> Ints:
         """The order of termination, which policies are told."""
@@ -121,9 +121,9 @@ class Contextual(NamedTuple):
 @helper
 def on_sphere(key: int, radius: float, point: Floats) -> None:
     """Fill a point of a sphere, each equally likely."""
+    normals(key, point)
     square = 0.0
     for i in range(len(point)):
-        point[i] = normal(key, i)
         square += point[i] * point[i]
     scale = radius / math.sqrt(square)
     for i in range(len(point)):

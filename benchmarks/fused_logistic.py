@@ -1,0 +1,333 @@
+"""The loop over logistic features that an expert would write by hand: compiled, fused, GL-CDCM with contexts.
+
+It draws the engine's own contexts and tosses its own coins, so that for the key of a run it shows the lists that the
+engine shows, as long as no two scores lie within their rounding. The estimate is found as toplist finds it, by steps
+with an inverse that is kept, and the products and inverses of matrices are toplist's. What it does without is what
+one policy in one world does not need: the matrix itself and its inverse made anew, and what items were examined.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.fused_kernels import BLOCK, best_few, weigh, weigh_squares
+from toplist.compiled import compiled, helper, routine
+from toplist.memory.symmetric import add_rows, dot, invert, multiply, shrink_inverse
+from toplist.randomness import CHANGES, VISITORS, branch, toss, uniform
+from toplist.slate import Floats, Ints
+from toplist.worlds.contextual import ITEMS, LEAVING, WEIGHTS, Contextual, on_sphere
+
+RATE, PENALTY = 0.05, 1e-2
+CAPACITY = 4096
+STALE, CLOSE = 0.1, 1e-8
+
+
+class State(NamedTuple):
+    """Everything that a run writes to."""
+
+    weights: Floats  # theta*, and what else is true of the moment
+    columns: Floats  # (d, items)
+    attraction: Floats
+    termination: Floats
+    places: Ints  # by termination, the most terminating first
+    theta: Floats
+    inverse: Floats
+    flat: Floats  # the same memory, row after row
+    total: Floats
+    direction: Floats  # (positions, d): how the last list changed the inverse ...
+    shrink: Floats
+    updates: Ints  # ... one element: by how many terms
+    width: Floats  # per item x' inverse x, where features stay
+    value: Floats
+    room: Floats  # (2, BLOCK)
+    finest: Ints  # items, the truly best first
+    chosen: Ints  # the best by score; for the first list, any
+    shown: Ints  # per place
+    rows: Floats  # (positions, d)
+    history: Floats  # (CAPACITY, d)
+    tries: Floats
+    clicked: Floats
+    curvature: Floats
+    surprise: Floats
+    bent: Floats  # per row its curvature in ...
+    bend: Floats  # ... the inverse that steps are taken with
+    row_of: Ints  # per item, where features stay
+    used: Ints  # two elements: rows in use, and the next to be written
+    precision: Floats  # rows that are gone, as a Gaussian
+    pull: Floats
+    step: Floats
+    ahead: Floats
+    hessian: Floats
+    factor: Floats
+
+
+def begin(world: Contextual) -> State:
+    """Before the first step."""
+    d, items, positions = world.dimension, world.items, world.positions
+    inverse = np.eye(d) / positions
+    return State(
+        weights=np.zeros(d),
+        columns=np.zeros((d, items)),
+        attraction=np.zeros(items),
+        termination=np.zeros(positions),
+        places=np.arange(positions),
+        theta=np.zeros(d),
+        inverse=inverse,
+        flat=inverse.reshape(-1),
+        total=np.zeros(d),
+        direction=np.zeros((positions, d)),
+        shrink=np.zeros(positions),
+        updates=np.zeros(1, dtype=np.int64),
+        width=np.full(items, 1.0 / positions),
+        value=np.zeros(items),
+        room=np.zeros((2, BLOCK)),
+        finest=np.zeros(positions, dtype=np.int64),
+        chosen=np.arange(positions),
+        shown=np.zeros(positions, dtype=np.int64),
+        rows=np.zeros((positions, d)),
+        history=np.zeros((CAPACITY, d)),
+        tries=np.zeros(CAPACITY),
+        clicked=np.zeros(CAPACITY),
+        curvature=np.zeros(CAPACITY),
+        surprise=np.zeros(CAPACITY),
+        bent=np.zeros(CAPACITY),
+        bend=np.eye(d) / PENALTY,
+        row_of=np.full(items, -1),
+        used=np.zeros(2, dtype=np.int64),
+        precision=np.zeros((d, d)),
+        pull=np.zeros(d),
+        step=np.zeros(d),
+        ahead=np.zeros(d),
+        hessian=np.zeros((d, d)),
+        factor=np.zeros((d, d)),
+    )
+
+
+@routine
+def draw(state: State, key: int, step: int, fresh: bool) -> float:
+    """What is new at this step; the reward of the best list."""
+    point = state.ahead
+    if step == 0:
+        on_sphere(branch(key, WEIGHTS), 1.0, state.weights)
+    if step == 0 or fresh:
+        drawn = branch(branch(key, ITEMS), step)
+        for item in range(len(state.attraction)):
+            on_sphere(branch(drawn, item), 1.0, point)
+            total = 0.0
+            for i in range(len(point)):
+                total += state.weights[i] * point[i]
+                state.columns[i, item] = point[i]
+            state.attraction[item] = 1.0 / (1.0 + math.exp(-total))
+        best_few(state.attraction, state.finest)
+    leaving = branch(branch(key, LEAVING), step)
+    for place in range(len(state.places)):
+        state.termination[place] = uniform(leaving, place)
+        rank = place
+        while rank > 0 and state.termination[state.places[rank - 1]] < state.termination[place]:
+            state.places[rank] = state.places[rank - 1]
+            rank -= 1
+        state.places[rank] = place
+    nothing = 1.0
+    for rank in range(len(state.places)):
+        nothing *= 1.0 - state.termination[state.places[rank]] * state.attraction[state.finest[rank]]
+    return 1.0 - nothing
+
+
+@helper
+def radius(d: int, positions: int, step: int, steps: int) -> float:
+    """rho of liu2018."""
+    return 0.25 * 0.5 / 0.1 * math.sqrt(0.5 * d * math.log1p(step / (positions * d)) + 0.5 * math.log(steps))
+
+
+@routine
+def score(state: State, rho: float, fresh: bool) -> None:
+    """All items: from the inverse, or by what the last list took from the widths."""
+    items = len(state.value)
+    square = state.room[0]
+    for begin in range(0, items, BLOCK):
+        end = min(begin + BLOCK, items)
+        value, width = state.value[begin:end], state.width[begin:end]
+        if fresh:
+            weigh_squares(state.columns, begin, end, state.theta, state.flat, value, square)
+            for i in range(end - begin):
+                width[i] = 2.0 * square[i]
+        else:
+            weigh(state.columns, begin, end - begin, state.theta, value)
+            for update in range(state.updates[0]):
+                weigh(state.columns, begin, end - begin, state.direction[update], square)
+                shrink = state.shrink[update]
+                for i in range(end - begin):
+                    width[i] -= shrink * square[i] * square[i]
+        for i in range(end - begin):
+            value[i] = 1.0 / (1.0 + math.exp(-value[i])) + rho * math.sqrt(max(width[i], 0.0))
+
+
+@routine
+def serve(state: State, visitor: int, fresh: bool, fitted: bool) -> float:
+    """Show the list to one visitor, and learn from it up to the last click; the list's reward."""
+    leaving = branch(visitor, -1)
+    places, d = len(state.shown), len(state.theta)
+    last, nothing, gone = -1, 1.0, False
+    clicks = 0
+    for place in range(places):
+        item = state.shown[place]
+        nothing *= 1.0 - state.termination[place] * state.attraction[item]
+        if not gone and toss(visitor, item, state.attraction[item]):
+            last = place
+            clicks |= 1 << place
+            gone = toss(leaving, place, state.termination[place])
+    for i in range(d):
+        state.total[i] = 0.0
+    for place in range(last + 1):
+        item, row = state.shown[place], state.rows[place]
+        for i in range(d):
+            row[i] = state.columns[i, item]
+        state.shrink[place] = shrink_inverse(state.inverse, row, 1.0, state.direction[place])
+        mean = 1.0 / (1.0 + math.exp(-dot(state.theta, row)))
+        value = float(clicks >> place & 1)
+        for i in range(d):
+            state.total[i] += (value - mean) * row[i]
+        if fitted:
+            remember(state, item, row, value, mean, fresh)
+    state.updates[0] = last + 1
+    if last >= 0 and fitted:
+        fit(state)
+    elif last >= 0:
+        for i in range(d):
+            state.theta[i] += RATE * state.total[i]
+    return 1.0 - nothing
+
+
+@routine
+def remember(state: State, item: int, features: Floats, value: float, mean: float, fresh: bool) -> None:
+    """Put one observation into the history: in a row of its own, or in that of the item."""
+    at = -1 if fresh else state.row_of[item]
+    if at < 0:
+        at = state.used[1]
+        state.row_of[item] = at
+        if state.used[0] == CAPACITY:
+            fold(state, at)
+        else:
+            state.used[0] += 1
+        state.used[1] = (at + 1) % CAPACITY
+        for i in range(len(features)):
+            state.history[at, i] = features[i]
+        state.tries[at], state.clicked[at], state.bent[at] = 0.0, 0.0, 0.0
+    state.tries[at] += 1.0
+    state.clicked[at] += value
+    straighten(state, at, state.tries[at] * mean * (1.0 - mean))
+
+
+@routine
+def fold(state: State, at: int) -> None:
+    """Replace the oldest row by a parabola."""
+    features = state.history[at]
+    along = dot(state.theta, features)
+    mean = 1.0 / (1.0 + math.exp(-along))
+    curvature = state.tries[at] * mean * (1.0 - mean)
+    straighten(state, at, curvature)
+    pull = state.clicked[at] - state.tries[at] * mean + curvature * along
+    for i in range(len(features)):
+        state.pull[i] += pull * features[i]
+        scaled, line = curvature * features[i], state.precision[i]
+        for j in range(len(features)):
+            line[j] += scaled * features[j]
+
+
+@helper
+def straighten(state: State, at: int, curvature: float) -> None:
+    """Bring one row up to date in the inverse that steps are taken with."""
+    shrink_inverse(state.bend, state.history[at], curvature - state.bent[at], state.ahead)
+    state.bent[at] = curvature
+
+
+@routine
+def fit(state: State) -> None:
+    """Steps until they are small; the first with what the list has added to the gradient."""
+    rows, d = state.used[0], len(state.theta)
+    multiply(state.bend, state.total, state.ahead)
+    slope = dot(state.total, state.ahead)
+    for _ in range(100):
+        largest = 0.0
+        for i in range(d):
+            state.step[i] = state.ahead[i]
+            state.theta[i] += state.step[i]
+            largest = max(largest, abs(state.step[i]))
+        if largest < CLOSE:
+            return
+        following = differentiate(state, rows)
+        share = 1.0
+        while following > slope and share > 1e-6:
+            share *= 0.5
+            for i in range(d):
+                state.theta[i] -= share * state.step[i]
+            following = differentiate(state, rows)
+        if renew(state, rows, following > 0.25 * slope):
+            multiply(state.bend, state.total, state.ahead)
+            following = dot(state.total, state.ahead)
+        slope = following
+
+
+@routine
+def differentiate(state: State, rows: int) -> float:
+    """Fill the gradient, the rows' curvatures and the next step; the gradient's square in the norm of steps."""
+    surprise = state.surprise
+    for at in range(rows):
+        surprise[at] = dot(state.theta, state.history[at])
+    for at in range(rows):
+        surprise[at] = 1.0 / (1.0 + math.exp(-surprise[at]))
+    for at in range(rows):
+        state.curvature[at] = state.tries[at] * surprise[at] * (1.0 - surprise[at])
+        surprise[at] = state.clicked[at] - state.tries[at] * surprise[at]
+    multiply(state.precision, state.theta, state.total)
+    for i in range(len(state.theta)):
+        state.total[i] = state.pull[i] - PENALTY * state.theta[i] - state.total[i]
+    add_rows(surprise, state.history, 0, rows, 0, state.total)
+    multiply(state.bend, state.total, state.ahead)
+    return dot(state.total, state.ahead)
+
+
+@routine
+def renew(state: State, rows: int, slow: bool) -> bool:
+    """Bring the inverse that steps are taken with up to date, row by row or all at once; whether anything changed."""
+    d, stale = len(state.theta), 0
+    for at in range(rows):
+        stale += 1 if abs(state.curvature[at] - state.bent[at]) > STALE * state.bent[at] else 0
+    if 4 * stale <= rows + d and not (stale == 0 and slow):
+        if stale > 0:
+            for at in range(rows):
+                if abs(state.curvature[at] - state.bent[at]) > STALE * state.bent[at]:
+                    straighten(state, at, state.curvature[at])
+        return stale > 0
+    for i in range(d):
+        for j in range(i, d):
+            state.hessian[i, j] = state.precision[i, j]
+        state.hessian[i, i] += PENALTY
+    for at in range(rows):
+        features = state.history[at]
+        state.bent[at] = state.curvature[at]
+        for i in range(d):
+            scaled, line = state.bent[at] * features[i], state.hessian[i]
+            for j in range(i, d):
+                line[j] += scaled * features[j]
+    invert(state.hessian, state.factor, state.bend)
+    return True
+
+
+@compiled
+def play(state: State, key: int, steps: int, fresh: bool, fitted: bool) -> float:
+    """GL-CDCM if it is `fitted`, else GL-CDCM (SGD), with contexts that are `fresh` or stay; the regret."""
+    visitors, changes = branch(key, VISITORS), branch(key, CHANGES)
+    d, positions, regret = len(state.theta), len(state.places), 0.0
+    for step in range(steps):
+        ideal = draw(state, changes, step, fresh)
+        if step > 0:  # before that all are worth the same
+            score(state, radius(d, positions, step, steps), fresh)
+            best_few(state.value, state.chosen)
+        for rank in range(positions):
+            state.shown[state.places[rank]] = state.chosen[rank]
+        regret += ideal - serve(state, branch(visitors, step), fresh, fitted)
+    return regret
