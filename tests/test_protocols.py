@@ -20,7 +20,7 @@ WORLDS: list[protocols.World] = [
     worlds.Contextual(),
     worlds.jumping([0.5, 0.1], 1),
 ]
-CHANGES: list[protocols.Change] = [worlds.Epochs([[0.5]]), worlds.Jumps(), worlds.Walk(), worlds.Stays()]
+SHIFTS: list[protocols.Shift] = [worlds.Epochs([[0.5]]), worlds.Jumps(), worlds.Walk(), worlds.Stays()]
 READINGS: list[protocols.Reading] = [
     feedback.ThroughFirstClick(),
     feedback.OnlyLastClick(),
@@ -56,7 +56,7 @@ POLICIES: list[protocols.PolicyLike] = [
 HOT: dict[Any, Any] = {
     protocols.HotUsers: USERS,
     protocols.HotWorld: WORLDS,
-    protocols.HotChange: CHANGES,
+    protocols.HotShift: SHIFTS,
     protocols.HotReading: READINGS,
     protocols.HotMemory: MEMORIES,
     protocols.HotIndex: INDICES,

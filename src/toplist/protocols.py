@@ -151,7 +151,7 @@ class Passing(Protocol):
 
 
 @protocol
-class HotChange(Protocol):
+class HotShift(Protocol):
     """How a `Changing` world changes (hot)."""
 
     def shift(self, attraction: Floats, moment: Any, step: int, key: int) -> bool:
@@ -163,7 +163,7 @@ class HotChange(Protocol):
         ...
 
 
-class Change(HotChange, Protocol):
+class Shift(HotShift, Protocol):
     """A way to change."""
 
     def checked(self, attraction: Floats, positions: int) -> Self:
