@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test check bench tables docs wheel clean
+.PHONY: run test check bench tables li2019 docs wheel clean
 
 run: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
@@ -21,6 +21,10 @@ bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minute
 
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
 	$(BIN)/python -m toplist.experiments.kveton2015.tables
+
+li2019: $(VENV)/ready  ## figure 1 of li2019; DATA=folder of click models learned from a search log (some minutes)
+	@test -n "$(DATA)" || { echo "Say where the click models are: make li2019 DATA=path/to/models" >&2; exit 2; }
+	$(BIN)/python -m toplist.experiments.li2019.figure1 --data "$(DATA)"
 
 docs: $(VENV)/ready  ## the documentation site, in out/docs; also renews the generated pages
 	$(BIN)/python docs/generate.py

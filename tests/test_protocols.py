@@ -18,7 +18,9 @@ WORLDS: list[protocols.World] = [
     worlds.Fixed([0.5], 1),
     worlds.TopicCoverage([[0.5]], [1.0], 1),
     worlds.Contextual(),
+    worlds.jumping([0.5, 0.1], 1),
 ]
+SHIFTS: list[protocols.Shift] = [worlds.Epochs([[0.5]]), worlds.Jumps(), worlds.Walk(), worlds.Stays()]
 READINGS: list[protocols.Reading] = [
     feedback.ThroughFirstClick(),
     feedback.OnlyLastClick(),
@@ -54,6 +56,7 @@ POLICIES: list[protocols.PolicyLike] = [
 HOT: dict[Any, Any] = {
     protocols.HotUsers: USERS,
     protocols.HotWorld: WORLDS,
+    protocols.HotShift: SHIFTS,
     protocols.HotReading: READINGS,
     protocols.HotMemory: MEMORIES,
     protocols.HotIndex: INDICES,

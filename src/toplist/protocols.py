@@ -75,7 +75,11 @@ class HotUsers(Protocol):
         ...
 
     def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
-        """Fill `items` with the list of highest reward where the attraction of an item is its own."""
+        """Fill `items` with the list of highest reward where the attraction of an item is its own.
+
+        Items whose attraction is negative are not there. Where fewer are there than the page has places, `items` is as
+        long as their number, and stands for the places from the top.
+        """
 
 
 class Users(Prepared, HotUsers, Protocol):
@@ -87,10 +91,13 @@ class HotWorld(Protocol):
     """Where attraction comes from (hot)."""
 
     def advance(self, moment: Any, step: int, key: int) -> bool:
-        """Move to a step (the first is 0); True at the first, and where the best list may be another than before."""
+        """Move to a step (the first is 0); True at the first, and where the best list or its reward may be another."""
 
     def eligible(self, moment: Any, candidates: Ints) -> int:
-        """Fill the items that can be shown now, ascending; their number. They were all there before the first step."""
+        """Fill the items that can be shown now, ascending; their number, at least one.
+
+        Those of the first step were there before it, and may have been sampled.
+        """
         ...
 
     def revision(self, moment: Any) -> int:
@@ -98,10 +105,10 @@ class HotWorld(Protocol):
         ...
 
     def attract(self, moment: Any, items: Ints, attraction: Floats) -> None:
-        """Fill the attraction of each place of a list."""
+        """Fill the attraction of each place of a list; 0 where its item is negative, for nothing stands there."""
 
     def best_list(self, moment: Any, users: Any, items: Ints) -> None:
-        """Fill the best list that these users could be shown now."""
+        """Fill the best list that these users could be shown now; -1 below it, where too few items are there."""
 
 
 class World(HotWorld, Protocol):
@@ -124,6 +131,51 @@ class World(HotWorld, Protocol):
 
     def order(self, moment: Any) -> Ints:
         """The places from the most to the least valuable, which `advance` may rewrite; empty: nobody knows."""
+        ...
+
+
+class Breaking(Protocol):
+    """What a world may offer besides, so that plots can show when it changed."""
+
+    def breakpoints(self, key: int, steps: int) -> Ints:
+        """After how many steps, of so many, it changed abruptly in the run whose changes have this key; ascending."""
+        ...
+
+
+class Passing(Protocol):
+    """What a world offers besides if its items come and go."""
+
+    def passing(self) -> bool:
+        """Whether there are steps at which some items cannot be shown."""
+        ...
+
+
+@protocol
+class HotShift(Protocol):
+    """How a `Changing` world changes (hot)."""
+
+    def shift(self, attraction: Floats, moment: Any, step: int, key: int) -> bool:
+        """Change the moment as a step asks; True at the first, and where something did change.
+
+        `attraction` is that of the beginning, and the moment's at the first step, with all items there. Asked again at
+        the step that it writes to `moment.upcoming`.
+        """
+        ...
+
+
+class Shift(HotShift, Protocol):
+    """A way to change."""
+
+    def checked(self, attraction: Floats, positions: int) -> Self:
+        """This way to change with its parameters validated and coerced, for a world that begins like this."""
+        ...
+
+    def abrupt(self) -> bool:
+        """Whether its changes are breakpoints, and not a slow drift."""
+        ...
+
+    def passing(self) -> bool:
+        """Whether items come and go."""
         ...
 
 

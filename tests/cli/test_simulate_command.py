@@ -17,7 +17,7 @@ import toplist
 from toplist.cli import Exit, main
 from toplist.cli.simulate import POLICIES
 from toplist.clicks import DBN, Cascade
-from toplist.worlds import Fixed, b_lb, b_top_k
+from toplist.worlds import Fixed, b_lb, b_top_k, coming_and_going, jumping
 
 Output = pytest.CaptureFixture[str]
 FEW = ["--steps", "300", "--runs", "3", "--seed", "4"]
@@ -45,6 +45,16 @@ def test_the_table_is_that_of_the_library(capsys: Output) -> None:
         (["--world", "b-top-k(items=5, positions=2)"], b_top_k(5, 2), Cascade()),
         (["--world", "b-lb", "--users", "dbn(persistence=0.5)"], b_lb()[0], DBN(persistence=0.5)),
         (["--world", "fixed(attraction=[0.9,0.5,0.1], positions=2)"], Fixed([0.9, 0.5, 0.1], 2), Cascade()),
+        (
+            ["--world", "jumping(attraction=[0.5,0.3,0.1], positions=1, raised=1, up=50, down=70)"],
+            jumping([0.5, 0.3, 0.1], 1, raised=1, up=50, down=70),
+            Cascade(),
+        ),
+        (
+            ["--world", "coming-and-going(attraction=[0.5,0.3], positions=1, lifetimes=[[0,None],[20,90]])"],
+            coming_and_going([0.5, 0.3], 1, [[0, None], [20, 90]]),
+            Cascade(),
+        ),
     ],
 )
 def test_worlds_and_users_by_name(words: list[str], world: object, users: object, capsys: Output) -> None:

@@ -90,6 +90,17 @@ class Crew:
             self._save()
         return self.curves
 
+    def breakpoints(self) -> list[list[int]]:
+        """Per run, after how many steps the world changed abruptly; empty where it did in none."""
+        setting = next(iter(self._settings.values()))
+        runs = len(next(iter(self.curves.values())))
+        found = [setting.breakpoints(self._key(run)) for run in range(runs)]
+        return found if any(found) else []
+
+    def _key(self, run: int) -> int:
+        """The key of a run, the same for every policy."""
+        return branch(self._seed, run)
+
     def _save(self, at_most_every: float = 0.0) -> None:
         """A file that cannot be written costs the resumption, never the simulation."""
         try:
@@ -100,7 +111,7 @@ class Crew:
             self._warned = True
 
     def _play_one(self, label: str, run: int, unfinished: dict[str, Any] | None) -> tuple[str, int, Player]:
-        player = Player(self._settings[label], branch(self._seed, run), self._checkpoints)
+        player = Player(self._settings[label], self._key(run), self._checkpoints)
         if unfinished is not None:
             player.take_up(unfinished)
         chunk, put_aside = 16, time.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
-from toplist.compiled import compiled
+from toplist.compiled import compiled, helper
 from toplist.randomness import CHANGES, CHOICES, VISITORS, branch, toss
 from toplist.slate import Floats, Ints, Page, Request, Slate
 
@@ -24,13 +24,19 @@ class Run(NamedTuple):
     curves: Floats  # (checkpoints, 2): regret and clicks there
 
 
+@helper
+def changes_key(key: int) -> int:
+    """The key of what changes in a run's world, from that of its requests: the same for every policy."""
+    return branch(key, CHANGES)
+
+
 def play(
     policy: Any, belief: Any, cache: Any, world: Any, users: Any, start: Any, run: Run, first: int, last: int
 ) -> None:
     """Play the steps from `first` up to but without `last`; the first of all is 0."""
     asked, slate, page = run.request, run.slate, run.page
     choices, visitors = branch(asked.key, CHOICES), branch(asked.key, VISITORS)
-    changes = branch(asked.key, CHANGES)
+    changes = changes_key(asked.key)
     kept = 0
     while kept < len(run.checkpoints) and run.checkpoints[kept] <= first:
         kept += 1
@@ -66,11 +72,13 @@ def play(
 
 
 def open_run(policy: Any, belief: Any, world: Any, places: int, run: Run) -> None:
-    """Before step 1: give the policy one sample of every item, at each of so many places."""
+    """Before step 1: give the policy one sample of every item that is there, at each of so many places."""
     key = branch(branch(run.request.key, VISITORS), -1)
-    world.advance(run.moment, 0, branch(run.request.key, CHANGES))
+    world.advance(run.moment, 0, changes_key(run.request.key))
+    candidates = run.request.candidates
+    count = world.eligible(run.moment, candidates)
     for place in range(places):
-        for item in range(len(run.request.labels)):
+        for item in candidates[:count]:
             for other in range(len(run.best_items)):
                 run.best_items[other] = item  # whose first place is this item with nothing above it
             world.attract(run.moment, run.best_items, run.attraction)

@@ -8,7 +8,7 @@ import numpy as np
 
 from toplist.beliefs import named_arrays
 from toplist.compiled import COMPILE_ERRORS, DoesNotCompile, explained, plain
-from toplist.engine.play import Run, open_run_compiled, play_compiled
+from toplist.engine.play import Run, changes_key, open_run_compiled, play_compiled
 from toplist.problem import InvalidInput, Problem, expect
 from toplist.randomness import branch
 from toplist.slate import Ints, Request, empty_page
@@ -36,7 +36,35 @@ class Setting(NamedTuple):
             raise InvalidInput(
                 f"{type(start).__name__} forces items to be shown, but this policy takes no pins; use OneSample()."
             )
+        if hasattr(world, "passing") and world.passing():
+            setting._check_passing()
         return setting
+
+    def _check_passing(self) -> None:
+        """Items come and go in this world: refuse what would show some that are not there."""
+        able = self.policy.capabilities()
+        if not able.takes_subsets and not able.needs_simulator:
+            raise InvalidInput(
+                "Items come and go in this world, but this policy always chooses among all; "
+                "take one that takes subsets, like cascade-kl-ucb."
+            )
+        if self.start.places(self.problem) > 0:
+            raise InvalidInput(
+                f"{type(self.start).__name__} forces items to be shown, but in this world they may not be there; "
+                f"use OneSample()."
+            )
+
+    def breakpoints(self, key: int) -> list[int]:
+        """After how many steps the world changed abruptly in the run of this key; none where it does not tell."""
+        if not hasattr(self.world, "breakpoints") or self.problem.steps is None:
+            return []
+        told: list[int] = self.world.breakpoints(changes_key(request_key(key)), self.problem.steps).tolist()
+        return told
+
+
+def request_key(key: int) -> int:
+    """The key of a run's requests, from that of the run."""
+    return branch(key, 0)
 
 
 class Player:
@@ -56,7 +84,7 @@ class Player:
             features=setting.world.features(moment),
             edition=0,
             labels=np.arange(items) if labels is None else labels,
-            key=branch(key, 0),
+            key=request_key(key),
         )
         self.step = 0
         self.setting = setting

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from toplist.engine.marks import Marks, checked_marks, draw_marks
 from toplist.engine.statistics import Difference, decimals, paired_difference, standard_error, written
 from toplist.files import AnyPath, check_writable, optional, replacing, write_text
 from toplist.problem import nearest, refuse, whole
@@ -57,6 +58,7 @@ class Result:
     regret: dict[str, Floats]  # per policy (runs, checkpoints), cumulative
     clicks: dict[str, Floats]  # likewise
     settings: dict[str, Any] = field(default_factory=dict)  # carried along, as JSON would give it back
+    breakpoints: Marks = field(default_factory=list)  # per run, after how many steps the world changed; none: unknown
 
     def __post_init__(self) -> None:
         """Take copies, after checking that everything fits together."""
@@ -73,6 +75,7 @@ class Result:
         object.__setattr__(self, "regret", regret)
         object.__setattr__(self, "clicks", {name: clicks[name] for name in regret})
         object.__setattr__(self, "settings", _plain(self.settings))
+        object.__setattr__(self, "breakpoints", checked_marks("breakpoints", self.breakpoints, self.runs, self.steps))
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -96,6 +99,7 @@ class Result:
         return (
             self.policies == other.policies
             and self.settings == other.settings
+            and self.breakpoints == other.breakpoints
             and np.array_equal(self.checkpoints, other.checkpoints)
             and all(np.array_equal(self.regret[name], other.regret[name]) for name in self.regret)
             and all(np.array_equal(self.clicks[name], other.clicks[name]) for name in self.clicks)
@@ -165,6 +169,7 @@ class Result:
     def json_text(self) -> str:
         """Everything, in the form that `Result.from_json` reads."""
         everything = FORMAT | {"settings": self.settings, "checkpoints": self.checkpoints.tolist()}
+        everything |= {"breakpoints": self.breakpoints} if self.breakpoints else {}
         for what, curves in (("regret", self.regret), ("clicks", self.clicks)):
             everything[what] = {name: array.tolist() for name, array in curves.items()}
         return json.dumps(everything, allow_nan=False) + "\n"
@@ -191,7 +196,7 @@ class Result:
         fields = ("checkpoints", "regret", "clicks", "settings")
         if missing := [key for key in fields if key not in everything]:
             raise refuse("The json file", path, accepted, f"it lacks {', '.join(missing)}")
-        return cls(*(everything[key] for key in fields))
+        return cls(**{key: everything[key] for key in (*fields, "breakpoints") if key in everything})
 
     def to_frame(self) -> DataFrame:
         """The rows as a pandas data frame."""
@@ -199,7 +204,10 @@ class Result:
         return frame
 
     def plot(self, path: AnyPath | None = None, what: What = "regret") -> Figure:
-        """The mean curves with bands of one standard error, saved to a png, svg or pdf file if there is a path."""
+        """The mean curves with bands of one standard error, saved to a png, svg or pdf file if there is a path.
+
+        Breakpoints are thin lines, where they are the same in all runs.
+        """
         if path is not None:
             check_plot(path)
         figure = self._figure(what)
@@ -225,10 +233,13 @@ class Result:
             (lines[name],) = axes.plot(self.checkpoints, mean, color=colour, linestyle=style, marker=marker)
             if self.runs > 1:
                 axes.fill_between(self.checkpoints, mean - error, mean + error, color=colour, alpha=0.18, linewidth=0)
+        marks = draw_marks(axes, self.breakpoints)
+        names = [*order, *marks]
         # The names are set afterwards, as they are: matplotlib would hide a label that begins with _ and typeset $.
-        places = [str(place) for place in range(len(order))]
-        legend = figure.legend([lines[name] for name in order], places, loc="outside right upper", frameon=False)
-        for text, name in zip(legend.get_texts(), order, strict=True):
+        places = [str(place) for place in range(len(names))]
+        handles = [*(lines[name] for name in order), *marks.values()]
+        legend = figure.legend(handles, places, loc="outside right upper", frameon=False)
+        for text, name in zip(legend.get_texts(), names, strict=True):
             text.set(text=name, parse_math=False)
         axes.set_title(self._title(), fontsize="medium", loc="left", parse_math=False)
         axes.set_xlabel("steps")

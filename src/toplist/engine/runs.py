@@ -83,6 +83,7 @@ def simulate(
             "seed": seed,
             "version": description["version"],
         },
+        breakpoints=crew.breakpoints(),
     )
     if plot is not None:
         result.plot(plot)

@@ -1,7 +1,26 @@
 """Where attraction comes from."""
 
+from toplist.worlds.changing import Changing, Epochs, Jumps, Walk, b_l, drifting, jumping, piecewise
 from toplist.worlds.contextual import Contextual
 from toplist.worlds.fixed import Fixed, b_lb, b_top_k
+from toplist.worlds.passing import Stays, coming_and_going
 from toplist.worlds.topics import TopicCoverage, exact_best
 
-__all__ = ["Contextual", "Fixed", "TopicCoverage", "b_lb", "b_top_k", "exact_best"]
+__all__ = [
+    "Changing",
+    "Contextual",
+    "Epochs",
+    "Fixed",
+    "Jumps",
+    "Stays",
+    "TopicCoverage",
+    "Walk",
+    "b_l",
+    "b_lb",
+    "b_top_k",
+    "coming_and_going",
+    "drifting",
+    "exact_best",
+    "jumping",
+    "piecewise",
+]

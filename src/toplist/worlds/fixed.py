@@ -30,9 +30,7 @@ class Fixed(NamedTuple):
     def checked(self) -> Self:
         """This world with its parameters validated and coerced."""
         attraction = probabilities("Fixed's attraction", self.attraction, None, "item")
-        known = np.zeros((len(attraction), 0))
-        if len(self.known) > 0:
-            known = feature_rows("Fixed's known", self.known, len(attraction))
+        known = known_rows("Fixed's known", self.known, len(attraction))
         return self._replace(attraction=attraction, positions=page_size(len(attraction), self.positions), known=known)
 
     def problem(self, steps: int | None = None) -> Problem:
@@ -83,6 +81,11 @@ def feature_rows(what: str, given: Any, items: int) -> Floats:
     if rows.ndim != 2 or len(rows) != items or rows.shape[1] == 0 or not np.isfinite(rows).all():
         raise refuse(what, given, f"{items} rows of finite numbers", "give one row of features per item")
     return rows
+
+
+def known_rows(what: str, given: Any, items: int) -> Floats:
+    """What policies know of the items: a row of features each, or rows without any where nothing is given."""
+    return feature_rows(what, given, items) if np.size(given) > 0 else np.zeros((items, 0))
 
 
 def page_size(items: int, positions: int) -> int:

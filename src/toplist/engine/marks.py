@@ -1,0 +1,43 @@
+"""What happened on the time axis of a simulation: checked, and drawn on its plot."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from toplist.problem import refuse, whole
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+Marks = list[list[int]]  # per run, ascending numbers of steps
+
+MOST_LINES = 50  # more would hide the curves
+
+
+def checked_marks(what: str, given: Any, runs: int, steps: int) -> Marks:
+    """A list of steps for every run, or none at all."""
+    accepted = f"a list for each of the {runs} runs, of ascending steps from 1 to {steps}"
+    try:
+        marks = [[whole("A step", step, 1, "steps are counted from 1") for step in run] for run in given]
+    except (TypeError, ValueError):
+        raise refuse(what, given, accepted, "or leave it out") from None
+    ascending = all(before < after for run in marks for before, after in itertools.pairwise(run))
+    within = all(run[-1] <= steps for run in marks if run)
+    if (marks and len(marks) != runs) or not ascending or not within:
+        raise refuse(what, given, accepted, "or leave it out")
+    return marks
+
+
+def draw_marks(axes: Axes, breakpoints: Marks) -> dict[str, Artist]:
+    """Draw a thin line where all runs changed alike; what was drawn, by its name in the legend.
+
+    Breakpoints that differ between runs say nothing about a mean curve, and are not drawn.
+    """
+    drawn: dict[str, Artist] = {}
+    common = breakpoints[0] if breakpoints and all(run == breakpoints[0] for run in breakpoints) else []
+    if len(common) <= MOST_LINES:
+        for step in common:
+            drawn["breakpoint"] = axes.axvline(step, color="0.55", linewidth=0.8, linestyle=(0, (1, 2)), zorder=0.9)
+    return drawn

@@ -1,0 +1,116 @@
+"""Learned click models: what is in the file comes out, and what is wrong with it is said in a sentence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from toplist.datasets.click_models import PARAMETERS, read
+from toplist.problem import InvalidInput
+
+DOCUMENTS = 4
+
+
+def made_up(queries: int = 3, documents: int = DOCUMENTS, seed: int = 0) -> dict[str, Any]:
+    """A file's content of the right form."""
+    rng = np.random.default_rng(seed)
+    return {
+        str(query): {
+            model: {name: rng.uniform(size=(documents,) * size).tolist() for name, size in parameters.items()}
+            for model, parameters in PARAMETERS.items()
+        }
+        for query in range(queries)
+    }
+
+
+def write(folder: Path, content: Any, name: str = "models.json") -> Path:
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_everything_in_the_file_comes_out(tmp_path: Path) -> None:
+    content = made_up()
+    path = write(tmp_path, content)
+    for given in (path, str(path), tmp_path):
+        found = read(given)
+        assert found.documents == DOCUMENTS
+        assert list(found.queries) == ["0", "1", "2"]
+        for query, models in found.queries.items():
+            for model, parameters in models.items():
+                for name, numbers in parameters.items():
+                    assert numbers.tolist() == content[query][model][name]
+    assert {query: own.tolist() for query, own in found.attraction().items()} == {
+        query: models["CM"]["attr"] for query, models in content.items()
+    }
+    assert found.attraction("DCM")["1"].tolist() == content["1"]["DCM"]["attr"]
+    assert str(found) == f"{path}: 3 queries of 4 documents each, models CM, PBM, DCM, DBN, CCM, UBM"
+
+
+def test_models_that_some_queries_lack_or_nobody_knows_are_no_common_ones(tmp_path: Path) -> None:
+    content = made_up()
+    del content["1"]["DBN"]
+    content["2"]["XYZ"] = {"attr": "whatever"}
+    found = read(write(tmp_path, content))
+    assert found.models == ("CM", "PBM", "DCM", "CCM", "UBM")
+    assert "DBN" in found.queries["0"]
+    with pytest.raises(InvalidInput, match=r"The model is 'DBN', but must be one that all queries of .* have: CM, PBM"):
+        found.attraction("DBN")
+
+
+def changed(query: str, model: str, parameter: str, value: Any) -> dict[str, Any]:
+    content = made_up()
+    content[query][model][parameter] = value
+    return content
+
+
+def without(query: str, model: str, parameter: str) -> dict[str, Any]:
+    content = made_up()
+    del content[query][model][parameter]
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (json.dumps(made_up())[:500], "is cut off or no JSON"),
+        ("", "is cut off or no JSON"),
+        ("attr,0.5", "is cut off or no JSON"),
+        ({}, "holds no queries"),
+        ([1, 2], "holds no queries"),
+        ({"17": {"XYZ": {}}}, "Query '17' of .* has none of the models CM, PBM, DCM, DBN, CCM, UBM"),
+        ({"17": 5}, "has none of the models"),
+        ({"17": {"CM": 5}}, "There is no attr of the CM of query '17'"),
+        (without("1", "DCM", "stop"), "There is no stop of the DCM of query '1'"),
+        (changed("1", "DCM", "stop", [0.5] * 3), "The stop of the DCM of query '1' in .* must be 4 numbers in"),
+        (changed("1", "CM", "attr", [0.5, 0.5, 0.5, 1.5]), "must be 4 numbers in"),
+        (changed("1", "CM", "attr", [0.5, 0.5, 0.5, float("nan")]), "must be 4 numbers in"),
+        (changed("1", "CM", "attr", ["a"] * 4), "must be 4 numbers in"),
+        (changed("1", "CM", "attr", []), "must be 1 numbers in"),
+        (changed("1", "DBN", "abandon", [0.5]), "must be one numbers in"),
+        (changed("1", "UBM", "exam", [[0.5] * 4] * 3), "must be 4 x 4 numbers in"),
+        (made_up(1) | {"x": made_up(1, 5)["0"]}, "has 4 documents for query '0' and 5 for 'x'"),
+    ],
+)
+def test_wrong_files_are_refused_in_a_sentence(content: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=message) as caught:
+        read(write(tmp_path, content))
+    assert str(caught.value).count("\n") == 0
+    assert str(caught.value).endswith((".", ")."))
+
+
+def test_wrong_places_are_refused(tmp_path: Path) -> None:
+    for place in (tmp_path / "nowhere", 5):
+        with pytest.raises(InvalidInput, match="name a file that exists"):
+            read(place)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="this folder holds 0; name the file itself"):
+        read(tmp_path)
+    write(tmp_path, made_up(), "a.json")
+    write(tmp_path, made_up(), "b.json")
+    with pytest.raises(InvalidInput, match="this folder holds 2; name the file itself"):
+        read(tmp_path)
+    (tmp_path / "c.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidInput, match="is cut off or no JSON"):
+        read(tmp_path / "c.json")
