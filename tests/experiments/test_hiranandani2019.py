@@ -8,17 +8,15 @@ from toplist.clicks import DCM, Cascade
 from toplist.engine.player import Player, Setting
 from toplist.engine.result import Result
 from toplist.experiments.hiranandani2019.problems import figure1, figure6a
+from toplist.experiments.verdicts import FLAT, LINEAR, added
 from toplist.randomness import branch
 from toplist.starts import OneSample
 
 NORM = float(np.linalg.norm([0.6, 0.4]))
-FLAT, LINEAR = 0.04, 0.45  # shares of the regret that the last tenth, and the last half, of the steps add
 
 
 def late(result: Result, policy: str, share: float) -> float:
-    """What the last share of the steps adds to the regret."""
-    mean = result.mean(policy)
-    return float(1.0 - mean[round((1.0 - share) * len(mean)) - 1] / mean[-1])
+    return added(result.mean(policy), share)
 
 
 def play(alpha: str) -> Result:

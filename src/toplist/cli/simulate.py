@@ -8,8 +8,8 @@ from typing import Any
 
 from toplist.cli.exits import Exit
 from toplist.cli.parsing import add_command, checkpoints
-from toplist.cli.progress import Bar
 from toplist.cli.shared import Scene, add_outputs, add_problem, check_outputs, write_outputs
+from toplist.engine.bar import Bar
 
 POLICIES = ("dcm-kl-ucb", "first-click", "last-click", "cascade-ucb1", "ranked-kl-ucb")
 EXAMPLES = """examples:

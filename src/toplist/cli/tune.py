@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from toplist.cli.exits import Exit
 from toplist.cli.parsing import add_command, whole
-from toplist.cli.progress import Bar
 from toplist.cli.shared import Scene, add_outputs, add_problem, check_outputs, write_outputs
+from toplist.engine.bar import Bar
 
 if TYPE_CHECKING:
     from toplist.engine.tuning import Span

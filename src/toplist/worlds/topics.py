@@ -150,6 +150,21 @@ def tastes(what: str, given: Any, topics: int) -> Floats:
     return rows
 
 
+def greedy_best(world: TopicCoverage, termination: float = 1.0) -> tuple[list[int], float]:
+    """The list that takes, from the top, the item that adds most, and its reward as in `exact_best`.
+
+    >>> world = TopicCoverage([[0.5, 0.0], [0.5, 0.0], [0.0, 0.4]], [0.6, 0.4], positions=2)
+    >>> greedy_best(world)
+    ([0, 2], 0.412)
+    """
+    checked = _for_one("greedy_best", world)
+    items, attraction = np.zeros(checked.positions, dtype=np.int64), np.zeros(checked.positions)
+    moment = checked.begin()
+    checked.best_list(moment, None, items)
+    checked.attract(moment, items, attraction)
+    return items.tolist(), 1.0 - float(np.prod(1.0 - termination * attraction))
+
+
 def exact_best(world: TopicCoverage, termination: float = 1.0) -> tuple[list[int], float]:
     """The list with the highest 1 - prod(1 - termination * attraction), and that reward.
 
@@ -160,25 +175,28 @@ def exact_best(world: TopicCoverage, termination: float = 1.0) -> tuple[list[int
     >>> exact_best(world)[0]
     [0, 2]
     """
+    checked = _for_one("exact_best", world)
+    items, reward = greedy_best(checked, termination)
+    best, d = np.array(items), checked.topics.shape[1]
+    stack = Stack(
+        items=np.zeros(len(best), dtype=np.int64),
+        worth=np.zeros((len(best), len(checked.topics))),
+        covered=np.zeros((len(best), d)),
+        missed=np.ones(len(best)),
+    )
+    found = search(checked.topics, checked.preferences[0], checked.coverage, termination, stack, best, 1.0 - reward)
+    return best.tolist(), 1.0 - found
+
+
+def _for_one(what: str, world: TopicCoverage) -> TopicCoverage:
+    """A world, checked, that has one person only."""
     checked = world.checked()
     if len(checked.preferences) > 1:
         raise InvalidInput(
-            f"exact_best finds the best list for one person, but this world has {len(checked.preferences)}; "
+            f"{what} finds the best list for one person, but this world has {len(checked.preferences)}; "
             f"give it the preferences of one."
         )
-    best, attraction = np.zeros(checked.positions, dtype=np.int64), np.zeros(checked.positions)
-    moment = checked.begin()
-    checked.best_list(moment, None, best)
-    checked.attract(moment, best, attraction)
-    stack = Stack(
-        items=np.zeros(checked.positions, dtype=np.int64),
-        worth=np.zeros((checked.positions, len(checked.topics))),
-        covered=np.zeros((checked.positions, len(moment.covered))),
-        missed=np.ones(checked.positions),
-    )
-    least = float(np.prod(1.0 - termination * attraction))
-    least = search(checked.topics, moment.preferences, checked.coverage, termination, stack, best, least)
-    return best.tolist(), 1.0 - least
+    return checked
 
 
 class Stack(NamedTuple):

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from toplist import Progress
-from toplist.cli.progress import Bar, clock, line, pace
+from toplist.engine.bar import Bar, clock, line, pace
 
 
 class Screen(io.StringIO):

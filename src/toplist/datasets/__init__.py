@@ -1,0 +1,1 @@
+"""Which public data can be loaded."""
