@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test check bench tables movielens liu2018 docs wheel clean
+.PHONY: run test check bench tables movielens folder liu2018 docs wheel clean
 
 run: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
@@ -22,10 +22,12 @@ bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minute
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
 	$(BIN)/python -m toplist.experiments.kveton2015.tables
 
-movielens: $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)
-	@test -n "$(DATA)" || { echo "make movielens needs the folder of MovieLens 1M: make movielens DATA=path/to/ml-1m" >&2; exit 2; }
+movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)
 	$(BIN)/python -m toplist.experiments.hiranandani2019.ratio --data "$(DATA)"
 	$(BIN)/python -m toplist.experiments.hiranandani2019.people --data "$(DATA)"
+
+folder:
+	@test -n "$(DATA)" || { echo "Say where MovieLens 1M is: make movielens DATA=path/to/ml-1m" >&2; exit 2; }
 
 liu2018: $(VENV)/ready  ## figure 1 of liu2018 (some minutes)
 	$(BIN)/python -m toplist.experiments.liu2018.figure1
