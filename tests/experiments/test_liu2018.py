@@ -35,9 +35,12 @@ def test_ordering_by_the_capped_value_is_worse() -> None:
 
 @pytest.mark.slow
 def test_where_contexts_stay_exploring_pays() -> None:
-    """|theta*| = 3, L = 100, K = 5, d = 20: GL-CDCM at a tenth of the printed radius is under LR, 95%, paired."""
+    """|theta*| = 3, L = 100, K = 5, d = 20: GL-CDCM at a tenth of the printed radius is under LR, 95%, paired.
+
+    64 runs, since LR loses very much in a few of them: of 24, some seeds leave it undecided.
+    """
     world = Contextual(items=100, positions=5, dimension=20, length=3.0, fresh=False)
-    result = toplist.simulate(["gl-cdcm(scale=0.1)", "lr"], world, ChangingDCM(), steps=10_000, runs=24, seed=1)
+    result = toplist.simulate(["gl-cdcm(scale=0.1)", "lr"], world, ChangingDCM(), steps=10_000, runs=64, seed=1)
     assert result.difference("gl-cdcm(scale=0.1)", "lr").high < 0
 
 
