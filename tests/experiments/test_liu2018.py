@@ -62,7 +62,7 @@ def test_estimates_come_nearer_to_the_truth() -> None:
     assert list(found.distance) == ["ours"]
     mean = found.distance["ours"].mean(axis=0)
     assert mean[0] > 3 * mean[9] > 9 * mean[99]
-    assert mean[99] < 0.02
+    assert mean[99] < 0.05
 
 
 @pytest.mark.slow
