@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test check bench tables li2019 docs wheel clean
+.PHONY: run test check bench tables movielens liu2018 li2019 detectors folder docs wheel clean
 
 run: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
@@ -22,9 +22,21 @@ bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minute
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
 	$(BIN)/python -m toplist.experiments.kveton2015.tables
 
-li2019: $(VENV)/ready  ## figure 1 of li2019; DATA=folder of click models learned from a search log (some minutes)
-	@test -n "$(DATA)" || { echo "Say where the click models are: make li2019 DATA=path/to/models" >&2; exit 2; }
+movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)
+	$(BIN)/python -m toplist.experiments.hiranandani2019.ratio --data "$(DATA)"
+	$(BIN)/python -m toplist.experiments.hiranandani2019.people --data "$(DATA)"
+
+liu2018: $(VENV)/ready  ## figure 1 of liu2018 (some minutes)
+	$(BIN)/python -m toplist.experiments.liu2018.figure1
+
+li2019: folder $(VENV)/ready  ## figure 1 of li2019; DATA=folder of click models learned from a search log (some minutes)
 	$(BIN)/python -m toplist.experiments.li2019.figure1 --data "$(DATA)"
+
+folder:
+	@test -n "$(DATA)" || { echo "Say where the data are: make $(MAKECMDGOALS) DATA=path/to/folder" >&2; exit 2; }
+
+detectors: $(VENV)/ready  ## false alarms and delays of the change detectors (half a minute)
+	$(BIN)/python -m toplist.experiments.detectors
 
 docs: $(VENV)/ready  ## the documentation site, in out/docs; also renews the generated pages
 	$(BIN)/python docs/generate.py

@@ -11,16 +11,11 @@ from hypothesis import strategies as st
 from toplist.bounds import hiranandani2019_theorem1
 from toplist.clicks import PBM, Cascade, ChangingDCM
 from toplist.coverage import KINDS, gains
+from toplist.experiments.hiranandani2019.problems import figure1, figure6a
 from toplist.problem import InvalidInput, Problem
+from toplist.randomness import branch
 from toplist.slate import Floats, empty_page
-from toplist.worlds import Contextual, Fixed, TopicCoverage, exact_best
-
-
-def greedy_list(world: TopicCoverage) -> list[int]:
-    ready = world.checked()
-    items = np.zeros(ready.positions, dtype=np.int64)
-    ready.best_list(ready.begin(), None, items)
-    return [int(item) for item in items]
+from toplist.worlds import Contextual, Fixed, TopicCoverage, exact_best, greedy_best
 
 
 def reward(world: TopicCoverage, items: Any, termination: float = 1.0) -> float:
@@ -45,13 +40,26 @@ def test_the_exact_list_is_the_best_of_all_lists(kind: str, termination: float) 
         assert reward(world, items, termination) == pytest.approx(most)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_search_leaves_out_is_no_better(kind: str) -> None:
+    """Longer lists, degrees that tie and high termination: where leaving out too much would show."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        topics = rng.integers(0, 5, size=(7, 3)) / 4 * (rng.uniform(size=(7, 3)) < 0.7)
+        world = TopicCoverage(topics, rng.dirichlet(np.ones(3)), 4, kind)
+        everything = [reward(world, some) for some in itertools.permutations(range(7), 4)]
+        assert exact_best(world)[1] == pytest.approx(max(everything), abs=1e-14)
+        greedy, worth = greedy_best(world)
+        assert reward(world, greedy) == pytest.approx(worth, abs=1e-14)
+
+
 def test_the_greedy_list_keeps_its_guarantee_on_thousands_of_worlds() -> None:
     ratios = []
     for seed in range(3000):
         world = random_world(seed, 3 + seed % 6, 1 + seed % 3, 1 + seed % 5, list(KINDS)[seed % 2])
         alone = max(reward(world._replace(positions=1), [item]) for item in range(len(world.topics)))
         optimum = exact_best(world)[1]
-        ratio = reward(world, greedy_list(world)) / optimum if optimum > 0.0 else 1.0
+        ratio = greedy_best(world)[1] / optimum if optimum > 0.0 else 1.0
         assert ratio >= hiranandani2019_theorem1(world.positions, alone) - 1e-12
         ratios.append(ratio)
     assert np.mean(ratios) > 0.99
@@ -69,19 +77,11 @@ def test_attraction_is_the_gain_in_the_eyes_of_the_person(seed: int, kind: str) 
     assert cascade.reward(None, items, attraction) == pytest.approx(reward(world, items))
 
 
-def figure_6a() -> TopicCoverage:
-    """hiranandani2019, appendix C.4: eleven items of four topics, and fifty of a fifth that nobody wants."""
-    topics = np.zeros((61, 5))
-    for item in range(11):
-        topics[item, min(item // 3, 3)] = 0.5
-    topics[11:, 4] = 1.0
-    return TopicCoverage(topics, [0.3, 0.275, 0.225, 0.2, 0.0], 8)
-
-
 def test_the_best_list_of_the_papers_large_problem_is_as_printed() -> None:
     """1, 4, 7, 10, 2, 5, 8, 11, up to exchange within a topic."""
-    topics = [min(item // 3, 3) for item in greedy_list(figure_6a())]
+    topics = [min(item // 3, 3) for item in greedy_best(figure6a())[0]]
     assert topics == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert greedy_best(figure1())[0] == exact_best(figure1())[0] == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,10 @@ def test_the_best_list_of_the_papers_large_problem_is_as_printed() -> None:
         ({"preferences": [0.9, 0.9]}, "add up to at most 1"),
         ({"preferences": [0.9]}, "2 numbers of at least 0"),
         ({"preferences": [-0.1, 0.5]}, "at least 0"),
+        ({"preferences": [0.5, np.nan]}, "at least 0"),
+        ({"preferences": [[0.5, 0.5], [0.9, 0.9]]}, "or rows of these"),
+        ({"preferences": [[0.5, 0.5], [0.9]]}, "or rows of these"),
+        ({"preferences": np.zeros((0, 2))}, "or rows of these"),
         ({"positions": 5}, "only L = 2 items"),
         ({"coverage": "total"}, "'probabilistic' or 'maximum'"),
         ({"known": [[1.0, np.nan], [0.0, 0.0]]}, "2 rows of finite numbers"),
@@ -102,6 +106,23 @@ def test_wrong_worlds_are_refused(wrong: dict[str, Any], message: str) -> None:
     right: dict[str, Any] = {"topics": [[0.5, 0.1], [0.2, 0.3]], "preferences": [0.5, 0.5], "positions": 1}
     with pytest.raises(InvalidInput, match=message):
         TopicCoverage(**(right | wrong)).checked()
+
+
+def test_every_run_draws_one_of_several_people() -> None:
+    """Two people who want one topic each: whose run it is shows in what attracts and in the best list."""
+    world = TopicCoverage([[0.5, 0.0], [0.0, 0.4]], [[1.0, 0.0], [0.0, 1.0]], 1).checked()
+    drawn = []
+    for run in range(1000):
+        moment, items, attraction = world.begin(), np.array([0]), np.zeros(1)
+        assert world.advance(moment, 0, branch(3, run))
+        world.best_list(moment, None, items)
+        world.attract(moment, items, attraction)
+        assert attraction[0] == (0.5, 0.4)[items[0]]
+        assert not world.advance(moment, 1, branch(3, run))
+        drawn.append(int(items[0]))
+    assert 450 < sum(drawn) < 550  # 3.2 standard deviations
+    with pytest.raises(InvalidInput, match="for one person, but this world has 2"):
+        exact_best(world)
 
 
 def test_what_policies_know_may_differ_from_what_is_true() -> None:

@@ -58,8 +58,8 @@ def simulate(
     steps = whole("The number of steps", steps, 1, "give how many lists each run shows")
     runs = whole("The number of runs", runs, 1, "give how often each policy starts anew")
     seed = checked_seed(seed)
-    threads = _threads(threads)
-    kept = _checkpoints(checkpoints, steps)
+    threads = checked_threads(threads)
+    kept = checked_checkpoints(checkpoints, steps)
     settings = {label: Setting.of(policy, world, users, start, steps) for label, policy in _labelled(policies).items()}
     if plot is not None:
         check_plot(plot)
@@ -110,13 +110,14 @@ def _labelled(policies: Any) -> dict[str, Any]:
     return named
 
 
-def _threads(threads: int | None) -> int:
+def checked_threads(threads: int | None) -> int:
+    """How many threads to play on; all cores where nothing is said."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return whole("The number of threads", threads, 1, "or leave it out for all cores")
 
 
-def _checkpoints(given: int | Sequence[int], steps: int) -> Ints:
+def checked_checkpoints(given: int | Sequence[int], steps: int) -> Ints:
     """Ascending steps, of which the last is the last of all."""
     if isinstance(given, int | np.integer):
         count = whole("The number of checkpoints", given, 1, "give how many points a curve has")

@@ -10,6 +10,8 @@ import numpy as np
 from toplist.engine.statistics import Difference
 from toplist.slate import Floats, Ints
 
+FLAT = 0.04  # a curve is flat where the last tenth of the steps adds less than this share of the regret
+LINEAR = 0.45  # and linear where the last half adds more than this
 CONVERGED = 0.5  # an epoch converges where its second half adds less than this share of what its first half adds
 BEHIND = 1.5  # who does not follow the changes loses at least so many times what is lost by who does
 
@@ -73,6 +75,16 @@ def printed_number(ours: Measured, printed: Measured) -> Verdict:
     errors = distance / math.hypot(ours.error, printed.error)
     share = distance / printed.mean
     return Verdict(abs(errors) <= 4.0 or abs(share) <= 0.1, errors, share)
+
+
+def added(curve: Floats, share: float) -> float:
+    """What the last share of the steps adds to a cumulative curve, kept at evenly spaced steps.
+
+    >>> import numpy as np
+    >>> added(np.arange(1.0, 101.0), 0.5)
+    0.5
+    """
+    return float(1.0 - curve[round((1.0 - share) * len(curve)) - 1] / curve[-1])
 
 
 def side(difference: Difference) -> str:

@@ -4,7 +4,7 @@ from toplist.worlds.changing import Changing, Epochs, Jumps, Walk, b_l, drifting
 from toplist.worlds.contextual import Contextual
 from toplist.worlds.fixed import Fixed, b_lb, b_top_k
 from toplist.worlds.passing import Stays, coming_and_going
-from toplist.worlds.topics import TopicCoverage, exact_best
+from toplist.worlds.topics import TopicCoverage, exact_best, greedy_best
 
 __all__ = [
     "Changing",
@@ -21,6 +21,7 @@ __all__ = [
     "coming_and_going",
     "drifting",
     "exact_best",
+    "greedy_best",
     "jumping",
     "piecewise",
 ]

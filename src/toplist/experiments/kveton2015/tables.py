@@ -15,6 +15,7 @@ from toplist.clicks import Cascade
 from toplist.engine.result import Result
 from toplist.engine.runs import simulate
 from toplist.engine.statistics import Difference
+from toplist.experiments import commands
 from toplist.experiments.verdicts import Measured, Verdict, printed_number
 from toplist.worlds import b_top_k
 
@@ -169,4 +170,4 @@ def main(arguments: list[str] | None = None, write: Callable[[str], object] = pr
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.run(main))

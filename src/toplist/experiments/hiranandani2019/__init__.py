@@ -1,0 +1,1 @@
+"""Cascading Linear Submodular Bandits (UAI 2019)."""

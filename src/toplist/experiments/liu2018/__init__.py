@@ -1,0 +1,1 @@
+"""Contextual Dependent Click Bandit Algorithm for Web Recommendation (COCOON 2018)."""

@@ -1,0 +1,149 @@
+"""Problems made of ratings, by hand, and the commands that play them, on made-up ratings of the same form."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import toplist
+from toplist.clicks import Cascade
+from toplist.datasets import movielens
+from toplist.datasets.ratings import Ratings, made_up
+from toplist.experiments import commands
+from toplist.experiments.hiranandani2019 import people, ratings, ratio
+from toplist.problem import InvalidInput
+
+# Items 10, 20, 30 and 40, of which 40 is rated least; people 1 to 5, of whom 5 rates least.
+BY_HAND = Ratings(
+    person=np.array([1, 1, 1, 2, 2, 3, 3, 4, 4, 5]),
+    item=np.array([10, 20, 30, 10, 20, 20, 30, 10, 30, 40]),
+    stars=np.array([5.0, 4.0, 5.0, 5.0, 5.0, 5.0, 3.0, 5.0, 2.0, 5.0]),
+    topics={10: ("a",), 20: ("a", "b"), 30: ("b", "c"), 40: ("d",), 50: ("e",)},
+)
+
+
+def test_feedback_by_hand() -> None:
+    """F and G of section 8.4: rows are people 1 to 4, columns items 10, 20, 30; two of three topics."""
+    found = ratings.feedback(BY_HAND, items=3, people=4, topics=2)
+    assert found.topics == ("a", "b")
+    assert found.attracted.astype(int).tolist() == [[1, 0, 1], [1, 1, 0], [0, 1, 0], [1, 0, 0]]
+    assert found.belongs.astype(int).tolist() == [[1, 0], [1, 1], [0, 1]]
+    assert ratings.feedback(BY_HAND, items=3, people=4, topics=2, least=4.0).attracted[0].all()
+
+
+def test_attraction_by_hand() -> None:
+    """Four were attracted to topic a, three of them to item 10; three to topic b, two of them to 20 and one to 30."""
+    found = ratings.feedback(BY_HAND, items=3, people=4, topics=2)
+    expected = [[3 / 4, 0.0], [2 / 4, 2 / 3], [0.0, 1 / 3]]
+    np.testing.assert_allclose(ratings.attraction(found.attracted, found.belongs), expected)
+
+
+def test_a_topic_that_attracted_nobody_attracts_nobody() -> None:
+    attracted, belongs = np.array([[True, False]]), np.array([[True, False], [False, True]])
+    assert ratings.attraction(attracted, belongs).tolist() == [[1.0, 0.0], [0.0, 0.0]]
+
+
+def test_preferences_by_hand() -> None:
+    """Person 1 liked an item of a and one of b; 2 liked two of a and one of b; 3 one that is both; 4 one of a."""
+    found = ratings.feedback(BY_HAND, items=3, people=4, topics=2)
+    expected = [[1 / 2, 1 / 2], [2 / 3, 1 / 3], [1 / 2, 1 / 2], [1.0, 0.0]]
+    np.testing.assert_allclose(ratings.preferences(found.attracted, found.belongs), expected)
+    nobody = np.vstack([found.attracted, [[False] * 3]])
+    assert len(ratings.preferences(nobody, found.belongs)) == 4
+
+
+def test_what_is_true_and_what_is_known_come_from_different_people() -> None:
+    found = ratings.feedback(made_up(seed=1), items=60, people=81, topics=10)
+    train, test = ratings.halves(81, seed=5)
+    assert len(train) == 40
+    assert sorted([*train, *test]) == list(range(81))
+    assert ratings.halves(81, seed=6)[0].tolist() != train.tolist()
+    world = ratings.world(found, positions=4, seed=5).checked()
+    np.testing.assert_array_equal(world.topics, ratings.attraction(found.attracted[test], found.belongs))
+    np.testing.assert_array_equal(world.known, ratings.attraction(found.attracted[train], found.belongs))
+    np.testing.assert_array_equal(world.preferences, ratings.preferences(found.attracted[test], found.belongs))
+    np.testing.assert_allclose(world.preferences.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"items": 5}, "The number of items is 5, but must be at most 4"),
+        ({"people": 6}, "The number of people is 6, but must be at most 5"),
+        ({"topics": 4}, "The number of topics is 4, but must be at most 3"),
+        ({"items": 0}, "The number of items is 0"),
+    ],
+)
+def test_more_than_there_is(wrong: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        ratings.feedback(BY_HAND, **({"items": 3, "people": 4, "topics": 2} | wrong))
+
+
+def test_the_greedy_list_is_nearly_the_best_on_problems_made_of_ratings() -> None:
+    """Section 8.1: on average above 0.99 for K = 1 to 4; five sets of made-up ratings, 40 people and 60 items each."""
+    found: dict[int, list[float]] = {length: [] for length in ratio.PRINTED}
+    for seed in range(5):
+        feedback = ratings.feedback(made_up(people=300, items=400, seed=seed), items=300, people=200)
+        world = ratio.sampled(ratings.world(feedback, 1, seed), items=60, people=40, seed=seed)
+        assert world.topics.shape == (60, 18)
+        assert len(world.preferences) == 40
+        for length, each in found.items():
+            each.extend(ratio.ratios(world, length).tolist())
+    for length, each in found.items():
+        assert 0.99 < np.mean(each) <= 1.0, length
+        assert max(each) <= 1.0
+    assert min(found[1]) == 1.0  # one item: the greedy list is the best
+    assert min(found[4]) < 1.0  # of four items: not always
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("movielens")
+    movielens.write(made_up(people=60, items=50, topics=8, seed=0), path)
+    return path
+
+
+@pytest.mark.slow
+def test_the_command_for_figure_2(folder: Path) -> None:
+    lines: list[str] = []
+    given = ["--data", str(folder), "--items", "40", "--raters", "50", "--topics", "6", "--positions", "3"]
+    assert people.main([*given, "--people", "6", "--steps", "300", "--jobs", "1"], lines.append) == 0
+    text = "\n".join(lines)
+    assert "by 60 people" in text
+    assert re.search(r"2\d people to draw from", text)  # a half of 50, without those whom nothing attracted
+    for label in people.POLICIES:
+        assert text.count(f"{label}: the last half") == 1
+    assert text.count("with ") >= 3
+    assert "1,800 lists, compiled beforehand" in text
+
+
+@pytest.mark.slow
+def test_policies_are_paired_though_played_one_after_the_other() -> None:
+    """Regret is that of playing them together, to the bit, so run r of each is for the same person and visitors."""
+    feedback = ratings.feedback(made_up(people=60, items=50, topics=8, seed=0), items=40, people=50, topics=6)
+    world = ratings.world(feedback, 3, 0)
+    two = dict(list(people.POLICIES.items())[:2])
+    together = toplist.simulate(two, world, Cascade(), steps=300, runs=4, seed=0)
+    apart = people.joined([people.play(label, world, 300, 4, 0, 1).result for label in two])
+    for label, regret in together.regret.items():
+        np.testing.assert_array_equal(apart.regret[label], regret)
+
+
+def test_the_command_for_the_ratio(folder: Path) -> None:
+    lines: list[str] = []
+    given = ["--data", str(folder), "--pool", "40", "--topics", "6", "--people", "10", "--items", "20"]
+    assert ratio.main(given, lines.append) == 0
+    assert lines[1].startswith("20 movies and 10 people")
+    assert [line.split()[0] for line in lines[3:]] == ["1", "2", "3", "4"]
+
+
+def test_commands_end_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.run(lambda: people.main(["--data", "/nowhere"])) == 2
+    assert "must be a folder that holds MovieLens 1M" in capsys.readouterr().err
+
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    assert commands.run(interrupted) == 130
+    assert capsys.readouterr().err == "interrupted\n"
