@@ -40,7 +40,7 @@ def test_the_whole_command_prints_every_number(models: Path, tmp_path: Path) -> 
     for policy in figure1.POLICIES:
         assert sum(line.split()[:1] == [policy] for line in lines) == 1
     assert sum(line.split()[1:2] == ["first"] or "some up" in line for line in lines) == 4
-    assert sum(line.startswith(("holds: ", "DOES NOT HOLD: ")) for line in lines) == 5
+    assert sum(line.startswith(("holds: ", "DOES NOT HOLD: ")) for line in lines) == 6
     assert plot.stat().st_size > 10_000
 
 
