@@ -86,7 +86,7 @@ def lay_out(world: TopicCoverage) -> Items:
         first=np.cumsum([0, *map(len, members)]),
         member=member,
         members=by_columns(topic[member], degree[member], d, sparse),
-        preferences=np.asarray(world.preferences),
+        preferences=np.ravel(world.preferences),
     )
 
 
@@ -127,7 +127,7 @@ def begin(kept: Items, positions: int) -> State:
 
 def greedy_reward(world: TopicCoverage) -> float:
     """The reward of the greedy list, which regret is counted from."""
-    topics, preferences = np.asarray(world.topics), np.asarray(world.preferences)
+    topics, preferences = np.asarray(world.topics), np.ravel(world.preferences)
     chosen: list[int] = []
     uncovered = np.ones(len(preferences))
     for _ in range(world.positions):

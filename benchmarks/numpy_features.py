@@ -20,7 +20,7 @@ class Learner:
     """Ridge regression whose inverse is kept, and what all loops here share: the person, the coins, the regret."""
 
     def __init__(self, world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float) -> None:
-        self.topics, self.preferences = np.asarray(world.topics), np.asarray(world.preferences)
+        self.topics, self.preferences = np.asarray(world.topics), np.ravel(world.preferences)
         d = len(self.preferences)
         self.inverse, self.total, self.theta = np.eye(d), np.zeros(d), np.zeros(d)
         self.alpha = math.sqrt(d * math.log1p(steps * world.positions / (d * SIGMA**2)) + 2 * math.log(steps)) + 1
