@@ -53,7 +53,7 @@ def test_defaults_are_the_papers_problem() -> None:
     [
         ("fixed(positions=1)", r"fixed needs attraction; write fixed\(attraction=..., positions=...\)"),
         ("fixed", "fixed needs attraction and positions"),
-        ("b-ld", "There is no world 'b-ld', but there are .*; perhaps you mean 'b-lb'"),
+        ("b-lbb", "There is no world 'b-lbb', but there are .*; perhaps you mean 'b-lb'"),
         ("b-lb(item=3)", "b-lb has no parameter 'item', but has items, .*; perhaps you mean 'items'"),
         ("b-lb(items=3, items=4)", "The world is .* but must be a name or a name with parameters; write it like 'b-lb"),
     ],

@@ -40,6 +40,7 @@ def test_on_a_terminal_sentences_are_folded(capsys: Output, monkeypatch: pytest.
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert len(lines) > len(toplist.catalogue()) + 1
+    assert lines[0].split() == ["name", "paper", "rule"]
 
 
 def test_policies_as_json(capsys: Output) -> None:

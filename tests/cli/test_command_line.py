@@ -113,7 +113,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
         (["simulate", "cascade-ucb"], "There is no policy 'cascade-ucb', but .*; perhaps you mean 'cascade-ucb1'"),
         (["simulate", "cascade-ucb1(scal=2)"], "cascade-ucb1 has no parameter 'scal', but .* perhaps you mean 'scale'"),
         (["simulate", "best", "best"], "The policy 'best' is named twice"),
-        (["simulate", "best", "--world", "b-ld"], "There is no world 'b-ld', but .*; perhaps you mean 'b-lb'"),
+        (["simulate", "best", "--world", "b-lbb"], "There is no world 'b-lbb', but .*; perhaps you mean 'b-lb'"),
         (["simulate", "best", "--world", "fixed(attraction=[2], positions=1)"], r"Fixed's attraction\[0\] is 2.0"),
         (["simulate", "best", "--users", "dmc"], "There is no click model 'dmc', but .*; perhaps you mean 'dcm'"),
         (["simulate", "best", "--start", "force"], "There is no start 'force', but .*; perhaps you mean 'forced'"),

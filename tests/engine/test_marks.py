@@ -1,4 +1,4 @@
-"""Breakpoints: told by the world, kept with the result, and drawn where they are the same in all runs."""
+"""Breakpoints and detections: told by the world and by policies, kept with the result, and drawn."""
 
 import json
 from pathlib import Path
@@ -85,3 +85,43 @@ def test_breakpoints_of_single_runs_and_too_many_are_not_drawn() -> None:
 def test_wrong_breakpoints_are_refused(wrong: Any) -> None:
     with pytest.raises(InvalidInput, match="a list for each of the 2 runs, of ascending steps from 1 to 10"):
         Result(**CURVES, breakpoints=wrong)
+
+
+# What policies found --------------------------------------------------------------------------------------------------
+
+
+def test_detections_come_with_the_result_and_back_from_its_file_and_from_a_file_to_resume(tmp_path: Path) -> None:
+    world = piecewise([[0.9, 0.1], [0.1, 0.05]], 1, breakpoints=[300])
+    policies = {"watching": "cascade-kl-ucb-resetting", "blind": "cascade-kl-ucb"}
+
+    def play(runs: int) -> Result:
+        return toplist.simulate(policies, world, Cascade(), steps=600, runs=runs, seed=1, resume=tmp_path / "runs.npz")
+
+    result = play(2)
+    assert set(result.detections) == {"watching"}
+    assert all(300 < run[0] < 340 for run in result.detections["watching"])
+    more = play(3)
+    assert more.detections["watching"][:2] == result.detections["watching"]
+    assert 300 < more.detections["watching"][2][0] < 340
+    more.to_json(tmp_path / "result.json")
+    assert Result.from_json(tmp_path / "result.json") == more
+    assert Result.from_json(tmp_path / "result.json").detections == more.detections
+
+
+def test_detections_are_ticks_in_the_colour_of_their_policy() -> None:
+    curves: Any = {"a": [[0, 3], [1, 5]], "b": [[0, 3], [1, 5]]}
+    steps: Any = [5, 10]
+    figure = Result(steps, curves, curves, detections={"a": [[2], [3, 7]], "b": [[], []]}).plot()
+    lines = figure.axes[0].get_lines()
+    (ticks,) = [line for line in lines if line.get_marker() == "|"]
+    assert np.asarray(ticks.get_xdata()).tolist() == [2, 3, 7]
+    assert ticks.get_color() == lines[0].get_color() != lines[1].get_color()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b", "change found"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"nobody": [[], []]}, {"a": [[3]]}, {"a": [[7, 3], []]}, {"a": [[11], []]}, [[3], []]]
+)
+def test_wrong_detections_are_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidInput, match="detections"):
+        Result(**CURVES, detections=wrong)

@@ -20,18 +20,20 @@ def columns() -> int:
 
 
 def entries_table(entries: Iterable[Entry]) -> str:
-    """A line per entry; on a terminal the sentences are folded, elsewhere a line stays a line."""
+    """A line per entry; on a terminal the sentences are folded, elsewhere a line stays a line.
+
+    Where that leaves no room for sentences, the titles are left out, which are much like the names.
+    """
     from toplist.tables import aligned
 
     rows = list(entries)
-    cells = [
-        ["name", *(row.name for row in rows)],
-        ["title", *(row.title for row in rows)],
-        ["paper", *(row.paper or "-" for row in rows)],
-    ]
-    lines = aligned(cells, left=(0, 1, 2))
-    indent = max(map(len, lines)) + 2
+    names, titles = ["name", *(row.name for row in rows)], ["title", *(row.title for row in rows)]
+    papers = ["paper", *(row.paper or "-" for row in rows)]
     width = columns() if sys.stdout.isatty() else sys.maxsize
+    lines = aligned([names, titles, papers], left=(0, 1, 2))
+    if width - max(map(len, lines)) - 2 < NARROWEST:
+        lines = aligned([names, papers], left=(0, 1))
+    indent = max(map(len, lines)) + 2
     text = []
     for line, summary in zip(lines, ["rule", *(row.summary for row in rows)], strict=True):
         folded = textwrap.wrap(summary, max(width - indent, NARROWEST)) or [""]

@@ -43,7 +43,7 @@ class Crew:
 
     def __init__(self, settings: dict[str, Setting], checkpoints: Ints, runs: int, seed: int, store: Store) -> None:
         self._settings, self._checkpoints, self._seed, self._store = settings, checkpoints, seed, store
-        self._steps = int(checkpoints[-1])
+        self._runs, self._steps = runs, int(checkpoints[-1])
         self._total = len(settings) * runs * self._steps
         self._lock, self._stopped = threading.Lock(), threading.Event()
         self._aside: dict[tuple[str, int], dict[str, Any]] = {}
@@ -90,11 +90,15 @@ class Crew:
             self._save()
         return self.curves
 
+    def detections(self) -> dict[str, list[list[int]]]:
+        """Per policy that looks for changes and run, at which steps it found one."""
+        able = [label for label, setting in self._settings.items() if setting.policy.capabilities().detects]
+        return {label: [self._store.detections(label, run) for run in range(self._runs)] for label in able}
+
     def breakpoints(self) -> list[list[int]]:
         """Per run, after how many steps the world changed abruptly; empty where it did in none."""
         setting = next(iter(self._settings.values()))
-        runs = len(next(iter(self.curves.values())))
-        found = [setting.breakpoints(self._key(run)) for run in range(runs)]
+        found = [setting.breakpoints(self._key(run)) for run in range(self._runs)]
         return found if any(found) else []
 
     def _key(self, run: int) -> int:
@@ -142,6 +146,6 @@ class Crew:
             label, run, player = future.result()
             if player.step == self._steps:
                 self.curves[label][run] = player.run.curves
-                self._store.keep_finished(label, run, player.run.curves)
+                self._store.keep_finished(label, run, player.run.curves, player.detections())
             else:
                 self._store.keep_unfinished(label, run, player.put_aside())

@@ -41,3 +41,16 @@ def draw_marks(axes: Axes, breakpoints: Marks) -> dict[str, Artist]:
         for step in common:
             drawn["breakpoint"] = axes.axvline(step, color="0.55", linewidth=0.8, linestyle=(0, (1, 2)), zorder=0.9)
     return drawn
+
+
+def draw_detections(axes: Axes, detections: dict[str, Marks], colours: dict[str, Any]) -> dict[str, Artist]:
+    """Draw what each policy found, in whatever run, as a row of ticks in its colour, one above the other."""
+    drawn: dict[str, Artist] = {}
+    rows = [(name, list(itertools.chain.from_iterable(marks))) for name, marks in detections.items()]
+    for row, (name, steps) in enumerate((name, steps) for name, steps in rows if steps):
+        height = [0.012 + 0.024 * row] * len(steps)
+        (drawn["change found"],) = axes.plot(
+            steps, height, linestyle="none", marker="|", markersize=5, color=colours[name], alpha=0.6,
+            transform=axes.get_xaxis_transform(),
+        )  # fmt: skip
+    return drawn

@@ -120,6 +120,12 @@ class Player:
             raise DoesNotCompile(explained(error, self.policy, self.belief, self.cache, *setting)) from None
         self.step = until
 
+    def detections(self) -> list[int]:
+        """At which steps so far the policy found that something had changed, ascending."""
+        if not self.policy.capabilities().detects:
+            return []
+        return sorted({change.learned for change in self.policy.changes(self.belief)})
+
     def put_aside(self) -> dict[str, Any]:
         """Everything that must be kept to go on later, as arrays by name. The cache is not among it."""
         kept = named_arrays("belief", self.belief) | named_arrays("moment", self.run.moment)

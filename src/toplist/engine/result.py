@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from toplist.engine.marks import Marks, checked_marks, draw_marks
+from toplist.engine.marks import Marks, checked_marks, draw_detections, draw_marks
 from toplist.engine.statistics import Difference, decimals, paired_difference, standard_error, written
 from toplist.files import AnyPath, check_writable, optional, replacing, write_text
 from toplist.problem import nearest, refuse, whole
@@ -59,6 +59,7 @@ class Result:
     clicks: dict[str, Floats]  # likewise
     settings: dict[str, Any] = field(default_factory=dict)  # carried along, as JSON would give it back
     breakpoints: Marks = field(default_factory=list)  # per run, after how many steps the world changed; none: unknown
+    detections: dict[str, Marks] = field(default_factory=dict)  # per policy that looks: per run, when it found a change
 
     def __post_init__(self) -> None:
         """Take copies, after checking that everything fits together."""
@@ -76,6 +77,15 @@ class Result:
         object.__setattr__(self, "clicks", {name: clicks[name] for name in regret})
         object.__setattr__(self, "settings", _plain(self.settings))
         object.__setattr__(self, "breakpoints", checked_marks("breakpoints", self.breakpoints, self.runs, self.steps))
+        object.__setattr__(self, "detections", self._checked_detections())
+
+    def _checked_detections(self) -> dict[str, Marks]:
+        if not isinstance(self.detections, Mapping) or not set(self.detections) <= set(self.regret):
+            raise refuse("detections", self.detections, "a dict by policies of the result", "or leave it out")
+        return {
+            name: checked_marks(f"detections of {name!r}", marks, self.runs, self.steps)
+            for name, marks in self.detections.items()
+        }
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -100,6 +110,7 @@ class Result:
             self.policies == other.policies
             and self.settings == other.settings
             and self.breakpoints == other.breakpoints
+            and self.detections == other.detections
             and np.array_equal(self.checkpoints, other.checkpoints)
             and all(np.array_equal(self.regret[name], other.regret[name]) for name in self.regret)
             and all(np.array_equal(self.clicks[name], other.clicks[name]) for name in self.clicks)
@@ -170,6 +181,7 @@ class Result:
         """Everything, in the form that `Result.from_json` reads."""
         everything = FORMAT | {"settings": self.settings, "checkpoints": self.checkpoints.tolist()}
         everything |= {"breakpoints": self.breakpoints} if self.breakpoints else {}
+        everything |= {"detections": self.detections} if self.detections else {}
         for what, curves in (("regret", self.regret), ("clicks", self.clicks)):
             everything[what] = {name: array.tolist() for name, array in curves.items()}
         return json.dumps(everything, allow_nan=False) + "\n"
@@ -196,7 +208,7 @@ class Result:
         fields = ("checkpoints", "regret", "clicks", "settings")
         if missing := [key for key in fields if key not in everything]:
             raise refuse("The json file", path, accepted, f"it lacks {', '.join(missing)}")
-        return cls(**{key: everything[key] for key in (*fields, "breakpoints") if key in everything})
+        return cls(**{key: everything[key] for key in (*fields, "breakpoints", "detections") if key in everything})
 
     def to_frame(self) -> DataFrame:
         """The rows as a pandas data frame."""
@@ -206,7 +218,8 @@ class Result:
     def plot(self, path: AnyPath | None = None, what: What = "regret") -> Figure:
         """The mean curves with bands of one standard error, saved to a png, svg or pdf file if there is a path.
 
-        Breakpoints are thin lines, where they are the same in all runs.
+        Breakpoints are thin lines, where they are the same in all runs. What policies found to have changed, in any
+        run, are ticks of their colour at the bottom.
         """
         if path is not None:
             check_plot(path)
@@ -233,7 +246,8 @@ class Result:
             (lines[name],) = axes.plot(self.checkpoints, mean, color=colour, linestyle=style, marker=marker)
             if self.runs > 1:
                 axes.fill_between(self.checkpoints, mean - error, mean + error, color=colour, alpha=0.18, linewidth=0)
-        marks = draw_marks(axes, self.breakpoints)
+        colours = {name: lines[name].get_color() for name in self.policies}
+        marks = draw_marks(axes, self.breakpoints) | draw_detections(axes, self.detections, colours)
         names = [*order, *marks]
         # The names are set afterwards, as they are: matplotlib would hide a label that begins with _ and typeset $.
         places = [str(place) for place in range(len(names))]

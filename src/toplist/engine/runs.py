@@ -84,6 +84,7 @@ def simulate(
             "version": description["version"],
         },
         breakpoints=crew.breakpoints(),
+        detections=crew.detections(),
     )
     if plot is not None:
         result.plot(plot)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import toplist
 from toplist.compiled import fingerprint
 from toplist.engine.play import open_run, play
@@ -31,6 +33,7 @@ class Store:
         self._path = None if path is None else Path(path)
         self._description = description
         self._finished: dict[tuple[str, int], Floats] = {}
+        self._detections: dict[tuple[str, int], Ints] = {}
         self._unfinished: dict[tuple[str, int], dict[str, Any]] = {}
         self._saved_at = time.monotonic()
         self._pause = 0.0
@@ -49,14 +52,21 @@ class Store:
         """The curves of a run that was played to its end."""
         return self._finished.get((label, run))
 
+    def detections(self, label: str, run: int) -> list[int]:
+        """At which steps of a finished run the policy found a change."""
+        found: list[int] = self._detections[label, run].tolist() if (label, run) in self._detections else []
+        return found
+
     def unfinished(self, label: str, run: int) -> dict[str, Any] | None:
         """What was put aside of a run that was not."""
         return self._unfinished.get((label, run))
 
-    def keep_finished(self, label: str, run: int, curves: Floats) -> None:
+    def keep_finished(self, label: str, run: int, curves: Floats, detections: list[int]) -> None:
         """Remember a finished run, and forget that it ever was unfinished."""
         self._unfinished.pop((label, run), None)
         self._finished[label, run] = curves
+        if detections:
+            self._detections[label, run] = np.array(detections)
         self._changed = True
 
     def keep_unfinished(self, label: str, run: int, kept: dict[str, Any]) -> None:
@@ -74,6 +84,7 @@ class Store:
         ):
             return
         arrays: dict[str, Any] = {f"finished/{label}/{run}": curves for (label, run), curves in self._finished.items()}
+        arrays |= {f"detections/{label}/{run}": found for (label, run), found in self._detections.items()}
         for (label, run), kept in self._unfinished.items():
             arrays |= {f"unfinished/{label}/{run}/{name}": value for name, value in kept.items()}
         write_arrays(self._path, WHAT, self._description, arrays)
@@ -84,9 +95,9 @@ class Store:
     def _take(self, arrays: dict[str, Any]) -> None:
         for key, value in arrays.items():
             kind, _, rest = key.partition("/")
-            if kind == "finished":
+            if kind in ("finished", "detections"):
                 label, run = rest.rsplit("/", 1)
-                self._finished[label, int(run)] = value
+                (self._finished if kind == "finished" else self._detections)[label, int(run)] = value
             else:
                 label, run, name = rest.rsplit("/", 2)
                 self._unfinished.setdefault((label, int(run)), {})[name] = value

@@ -88,7 +88,7 @@ def cascade_kl_ucb_resetting(
     return Policy(ThroughFirstClick(), Resetting(GLR(level), forgets), KLUCB(loglog), TopK(order))
 
 
-@entry("CascadeKL-UCB, resetting by CUSUM")
+@entry("CascadeKL-UCB, CUSUM")
 def cascade_kl_ucb_cusum(
     loglog: float = 3.0, level: float = 1e-4, slack: float = 0.1, forgets: str = "everything", order: Order = "first"
 ) -> Policy:

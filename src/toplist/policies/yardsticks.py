@@ -66,9 +66,12 @@ class ShowList(NamedTuple):
 
     def rank(self, belief: Nothing, cache: Nothing, request: Request, slate: Slate) -> None:
         """The list."""
-        slate.size[0] = min(request.positions, len(self.items))
-        for place in range(slate.size[0]):
-            slate.items[place] = self.items[place]
+        size = 0
+        for place in range(min(request.positions, len(self.items))):
+            if self.items[place] >= 0:  # below 0 where fewer items are there
+                slate.items[place] = self.items[place]
+                size = place + 1
+        slate.size[0] = size
 
     def learn(self, belief: Nothing, slate: Slate, page: Page) -> None:
         """Count the list."""

@@ -154,7 +154,8 @@ def greedy_best(world: TopicCoverage, termination: float = 1.0) -> tuple[list[in
     """The list that takes, from the top, the item that adds most, and its reward as in `exact_best`.
 
     >>> world = TopicCoverage([[0.5, 0.0], [0.5, 0.0], [0.0, 0.4]], [0.6, 0.4], positions=2)
-    >>> greedy_best(world)
+    >>> items, reward = greedy_best(world)
+    >>> items, round(reward, 9)
     ([0, 2], 0.412)
     """
     checked = _for_one("greedy_best", world)
