@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toplist import arrange, clicks, feedback, index, memory, policies, protocols, starts, worlds
+from toplist import arrange, clicks, detectors, feedback, index, memory, policies, protocols, starts, worlds
 
 USERS: list[protocols.Users] = [
     clicks.Cascade(),
@@ -30,14 +30,40 @@ READINGS: list[protocols.Reading] = [
 ]
 MEMORIES: list[protocols.Memory] = [
     memory.Everything(),
+    memory.Discounted(),
+    memory.Window(),
+    memory.Resetting(),
     memory.ExponentialWeights(),
     memory.Ridge(),
+    memory.DiscountedRidge(),
+    memory.WindowedRidge(),
     memory.Logistic(),
     memory.LogisticSGD(),
 ]
+TALLYING: list[protocols.Tallying] = [
+    memory.Everything(),
+    memory.Discounted(),
+    memory.Window(),
+    memory.Resetting(),
+    memory.Ridge(),
+    memory.DiscountedRidge(),
+    memory.WindowedRidge(),
+    memory.Logistic(),
+    memory.LogisticSGD(),
+]
+DEVIATING: list[protocols.Deviating] = [
+    memory.Ridge(),
+    memory.DiscountedRidge(),
+    memory.WindowedRidge(),
+    memory.Logistic(),
+    memory.LogisticSGD(),
+]
+DETECTING: list[protocols.Detecting] = [memory.Resetting()]
+DETECTORS: list[protocols.Detector] = [detectors.GLR(), detectors.CUSUM()]
 INDICES: list[protocols.Index] = [
     index.UCB1(),
     index.KLUCB(),
+    index.BetaPosterior(),
     index.Greedy(),
     index.Chance(),
     index.ExploringDraw(),
@@ -59,6 +85,7 @@ HOT: dict[Any, Any] = {
     protocols.HotShift: SHIFTS,
     protocols.HotReading: READINGS,
     protocols.HotMemory: MEMORIES,
+    protocols.HotDetector: DETECTORS,
     protocols.HotIndex: INDICES,
     protocols.HotGauge: GAUGES,
     protocols.HotArrangement: ARRANGEMENTS,
@@ -78,7 +105,8 @@ def test_hot_methods_have_the_names_of_their_arguments(protocol: Any) -> None:
 
 
 def test_every_part_that_ships_is_here() -> None:
-    for module, parts in ((clicks, USERS), (index, INDICES)):
+    shipped: list[tuple[Any, Any]] = [(clicks, USERS), (detectors, DETECTORS), (feedback, READINGS), (index, INDICES)]
+    for module, parts in shipped:
         assert {type(part).__name__ for part in parts} == set(module.__all__)
-    assert {type(part).__name__ for part in MEMORIES} <= set(memory.__all__)
-    assert {type(part).__name__ for part in READINGS} == set(feedback.__all__)
+    memories = {name for name in memory.__all__ if hasattr(getattr(memory, name), "keeps")}  # the others are beliefs
+    assert {type(part).__name__ for part in MEMORIES} == memories

@@ -293,6 +293,10 @@ class Deviating(Protocol):
         """Per candidate, the standard deviation of what is expected of it."""
         ...
 
+    def doubt(self, belief: Any) -> Floats:
+        """Per feature, the standard deviation of its weight."""
+        ...
+
 
 class Exact(Protocol):
     """What an index may offer besides, so that a ranker can give estimates and reasons."""
