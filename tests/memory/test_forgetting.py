@@ -267,7 +267,7 @@ def test_discounted_ridge_is_a_direct_solve(d: int) -> None:
     inverse = np.linalg.inv(v)
     np.testing.assert_allclose(belief.theta, inverse @ (rows.T @ (once * values)) / 0.01, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(belief.inverse, inverse @ v2 @ inverse, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(belief.examined[:2], (1 - 0.99**5000) / 0.01)
+    np.testing.assert_allclose(belief.examined[:2] / belief.unit[0], (1 - 0.99**5000) / 0.01)
 
 
 @pytest.mark.parametrize("tau", [1, 37, 600, 9000])

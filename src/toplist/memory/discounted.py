@@ -68,7 +68,9 @@ class Discounted(NamedTuple):
         fade(belief, self.gamma, self.changes)
         belief.unit[0] /= belief.gamma[0]
         if belief.unit[0] > LARGEST:
-            shrink(belief)
+            belief.unit[0] /= LARGEST
+            shrink(belief.examined)
+            shrink(belief.clicked)
         belief.clock[0] = belief.gamma[0] * belief.clock[0] + 1.0
 
     def add(self, belief: FadingCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
@@ -105,9 +107,7 @@ def fade(belief: Any, gamma: float, changes: float) -> None:
 
 
 @routine
-def shrink(belief: Any) -> None:
+def shrink(counts: Floats) -> None:
     """Go back to a small unit; what counts for nothing any more is forgotten."""
-    belief.unit[0] /= LARGEST
-    for item in range(len(belief.examined)):
-        belief.examined[item] /= LARGEST
-        belief.clicked[item] /= LARGEST
+    for item in range(len(counts)):
+        counts[item] /= LARGEST

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import routine
-from toplist.memory.discounted import fade, resolved_discount
+from toplist.memory.discounted import LARGEST, fade, resolved_discount, shrink
 from toplist.memory.horizon import expected_changes
 from toplist.memory.ridge import (
     Ridge,
@@ -33,12 +33,13 @@ class FadingLinear(NamedTuple):
     gram: Floats  # V: prior I + sum of gamma^age x x' / sigma^2, its upper triangle
     total: Floats  # sum of gamma^age value x
     sigma: Floats
-    examined: Floats  # per item, discounted
+    examined: Floats  # per item, in a growing unit
     clock: Floats
     base: Floats
     direction: Floats
     shrink: Floats
     updates: Ints
+    unit: Floats  # one element: what an observation adds to `examined` by now
     squared: Floats  # V2: prior I + sum of gamma^(2 age) x x' / sigma^2
     room: Floats  # (d, d)
     prior: Floats  # one element
@@ -70,6 +71,7 @@ class DiscountedRidge(NamedTuple):
         still = begin_linear(problem, self.prior, self.sigma, updates=1)
         return FadingLinear(
             *still,
+            unit=np.ones(1),
             squared=still.gram.copy(),
             room=np.zeros_like(still.gram),
             prior=np.full(1, self.prior),
@@ -83,7 +85,8 @@ class DiscountedRidge(NamedTuple):
 
     def tally(self, belief: FadingLinear, request: Request) -> tuple[Floats, Floats]:
         """How often each was examined, as far as it counts, and what its features lead to expect."""
-        return tally_linear(belief, request)
+        examined, expected = tally_linear(belief, request)
+        return examined / belief.unit[0], expected
 
     def deviation(self, belief: FadingLinear, request: Request) -> Floats:
         """As Ridge's."""
@@ -97,12 +100,16 @@ class DiscountedRidge(NamedTuple):
         """One more list: all before it counts less, but the prior."""
         fade(belief, self.gamma, self.changes)
         discount(belief)
+        belief.unit[0] /= belief.gamma[0]
+        if belief.unit[0] > LARGEST:
+            belief.unit[0] /= LARGEST
+            shrink(belief.examined)
         belief.clock[0] += 1.0
 
     def add(self, belief: FadingLinear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """One observation."""
         row, precision = slate.rows[place], weight / (belief.sigma[0] * belief.sigma[0])
-        belief.examined[item] += weight
+        belief.examined[item] += weight * belief.unit[0]
         add_square(belief.gram, row, precision)
         add_square(belief.squared, row, precision)
         for i in range(len(row)):
@@ -117,7 +124,7 @@ class DiscountedRidge(NamedTuple):
 
 @routine
 def discount(belief: Any) -> None:
-    """Let everything but the prior fade."""
+    """Let the matrices and the sums fade, but not the prior."""
     gamma, d = belief.gamma[0], len(belief.theta)
     for i in range(d):
         belief.total[i] *= gamma
@@ -126,8 +133,6 @@ def discount(belief: Any) -> None:
             belief.squared[i, j] *= gamma * gamma
         belief.gram[i, i] += (1.0 - gamma) * belief.prior[0]
         belief.squared[i, i] += (1.0 - gamma * gamma) * belief.prior[0]
-    for item in range(len(belief.examined)):
-        belief.examined[item] *= gamma
 
 
 @routine
@@ -235,7 +240,7 @@ class WindowedRidge(NamedTuple):
             add_up_rows(belief, self.prior)
 
     def add(self, belief: WindowedLinear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """One observation, which is stored."""
+        """One observation, which is stored; there are no free samples, for an item says nothing without its row."""
         turn, last = store(belief, item, weight, value)
         row = belief.row[turn, last]
         for i in range(len(row)):
