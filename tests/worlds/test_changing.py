@@ -433,3 +433,17 @@ def test_checking_twice_changes_nothing() -> None:
 def test_wrong_worlds_are_refused(make: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         make().checked()
+
+
+def test_the_all_knowing_policy_shows_only_who_is_there() -> None:
+    """Two places, and the second item comes after five lists."""
+    world = coming_and_going([0.5, 0.3], 2, lifetimes=[[0, None], [5, None]])
+    setting = Setting.of(toplist.make("best"), world, Cascade(), NeverSeenFirst(), 10)
+    player = Player(setting, 1, np.array([10]))
+    sizes = []
+    for step in range(10):
+        player.play(step + 1)
+        sizes.append(int(player.run.slate.size[0]))
+        assert player.run.slate.items[: sizes[-1]].tolist() == [0, 1][: sizes[-1]]
+    assert sizes == [1] * 5 + [2] * 5
+    assert player.run.totals[0] == 0.0
