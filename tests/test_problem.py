@@ -59,7 +59,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "not a policy": (lambda: simulate(policies=3), "has no prepare"),
     "KLUCB over weights": (
         lambda: simulate(policies=composed(memory=ExponentialWeights(), scoring=KLUCB())),
-        r"KLUCB reads counts, but ExponentialWeights keeps weights; use Everything\(\)\.",
+        r"KLUCB reads counts, but ExponentialWeights keeps weights; use Discounted\(\) or Everything\(\) or ",
     ),
     "Exp3 over counts": (
         lambda: simulate(policies=Ranked(EveryPlace(), Everything(), ExploringDraw())),

@@ -100,7 +100,7 @@ def test_compiled_code_always_gets_the_types_it_was_bound_to(
                 types[name].add(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[no-untyped-call]
                 function(*arguments)
 
-            monkeypatch.setattr(ranker, f"_{name}", call)
+            monkeypatch.setattr(ranker._learner, f"_{name}", call)
         return ranker
 
     ranker = watched(Ranker(NAMES, POSITIONS, policy, new_per_list=1))
