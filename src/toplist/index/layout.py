@@ -341,10 +341,10 @@ def score_everything(belief: Any, layout: Layout, link: int, bonus: float, value
         for i in range(d):
             for j in range(d):
                 layout.matrix[i * d + j] = belief.base[i, j]
-    mean, room = layout.sums[0], layout.sums[1]
+    room = layout.sums[1]
     for begin in range(0, items, BLOCK):
         count = min(BLOCK, items - begin)
-        width = layout.width[begin : begin + count]
+        width, mean = layout.width[begin : begin + count], values[begin : begin + count]
         if not same:
             fill_squares(layout.columns, begin, count, layout.matrix, width)
         for update in range(known, belief.updates[0]):
@@ -354,8 +354,6 @@ def score_everything(belief: Any, layout: Layout, link: int, bonus: float, value
                 width[i] -= shrink * room[i] * room[i]
         weigh(layout.columns, begin, count, belief.theta, mean)
         add_bonus(mean, width, count, link, bonus)
-        for i in range(count):
-            values[begin + i] = mean[i]
     layout.width_of[0], layout.width_of[1], layout.width_of[2] = (
         layout.edition[0], belief.updates[1], belief.updates[0],
     )  # fmt: skip
