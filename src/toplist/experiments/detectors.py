@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
 from toplist.compiled import compiled
 from toplist.detectors import CUSUM, GLR
-from toplist.problem import Problem
+from toplist.experiments import commands
+from toplist.problem import Problem, whole
 from toplist.randomness import branch, toss
 from toplist.slate import Floats, Ints
 from toplist.tables import aligned
@@ -107,12 +109,14 @@ def report(streams: int) -> str:
     )
 
 
-def main() -> None:
+def main() -> int:
     """Print the report."""
     parser = argparse.ArgumentParser(description="False alarms and delays of the change detectors.")
     parser.add_argument("--streams", type=int, default=1000, help="streams per row (default 1000)")
-    print(report(max(1, parser.parse_args().streams)))
+    streams = parser.parse_args().streams
+    print(report(whole("The number of streams", streams, 1, "give how many streams a row is made of")))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(commands.run(main))

@@ -42,7 +42,6 @@ class FadingLinear(NamedTuple):
     unit: Floats  # one element: what an observation adds to `examined` by now
     squared: Floats  # V2: prior I + sum of gamma^(2 age) x x' / sigma^2
     room: Floats  # (d, d)
-    prior: Floats  # one element
     gamma: Floats  # one element
     lists: Ints  # two elements: lists learned, and at which number gamma is set anew
 
@@ -74,7 +73,6 @@ class DiscountedRidge(NamedTuple):
             unit=np.ones(1),
             squared=still.gram.copy(),
             room=np.zeros_like(still.gram),
-            prior=np.full(1, self.prior),
             gamma=np.full(1, max(self.gamma, 0.0)),  # where it doubles, the first list sets it
             lists=np.array([0, 1]),
         )
@@ -99,7 +97,7 @@ class DiscountedRidge(NamedTuple):
     def tick(self, belief: FadingLinear) -> None:
         """One more list: all before it counts less, but the prior."""
         fade(belief, self.gamma, self.changes)
-        discount(belief)
+        discount(belief, self.prior)
         belief.unit[0] /= belief.gamma[0]
         if belief.unit[0] > LARGEST:
             belief.unit[0] /= LARGEST
@@ -123,7 +121,7 @@ class DiscountedRidge(NamedTuple):
 
 
 @routine
-def discount(belief: Any) -> None:
+def discount(belief: Any, prior: float) -> None:
     """Let the matrices and the sums fade, but not the prior."""
     gamma, d = belief.gamma[0], len(belief.theta)
     for i in range(d):
@@ -131,8 +129,8 @@ def discount(belief: Any) -> None:
         for j in range(d):
             belief.gram[i, j] *= gamma
             belief.squared[i, j] *= gamma * gamma
-        belief.gram[i, i] += (1.0 - gamma) * belief.prior[0]
-        belief.squared[i, i] += (1.0 - gamma * gamma) * belief.prior[0]
+        belief.gram[i, i] += (1.0 - gamma) * prior
+        belief.squared[i, i] += (1.0 - gamma * gamma) * prior
 
 
 @routine
