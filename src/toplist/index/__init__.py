@@ -2,6 +2,7 @@
 
 from toplist.index.blind import Chance, ExploringDraw
 from toplist.index.ellipsoid import Ellipsoid
+from toplist.index.exposure import ExposureBound, ExposurePosterior
 from toplist.index.generalised import LogisticBound, Posterior
 from toplist.index.klucb import KLUCB
 from toplist.index.thompson import BetaPosterior
@@ -14,6 +15,8 @@ __all__ = [
     "Chance",
     "Ellipsoid",
     "ExploringDraw",
+    "ExposureBound",
+    "ExposurePosterior",
     "Greedy",
     "LogisticBound",
     "Posterior",

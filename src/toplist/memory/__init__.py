@@ -2,6 +2,7 @@
 
 from toplist.memory.counts import Counts, Everything
 from toplist.memory.discounted import Discounted
+from toplist.memory.exposure import Exposed, Exposure
 from toplist.memory.forgetting_ridge import DiscountedRidge, WindowedRidge
 from toplist.memory.logistic import Logistic, LogisticSGD, Logit
 from toplist.memory.resetting import Resetting
@@ -15,6 +16,8 @@ __all__ = [
     "DiscountedRidge",
     "Everything",
     "ExponentialWeights",
+    "Exposed",
+    "Exposure",
     "Linear",
     "Logistic",
     "LogisticSGD",

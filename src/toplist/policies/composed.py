@@ -63,14 +63,15 @@ class Policy(NamedTuple):
     def capabilities(self) -> Capabilities:
         """Everything; it does not learn where its index does not look at what was learned.
 
-        One sample of an item says nothing that features could use before the item has its row.
+        One sample of an item says nothing that features could use before the item has its row, and nothing about a
+        place that may not have been looked at.
         """
         features = self.memory.keeps() in ("linear", "logistic")
         return Capabilities(
             learns=self.scoring.reads() != "any",
             needs_features=features,
             covers_topics=self.arrangement.asks() == "gauge",
-            samples="nothing" if features else "item",
+            samples="item" if self.memory.keeps() == "counts" else "nothing",
             detects=hasattr(self.memory, "alarms"),
         )
 

@@ -1,0 +1,57 @@
+"""Duels between items: who was clicked while the other, as likely to stand in its place, was not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toplist.compiled import helper
+from toplist.problem import InvalidInput, Problem, number
+from toplist.protocols import Assessment
+from toplist.slate import Ints, Request
+
+Flags = NDArray[np.int8]
+
+
+@helper
+def won_for_good(wins: Ints, winner: int, loser: int, scale: float, spread: float) -> bool:
+    """Count a duel; whether the winner is certain by now to be the better of the two.
+
+    The lead S out of N duels must reach S^2 >= N (scale + spread log N).
+    """
+    wins[winner, loser] += 1
+    won = wins[winner, loser]
+    if won < scale:  # the lead is at most the number of duels, so that it would have to reach `scale`
+        return False
+    lead = won - wins[loser, winner]
+    duels = float(won + wins[loser, winner])
+    return bool(lead > 0 and lead * lead >= duels * (scale + spread * math.log(duels)))
+
+
+def level(part: str, given: Any, problem: Problem, power: float) -> float:
+    """The probability of ever being wrong that is asked for; "theory" is n to the power of minus `power`."""
+    if given != "theory":
+        delta = number(f"{part}'s delta", given, 0.0, 1.0, "give the probability of a wrong order, as 0.05")
+        if 0.0 < delta < 1.0:
+            return delta
+        raise InvalidInput(f"{part}'s delta is {delta:g}, but must be above 0 and below 1; give one like 0.05.")
+    return math.pow(known_steps(f"{part}'s delta", problem, "give a number, like 0.001"), -power)
+
+
+def known_steps(what: str, problem: Problem, advice: str) -> int:
+    """The number of steps, for what is made for it; at least 2, so that it has a logarithm."""
+    if problem.steps is None:
+        raise InvalidInput(f"{what} is 'theory', but the number of steps is unknown; {advice}.")
+    return max(problem.steps, 2)
+
+
+def assess_duels(wins: Ints, request: Request, why: str) -> Assessment:
+    """How many duels each candidate had, and the share it won."""
+    items = request.candidates
+    won, fought = wins.sum(axis=1)[items], (wins + wins.T).sum(axis=1)[items]
+    mean = np.full(len(items), np.nan)
+    np.divide(won, fought, out=mean, where=fought > 0)
+    return Assessment(fought.astype(np.float64), mean, np.full(len(items), np.nan), why=why)
