@@ -17,7 +17,7 @@ from toplist.slate import Floats
 # The suite is not installed; it is run from the root of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import fused, numpy_loops
+from benchmarks import fused, numpy_loops, numpy_toprank
 from benchmarks.__main__ import main
 from benchmarks.contenders import (
     GL_CDCM,
@@ -52,6 +52,15 @@ def regrets(contender: Contender, steps: int, runs: int) -> Floats:
 
 
 # What is compared.
+
+
+def test_toprank_in_numpy_has_the_regret_of_the_engine() -> None:
+    """Within four standard errors, over 20 runs of 3000 steps."""
+    ours = regrets(engine("top-rank", SMALL), steps=3000, runs=20)
+    theirs = regrets(in_numpy(numpy_toprank.top_rank, SMALL), steps=3000, runs=20)
+    error = math.sqrt((ours.var(ddof=1) + theirs.var(ddof=1)) / 20)
+    assert abs(ours.mean() - theirs.mean()) < 4 * error
+    assert error < 0.05 * ours.mean()
 
 
 @pytest.mark.parametrize("size", [SMALL, Size(32, 8), Size(300, 10)], ids=str)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from benchmarks.measure import Effort
 from benchmarks.report import Table
 from benchmarks.sections import (
+    anybody,
     baselines,
     changing,
     features,
@@ -24,6 +25,7 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "growth": growth.measure,
     "features": features.measure,
     "changing": changing.measure,
+    "anybody": anybody.measure,
     "logistic": logistic.measure,
     "threads": threads.measure,
     "ranker": ranker.measure,

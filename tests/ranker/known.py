@@ -16,8 +16,10 @@ def kind(policy: Any) -> tuple[type, ...]:
 
 def told(name: str) -> str:
     """With what a policy wants to be told where nobody knows the number of lists, or can be foreseen better."""
-    rates = {"exploration": 0.3, "gamma": 0.9, "tau": 5}
-    given = [f"{field}={rate}" for field, rate in rates.items() if field in toplist.make(name).memory._fields]
+    rates = {"exploration": 0.3, "gamma": 0.9, "tau": 5, "delta": 0.3, "steps": 3}
+    policy = toplist.make(name)
+    known = [*policy._fields, *getattr(policy, "memory", policy)._fields]
+    given = [f"{field}={rate}" for field, rate in rates.items() if field in known]
     return f"{name}({given[0]})" if given else name
 
 
