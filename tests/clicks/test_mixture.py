@@ -1,0 +1,99 @@
+"""Mixtures in simulations: alone a kind plays as without the mixture, and nobody shares arrays to work in."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import toplist
+from toplist.beliefs import copied
+from toplist.clicks import CCM, UBM, Cascade, Mixture
+from toplist.engine.player import Player, Setting
+from toplist.naming import USERS
+from toplist.parts import as_plain
+from toplist.problem import InvalidInput, Problem
+from toplist.starts import OneSample
+from toplist.worlds import Contextual, Fixed
+
+WORLD = Fixed([0.5, 0.2, 0.35, 0.1, 0.3, 0.15, 0.6, 0.25], 4)
+POLICY = "cascade-ucb1"
+CHAIN, BROWSING = CCM(0.8, 0.7, 0.4), UBM(0.6)
+
+
+def simulate(users: Any, **changes: Any) -> toplist.Result:
+    return toplist.simulate(POLICY, WORLD, users, **({"steps": 2000, "runs": 3, "seed": 4} | changes))
+
+
+def same(one: toplist.Result, other: toplist.Result) -> bool:
+    pairs = ((one.regret, other.regret), (one.clicks, other.clicks))
+    return all(here[POLICY].tobytes() == there[POLICY].tobytes() for here, there in pairs)
+
+
+def test_a_kind_that_is_alone_plays_as_without_the_mixture() -> None:
+    chain, browsing = simulate(CHAIN), simulate(BROWSING)
+    assert not same(chain, browsing)
+    assert same(chain, simulate(Mixture(CHAIN, BROWSING, 1)))
+    assert same(browsing, simulate(Mixture(CHAIN, BROWSING, 0)))
+    for share, alone in ((1.0, chain), (0.0, browsing)):
+        assert same(alone, simulate(Mixture(Mixture(CHAIN, BROWSING, share), "cascade", 1.0)))
+    assert same(simulate(Cascade()), simulate(Mixture(Mixture(CHAIN, BROWSING, 0.5), "cascade", 0.0)))
+    assert not same(chain, simulate(Mixture(CHAIN, BROWSING, 0.999)))
+
+
+def test_levels_count_from_the_innermost() -> None:
+    one = Mixture("cascade", "pbm")
+    deep = Mixture("pbm", Mixture(Mixture(one, one), "dcm")).prepare(Problem(5, 3))
+    assert [deep.level, deep.second.level, deep.second.first.level, deep.second.first.second.level] == [4, 3, 2, 1]
+
+
+def test_names_are_understood_as_on_the_command_line() -> None:
+    asked = USERS.make("mixture(first=cascade, second='pbm(examination=0.5)', share=0.25)")
+    ready = asked.prepare(Problem(5, 3))
+    assert type(ready.first) is Cascade
+    assert ready.second.examination.tolist() == [0.5, 0.5, 0.5]
+    assert list(USERS.entries()["mixture"].parameters) == ["first", "second", "share"]
+
+
+def test_threads_do_not_matter() -> None:
+    """Items that change at every step, so that the best list is looked for all the time."""
+    users, results = Mixture("changing-dcm", BROWSING, 0.4), []
+    for threads in (1, 4):
+        played = toplist.simulate("random", Contextual(8, 4), users, steps=3000, runs=8, threads=threads)
+        results.append(played.regret["random"].tobytes() + played.clicks["random"].tobytes())
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("users", [CHAIN, BROWSING, Mixture(CHAIN, BROWSING, 0.5)], ids=["CCM", "UBM", "mixture"])
+def test_plain_and_compiled_agree_and_the_setting_stays_as_it_was(users: Any) -> None:
+    setting = Setting.of(toplist.make(POLICY), WORLD, users, OneSample(), 300)
+    before = as_plain(setting.users)
+    players = [Player(setting, 3, np.arange(10, 301, 10), compiled=compiled) for compiled in (True, False)]
+    for player in players:
+        player.play(300)
+        assert as_plain(player.users) != before
+    assert players[0].run.curves.tobytes() == players[1].run.curves.tobytes()
+    assert as_plain(setting.users) == before
+
+
+def test_copies_share_no_array_however_deep() -> None:
+    users = Mixture(CHAIN, Mixture(BROWSING, "cascade")).prepare(Problem(5, 3))
+    copy = copied(users)
+    assert as_plain(copy) == as_plain(users)
+
+    def arrays(part: Any) -> list[Any]:
+        if isinstance(part, tuple):
+            return [array for field in part for array in arrays(field)]
+        return [part] if isinstance(part, np.ndarray) else []
+
+    pairs = list(zip(arrays(users), arrays(copy), strict=True))
+    assert len(pairs) == 12
+    assert not any(np.shares_memory(one, other) for one, other in pairs)
+
+
+def test_a_mixture_can_be_resumed(tmp_path: Path) -> None:
+    file, users = tmp_path / "kept.npz", Mixture(CHAIN, BROWSING, 0.5)
+    simulate(users, runs=2, resume=file)
+    assert same(simulate(users, resume=file), simulate(users))
+    with pytest.raises(InvalidInput, match="keeps a simulation with users"):
+        simulate(users._replace(share=0.25), resume=file)
