@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toplist.clicks import CCM, PBM, UBM, Cascade, Mixture, mix
+from toplist.clicks import CCM, DBN, PBM, UBM, Cascade, Mixture, mix
 from toplist.clicks.best import RISE
 from toplist.compiled import routine
 from toplist.problem import InvalidInput, Problem
@@ -170,6 +170,7 @@ def test_best_lists_of_pbm_and_ccm_are_the_best_of_all(data: st.DataObject, some
     positions, size = min(most, len(some)), min(most, len(there))
     users = PBM(data.draw(numbers(positions))) if data.draw(st.booleans()) else CCM(*data.draw(numbers(3)))
     users = users.prepare(Problem(len(some), positions))
+    listed(users, np.ones(len(some)), positions)  # what an earlier search leaves behind must not matter
     best = listed(users, attraction, size)
     assert len(set(best)) == size
     assert set(best) <= set(there)
@@ -203,22 +204,23 @@ def neighbours(items: list[int], there: list[int]) -> Iterator[list[int]]:
 
 
 SEARCHED: dict[str, Any] = {
-    "UBM": (lambda rng: UBM(rng.uniform(size=(3, 3))), 0.98),
-    "UBM of one number": (lambda rng: UBM(rng.uniform()), 1.0),
-    "mixture": (lambda rng: Mixture(UBM(rng.uniform(size=(3, 3))), CCM(*rng.uniform(size=3)), rng.uniform()), 0.98),
+    "UBM": lambda rng: UBM(rng.uniform(size=(4, 4))),
+    "UBM of one number": lambda rng: UBM(rng.uniform()),
+    "mixture": lambda rng: Mixture(
+        UBM(rng.uniform(size=(4, 4))), DBN(rng.uniform(size=6), rng.uniform()), rng.uniform()
+    ),
 }
 
 
 @pytest.mark.parametrize("name", SEARCHED)
 def test_searched_lists_are_nearly_always_the_best_of_all(name: str) -> None:
-    """100 problems with 5 items, of which one in ten is not there: never 3% below the best, and nearly always equal."""
-    draw, least = SEARCHED[name]
+    """100 problems with 6 items, of which one in ten is not there: never 10% below the best, and equal 99 times."""
     rng, ratios = np.random.default_rng(3), []
     for _ in range(100):
-        users = draw(rng).prepare(Problem(5, 3))
-        attraction = np.where(rng.uniform(size=5) < 0.9, rng.uniform(size=5), -1.0)
+        users = SEARCHED[name](rng).prepare(Problem(6, 4))
+        attraction = np.where(rng.uniform(size=6) < 0.9, rng.uniform(size=6), -1.0)
         there = np.flatnonzero(attraction >= 0).tolist()
-        size = min(3, len(there))
+        size = min(4, len(there))
         best = listed(users, attraction, size)
         assert set(best) <= set(there)
         own = earned(users, best, attraction)
@@ -228,8 +230,16 @@ def test_searched_lists_are_nearly_always_the_best_of_all(name: str) -> None:
                 assert own >= earned(users, listed(kind, attraction, size), attraction) - 1e-12
         highest = max(earned(users, some, attraction) for some in itertools.permutations(there, size))
         ratios.append(own / highest)
-    assert min(ratios) >= 0.97
-    assert np.mean(np.array(ratios) > 1 - 1e-12) >= least
+    assert min(ratios) >= 0.9
+    assert np.mean(np.array(ratios) > 1 - 1e-12) >= 0.99
+
+
+def test_a_search_never_takes_who_is_not_there() -> None:
+    """Here a formula would earn 3 by an item of attraction -1 at the top, as if it made two visitors of one."""
+    users = UBM([[0, 0, 1], [0, 0, 1], [0, 1, 1]]).prepare(Problem(4, 3))
+    attraction = np.array([1.0, 1.0, 0.0, -1.0])
+    assert earned(users, [3, 0, 1], attraction) == 3.0
+    assert sorted(listed(users, attraction, 3)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", USERS)

@@ -1,18 +1,19 @@
 """Mixtures in simulations: alone a kind plays as without the mixture, and nobody shares arrays to work in."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pytest
 
 import toplist
 from toplist.beliefs import copied
-from toplist.clicks import CCM, UBM, Cascade, Mixture
+from toplist.clicks import CCM, PBM, UBM, Cascade, Mixture
 from toplist.engine.player import Player, Setting
 from toplist.naming import USERS
 from toplist.parts import as_plain
 from toplist.problem import InvalidInput, Problem
+from toplist.slate import Floats, Ints, Page
 from toplist.starts import OneSample
 from toplist.worlds import Contextual, Fixed
 
@@ -39,6 +40,35 @@ def test_a_kind_that_is_alone_plays_as_without_the_mixture() -> None:
         assert same(alone, simulate(Mixture(Mixture(CHAIN, BROWSING, share), "cascade", 1.0)))
     assert same(simulate(Cascade()), simulate(Mixture(Mixture(CHAIN, BROWSING, 0.5), "cascade", 0.0)))
     assert not same(chain, simulate(Mixture(CHAIN, BROWSING, 0.999)))
+
+
+class InOrder(NamedTuple):
+    """People as PBM's, to whom the items' own order is the best list."""
+
+    kind: Any = PBM()
+
+    def prepare(self, problem: Problem) -> Self:
+        return self._replace(kind=self.kind.prepare(problem))
+
+    def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+        return int(self.kind.click(moment, items, attraction, labels, visitor, page))
+
+    def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
+        return float(self.kind.reward(moment, items, attraction))
+
+    def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
+        for place in range(len(items)):
+            items[place] = place
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(1.0, [0, 1]), (0.0, [2, 1]), (0.5, [2, 1])])
+def test_a_kind_that_is_alone_has_its_own_best_list_whatever_it_is(share: float, wanted: list[int]) -> None:
+    users, items = Mixture(InOrder(), "cascade", share).prepare(Problem(3, 2)), np.zeros(2, dtype=np.int64)
+    users.best(None, np.array([0.1, 0.2, 0.3]), items)
+    assert items.tolist() == wanted
+    turned = Mixture("cascade", InOrder(), 1.0 - share).prepare(Problem(3, 2))
+    turned.best(None, np.array([0.1, 0.2, 0.3]), items)
+    assert items.tolist() == wanted
 
 
 def test_levels_count_from_the_innermost() -> None:

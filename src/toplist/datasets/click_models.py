@@ -54,7 +54,7 @@ class ClickModels(NamedTuple):
 
         What a model knows per position is that of the first ones. DBN's `abandon` is taken for 1 - persistence, where
         persistence is that of kveton2015: of going on after not having been satisfied, whether something was clicked or
-        not. It could not be the persistence itself, since it comes out next to 0 from logs with clicks all over the page.
+        not. It cannot be the persistence itself, since from logs with clicks all over the page it comes out next to 0.
         """
         places = whole("The number of positions", positions, 1, "give the length of the list")
         if places > self.documents:
