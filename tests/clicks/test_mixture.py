@@ -15,7 +15,7 @@ from toplist.parts import as_plain
 from toplist.problem import InvalidInput, Problem
 from toplist.slate import Floats, Ints, Page
 from toplist.starts import OneSample
-from toplist.worlds import Contextual, Fixed
+from toplist.worlds import Contextual, Fixed, coming_and_going
 
 WORLD = Fixed([0.5, 0.2, 0.35, 0.1, 0.3, 0.15, 0.6, 0.25], 4)
 POLICY = "cascade-ucb1"
@@ -92,6 +92,14 @@ def test_threads_do_not_matter() -> None:
         played = toplist.simulate("random", Contextual(8, 4), users, steps=3000, runs=8, threads=threads)
         results.append(played.regret["random"].tobytes() + played.clicks["random"].tobytes())
     assert results[0] == results[1]
+
+
+def test_items_may_come_and_go() -> None:
+    """Often fewer are there than the page has places."""
+    world = coming_and_going(WORLD.attraction, 4, stay=10, away=20)
+    played = toplist.simulate(["best", "random"], world, Mixture(CHAIN, BROWSING, 0.5), steps=500, runs=2)
+    assert np.all(played.regret["best"] == 0.0)
+    assert np.diff(played.regret["random"], axis=1).min() > -1e-9
 
 
 @pytest.mark.parametrize("users", [CHAIN, BROWSING, Mixture(CHAIN, BROWSING, 0.5)], ids=["CCM", "UBM", "mixture"])
