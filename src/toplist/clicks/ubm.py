@@ -17,13 +17,12 @@ from toplist.slate import Floats, Ints, Page
 class UBM(NamedTuple):
     """Looks at a place or not by where the last click above it was, and clicks what attracts.
 
-    Place k is looked at with probability `examination[k][j]`, j the place of the last click above.
-    The table has a row per place
-    and as many columns, of which the last stands for no click yet; what lies on the
-    diagonal or above it in other columns is not used. One number g makes the table g^(d - 1), d places below the last
-    click, or below the top of the page where there is none: the first place, and the one below a click, are always
-    looked at. The reward is the expected number of clicks. Dupret and Piwowarski, A User Browsing Model to Predict
-    Search Engine Click Data from Past Observations, SIGIR 2008.
+    Place k is looked at with probability `examination[k][j]`, j the place of the last click above. The table has a row
+    per place and as many columns, of which the last stands for no click yet; what lies on the diagonal or above it in
+    other columns is not used. One number g makes the table g^(d - 1), d places below the last click, or below the top
+    of the page where there is none: the first place, and the one below a click, are always looked at. The reward is
+    the expected number of clicks. Dupret and Piwowarski, A User Browsing Model to Predict Search Engine Click Data
+    from Past Observations, SIGIR 2008.
     """
 
     examination: Any = 0.7  # one number, or a table of places and places of the last click
