@@ -43,8 +43,10 @@ def named_arrays(prefix: str, arrays: Any) -> dict[str, Any]:
 
 
 def copied(arrays: Any) -> Any:
-    """A NamedTuple of arrays with copies of them all."""
-    return type(arrays)(*(np.copy(array) for array in arrays))
+    """A NamedTuple of arrays, or of such NamedTuples, with copies of all arrays; anything else in it stays as it is."""
+    if hasattr(arrays, "_fields"):
+        return arrays._make(copied(field) for field in arrays)
+    return np.copy(arrays) if isinstance(arrays, np.ndarray) else arrays
 
 
 def frozen(arrays: Any) -> bytes:

@@ -83,7 +83,10 @@ class HotUsers(Protocol):
 
 
 class Users(Prepared, HotUsers, Protocol):
-    """A click model."""
+    """A click model.
+
+    Arrays that it works in are fields, which `prepare` fills; every run has copies of its own.
+    """
 
 
 @protocol

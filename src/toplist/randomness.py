@@ -23,6 +23,7 @@ LOG_4, LOG_5 = math.log(4.0), math.log(5.0)
 
 CHOICES, VISITORS, CHANGES = 0, 1, 2  # what the key of a run is branched into
 REPLACEMENT, NEWCOMERS = -(1 << 40), -(1 << 41)  # branches of a list's key that no index draws from
+KINDS = -(1 << 42)  # the branch of a visitor's key that tells their kind, and that no click model draws from
 
 
 @helper

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import toplist
 from toplist.datasets.click_models import PARAMETERS, read
-from toplist.problem import InvalidInput
+from toplist.problem import InvalidInput, Problem
+from toplist.randomness import branch
+from toplist.slate import empty_page
 
 DOCUMENTS = 4
 
@@ -58,6 +61,56 @@ def test_models_that_some_queries_lack_or_nobody_knows_are_no_common_ones(tmp_pa
     assert "DBN" in found.queries["0"]
     with pytest.raises(InvalidInput, match=r"The model is 'DBN', but must be one that all queries of .* have: CM, PBM"):
         found.attraction("DBN")
+
+
+@pytest.mark.parametrize("model", PARAMETERS)
+@pytest.mark.parametrize("positions", [1, 3, 4])
+def test_the_people_of_a_model_click_as_often_as_its_formula_says(model: str, positions: int, tmp_path: Path) -> None:
+    """The chance of a click at each place, from the numbers of the file; 40,000 visitors, 4.5 standard errors."""
+    content = made_up(queries=1)
+    world, users = read(write(tmp_path, content)).people(model, positions)["0"]
+    own = content["0"][model]
+    assert world.checked().problem() == Problem(DOCUMENTS, positions)
+    assert np.array(world.attraction).tolist() == own["attr"]
+    wanted, here, last = np.zeros(positions), 1.0, {-1: 1.0}  # still here; chances of where the last click was
+    for place in range(positions):
+        likes = own["attr"][place]
+        if model == "PBM":
+            wanted[place] = likes * own["exam"][place]
+        elif model == "UBM":
+            looks = {above: own["exam"][place][above] for above in last}  # -1 is the last column
+            wanted[place] = likes * sum(last[above] * looks[above] for above in last)
+            last = {above: chance * (1 - likes * looks[above]) for above, chance in last.items()}
+            last[place] = wanted[place]
+        else:
+            wanted[place] = here * likes
+            if model == "CM":
+                here *= 1 - likes
+            elif model == "DCM":
+                here *= 1 - likes * own["stop"][place]
+            elif model == "DBN":
+                here *= (1 - likes * own["sat"][place]) * (1 - own["abandon"])
+            else:
+                clicked = own["cont_click_nonrel"] * (1 - likes) + own["cont_click_rel"] * likes
+                here *= likes * clicked + (1 - likes) * own["cont_noclick"]
+    ready, items, page = users.prepare(Problem(DOCUMENTS, positions)), np.arange(positions), empty_page(positions)
+    total = np.zeros(positions)
+    for visitor in range(40_000):
+        ready.click(None, items, world.attraction[:positions], np.arange(DOCUMENTS), branch(9, visitor), page)
+        total += page.clicks
+    assert np.all(np.abs(total / 40_000 - wanted) < 4.5 * np.sqrt(wanted * (1 - wanted) / 40_000) + 1e-9)
+
+
+def test_people_can_be_simulated_and_a_page_has_at_most_as_many_places_as_documents(tmp_path: Path) -> None:
+    found = read(write(tmp_path, made_up(queries=2)))
+    for world, users in found.people("UBM", 3).values():
+        result = toplist.simulate(["best"], world, users, steps=10, runs=1)
+        assert result.mean("best")[-1] == 0.0
+    for wrong in (5, 0, 2.5, True):
+        with pytest.raises(InvalidInput, match="The number of positions is"):
+            found.people("UBM", wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"The model is 'UBN', but must be .*; perhaps you mean 'UBM'"):
+        found.people("UBN", 3)
 
 
 def changed(query: str, model: str, parameter: str, value: Any) -> dict[str, Any]:

@@ -1,13 +1,17 @@
-"""The best list for people to whom each item has a worth of its own, and each position a rank of its own."""
+"""Best lists: where each item has a worth and each position a rank of its own, and by exchanging one for another."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from toplist.compiled import helper
+import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
+from toplist.compiled import helper, routine
 from toplist.slate import Floats, Ints
 
 EVEN = np.zeros(0)  # every item's factor is 1
+RISE = 1e-12  # the least by which an exchange must raise the reward: rounding alone must not keep the search going
 
 
 @helper
@@ -50,3 +54,57 @@ def place_of(rank: int, order: Ints, size: int) -> int:
                 return place  # type: ignore[no-any-return]
             ahead += 1
     return -1
+
+
+@routine
+def exchange(users: Any, moment: Any, attraction: Floats, items: Ints, shown: Floats) -> float:
+    """Improve a list until no exchange does: of two places, or of an item against one outside; the reward then.
+
+    Each time the exchange that raises these users' reward most, and of equals the first; so the list depends on the
+    items' indices only where rewards are equal. `shown` is as long as the list, and is written to.
+    """
+    size = len(items)
+    for place in range(size):
+        shown[place] = attraction[items[place]]
+    reward = users.reward(moment, items, shown)
+    while True:
+        most, at, below, instead = reward + RISE, -1, -1, -1
+        for place in range(size):
+            kept = items[place]
+            for other in range(place + 1, size):
+                swap(items, shown, place, other)
+                earned = users.reward(moment, items, shown)
+                swap(items, shown, place, other)
+                if earned > most:
+                    most, at, below, instead = earned, place, other, -1
+            for item in range(len(attraction)):
+                if attraction[item] < 0.0 or item == kept or is_among(item, items):
+                    continue
+                items[place], shown[place] = item, attraction[item]
+                earned = users.reward(moment, items, shown)
+                if earned > most:
+                    most, at, below, instead = earned, place, -1, item
+            items[place], shown[place] = kept, attraction[kept]
+        if at < 0:
+            return reward  # type: ignore[no-any-return]
+        if below >= 0:
+            swap(items, shown, at, below)
+        else:
+            items[at], shown[at] = instead, attraction[instead]
+        reward = most
+
+
+@helper
+def swap(items: Ints, shown: Floats, place: int, other: int) -> None:
+    """Let two places of a list change their items."""
+    items[place], items[other] = items[other], items[place]
+    shown[place], shown[other] = shown[other], shown[place]
+
+
+@helper
+def is_among(item: int, items: Ints) -> bool:
+    """Whether an item stands in a list."""
+    for place in range(len(items)):
+        if items[place] == item:
+            return True
+    return False

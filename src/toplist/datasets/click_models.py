@@ -14,17 +14,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade
 from toplist.files import AnyPath
-from toplist.problem import InvalidInput, nearest, refuse
+from toplist.problem import InvalidInput, nearest, refuse, whole
 from toplist.slate import Floats
 from toplist.tables import counted
+from toplist.worlds import Fixed
 
 # Per model and parameter: 0 for one number, 1 for one per document, 2 for one per pair of ranks.
 PARAMETERS: dict[str, dict[str, int]] = {
     "CM": {"attr": 1},
     "PBM": {"attr": 1, "exam": 1},
     "DCM": {"attr": 1, "stop": 1},  # stop: of leaving after a click at a position
-    "DBN": {"attr": 1, "sat": 1, "abandon": 0},
+    "DBN": {"attr": 1, "sat": 1, "abandon": 0},  # abandon: of giving up after not having been satisfied
     "CCM": {"attr": 1, "cont_noclick": 0, "cont_click_nonrel": 0, "cont_click_rel": 0},
     "UBM": {"attr": 1, "exam": 2},  # exam[rank][rank of the previous click], the last column for none
 }
@@ -45,10 +47,28 @@ class ClickModels(NamedTuple):
 
     def attraction(self, model: str = "CM") -> dict[str, Floats]:
         """Per query, how much each document attracts, in the eyes of a model."""
+        return {query: found["attr"] for query, found in self._learned(model).items()}
+
+    def people(self, model: str, positions: int) -> dict[str, tuple[Fixed, Any]]:
+        """Per query, the documents as a world and the people of a model, on a page of so many positions.
+
+        What a model knows per position is that of the first ones. DBN's `abandon` is taken for 1 - persistence, where
+        persistence is that of kveton2015: of going on after not having been satisfied, whether something was clicked or
+        not. It cannot be the persistence itself, since from logs with clicks all over the page it comes out next to 0.
+        """
+        places = whole("The number of positions", positions, 1, "give the length of the list")
+        if places > self.documents:
+            accepted = f"at most {self.documents}, the number of documents of a query"
+            raise refuse("The number of positions", places, accepted, "show fewer")
+        learned = self._learned(model)
+        return {query: (Fixed(own["attr"], places), _users(model, own, places)) for query, own in learned.items()}
+
+    def _learned(self, model: str) -> dict[str, dict[str, Floats]]:
+        """Per query, the parameters of a model that all have."""
         if model not in self.models:
             accepted = f"one that all queries of {self.path} have: {', '.join(self.models)}"
             raise refuse("The model", model, accepted, nearest(model, self.models, "choose one of them"))
-        return {query: found[model]["attr"] for query, found in self.queries.items()}
+        return {query: found[model] for query, found in self.queries.items()}
 
     def __str__(self) -> str:
         """What it is, in a line."""
@@ -77,6 +97,21 @@ def read(path: AnyPath) -> ClickModels:
             f"leave the others out."
         )
     return ClickModels(file, next(iter(sizes)), queries)
+
+
+def _users(model: str, own: dict[str, Floats], places: int) -> Any:
+    """The people of a model with its parameters for one query."""
+    if model == "PBM":
+        return PBM(own["exam"][:places])
+    if model == "DCM":
+        return DCM(own["stop"][:places])
+    if model == "DBN":
+        return DBN(own["sat"], 1.0 - float(own["abandon"]))
+    if model == "CCM":
+        return CCM(*(float(own[name]) for name in ("cont_noclick", "cont_click_nonrel", "cont_click_rel")))
+    if model == "UBM":
+        return UBM(np.column_stack([own["exam"][:places, : places - 1], own["exam"][:places, -1]]))
+    return Cascade()
 
 
 def _file(path: AnyPath) -> Path:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.beliefs import named_arrays
+from toplist.beliefs import copied, named_arrays
 from toplist.compiled import COMPILE_ERRORS, DoesNotCompile, explained, plain
 from toplist.engine.play import Run, changes_key, open_run_compiled, play_compiled
 from toplist.problem import InvalidInput, Problem, expect
@@ -88,6 +88,7 @@ class Player:
         )
         self.step = 0
         self.setting = setting
+        self.users = copied(setting.users)  # which may hold arrays to work in, and a setting is shared by threads
         self.run = Run(
             moment=moment,
             slate=setting.policy.slate(problem),
@@ -115,7 +116,7 @@ class Player:
                 samples = self.policy.capabilities().samples
                 places = {"item": 1, "item and place": setting.problem.positions, "nothing": 0}[samples]
                 self._open(self.policy, self.belief, world, places, run)
-            self._play(self.policy, self.belief, self.cache, world, setting.users, setting.start, run, self.step, until)
+            self._play(self.policy, self.belief, self.cache, world, self.users, setting.start, run, self.step, until)
         except COMPILE_ERRORS as error:
             raise DoesNotCompile(explained(error, self.policy, self.belief, self.cache, *setting)) from None
         self.step = until
