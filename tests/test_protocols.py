@@ -37,6 +37,7 @@ MEMORIES: list[protocols.Memory] = [
     memory.Window(),
     memory.Resetting(),
     memory.ExponentialWeights(),
+    memory.Exposure(),
     memory.Ridge(),
     memory.DiscountedRidge(),
     memory.WindowedRidge(),
@@ -48,6 +49,7 @@ TALLYING: list[protocols.Tallying] = [
     memory.Discounted(),
     memory.Window(),
     memory.Resetting(),
+    memory.Exposure(),
     memory.Ridge(),
     memory.DiscountedRidge(),
     memory.WindowedRidge(),
@@ -73,6 +75,8 @@ INDICES: list[protocols.Index] = [
     index.Ellipsoid(),
     index.LogisticBound(),
     index.Posterior(),
+    index.ExposureBound(),
+    index.ExposurePosterior(),
 ]
 GAUGES: list[protocols.HotGauge] = [index.Ellipsoid(), index.LogisticBound(), index.Posterior()]
 ARRANGEMENTS: list[protocols.Arrangement] = [arrange.TopK(), arrange.Diverse()]
