@@ -32,7 +32,7 @@ from toplist.worlds import jumping
 
 DISCOUNTED, WINDOWED = "cascade-ducb", "cascade-swucb"
 HALVED = "cascade-ducb(eps=0.125)"  # the same with half the printed radius, which is then that of CascadeSWUCB
-LEFT_BEHIND = ("cascade-kl-ucb", "ranked-exp3")  # by the changes, as the paper says
+LEFT_BEHIND = ("cascade-kl-ucb", "ranked-exp3", "batch-rank")  # by the changes, as the paper says
 RESETTING = "cascade-kl-ucb-resetting"  # ours, not the paper's
 POLICIES = (DISCOUNTED, HALVED, WINDOWED, *LEFT_BEHIND, RESETTING)
 STEPS, EPOCH, RUNS, QUERIES, POSITIONS = 100_000, 10_000, 10, 60, 3
