@@ -1,0 +1,87 @@
+"""The heat map of a comparison: a row per policy, a column per kind of users."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toplist.files import optional
+from toplist.slate import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from toplist.engine.comparison import Comparison
+
+COLOURS = "cividis_r"  # made for colour-blind readers, and as readable in grey: pale is good, dark is bad
+MOST = 100.0  # times the best: what is worse looks the same
+STEPS = (1, 2, 5, 10, 20, 50, 100)  # on the colour bar
+ROW, COLUMN = 0.27, 0.92  # inches
+
+
+def heatmap(found: Comparison) -> Figure:
+    """The figure: colours are multiples of the least regret of a column, numbers are percents of random's regret."""
+    # No pyplot: it would keep the figure for ever and might open a window.
+    figures, colors = optional("matplotlib.figure", "plots"), optional("matplotlib.colors", "plots")
+    rows, columns = found.order, found.columns
+    ratios = np.array([[_shown(found.over_best(name, column).value) for column in columns] for name in rows])
+    size = (1.6 + 0.085 * max(map(len, rows)) + COLUMN * len(columns), 1.5 + ROW * len(rows))
+    figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
+    optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    top = max(2.0, float(ratios.max()))
+    image = axes.imshow(ratios, cmap=COLOURS, norm=colors.LogNorm(1.0, top), aspect="auto")
+    _annotate(axes, image, found, ratios)
+    _frame(axes, found)
+    bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 4.0 / size[1]), pad=0.02)
+    ticks = [step for step in STEPS if step <= top * 1.001]
+    bar.set_ticks(ticks, labels=[f"{step}" for step in ticks])
+    bar.ax.minorticks_off()
+    bar.set_label("times the least regret of the column")
+    bar.outline.set_visible(False)
+    return figure
+
+
+def _shown(ratio: float) -> float:
+    """A ratio as a colour can show it; where the least is not above 0, nothing can be said, and nothing shown."""
+    return 1.0 if math.isnan(ratio) else min(max(ratio, 1.0), MOST)
+
+
+def _annotate(axes: Any, image: Any, found: Comparison, ratios: Floats) -> None:
+    """The numbers, in the colour that can be read on their cell; the best and those close to it are bold and framed."""
+    patches = optional("matplotlib.patches", "plots")
+    for row, name in enumerate(found.order):
+        for column, label in enumerate(found.columns):
+            share, mark = 100 * found.relative(name, label).value, found.mark(name, label)
+            red, green, blue, _ = image.cmap(image.norm(ratios[row, column]))
+            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+            text = "n/a" if math.isnan(share) else f"{share:.0f}" if share >= 99.5 else f"{share:.2g}"
+            axes.text(
+                column, row, f"{text}{mark}", ha="center", va="center", fontsize=8.5,
+                color="white" if dark else "black", fontweight="bold" if mark else "normal",
+            )  # fmt: skip
+            if mark:
+                axes.add_patch(
+                    patches.Rectangle(
+                        (column - 0.46, row - 0.42), 0.92, 0.84, fill=False, edgecolor="black",
+                        linewidth=1.4 if found.best(label) == name else 0.5,
+                    )
+                )  # fmt: skip
+
+
+def _frame(axes: Any, found: Comparison) -> None:
+    """Names as they are, around the cells and never typeset; a gap between all cells."""
+    rows, columns = found.order, found.columns
+    axes.set_xticks(range(len(columns)), columns, parse_math=False)
+    axes.set_yticks(range(len(rows)), rows, parse_math=False)
+    axes.xaxis.tick_top()
+    axes.set_xticks(np.arange(len(columns) - 1) + 0.5, minor=True)
+    axes.set_yticks(np.arange(len(rows) - 1) + 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=1.5)
+    axes.tick_params(which="both", length=0)
+    axes.spines[:].set_visible(False)
+    title = f"Regret in % of that of {found.yardstick}: {found.size()}"
+    axes.set_title(title, fontsize="medium", loc="left", parse_math=False, pad=10)
+    axes.set_xlabel("* least of its column;  ~ not clearly more (95% paired)", fontsize=8.5, loc="left")
