@@ -198,7 +198,7 @@ def test_an_interruption_says_what_was_kept(capsys: Output, monkeypatch: pytest.
 
     monkeypatch.setattr("toplist.engine.runs.simulate", interrupted)
     assert main(["simulate", "best"]) == Exit.INTERRUPTED
-    assert capsys.readouterr().err.startswith("toplist: interrupted, and nothing was kept; with --resume FILE")
+    assert capsys.readouterr().err.startswith("toplist: interrupted, and nothing was kept; with --resume the")
     file = tmp_path / "kept.npz"
     assert main(["simulate", "best", "--resume", str(file)]) == Exit.INTERRUPTED
     assert capsys.readouterr().err == f"toplist: interrupted before there was anything to keep in {file}.\n"

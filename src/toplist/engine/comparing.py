@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import toplist
+from toplist.engine.alike import alike
 from toplist.engine.comparison import Comparison
 from toplist.engine.crew import Crew, Progress
 from toplist.engine.player import Setting
@@ -77,13 +78,17 @@ def compare(
     pairs = _pairs(columns)
     kept, folder = np.array([steps]), None if resume is None else _folder(resume)
 
-    crews, problems = [], {}
-    for pair in pairs:
-        settings = {label: Setting.of(policy, pair.world, pair.users, start, steps) for label, policy in named.items()}
+    settings = [
+        {label: Setting.of(policy, pair.world, pair.users, start, steps) for label, policy in named.items()}
+        for pair in pairs
+    ]
+    crews = []
+    for pair, own, users in zip(pairs, settings, _alike_by_world([own[yardstick] for own in settings]), strict=True):
         own_seed = seed if pair.number == 0 else int(branch(seed, pair.number)) % 2**63
         path = None if folder is None else folder / file_name(pair.column, pair.number)
-        crews.append(Crew(settings, kept, runs, own_seed, Store(path, describe(settings, kept, own_seed))))
-        problems[pair.column] = settings[yardstick].problem
+        store = Store(path, describe(own, kept, own_seed))  # by the users as they are: what is played is the same
+        played = {label: setting._replace(users=users) for label, setting in own.items()}
+        crews.append(Crew(played, kept, runs, own_seed, store))
 
     regret: dict[str, dict[str, Any]] = {}
     for pair, curves in zip(pairs, _played(crews, threads, progress), strict=True):
@@ -91,17 +96,24 @@ def compare(
         for label in named:
             own = curves[label][:, -1, 0]
             cells[label] = np.concatenate([cells[label], own]) if label in cells else own
-    described = {
-        column: {
-            "pairs": sum(pair.column == column for pair in pairs),
-            "items": size.items,
-            "positions": size.positions,
-        }
-        for column, size in problems.items()
-    }
-    settings_of_all = {"steps": steps, "runs": runs, "seed": seed, "start": type(start).__name__}
-    settings_of_all |= {"columns": described, "version": toplist.__version__}
-    return Comparison(regret, yardstick, settings_of_all)
+    columns_played: dict[str, dict[str, int]] = {}
+    for pair, own in zip(pairs, settings, strict=True):
+        size = own[yardstick].problem
+        columns_played[pair.column] = {"pairs": pair.number + 1, "items": size.items, "positions": size.positions}
+    about = {"steps": steps, "runs": runs, "seed": seed, "start": type(start).__name__}
+    return Comparison(regret, yardstick, about | {"columns": columns_played, "version": toplist.__version__})
+
+
+def _alike_by_world(settings: Sequence[Setting]) -> list[Any]:
+    """The users of each, of one class where the world is, since users may need what only their own world has."""
+    users: list[Any] = [None] * len(settings)
+    for world in {type(setting.world) for setting in settings}:
+        among = [place for place, setting in enumerate(settings) if type(setting.world) is world]
+        own = [settings[place] for place in among]
+        made = alike([setting.users for setting in own], [setting.problem.positions for setting in own])
+        for place, one in zip(among, made, strict=True):
+            users[place] = one
+    return users
 
 
 def _with_yardstick(named: dict[str, Any]) -> tuple[dict[str, Any], str]:
