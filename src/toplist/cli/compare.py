@@ -140,4 +140,11 @@ def is_file(text: str) -> bool:
 
 def learned(path: str, queries: int | None, positions: int) -> dict[str, list[Any]]:
     """A column per model of a file, over its first so many queries."""
-    raise NotImplementedError
+    from toplist.datasets import click_models
+    from toplist.problem import refuse
+
+    found = click_models.read(path)
+    if queries is not None and not 1 <= queries <= len(found.queries):
+        accepted = f"between 1 and {len(found.queries)}, the number of queries in {found.path}"
+        raise refuse("--queries", queries, accepted, "or leave it out for all")
+    return {model: list(found.people(model, positions).values())[:queries] for model in found.models}

@@ -94,8 +94,8 @@ def compare(
     for pair, curves in zip(pairs, _played(crews, threads, progress), strict=True):
         cells = regret.setdefault(pair.column, {})
         for label in named:
-            own = curves[label][:, -1, 0]
-            cells[label] = np.concatenate([cells[label], own]) if label in cells else own
+            ends = curves[label][:, -1, 0]
+            cells[label] = np.concatenate([cells[label], ends]) if label in cells else ends
     columns_played: dict[str, dict[str, int]] = {}
     for pair, own in zip(pairs, settings, strict=True):
         size = own[yardstick].problem
@@ -110,8 +110,7 @@ def _alike_by_world(settings: Sequence[Setting]) -> list[Any]:
     for world in {type(setting.world) for setting in settings}:
         among = [place for place, setting in enumerate(settings) if type(setting.world) is world]
         own = [settings[place] for place in among]
-        made = alike([setting.users for setting in own], [setting.problem.positions for setting in own])
-        for place, one in zip(among, made, strict=True):
+        for place, one in zip(among, alike([setting.users for setting in own]), strict=True):
             users[place] = one
     return users
 
