@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import toplist
@@ -31,34 +32,45 @@ def numbers(found: toplist.Comparison) -> dict[str, dict[str, list[float]]]:
     return {column: {name: runs.tolist() for name, runs in cells.items()} for column, cells in found.regret.items()}
 
 
+def asked(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The policies and columns that would be compared."""
+    told: list[Any] = []
+
+    def told_only(*given: Any, **_: Any) -> None:
+        told.extend(given)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("toplist.engine.comparing.compare", told_only)
+        assert main(["compare", *words]) == Exit.INTERRUPTED
+    return told[0], told[1]
+
+
 def test_the_table_is_that_of_the_library(capsys: Output) -> None:
     users = ["--users", "cascade", "dcm(termination=0.5)"]
-    assert main(["compare", "cascade-ucb1", "best", *users, *FEW, "--jobs", "1"]) == Exit.FINE
+    assert main(["compare", "cascade-ucb1", *users, *FEW, "--jobs", "1"]) == Exit.FINE
     out, err = capsys.readouterr()
     world = standard_world()
     columns = {"cascade": (world, Cascade()), "dcm(termination=0.5)": (world, DCM(0.5))}
-    expected = toplist.compare(["cascade-ucb1", "best"], columns, **SIZE)
-    assert out == f"standard, one-sample start\n{expected}\n"
+    assert out == f"standard, one-sample start\n{toplist.compare('cascade-ucb1', columns, **SIZE)}\n"
     assert err == ""
 
 
-def test_worlds_with_users_of_their_own_and_of_others(capsys: Output, tmp_path: Path) -> None:
-    found = compare(capsys, tmp_path, "best", "--worlds", "b-lb", "b-top-k(items=5, positions=2)", "--users", "cascade")
-    columns = {"cascade on b-lb": (b_lb()[0], Cascade()), "cascade on b-top-k(items=5, positions=2)": None}
-    assert found.columns == tuple(columns)
-    assert found.settings["columns"]["cascade on b-top-k(items=5, positions=2)"]["items"] == 5
+def test_every_world_meets_all_users(capsys: Output, tmp_path: Path) -> None:
+    small = "b-top-k(items=5, positions=2)"
+    found = compare(capsys, tmp_path, "random", "--worlds", "b-lb", small, "--users", "cascade")
+    assert found.columns == ("cascade on b-lb", f"cascade on {small}")
+    assert found.settings["columns"][f"cascade on {small}"] == {"pairs": 1, "items": 5, "positions": 2}
     assert found.settings["worlds"][0] == "b-lb(items=16, positions=4, attraction=0.2, gap=0.15, termination=0.5)"
-    own = compare(capsys, tmp_path, "best", "--worlds", "b-lb(termination=0.3)")
-    assert own.columns == ("dcm(termination=0.3)",)
-    expected = toplist.compare(["best"], {"dcm(termination=0.3)": b_lb(termination=0.3)}, **SIZE)
-    assert numbers(own) == numbers(expected)
+    assert found.settings["start"] == "one-sample"
 
 
-def test_without_users_all_standard_ones_are_met(capsys: Output, tmp_path: Path) -> None:
-    found = compare(capsys, tmp_path, "random", "--worlds", "b-top-k(items=6, positions=3)")
-    columns = {name: (b_top_k(6, 3), users) for name, users in standard_users(6, 3).items()}
-    assert numbers(found) == numbers(toplist.compare("random", columns, **SIZE))
-    assert found.columns == ("cascade", "dcm", "dbn", "pbm", "ubm", "ccm", "mixture")
+def test_without_users_a_world_has_its_own_or_all_standard_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, columns = asked(monkeypatch, "random", "--worlds", "b-lb(termination=0.3)")
+    assert repr(columns) == repr({"dcm(termination=0.3)": [b_lb(termination=0.3)]})
+    _, columns = asked(monkeypatch, "random", "--worlds", "b-top-k(items=6, positions=3)")
+    assert repr(columns) == repr({name: [(b_top_k(6, 3), users)] for name, users in standard_users(6, 3).items()})
+    assert list(columns) == ["cascade", "dcm", "dbn", "pbm", "ubm", "ccm", "mixture"]
 
 
 MODELS = {
@@ -74,13 +86,13 @@ def test_learned_click_models(capsys: Output, tmp_path: Path) -> None:
     folder = tmp_path / "models"
     folder.mkdir()
     (folder / "learned.json").write_text(json.dumps(MODELS))
-    found = compare(capsys, tmp_path, "best", "--worlds", str(folder / "learned.json"), "--positions", "2")
+    found = compare(capsys, tmp_path, "random", "--worlds", str(folder / "learned.json"), "--positions", "2")
     columns = {
         "CM": [(Fixed([0.5, 0.3, share], 2), Cascade()) for share in (0.1, 0.2)],
         "DCM": [(Fixed([0.4, 0.2, share], 2), DCM([0.9, 0.6])) for share in (0.1, 0.2)],
     }
-    assert numbers(found) == numbers(toplist.compare("best", columns, **SIZE))
-    one = compare(capsys, tmp_path, "best", "--worlds", str(folder), "--positions", "2", "--queries", "1")
+    assert numbers(found) == numbers(toplist.compare("random", columns, **SIZE))
+    one = compare(capsys, tmp_path, "random", "--worlds", str(folder), "--positions", "2", "--queries", "1")
     assert one.of("random", "DCM").tolist() == found.of("random", "DCM")[:2].tolist()
 
 
@@ -88,11 +100,11 @@ def test_files_and_going_on(capsys: Output, tmp_path: Path) -> None:
     files = {flag: str(tmp_path / f"a.{ending}") for flag, ending in (("csv", "csv"), ("plot", "svg"))}
     words = [word for flag, file in files.items() for word in (f"--{flag}", file)]
     words += ["--users", "cascade", "--resume", str(tmp_path / "kept")]
-    first = compare(capsys, tmp_path, "best", *words)
+    first = compare(capsys, tmp_path, "random", *words)
     assert [file.name for file in (tmp_path / "kept").iterdir()] == ["cascade-000.npz"]
-    assert compare(capsys, tmp_path, "best", *words) == first
+    assert compare(capsys, tmp_path, "random", *words) == first
     rows = list(csv.DictReader(io.StringIO(Path(files["csv"]).read_text())))
-    assert [row["policy"] for row in rows] == ["best", "random"]
+    assert [row["policy"] for row in rows] == ["random"]
     assert "<svg" in Path(files["plot"]).read_text()
 
 
@@ -101,7 +113,7 @@ def test_an_interruption_says_what_was_kept(capsys: Output, tmp_path: Path, monk
         raise KeyboardInterrupt
 
     folder = tmp_path / "kept"
-    words = ["compare", "best", "--users", "cascade", *FEW, "--resume", str(folder)]
+    words = ["compare", "random", "--users", "cascade", *FEW, "--resume", str(folder)]
     with monkeypatch.context() as patched:
         patched.setattr("toplist.engine.player.Player.play", interrupted)
         assert main(words) == Exit.INTERRUPTED
@@ -114,21 +126,21 @@ def test_an_interruption_says_what_was_kept(capsys: Output, tmp_path: Path, monk
 
 def test_a_policy_of_ones_own(capsys: Output, tmp_path: Path) -> None:
     file = tmp_path / "own_to_compare.py"
-    file.write_text("import toplist\n\ndef mine():\n    return toplist.make('best')\n")
+    file.write_text("import toplist\n\ndef mine():\n    return toplist.make('random')\n")
     found = compare(capsys, tmp_path, f"{file}:mine", "--users", "cascade")
-    assert found.policies == (f"{file}:mine", "random")
+    assert found.policies == (f"{file}:mine",)  # which is the yardstick itself
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["best", "best"], "The policy 'best' is named twice"),
-        (["best", "--worlds", "b-lbb"], "There is no world 'b-lbb'"),
-        (["best", "--worlds", "no.json"], "The click models is 'no.json', but must be a JSON file"),
-        (["best", "--users", "cascad"], "There is no click model 'cascad'"),
-        (["best", "--positions", "3"], "--queries and --positions are for learned click models"),
-        (["best", "--resume", __file__], "must be a folder, not a file"),
-        (["best", "--json", "a.json", "--csv", "a.json"], "each needs a place of its own"),
+        (["random", "random"], "The policy 'random' is named twice"),
+        (["random", "--worlds", "b-lbb"], "There is no world 'b-lbb'"),
+        (["random", "--worlds", "no.json"], "The click models is 'no.json', but must be a JSON file"),
+        (["random", "--users", "cascad"], "There is no click model 'cascad'"),
+        (["random", "--positions", "3"], "--queries and --positions are for learned click models"),
+        (["random", "--resume", __file__], "must be a folder, not a file"),
+        (["random", "--json", "a.json", "--csv", "a.json"], "each needs a place of its own"),
         (["cascade-lsb", "--worlds", "b-lb"], "features"),
     ],
 )
@@ -145,31 +157,38 @@ def test_refusals_about_learned_models(capsys: Output, tmp_path: Path) -> None:
         (["--queries", "3"], "--queries is 3, but must be between 1 and 2"),
         (["--positions", "4"], "The number of positions is 4"),
     ):
-        assert main(["compare", "best", "--worlds", str(file), *words, *FEW]) == Exit.INPUT
+        assert main(["compare", "random", "--worlds", str(file), *words, *FEW]) == Exit.INPUT
         assert message in capsys.readouterr().err
 
 
 # The default matrix
 
 
-def test_all_that_do_not_forget_are_compared() -> None:
-    played = stationary(features=True)
+def test_all_that_do_not_forget_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    played, columns = asked(monkeypatch)
+    assert list(columns) == list(standard_users())
+    assert list(played) == list(stationary(features=True))
     parts = [written(policy) for policy in played.values()]
     assert len(set(parts)) == len(parts)
     for name, entry in toplist.catalogue().items():
         able = entry.make().capabilities()
-        leaves_out = able.forgets or able.detects or able.needs_simulator
-        assert leaves_out or written(entry.make()) in parts, name
-        assert not leaves_out or name not in played, name
-    fewer = stationary(features=False)
+        left_out = able.forgets or able.detects or able.needs_simulator
+        assert left_out or written(entry.make()) in parts, name
+        assert not left_out or name not in played, name
+    fewer, _ = asked(monkeypatch, "--worlds", "b-top-k")  # which has no features
     assert set(fewer) == {name for name, policy in played.items() if not policy.capabilities().needs_features}
-    assert "random" in fewer
 
 
-def test_no_column_is_degenerate() -> None:
-    """Random lists earn clearly less than the best, and DBN users are better off without what attracts most."""
-    world = standard_world()
-    found = toplist.compare("best", {name: (world, users) for name, users in standard_users().items()}, 300, 2)
-    for column in found.columns:
-        assert found.mean("random", column) / 300 > 0.2
-        assert found.mean("best", column) == 0.0
+@pytest.mark.parametrize("column", standard_users())
+def test_no_column_is_degenerate(column: str) -> None:
+    """Random lists earn clearly less than the most attractive items; DBN users would have others."""
+    world = standard_world().checked()
+    users = standard_users()[column].prepare(world.problem(None))
+    attraction = np.asarray(world.attraction)
+
+    def reward(*items: int) -> float:
+        return float(users.reward(None, np.array(items), attraction[list(items)]))
+
+    others = np.random.default_rng(0).permuted(np.tile(np.arange(16), (500, 1)), axis=1)[:, :4]
+    assert reward(0, 1, 2, 3) - np.mean([reward(*items) for items in others.tolist()]) > 0.2
+    assert (reward(1, 3, 0, 5) > reward(0, 1, 2, 3)) == (column == "dbn")

@@ -70,7 +70,7 @@ def add_parser(commands: Any) -> None:
         help=f"with learned click models, the length of a list (default: {POSITIONS})",
     )  # fmt: skip
     add_playing(
-        group, steps=100_000, metavar="FOLDER",
+        group, steps=100_000, runs=10, metavar="FOLDER",
         kept="keep what was played in files of this folder; the same command goes on from there after an interruption, "
         "and shows at once what is finished",
     )  # fmt: skip

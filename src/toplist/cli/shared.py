@@ -39,13 +39,13 @@ def add_problem(parser: Parser) -> Any:
         f"(default: those of the world, else {USERS})",
     )  # fmt: skip
     add_playing(
-        group, steps=10_000, metavar="FILE",
+        group, steps=10_000, runs=20, metavar="FILE",
         kept="keep what was played in this .npz file; the same command goes on from there after an interruption",
     )  # fmt: skip
     return group
 
 
-def add_playing(group: Any, steps: int, metavar: str, kept: str) -> None:
+def add_playing(group: Any, steps: int, runs: int, metavar: str, kept: str) -> None:
     """The flags that say how long is played, how often and on what; `kept` is what --resume does with its argument."""
     group.add_argument(
         "--start", default=START, metavar="START",
@@ -55,7 +55,7 @@ def add_playing(group: Any, steps: int, metavar: str, kept: str) -> None:
         "--steps", type=whole, default=steps, metavar="N", help="lists that each run shows (default: %(default)s)"
     )
     group.add_argument(
-        "--runs", type=whole, default=20, metavar="N", help="how often each policy starts anew (default: %(default)s)"
+        "--runs", type=whole, default=runs, metavar="N", help="how often each policy starts anew (default: %(default)s)"
     )
     group.add_argument(
         "--seed", type=whole, default=0, metavar="N", help="equal seeds give equal numbers (default: %(default)s)"

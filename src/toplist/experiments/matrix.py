@@ -12,7 +12,6 @@ from toplist.policies import catalogue
 from toplist.worlds import Fixed
 
 ITEMS, POSITIONS = 16, 4
-STEPS, RUNS = 100_000, 20
 
 
 def standard_world() -> Fixed:
