@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toplist.engine.comparison import LEGEND, Comparison
 from toplist.files import optional
 from toplist.slate import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from toplist.engine.comparison import Comparison
 
 COLOURS = "cividis_r"  # made for colour-blind readers, and as readable in grey: pale is good, dark is bad
 MOST = 100.0  # times the best: what is worse looks the same
@@ -26,13 +25,15 @@ def heatmap(found: Comparison) -> Figure:
     # No pyplot: it would keep the figure for ever and might open a window.
     figures, colors = optional("matplotlib.figure", "plots"), optional("matplotlib.colors", "plots")
     rows, columns = found.order, found.columns
-    ratios = np.array([[_shown(found.over_best(name, column).value) for column in columns] for name in rows])
+    ratios = np.array([[found.over_best(name, column).value for column in columns] for name in rows])
+    ratios = np.clip(ratios, 1.0, MOST)  # nan stays, where the least is not above 0
     size = (1.6 + 0.085 * max(map(len, rows)) + COLUMN * len(columns), 1.5 + ROW * len(rows))
     figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
     optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    top = max(2.0, float(ratios.max()))
-    image = axes.imshow(ratios, cmap=COLOURS, norm=colors.LogNorm(1.0, top), aspect="auto")
+    top = float(np.nanmax(ratios, initial=2.0))
+    colours = optional("matplotlib", "plots").colormaps[COLOURS].with_extremes(bad="0.85")
+    image = axes.imshow(ratios, cmap=colours, norm=colors.LogNorm(1.0, top), aspect="auto")
     _annotate(axes, image, found, ratios)
     _frame(axes, found)
     bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 4.0 / size[1]), pad=0.02)
@@ -44,9 +45,11 @@ def heatmap(found: Comparison) -> Figure:
     return figure
 
 
-def _shown(ratio: float) -> float:
-    """A ratio as a colour can show it; where the least is not above 0, nothing can be said, and nothing shown."""
-    return 1.0 if math.isnan(ratio) else min(max(ratio, 1.0), MOST)
+def _percent(share: float) -> str:
+    """A share with two figures, or all of them."""
+    if math.isnan(share):
+        return "n/a"
+    return f"{100 * share:.{2 if share < 0.00995 else 1 if share < 0.0995 else 0}f}"
 
 
 def _annotate(axes: Any, image: Any, found: Comparison, ratios: Floats) -> None:
@@ -54,10 +57,10 @@ def _annotate(axes: Any, image: Any, found: Comparison, ratios: Floats) -> None:
     patches = optional("matplotlib.patches", "plots")
     for row, name in enumerate(found.order):
         for column, label in enumerate(found.columns):
-            share, mark = 100 * found.relative(name, label).value, found.mark(name, label)
+            mark = found.mark(name, label)
             red, green, blue, _ = image.cmap(image.norm(ratios[row, column]))
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-            text = "n/a" if math.isnan(share) else f"{share:.0f}" if share >= 99.5 else f"{share:.2g}"
+            text = _percent(found.relative(name, label).value)
             axes.text(
                 column, row, f"{text}{mark}", ha="center", va="center", fontsize=8.5,
                 color="white" if dark else "black", fontweight="bold" if mark else "normal",
@@ -84,4 +87,4 @@ def _frame(axes: Any, found: Comparison) -> None:
     axes.spines[:].set_visible(False)
     title = f"Regret in % of that of {found.yardstick}: {found.size()}"
     axes.set_title(title, fontsize="medium", loc="left", parse_math=False, pad=10)
-    axes.set_xlabel("* least of its column;  ~ not clearly more (95% paired)", fontsize=8.5, loc="left")
+    axes.set_xlabel(LEGEND, fontsize=8.5, loc="left", parse_math=False)
