@@ -59,16 +59,16 @@ def _annotate(axes: Any, image: Any, found: Comparison, ratios: Floats) -> None:
         for column, label in enumerate(found.columns):
             mark = found.mark(name, label)
             red, green, blue, _ = image.cmap(image.norm(ratios[row, column]))
-            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+            ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
             text = _percent(found.relative(name, label).value)
             axes.text(
                 column, row, f"{text}{mark}", ha="center", va="center", fontsize=8.5,
-                color="white" if dark else "black", fontweight="bold" if mark else "normal",
+                color=ink, fontweight="bold" if mark else "normal",
             )  # fmt: skip
             if mark:
                 axes.add_patch(
                     patches.Rectangle(
-                        (column - 0.46, row - 0.42), 0.92, 0.84, fill=False, edgecolor="black",
+                        (column - 0.46, row - 0.42), 0.92, 0.84, fill=False, edgecolor=ink,
                         linewidth=1.4 if found.best(label) == name else 0.5,
                     )
                 )  # fmt: skip
