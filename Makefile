@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test check bench tables movielens liu2018 li2019 detectors folder docs wheel clean
+.PHONY: run test check bench tables compare movielens liu2018 li2019 detectors folder docs wheel clean
 
 run: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
@@ -21,6 +21,11 @@ bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minute
 
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
 	$(BIN)/python -m toplist.experiments.kveton2015.tables
+
+compare: $(VENV)/ready  ## all policies for people who do not change x seven kinds of users, in out/compare.png (about seven minutes)
+	mkdir -p out
+	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.png --json out/compare.json
+	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.svg --quiet
 
 movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)
 	$(BIN)/python -m toplist.experiments.hiranandani2019.ratio --data "$(DATA)"

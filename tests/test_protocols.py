@@ -63,6 +63,13 @@ DEVIATING: list[protocols.Deviating] = [
     memory.Logistic(),
     memory.LogisticSGD(),
 ]
+FORGETTING: list[protocols.Forgetting] = [
+    memory.Discounted(),
+    memory.Window(),
+    memory.Resetting(),
+    memory.DiscountedRidge(),
+    memory.WindowedRidge(),
+]
 DETECTING: list[protocols.Detecting] = [memory.Resetting()]
 DETECTORS: list[protocols.Detector] = [detectors.GLR(), detectors.CUSUM()]
 INDICES: list[protocols.Index] = [

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         starts,
         worlds,
     )
+    from toplist.engine.comparing import compare
+    from toplist.engine.comparison import Comparison
     from toplist.engine.result import Difference, Result
     from toplist.engine.runs import Progress, simulate
     from toplist.engine.sweep import Tuning
@@ -55,6 +57,7 @@ _MODULES = (
     "worlds",
 )
 _NAMES = {
+    "Comparison": "toplist.engine.comparison",
     "Difference": "toplist.engine.result",
     "InvalidInput": "toplist.problem",
     "Policy": "toplist.policies",
@@ -66,12 +69,14 @@ _NAMES = {
     "Span": "toplist.engine.tuning",
     "Tuning": "toplist.engine.sweep",
     "catalogue": "toplist.policies",
+    "compare": "toplist.engine.comparing",
     "make": "toplist.policies",
     "simulate": "toplist.engine.runs",
     "tune": "toplist.engine.tuning",
 }
 
 __all__ = [
+    "Comparison",
     "Difference",
     "InvalidInput",
     "Policy",
@@ -87,6 +92,7 @@ __all__ = [
     "catalogue",
     "checks",
     "clicks",
+    "compare",
     "detectors",
     "feedback",
     "index",

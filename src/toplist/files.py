@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,23 @@ def write_text(path: AnyPath, what: str, text: str) -> None:
     """Write a text as it is to one file, whole or not at all."""
     with replacing(path, what) as new, new.open("x", encoding="utf-8", newline="") as file:
         file.write(text)
+
+
+def read_json(
+    path: AnyPath, form: Mapping[str, Any], fields: Sequence[str], more: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The fields of a file that begins with its `form`, and those of `more` that it has."""
+    accepted = f"a file that {str(form['format']).rpartition('.')[2]}.to_json wrote"
+    try:
+        everything = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, TypeError, ValueError) as problem:
+        raise refuse("The json file", path, accepted, f"it cannot be read: {problem}") from problem
+    head = {key: everything.get(key) for key in form} if isinstance(everything, dict) else None
+    if head != form:
+        raise refuse("The json file", path, accepted, f"it begins with {head}, not {form}")
+    if missing := [key for key in fields if key not in everything]:
+        raise refuse("The json file", path, accepted, f"it lacks {', '.join(missing)}")
+    return {key: everything[key] for key in (*fields, *more) if key in everything}
 
 
 def write_arrays(

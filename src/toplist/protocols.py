@@ -29,6 +29,7 @@ class Capabilities(NamedTuple):
     needs_features: bool = False  # it learns from features, without which it can do nothing
     covers_topics: bool = False  # its features are degrees in [0, 1], to which items cover topics
     detects: bool = False  # it looks for changes, and says when it found one
+    forgets: bool = False  # what it learned long ago counts less, or not at all: it is for people who change
 
 
 class Prepared(Protocol):
@@ -241,6 +242,14 @@ class Tallying(Protocol):
 
     def tally(self, belief: Any, request: Request) -> tuple[Floats, Floats]:
         """Per candidate, how much it was examined and the mean of what it said; nan where that is not kept."""
+        ...
+
+
+class Forgetting(Protocol):
+    """What a memory offers besides if it does not keep everything for ever."""
+
+    def forgetful(self) -> bool:
+        """Whether what was learned long ago counts less, or not at all."""
         ...
 
 

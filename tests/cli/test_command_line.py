@@ -100,7 +100,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "Give a command: check, policies, simulate"),
+        ([], "Give a command: check, compare, policies, simulate"),
         (["simulat"], "There is no command 'simulat', but .*; perhaps you mean 'simulate'; see toplist --help"),
         (["--vers"], "There is no flag --vers; perhaps you mean '--version'; see toplist --help"),
         (["simulate", "--stepz", "5"], "no flag --stepz; perhaps you mean '--steps'; see toplist simulate --help"),
@@ -198,7 +198,7 @@ def test_an_interruption_says_what_was_kept(capsys: Output, monkeypatch: pytest.
 
     monkeypatch.setattr("toplist.engine.runs.simulate", interrupted)
     assert main(["simulate", "best"]) == Exit.INTERRUPTED
-    assert capsys.readouterr().err.startswith("toplist: interrupted, and nothing was kept; with --resume FILE")
+    assert capsys.readouterr().err.startswith("toplist: interrupted, and nothing was kept; with --resume the")
     file = tmp_path / "kept.npz"
     assert main(["simulate", "best", "--resume", str(file)]) == Exit.INTERRUPTED
     assert capsys.readouterr().err == f"toplist: interrupted before there was anything to keep in {file}.\n"

@@ -34,6 +34,12 @@ def test_every_entry_is_documented_and_can_be_made(name: str) -> None:
     assert policy.prepare(Problem(9, 3, features, 100)).capabilities().learns == (name not in ("random", "best"))
 
 
+def test_those_for_people_who_change_say_that_they_forget() -> None:
+    forgetting = {name for name, entry in catalogue().items() if entry.make().capabilities().forgets}
+    told = ("ducb", "swucb", "discounted", "windowed", "resetting", "cusum")
+    assert forgetting == {name for name in catalogue() if name.endswith(told)}
+
+
 def test_parameters_are_plain_literals() -> None:
     assert make(" dcm-kl-ucb( loglog = 1.5, order=[3, 1, 2] ) ").scoring.loglog == 1.5
     assert make("dcm-kl-ucb(order=[3,1,2])").arrangement.order == [3, 1, 2]

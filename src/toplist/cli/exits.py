@@ -92,8 +92,9 @@ def _interrupted(arguments: Namespace) -> str:
     if not hasattr(arguments, "resume"):
         return "interrupted."
     if arguments.resume is None:
-        return "interrupted, and nothing was kept; with --resume FILE the same command could go on."
-    if Path(arguments.resume).exists():
+        return "interrupted, and nothing was kept; with --resume the same command could go on."
+    kept = Path(arguments.resume)
+    if any(kept.iterdir()) if kept.is_dir() else kept.exists():
         return f"interrupted; what was played is kept in {arguments.resume}, and the same command goes on from there."
     return f"interrupted before there was anything to keep in {arguments.resume}."
 

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,18 @@ def policy(text: str) -> Any:
 
     entry, parameters = find(text)
     return make(entry.make(**parameters))
+
+
+def policies(texts: Sequence[str]) -> dict[str, Any]:
+    """The policies that several texts ask for, by these texts."""
+    from toplist.problem import InvalidInput
+
+    found: dict[str, Any] = {}
+    for text in map(str.strip, texts):
+        if text in found:
+            raise InvalidInput(f"The policy {text!r} is named twice; leave one out.")
+        found[text] = policy(text)
+    return found
 
 
 def tunable(text: str) -> Any:

@@ -21,6 +21,7 @@ CAPABILITIES = {
     "learns_from_any_list": ("learns also from lists that others made", "learns only from its own lists"),
     "grows": ("its belief grows with the lists learned", "its belief does not grow"),
     "detects": ("says when it finds that something has changed", "does not look for changes"),
+    "forgets": ("forgets what it learned long ago", "keeps all that it learned"),
     "needs_simulator": ("works in a simulation only", "works on a live page as in a simulation"),
 }
 

@@ -13,8 +13,10 @@ from toplist.cli.exits import complain
 from toplist.cli.parsing import Parser, whole
 
 if TYPE_CHECKING:
+    from toplist.engine.comparison import Comparison
     from toplist.engine.result import Result
     from toplist.engine.sweep import Tuning
+    from toplist.naming import Catalogue
 
 STDOUT = "-"
 WORLD = "b-lb"
@@ -36,25 +38,32 @@ def add_problem(parser: Parser) -> Any:
         help=f"who clicks, as cascade, 'dcm(termination=0.5)' or 'dbn(satisfaction=0.7)' "
         f"(default: those of the world, else {USERS})",
     )  # fmt: skip
+    add_playing(
+        group, steps=10_000, runs=20, metavar="FILE",
+        kept="keep what was played in this .npz file; the same command goes on from there after an interruption",
+    )  # fmt: skip
+    return group
+
+
+def add_playing(group: Any, steps: int, runs: int, metavar: str, kept: str) -> None:
+    """The flags that say how long is played, how often and on what; `kept` is what --resume does with its argument."""
     group.add_argument(
         "--start", default=START, metavar="START",
         help="the first look at the items: one-sample, forced or never-seen-first (default: %(default)s)",
     )  # fmt: skip
     group.add_argument(
-        "--steps", type=whole, default=10_000, metavar="N", help="lists that each run shows (default: %(default)s)"
+        "--steps", type=whole, default=steps, metavar="N", help="lists that each run shows (default: %(default)s)"
     )
     group.add_argument(
-        "--runs", type=whole, default=20, metavar="N", help="how often each policy starts anew (default: %(default)s)"
+        "--runs", type=whole, default=runs, metavar="N", help="how often each policy starts anew (default: %(default)s)"
     )
     group.add_argument(
         "--seed", type=whole, default=0, metavar="N", help="equal seeds give equal numbers (default: %(default)s)"
     )
-    group.add_argument("--threads", type=whole, metavar="N", help="threads to play on (default: one per core)")
     group.add_argument(
-        "--resume", metavar="FILE",
-        help="keep what was played in this .npz file; the same command goes on from there after an interruption",
-    )  # fmt: skip
-    return group
+        "--threads", "--jobs", type=whole, metavar="N", help="threads to play on (default: one per core)"
+    )
+    group.add_argument("--resume", metavar=metavar, help=kept)
 
 
 def add_outputs(parser: Parser, plotted: str, rows: str) -> None:
@@ -79,20 +88,13 @@ class Scene(NamedTuple):
         """The world, users and start that were asked for."""
         from toplist import naming
 
-        entry, given = naming.WORLDS.find(arguments.world)
-        world, brought = entry.make(**given), None
-        if not hasattr(world, "problem"):
-            world, brought = world
+        world, brought, called = named_world(arguments.world)
         if arguments.users is not None or brought is None:
             users = naming.USERS.make(arguments.users or USERS)
         else:
             users = brought
         start = naming.STARTS.make(arguments.start)
-        texts = {"world": naming.called(entry.name, entry.parameters | given)}
-        for what, part, catalogue in (("users", users, naming.USERS), ("start", start, naming.STARTS)):
-            for named in catalogue.entries().values():
-                if named.build is type(part):
-                    texts[what] = naming.called(named.name, {name: getattr(part, name) for name in named.parameters})
+        texts = {"world": called, "users": spelled(users, naming.USERS), "start": spelled(start, naming.STARTS)}
         return cls(world, users, start, texts)
 
     def signed(self, result: Result) -> Result:
@@ -101,8 +103,31 @@ class Scene(NamedTuple):
 
     def title(self) -> str:
         """The problem in a line."""
-        text = f"{self.texts['world']}, {self.texts['users']} users, {self.texts['start']} start"
-        return text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 4]} ..."
+        return shortened(f"{self.texts['world']}, {self.texts['users']} users, {self.texts['start']} start")
+
+
+def named_world(text: str) -> tuple[Any, Any, str]:
+    """The world that a text asks for, the users whom it brings (else None), and the text with all its parameters."""
+    from toplist import naming
+
+    entry, given = naming.WORLDS.find(text)
+    world, brought = entry.make(**given), None
+    if not hasattr(world, "problem"):
+        world, brought = world
+    return world, brought, naming.called(entry.name, entry.parameters | given)
+
+
+def spelled(part: Any, catalogue: Catalogue) -> str:
+    """The text that asks for such users, or such a start."""
+    from toplist.naming import called
+
+    entry = next(entry for entry in catalogue.entries().values() if entry.build is type(part))
+    return called(entry.name, {name: getattr(part, name) for name in entry.parameters})
+
+
+def shortened(text: str) -> str:
+    """A title that fits into a line."""
+    return text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 4]} ..."
 
 
 def check_outputs(arguments: Namespace) -> None:
@@ -128,7 +153,7 @@ def check_outputs(arguments: Namespace) -> None:
         taken[where] = flag
 
 
-def write_outputs(arguments: Namespace, found: Result | Tuning, title: str) -> None:
+def write_outputs(arguments: Namespace, found: Result | Tuning | Comparison, title: str) -> None:
     """Print the table, and write what was asked for; one file that fails does not cost the others."""
     printed = {"json": found.json_text, "csv": found.csv_text}
     texts = [make() for flag, make in printed.items() if getattr(arguments, flag) == STDOUT]

@@ -38,20 +38,15 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Simulate, and tell what came out."""
-    from toplist.cli.own import policy
+    from toplist.cli.own import policies
     from toplist.engine.runs import simulate
-    from toplist.problem import InvalidInput
 
     scene = Scene.of(arguments)
-    policies: dict[str, Any] = {}
-    for text in arguments.policies:
-        if text.strip() in policies:
-            raise InvalidInput(f"The policy {text.strip()!r} is named twice; leave one out.")
-        policies[text.strip()] = policy(text)
+    played = policies(arguments.policies)
     check_outputs(arguments)
     with Bar(sys.stderr, shown=not arguments.quiet) as bar:
         result = simulate(
-            policies, scene.world, scene.users, arguments.steps, arguments.runs, arguments.seed,
+            played, scene.world, scene.users, arguments.steps, arguments.runs, arguments.seed,
             start=scene.start, checkpoints=arguments.checkpoints, threads=arguments.threads, progress=bar,
             resume=arguments.resume,
         )  # fmt: skip

@@ -44,7 +44,7 @@ class Crew:
     def __init__(self, settings: dict[str, Setting], checkpoints: Ints, runs: int, seed: int, store: Store) -> None:
         self._settings, self._checkpoints, self._seed, self._store = settings, checkpoints, seed, store
         self._runs, self._steps = runs, int(checkpoints[-1])
-        self._total = len(settings) * runs * self._steps
+        self.total = len(settings) * runs * self._steps  # steps
         self._lock, self._stopped = threading.Lock(), threading.Event()
         self._aside: dict[tuple[str, int], dict[str, Any]] = {}
         self._warned = False
@@ -59,7 +59,7 @@ class Crew:
                 else:
                     self.curves[label][run] = finished
         put_aside = sum(int(unfinished["step"]) for _, _, unfinished in self._waiting if unfinished)
-        self._earlier = self._done = self._total - len(self._waiting) * self._steps + put_aside
+        self.earlier = self._done = self.total - len(self._waiting) * self._steps + put_aside  # played by earlier calls
 
     def play(self, threads: int, progress: Callable[[Progress], None] | None) -> dict[str, Floats]:
         """Curves of all policies, (runs, checkpoints, 2) each: regret and clicks."""
@@ -67,7 +67,7 @@ class Crew:
 
         def report() -> None:
             if progress is not None:
-                progress(Progress(self._done, self._total, time.monotonic() - begun, self._earlier))
+                progress(Progress(self._done, self.total, time.monotonic() - begun, self.earlier))
 
         report()
         pool = ThreadPoolExecutor(threads)

@@ -8,7 +8,7 @@ import itertools
 import json
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,7 @@ import numpy as np
 
 from toplist.engine.marks import Marks, checked_marks, draw_detections, draw_marks
 from toplist.engine.statistics import Difference, decimals, paired_difference, standard_error, written
-from toplist.files import AnyPath, check_writable, optional, replacing, write_text
+from toplist.files import AnyPath, check_writable, optional, read_json, replacing, write_text
 from toplist.problem import nearest, refuse, whole
 from toplist.slate import Floats, Ints
 from toplist.tables import aligned, counted
@@ -75,7 +75,7 @@ class Result:
         object.__setattr__(self, "checkpoints", steps)
         object.__setattr__(self, "regret", regret)
         object.__setattr__(self, "clicks", {name: clicks[name] for name in regret})
-        object.__setattr__(self, "settings", _plain(self.settings))
+        object.__setattr__(self, "settings", plain_settings(self.settings))
         object.__setattr__(self, "breakpoints", checked_marks("breakpoints", self.breakpoints, self.runs, self.steps))
         object.__setattr__(self, "detections", self._checked_detections())
 
@@ -197,18 +197,8 @@ class Result:
     @classmethod
     def from_json(cls, path: AnyPath) -> Result:
         """The result that `to_json` wrote."""
-        accepted = "a file that Result.to_json wrote"
-        try:
-            everything = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, TypeError, ValueError) as problem:
-            raise refuse("The json file", path, accepted, f"it cannot be read: {problem}") from problem
-        head = {key: everything.get(key) for key in FORMAT} if isinstance(everything, dict) else None
-        if head != FORMAT:
-            raise refuse("The json file", path, accepted, f"it begins with {head}, not {FORMAT}")
         fields = ("checkpoints", "regret", "clicks", "settings")
-        if missing := [key for key in fields if key not in everything]:
-            raise refuse("The json file", path, accepted, f"it lacks {', '.join(missing)}")
-        return cls(**{key: everything[key] for key in (*fields, "breakpoints", "detections") if key in everything})
+        return cls(**read_json(path, FORMAT, fields, ("breakpoints", "detections")))
 
     def to_frame(self) -> DataFrame:
         """The rows as a pandas data frame."""
@@ -221,13 +211,7 @@ class Result:
         Breakpoints are thin lines, where they are the same in all runs. What policies found to have changed, in any
         run, are ticks of their colour at the bottom.
         """
-        if path is not None:
-            check_plot(path)
-        figure = self._figure(what)
-        if path is not None:
-            with replacing(path, "The plot", PLOT_SUFFIXES) as new:
-                figure.savefig(new, format=Path(path).suffix[1:].lower())
-        return figure
+        return drawn(lambda: self._figure(what), path)
 
     def _figure(self, what: What) -> Figure:
         means = {name: self.mean(name, what) for name in self.policies}
@@ -314,6 +298,17 @@ def check_plot(path: AnyPath) -> None:
     optional("matplotlib", "plots")
 
 
+def drawn(draw: Callable[[], Figure], path: AnyPath | None) -> Figure:
+    """A figure, saved to a png, svg or pdf file if there is a path, which is checked before anything is drawn."""
+    if path is not None:
+        check_plot(path)
+    figure = draw()
+    if path is not None:
+        with replacing(path, "The plot", PLOT_SUFFIXES) as new:
+            figure.savefig(new, format=Path(path).suffix[1:].lower())
+    return figure
+
+
 def _steps(given: Any) -> Ints:
     """The checkpoints as a read-only array of their own."""
     try:
@@ -352,7 +347,7 @@ def _curves(what: str, given: Any, checkpoints: int) -> dict[str, Floats]:
     return curves
 
 
-def _plain(settings: Any) -> dict[str, Any]:
+def plain_settings(settings: Any) -> dict[str, Any]:
     """The settings as JSON gives them back, so that a saved result equals the one in memory."""
     try:
         if not isinstance(settings, Mapping):

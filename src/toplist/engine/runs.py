@@ -60,11 +60,10 @@ def simulate(
     seed = checked_seed(seed)
     threads = checked_threads(threads)
     kept = checked_checkpoints(checkpoints, steps)
-    settings = {label: Setting.of(policy, world, users, start, steps) for label, policy in _labelled(policies).items()}
+    settings = {label: Setting.of(policy, world, users, start, steps) for label, policy in labelled(policies).items()}
     if plot is not None:
         check_plot(plot)
-    if progress is not None and not callable(progress):
-        raise refuse("progress", progress, "a function that takes a Progress", "or leave it out")
+    check_progress(progress)
     description = describe(settings, kept, seed)
     crew = Crew(settings, kept, runs, seed, Store(resume, description))
 
@@ -91,7 +90,7 @@ def simulate(
     return result
 
 
-def _labelled(policies: Any) -> dict[str, Any]:
+def labelled(policies: Any) -> dict[str, Any]:
     """Policies by label: a name labels itself, and a policy made of parts is labelled by its class."""
     if isinstance(policies, Mapping):
         for label in policies:
@@ -109,6 +108,12 @@ def _labelled(policies: Any) -> dict[str, Any]:
     if not named:
         raise InvalidInput("There are no policies, but a simulation needs at least one; give a name of the catalogue.")
     return named
+
+
+def check_progress(progress: Any) -> None:
+    """Refuse what cannot be called."""
+    if progress is not None and not callable(progress):
+        raise refuse("progress", progress, "a function that takes a Progress", "or leave it out")
 
 
 def checked_threads(threads: int | None) -> int:

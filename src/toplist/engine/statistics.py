@@ -25,6 +25,14 @@ class Difference(NamedTuple):
     ratio: float
 
 
+class Ratio(NamedTuple):
+    """How many times as much as another a policy loses: mean a over mean b, and its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
 def _central_probability(angle: float, freedom: int) -> float:
     """P(|T| <= sqrt(freedom) tan(angle)) for Student's T: the finite sums for odd and even degrees of freedom."""
     cosine, sine = math.cos(angle), math.sin(angle)
@@ -107,6 +115,25 @@ def paired_difference(a: Floats, b: Floats, confidence: float = 0.95) -> Differe
     return Difference(mean, mean - half, mean + half, ratio(float(a.mean()), float(b.mean())))
 
 
+def paired_ratio(a: Floats, b: Floats, confidence: float = 0.95) -> Ratio:
+    """Mean a over mean b, where a[r] and b[r] come from the same run r, with an interval by the delta method.
+
+    With R the ratio, its standard error is that of the mean of (a - R b), over the mean of b; the quantile is
+    Student's, as for differences. Where mean b is not above 0 a ratio says nothing, and is nan.
+
+    >>> tuple(round(number, 6) for number in paired_ratio(np.array([5.0, 7.0, 9.0]), np.array([4.0, 5.0, 6.0])))
+    (1.4, 1.101903, 1.698097)
+    """
+    confidence = check_confidence(confidence)
+    below = float(b.mean())
+    if not below > 0:
+        return Ratio(math.nan, math.nan, math.nan)
+    value, half = ratio(float(a.mean()), below), math.inf
+    if len(a) > 1:
+        half = float(standard_error(a - value * b)) / below * t_quantile(len(a) - 1, confidence)
+    return Ratio(value, value - half, value + half)
+
+
 def ratio(a: float, b: float) -> float:
     """`a` over `b`; infinite over zero, and nan where both are zero.
 
@@ -116,6 +143,15 @@ def ratio(a: float, b: float) -> float:
     if b == 0:
         return math.nan if a == 0 else math.copysign(math.inf, a)
     return a / b
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON can hold it: None for what is not known, or has no end.
+
+    >>> finite(2.5), finite(math.inf)
+    (2.5, None)
+    """
+    return value if math.isfinite(value) else None
 
 
 def decimals(means: Sequence[float], errors: Sequence[float]) -> int:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toplist.engine.result import PALETTE, PLOT_SUFFIXES, Result, as_csv, check_plot
-from toplist.engine.statistics import Difference, decimals, written
-from toplist.files import AnyPath, optional, replacing, write_text
+from toplist.engine.result import PALETTE, Result, as_csv, drawn
+from toplist.engine.statistics import Difference, decimals, finite, written
+from toplist.files import AnyPath, optional, write_text
 from toplist.tables import aligned, counted
 
 if TYPE_CHECKING:
@@ -117,7 +115,7 @@ class Tuning:
                 "setting": label,
                 "parameters": self.settings[label],
                 "regret": self.regret(label),
-                "standard_error": _finite(float(self.sweep.standard_error(label)[-1])),
+                "standard_error": finite(float(self.sweep.standard_error(label)[-1])),
                 "clicks_per_step": float(self.sweep.mean(label, "clicks")[-1]) / self.sweep.steps,
                 "against_best": _plain(self.sweep.difference(label, self.best)),
                 "against_default": _plain(self.sweep.difference(label, self.default)),
@@ -158,8 +156,9 @@ class Tuning:
 
     def plot(self, path: AnyPath | None = None) -> Figure:
         """The regret over every parameter, saved to a png, svg or pdf file if there is a path."""
-        if path is not None:
-            check_plot(path)
+        return drawn(self._figure, path)
+
+    def _figure(self) -> Figure:
         figures = optional("matplotlib.figure", "plots")
         figure: Figure = figures.Figure(figsize=(1 + 4.5 * len(self.parameters), 4.2), dpi=150, layout="constrained")
         optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
@@ -169,9 +168,6 @@ class Tuning:
         panels[0].set_ylabel(f"regret after {counted(self.sweep.steps, 'step')}")
         panels[0].legend(frameon=False)
         figure.suptitle(f"{self.default}: {self._size()}", parse_math=False, fontsize="medium", x=0.02, ha="left")
-        if path is not None:
-            with replacing(path, "The plot", PLOT_SUFFIXES) as new:
-                figure.savefig(new, format=Path(path).suffix[1:].lower())
         return figure
 
     def _draw(self, axes: Any, name: str) -> None:
@@ -207,9 +203,5 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _plain(difference: Difference) -> dict[str, float | None]:
-    return {name: _finite(value) for name, value in difference._asdict().items()}
+    return {name: finite(value) for name, value in difference._asdict().items()}

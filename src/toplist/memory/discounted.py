@@ -59,6 +59,10 @@ class Discounted(NamedTuple):
         """Counts."""
         return "counts"
 
+    def forgetful(self) -> bool:
+        """What is old counts less."""
+        return True
+
     def tally(self, belief: FadingCounts, request: Request) -> tuple[Floats, Floats]:
         """Tries, in units of a fresh one, and means."""
         return tally_counts(belief, request.candidates)

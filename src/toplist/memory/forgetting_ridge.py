@@ -81,6 +81,10 @@ class DiscountedRidge(NamedTuple):
         """A linear belief."""
         return "linear"
 
+    def forgetful(self) -> bool:
+        """What is old counts less."""
+        return True
+
     def tally(self, belief: FadingLinear, request: Request) -> tuple[Floats, Floats]:
         """How often each was examined, as far as it counts, and what its features lead to expect."""
         examined, expected = tally_linear(belief, request)
@@ -214,6 +218,10 @@ class WindowedRidge(NamedTuple):
     def keeps(self) -> str:
         """A linear belief."""
         return "linear"
+
+    def forgetful(self) -> bool:
+        """What is older than the window is gone."""
+        return True
 
     def tally(self, belief: WindowedLinear, request: Request) -> tuple[Floats, Floats]:
         """How often each was examined within the window, and what its features lead to expect."""

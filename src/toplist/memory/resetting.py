@@ -71,6 +71,10 @@ class Resetting(NamedTuple):
         """Counts."""
         return "counts"
 
+    def forgetful(self) -> bool:
+        """An alarm ends what was known."""
+        return True
+
     def tally(self, belief: WatchedCounts, request: Request) -> tuple[Floats, Floats]:
         """Tries and means since the last change."""
         return tally_counts(belief, request.candidates)

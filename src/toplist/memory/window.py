@@ -88,6 +88,10 @@ class Window(NamedTuple):
         """Counts."""
         return "counts"
 
+    def forgetful(self) -> bool:
+        """What is older than the window is gone."""
+        return True
+
     def tally(self, belief: WindowedCounts, request: Request) -> tuple[Floats, Floats]:
         """Tries and means within the window."""
         return tally_counts(belief, request.candidates)

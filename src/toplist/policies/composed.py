@@ -73,6 +73,7 @@ class Policy(NamedTuple):
             covers_topics=self.arrangement.asks() == "gauge",
             samples="item" if self.memory.keeps() == "counts" else "nothing",
             detects=hasattr(self.memory, "alarms"),
+            forgets=is_forgetful(self.memory),
         )
 
     def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
@@ -112,6 +113,11 @@ def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessm
     deviation = kept_by.deviation(belief, request) if hasattr(kept_by, "deviation") else None
     why = scoring.says() if hasattr(scoring, "says") else Assessment.why
     return Assessment(examined, mean, index, why=why, deviation=deviation)
+
+
+def is_forgetful(kept_by: Any) -> bool:
+    """Whether a memory does not keep everything for ever."""
+    return hasattr(kept_by, "forgetful") and bool(kept_by.forgetful())
 
 
 def check_fit(reading: Any, kept_by: Any, scoring: Any, whole_lists: bool) -> None:

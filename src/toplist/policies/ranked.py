@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import helper
-from toplist.policies.composed import assess, check_fit
+from toplist.policies.composed import assess, check_fit, is_forgetful
 from toplist.problem import Problem, refuse
 from toplist.protocols import Assessment, Capabilities, Change
 from toplist.randomness import REPLACEMENT, branch, uniform
@@ -83,6 +83,7 @@ class Ranked(NamedTuple):
             takes_subsets=counts,
             samples="item and place" if counts else "nothing",
             detects=hasattr(self.memory, "alarms"),
+            forgets=is_forgetful(self.memory),
         )
 
     def rank(self, belief: Any, cache: Arms, request: Request, slate: Slate) -> None:

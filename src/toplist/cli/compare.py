@@ -1,0 +1,150 @@
+"""`toplist compare`: policies x users, every policy also on users whom it was not built for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from dataclasses import replace
+from typing import Any
+
+from toplist.cli.exits import Exit
+from toplist.cli.parsing import add_command, whole
+from toplist.cli.shared import (
+    add_outputs,
+    add_playing,
+    check_outputs,
+    named_world,
+    shortened,
+    spelled,
+    write_outputs,
+)
+from toplist.engine.bar import Bar
+
+STANDARD = "standard"  # the world that there is without --worlds
+POSITIONS = 3
+EXAMPLES = """examples:
+  toplist compare --plot compare.png --resume kept
+  toplist compare dcm-kl-ucb cascade-kl-ucb --users cascade "dcm(termination=0.3)" "pbm(examination=[0.9,0.5,0.2,0.1])"
+  toplist compare mine.py:Mine dcm-kl-ucb --worlds "b-top-k(items=32, positions=8)" --steps 1e4
+  toplist compare --worlds click-models.json --positions 5 --queries 10 --runs 2
+
+Run r of a column meets the same visitors with every policy. Random lists are
+always played, as the yardstick.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "compare",
+        run,
+        "play policies on several kinds of users, also on those they were not built for",
+        EXAMPLES,
+    )
+    parser.add_argument(
+        "policies", nargs="*", metavar="POLICY",
+        help="a name of the catalogue, with or without parameters, or one of your own, as mine.py:NAME (default: all "
+        "that are for people who do not change, and those over features where the worlds have features)",
+    )  # fmt: skip
+    group = parser.add_argument_group("what is simulated (`toplist worlds` lists all names)")
+    group.add_argument(
+        "--worlds", nargs="+", action="extend", default=[], metavar="WORLD",
+        help="where attraction comes from: names as for `toplist simulate`, or a JSON file of learned click models, or "
+        "its folder, of which each model is a column (default: 16 items on 4 positions, made to tell policies apart)",
+    )  # fmt: skip
+    group.add_argument(
+        "--users", nargs="+", action="extend", default=[], metavar="USERS",
+        help="who clicks, as for `toplist simulate`; every world is played with all of them (default: those of the "
+        "world, else cascade, DCM, DBN, PBM, UBM, CCM and a mixture, each with parameters that set it apart)",
+    )  # fmt: skip
+    group.add_argument(
+        "--queries",
+        type=whole,
+        metavar="N",
+        help="of learned click models, take the first so many queries (default: all)",
+    )
+    group.add_argument(
+        "--positions", type=whole, metavar="K",
+        help=f"with learned click models, the length of a list (default: {POSITIONS})",
+    )  # fmt: skip
+    add_playing(
+        group, steps=100_000, runs=10, metavar="FOLDER",
+        kept="keep what was played in files of this folder; the same command goes on from there after an interruption, "
+        "and shows at once what is finished",
+    )  # fmt: skip
+    add_outputs(parser, "a heat map", "column and policy")
+
+
+def run(arguments: Namespace) -> int:
+    """Compare, and tell what came out."""
+    from toplist import naming
+    from toplist.cli.own import policies
+    from toplist.engine.comparing import compare
+    from toplist.experiments.matrix import stationary
+
+    columns, called = columns_of(arguments)
+    start = naming.STARTS.make(arguments.start)
+    if arguments.policies:
+        played = policies(arguments.policies)
+    else:
+        worlds = [world for pairs in columns.values() for world, _ in pairs]
+        played = stationary(features=all(world.problem(None).features > 0 for world in worlds))
+    check_outputs(arguments)
+    with Bar(sys.stderr, shown=not arguments.quiet) as bar:
+        found = compare(
+            played, columns, arguments.steps, arguments.runs, arguments.seed,
+            start=start, threads=arguments.threads, progress=bar, resume=arguments.resume,
+        )  # fmt: skip
+    called["start"] = spelled(start, naming.STARTS)
+    found = replace(found, settings=found.settings | called)
+    write_outputs(arguments, found, shortened(f"{', '.join(called['worlds'])}, {called['start']} start"))
+    return Exit.FINE
+
+
+def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """The pairs of world and users of each column, and how one would write worlds and users."""
+    from toplist import naming
+    from toplist.experiments.matrix import standard_users, standard_world
+    from toplist.problem import InvalidInput
+
+    asked = {text.strip(): naming.USERS.make(text) for text in arguments.users}
+    files = [text for text in arguments.worlds if is_file(text)]
+    if not files and (arguments.queries, arguments.positions) != (None, None):
+        raise InvalidInput("--queries and --positions are for learned click models; name their file with --worlds.")
+    if files and asked and len(files) == len(arguments.worlds):
+        raise InvalidInput("Learned click models bring users of their own; leave --users out.")
+    columns: dict[str, list[Any]] = {}
+    called = []
+    for text in arguments.worlds or [STANDARD]:
+        if text in files:
+            own, name = learned(text, arguments.queries, arguments.positions or POSITIONS), text
+        else:
+            world, brought, name = (standard_world(), None, STANDARD) if text == STANDARD else named_world(text)
+            size = world.checked().problem(None)
+            users = asked or ({} if brought is None else {spelled(brought, naming.USERS): brought})
+            own = {who: [(world, one)] for who, one in (users or standard_users(size.items, size.positions)).items()}
+        called.append(name)
+        several = len(arguments.worlds) > 1
+        columns |= {f"{who} on {text.strip()}" if several else who: pairs for who, pairs in own.items()}
+    return columns, {"worlds": called, "users": list(asked)}
+
+
+def is_file(text: str) -> bool:
+    """Whether it names a file or a folder of learned click models, and no world of the catalogue."""
+    from toplist.naming import WORLDS
+
+    return text.partition("(")[0].strip() not in WORLDS.entries() and (text.endswith(".json") or os.path.exists(text))
+
+
+def learned(path: str, queries: int | None, positions: int) -> dict[str, list[Any]]:
+    """A column per model of a file, over its first so many queries."""
+    from toplist.datasets import click_models
+    from toplist.problem import refuse
+
+    found = click_models.read(path)
+    if queries is not None and not 1 <= queries <= len(found.queries):
+        accepted = f"between 1 and {len(found.queries)}, the number of queries in {found.path}"
+        raise refuse("--queries", queries, accepted, "or leave it out for all")
+    return {model: list(found.people(model, positions).values())[:queries] for model in found.models}

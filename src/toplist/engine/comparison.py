@@ -1,0 +1,283 @@
+"""What a comparison on several kinds of users found: policies x users, as tables, a heat map, CSV and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toplist.engine.result import as_csv, drawn, plain_settings
+from toplist.engine.statistics import (
+    Difference,
+    Ratio,
+    finite,
+    paired_difference,
+    paired_ratio,
+    standard_error,
+    written,
+)
+from toplist.files import AnyPath, read_json, write_text
+from toplist.problem import nearest, refuse
+from toplist.slate import Floats
+from toplist.tables import aligned, counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMAT = {"format": "toplist.Comparison", "format_version": 1}
+FIELDS = ("regret", "yardstick", "settings")
+BEST, CLOSE = "*", "~"  # the marks of a cell
+LEGEND = f"{BEST} least of its column; {CLOSE} not clearly more (95% paired)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """The regret of every policy on every kind of users; run r of a column met the same visitors with all policies.
+
+    A column is a kind of users, or a world with its users. Regret is given as a share of that of the `yardstick`,
+    which shows random lists, and as a multiple of the least of the column.
+
+    >>> cascade = {"a": [4, 8], "b": [10, 12], "random": [40, 60]}
+    >>> found = Comparison({"cascade": cascade, "pbm": cascade | {"a": [30, 10], "b": [4, 8]}}, "random")
+    >>> found.best("pbm"), found.relative("a", "pbm").value
+    ('b', 0.4)
+    >>> print(found)
+    Regret in % of that of random: 2 runs
+    policy  cascade     pbm
+    a         12.0*   40.0~
+    b         22.0~   12.0*
+    random   100.0~  100.0~
+    * least of its column; ~ not clearly more (95% paired)
+    <BLANKLINE>
+    Regret over the least of the column
+    policy  cascade   pbm
+    a          1.00  3.33
+    b          1.83  1.00
+    random     8.33  8.33
+    """
+
+    regret: dict[str, dict[str, Floats]]  # per column and policy, of each run at the end
+    yardstick: str  # the policy that shows random lists
+    settings: dict[str, Any] = field(default_factory=dict)  # carried along, as JSON would give it back
+
+    def __post_init__(self) -> None:
+        """Take copies, after checking that everything fits together."""
+        given = self.regret
+        if not isinstance(given, Mapping) or not given or not all(isinstance(cell, Mapping) for cell in given.values()):
+            raise refuse("regret", given, "a dict of columns, each a dict of policies", "give at least one column")
+        copies = {
+            column: {name: _runs(f"regret[{column!r}][{name!r}]", runs) for name, runs in cells.items()}
+            for column, cells in given.items()
+        }
+        object.__setattr__(self, "regret", copies)
+        object.__setattr__(self, "settings", plain_settings(self.settings))
+        for column, cells in copies.items():
+            if cells.keys() != copies[self.columns[0]].keys():
+                raise refuse(
+                    f"regret[{column!r}]", list(cells), f"of the policies {list(self.policies)}", "give all of them"
+                )
+            if len({len(runs) for runs in cells.values()}) != 1:
+                accepted = "of as many runs for every policy, since they are compared run by run"
+                raise refuse(f"regret[{column!r}]", [len(runs) for runs in cells.values()], accepted, "give all runs")
+        self._check("The yardstick", self.yardstick, self.policies)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The labels of the columns, in the order they were given."""
+        return tuple(self.regret)
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The labels of the policies, in the order they were given."""
+        return tuple(self.regret[self.columns[0]])
+
+    @property
+    def order(self) -> list[str]:
+        """The policies by their mean rank over the columns, the best first, and the yardstick at the end."""
+        ranks = dict.fromkeys(self.policies, 0)
+        for column in self.columns:
+            means = {name: self.mean(name, column) for name in self.policies}
+            for rank, name in enumerate(sorted(self.policies, key=means.__getitem__)):
+                ranks[name] += rank
+        return sorted(self.policies, key=lambda name: (name == self.yardstick, ranks[name]))
+
+    def runs(self, column: str) -> int:
+        """How many runs of every policy a column has."""
+        return len(self.of(self.yardstick, column))
+
+    def of(self, policy: str, column: str) -> Floats:
+        """The regret of a policy in each run of a column."""
+        self._check("The column", column, self.columns)
+        self._check("The policy", policy, self.policies)
+        return self.regret[column][policy]
+
+    def mean(self, policy: str, column: str) -> float:
+        """The mean regret of a policy in a column."""
+        return float(self.of(policy, column).mean())
+
+    def best(self, column: str) -> str:
+        """The policy that lost least in a column."""
+        self._check("The column", column, self.columns)
+        return self._best[column]
+
+    @cached_property
+    def _best(self) -> dict[str, str]:
+        return {
+            column: min(cells, key=lambda name, cells=cells: float(cells[name].mean()))  # type: ignore[misc]
+            for column, cells in self.regret.items()
+        }
+
+    def relative(self, policy: str, column: str, confidence: float = 0.95) -> Ratio:
+        """The mean regret over that of random lists, with its paired interval by the delta method."""
+        return paired_ratio(self.of(policy, column), self.of(self.yardstick, column), confidence)
+
+    def over_best(self, policy: str, column: str, confidence: float = 0.95) -> Ratio:
+        """The mean regret over the least of the column, with its paired interval by the delta method.
+
+        The best was chosen by the same runs, so that ratios to it are a little large where several are close.
+        """
+        return paired_ratio(self.of(policy, column), self.of(self.best(column), column), confidence)
+
+    def against_best(self, policy: str, column: str, confidence: float = 0.95) -> Difference:
+        """The mean regret less the least of the column, with Student's interval, paired by run."""
+        return paired_difference(self.of(policy, column), self.of(self.best(column), column), confidence)
+
+    def against_random(self, policy: str, column: str, confidence: float = 0.95) -> Difference:
+        """The mean regret less that of random lists, with Student's interval, paired by run."""
+        return paired_difference(self.of(policy, column), self.of(self.yardstick, column), confidence)
+
+    def mark(self, policy: str, column: str) -> str:
+        """`*` for the best of a column, `~` where the interval of the difference from it holds 0, else nothing."""
+        if policy == self.best(column):
+            return BEST
+        return CLOSE if self.against_best(policy, column).low <= 0 else ""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other comparison holds the same numbers and settings."""
+        if not isinstance(other, Comparison):
+            return NotImplemented
+        return (
+            self.columns == other.columns
+            and self.policies == other.policies
+            and self.yardstick == other.yardstick
+            and self.settings == other.settings
+            and all(np.array_equal(self.of(*cell), other.of(*cell)) for cell in self._cells())
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # as for everything that holds arrays
+
+    def __repr__(self) -> str:
+        """What it is, without the numbers."""
+        return f"<Comparison of {len(self.policies)} policies on {', '.join(self.columns)}: {self.size()}>"
+
+    def __str__(self) -> str:
+        """Both tables."""
+        return self.table()
+
+    def table(self) -> str:
+        """Policies x users: regret in percent of that of random lists, and below it as a multiple of the least."""
+        shares = {(name, column): 100 * self.relative(name, column).value for name, column in self._cells()}
+        digits = 2 if any(0 < share < 1 for share in shares.values()) else 1
+        first = self._table(
+            lambda column: [
+                share + (self.mark(name, column) or " ")
+                for name, share in zip(
+                    self.order, written([shares[n, column] for n in self.order], digits), strict=True
+                )
+            ],
+            after=" ",
+        )
+        second = self._table(lambda column: written([self.over_best(name, column).value for name in self.order], 2))
+        title = f"Regret in % of that of {self.yardstick}: {self.size()}"
+        return "\n".join([title, *first, LEGEND, "", "Regret over the least of the column", *second])
+
+    def _table(self, cells: Callable[[str], Sequence[str]], after: str = "") -> list[str]:
+        names = ["policy", *(" ".join(name.split()) for name in self.order)]
+        return aligned([names, *([" ".join(column.split()) + after, *cells(column)] for column in self.columns)])
+
+    def size(self) -> str:
+        """How much was played, in words."""
+        steps = [counted(self.settings["steps"], "step")] if "steps" in self.settings else []
+        numbers = sorted({self.runs(column) for column in self.columns})
+        runs = counted(numbers[-1], "run") if len(numbers) == 1 else f"{numbers[0]:,} to {counted(numbers[-1], 'run')}"
+        seed = [f"seed {self.settings['seed']}"] if "seed" in self.settings else []
+        return ", ".join([*steps, runs, *seed])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per column and policy; what cannot be known, as an interval of one run, is None."""
+        rows = []
+        for column in self.columns:
+            for name in self.order:
+                row: dict[str, Any] = {"column": column, "policy": name, "runs": self.runs(column)}
+                row |= {
+                    "regret": self.mean(name, column),
+                    "standard_error": float(standard_error(self.of(name, column))),
+                }
+                for what in ("relative", "over_best"):
+                    found: Ratio = getattr(self, what)(name, column)
+                    row |= {what: found.value, f"{what}_low": found.low, f"{what}_high": found.high}
+                for what in ("against_best", "against_random"):
+                    apart: Difference = getattr(self, what)(name, column)
+                    row |= {what: apart.mean, f"{what}_low": apart.low, f"{what}_high": apart.high}
+                row |= {"best": self.mark(name, column) == BEST, "close": self.mark(name, column) == CLOSE}
+                rows.append({key: finite(value) if isinstance(value, float) else value for key, value in row.items()})
+        return rows
+
+    def csv_text(self) -> str:
+        """The rows as comma-separated values."""
+        rows = self.rows()
+        return as_csv(rows, list(rows[0]))
+
+    def json_text(self) -> str:
+        """Everything, in the form that `Comparison.from_json` reads, and the rows for other programs."""
+        runs = {column: {name: cell.tolist() for name, cell in cells.items()} for column, cells in self.regret.items()}
+        everything = FORMAT | {"settings": self.settings, "yardstick": self.yardstick, "regret": runs}
+        return json.dumps(everything | {"rows": self.rows()}, allow_nan=False) + "\n"
+
+    def to_csv(self, path: AnyPath) -> None:
+        """Write the rows as comma-separated values."""
+        write_text(path, "The csv file", self.csv_text())
+
+    def to_json(self, path: AnyPath) -> None:
+        """Write everything, so that `Comparison.from_json` gives an equal comparison."""
+        write_text(path, "The json file", self.json_text())
+
+    @classmethod
+    def from_json(cls, path: AnyPath) -> Comparison:
+        """The comparison that `to_json` wrote."""
+        return cls(**read_json(path, FORMAT, FIELDS))
+
+    def plot(self, path: AnyPath | None = None) -> Figure:
+        """A heat map, saved to a png, svg or pdf file if there is a path.
+
+        Colours are ratios to the least regret of the column, on a logarithmic scale; the numbers are percents of the
+        regret of random lists.
+        """
+        from toplist.engine.heatmap import heatmap  # noqa: PLC0415  it draws what this module defines
+
+        return drawn(lambda: heatmap(self), path)
+
+    def _cells(self) -> list[tuple[str, str]]:
+        return [(name, column) for name in self.policies for column in self.columns]
+
+    @staticmethod
+    def _check(what: str, given: Any, known: Sequence[str]) -> None:
+        if not isinstance(given, str) or given not in known:
+            advice = nearest(given, known, "choose one of them")
+            raise refuse(what, given, f"one of {', '.join(map(repr, known))}", advice)
+
+
+def _runs(what: str, given: Any) -> Floats:
+    """The regret of each run as a read-only array of its own."""
+    try:
+        runs = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        runs = np.empty(0)
+    if runs.ndim != 1 or runs.size == 0 or not np.isfinite(runs).all():
+        raise refuse(what, given, "one finite number per run, of at least one", "leave out what was not played")
+    runs.flags.writeable = False
+    return runs

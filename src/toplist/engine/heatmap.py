@@ -1,0 +1,90 @@
+"""The heat map of a comparison: a row per policy, a column per kind of users."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toplist.engine.comparison import LEGEND, Comparison
+from toplist.files import optional
+from toplist.slate import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = "cividis_r"  # made for colour-blind readers, and as readable in grey: pale is good, dark is bad
+MOST = 100.0  # times the best: what is worse looks the same
+STEPS = (1, 2, 5, 10, 20, 50, 100)  # on the colour bar
+ROW, COLUMN = 0.27, 0.92  # inches
+
+
+def heatmap(found: Comparison) -> Figure:
+    """The figure: colours are multiples of the least regret of a column, numbers are percents of random's regret."""
+    # No pyplot: it would keep the figure for ever and might open a window.
+    figures, colors = optional("matplotlib.figure", "plots"), optional("matplotlib.colors", "plots")
+    rows, columns = found.order, found.columns
+    ratios = np.array([[found.over_best(name, column).value for column in columns] for name in rows])
+    ratios = np.clip(ratios, 1.0, MOST)  # nan stays, where the least is not above 0
+    size = (1.6 + 0.085 * max(map(len, rows)) + COLUMN * len(columns), 1.5 + ROW * len(rows))
+    figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
+    optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    top = float(np.nanmax(ratios, initial=2.0))
+    colours = optional("matplotlib", "plots").colormaps[COLOURS].with_extremes(bad="0.85")
+    image = axes.imshow(ratios, cmap=colours, norm=colors.LogNorm(1.0, top), aspect="auto")
+    _annotate(axes, image, found, ratios)
+    _frame(axes, found)
+    bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 4.0 / size[1]), pad=0.02)
+    ticks = [step for step in STEPS if step <= top * 1.001]
+    bar.set_ticks(ticks, labels=[f"{step}" for step in ticks])
+    bar.ax.minorticks_off()
+    bar.set_label("times the least regret of the column")
+    bar.outline.set_visible(False)
+    return figure
+
+
+def _percent(share: float) -> str:
+    """A share with two figures, or all of them."""
+    if math.isnan(share):
+        return "n/a"
+    return f"{100 * share:.{2 if share < 0.00995 else 1 if share < 0.0995 else 0}f}"
+
+
+def _annotate(axes: Any, image: Any, found: Comparison, ratios: Floats) -> None:
+    """The numbers, in the colour that can be read on their cell; the best and those close to it are bold and framed."""
+    patches = optional("matplotlib.patches", "plots")
+    for row, name in enumerate(found.order):
+        for column, label in enumerate(found.columns):
+            mark = found.mark(name, label)
+            red, green, blue, _ = image.cmap(image.norm(ratios[row, column]))
+            ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
+            text = _percent(found.relative(name, label).value)
+            axes.text(
+                column, row, f"{text}{mark}", ha="center", va="center", fontsize=8.5,
+                color=ink, fontweight="bold" if mark else "normal",
+            )  # fmt: skip
+            if mark:
+                axes.add_patch(
+                    patches.Rectangle(
+                        (column - 0.46, row - 0.42), 0.92, 0.84, fill=False, edgecolor=ink,
+                        linewidth=1.4 if found.best(label) == name else 0.5,
+                    )
+                )  # fmt: skip
+
+
+def _frame(axes: Any, found: Comparison) -> None:
+    """Names as they are, around the cells and never typeset; a gap between all cells."""
+    rows, columns = found.order, found.columns
+    axes.set_xticks(range(len(columns)), columns, parse_math=False)
+    axes.set_yticks(range(len(rows)), rows, parse_math=False)
+    axes.xaxis.tick_top()
+    axes.set_xticks(np.arange(len(columns) - 1) + 0.5, minor=True)
+    axes.set_yticks(np.arange(len(rows) - 1) + 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=1.5)
+    axes.tick_params(which="both", length=0)
+    axes.spines[:].set_visible(False)
+    title = f"Regret in % of that of {found.yardstick}: {found.size()}"
+    axes.set_title(title, fontsize="medium", loc="left", parse_math=False, pad=10)
+    axes.set_xlabel(LEGEND, fontsize=8.5, loc="left", parse_math=False)
