@@ -15,16 +15,17 @@ ITEMS, POSITIONS = 16, 4
 
 
 def standard_world() -> Fixed:
-    """Sixteen items on a page of four, each a little less attractive than the one before.
+    """Sixteen items on a page of four, each a little less attractive than the next better one, and in no order.
 
-    Policies over features are told which item is which, and nothing more: then they know as much as all others, and a
-    column compares how clicks are read.
+    The order matters to `bubble-rank`, which takes it for a ranking to begin with. Policies over features are told
+    which item is which, and nothing more: then they know as much as all others, and a column compares how clicks are
+    read.
 
-    >>> [round(share, 2) for share in standard_world().attraction[:5]]
+    >>> sorted((round(share, 2) for share in standard_world().attraction), reverse=True)[:5]
     [0.5, 0.42, 0.36, 0.31, 0.26]
     """
-    attraction = [0.5 * 0.85**item for item in range(ITEMS)]
-    return Fixed(attraction, POSITIONS, np.eye(ITEMS))
+    ranks = [(7 * item + 3) % ITEMS for item in range(ITEMS)]
+    return Fixed([0.5 * 0.85**rank for rank in ranks], POSITIONS, np.eye(ITEMS))
 
 
 def standard_users(items: int = ITEMS, positions: int = POSITIONS) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def standard_users(items: int = ITEMS, positions: int = POSITIONS) -> dict[str, 
     return {
         "cascade": Cascade(),
         "dcm": DCM(falling),
-        "dbn": DBN(satisfaction=np.where(np.arange(items) % 2 == 0, 0.4, 0.8), persistence=0.9),
+        "dbn": DBN(satisfaction=np.where(np.arange(items) % 2 == 1, 0.4, 0.8), persistence=0.9),
         "pbm": pbm,
         "ubm": UBM(0.6),
         "ccm": CCM(after_nothing=0.8, after_irrelevant=0.7, after_relevant=0.3),
