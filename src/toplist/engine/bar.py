@@ -60,6 +60,35 @@ class Bar:
             return 80
 
 
+class Bars(Bar):
+    """Two bars on one line: one for everything, and one for what is at work just now."""
+
+    def clear(self) -> None:
+        """Leave the line to somebody else."""
+        self._write("")
+
+    def tell(self, name: str, share: float, everything: float, per_second: float, left: float) -> None:
+        """Draw how far both are, as shares, and how many seconds everything will take."""
+        if self._shown:
+            self._write(two_bars(name, share, everything, per_second, left, self._columns() - 1))
+
+
+def two_bars(name: str, share: float, everything: float, per_second: float, left: float, columns: int) -> str:
+    """The line, in at most so many columns; the seconds left are not shown where they are not known.
+
+    >>> two_bars("kveton2015/table1", 0.5, 0.25, 2_500_000.0, 75.0, 100)
+    ' 25% [##......] kveton2015/table1  50% [####....] 2.5 million steps/s, 1:15 left'
+    """
+    facts = ", ".join(
+        ([f"{pace(per_second)} steps/s"] if per_second > 0 else []) + ([f"{clock(left)} left"] if left < 1e9 else [])
+    )
+    pieces = []
+    for before, part in (("", everything), (f"{name} ", share)):
+        filled = int(8 * part)
+        pieces.append(f"{before}{int(100 * part):>3}% [{'#' * filled}{'.' * (8 - filled)}]")
+    return " ".join([*pieces, facts])[: max(columns, 0)].rstrip()
+
+
 def rate(first: Progress, now: Progress) -> float:
     """Steps per second since the first report of steps, for before that there was compiling; 0 as long as unknown."""
     seconds = now.seconds - first.seconds
