@@ -24,7 +24,7 @@ CONVERGED = 0.5  # an epoch converges where its second half adds less than this 
 BEHIND = 1.5  # who does not follow the changes loses at least so many times what is lost by who does
 ABOUT_THREE = (2.0, 4.0)  # what "about three times" may be
 STRAIGHT = 0.95  # points are on a line where it explains at least this share of how they vary
-PRINTED_RUNS = 20  # that a comparison with a printed number takes at least
+FEWEST_RUNS = 20  # that tell whether a printed number is met
 NEAR = 0.01  # a checkpoint stands for a step that is at most this share of all steps away
 
 
@@ -125,7 +125,7 @@ def met_by(verdict: Verdict, runs: int) -> bool | None:
     >>> met_by(Verdict(True, 0.5, 0.01), 20), met_by(Verdict(True, 0.5, 0.01), 19)
     (True, None)
     """
-    return verdict.met if runs >= PRINTED_RUNS else None
+    return verdict.met if runs >= FEWEST_RUNS else None
 
 
 def settled(holds: bool | None, steps: int, claimed: int) -> bool | None:
@@ -137,10 +137,10 @@ def settled(holds: bool | None, steps: int, claimed: int) -> bool | None:
     return holds if steps >= claimed else None
 
 
-def every(tests: Iterable[bool | None]) -> bool | None:
+def all_of(tests: Iterable[bool | None]) -> bool | None:
     """Whether all hold: one that does not decides, and else one that nobody can tell leaves it open.
 
-    >>> every([True, None]), every([None, False]), every([True, True])
+    >>> all_of([True, None]), all_of([None, False]), all_of([True, True])
     (None, False, True)
     """
     found = list(tests)
@@ -186,7 +186,7 @@ def within(found: Difference | Ratio, low: float, high: float) -> bool | None:
     >>> within(Ratio(3.0, 2.8, 3.2), 2.0, 4.0), within(Ratio(3.9, 3.7, 4.1), 2.0, 4.0)
     (True, None)
     """
-    return every([opposite(under(found, low)), under(found, high)])
+    return all_of([opposite(under(found, low)), under(found, high)])
 
 
 def difference(a: Floats, b: Floats) -> Difference:
@@ -242,7 +242,7 @@ def flat(result: Result, policy: str, logarithmic: bool = False) -> bool | None:
     test = under(last_adds(result, policy, 0.1), FLAT)
     if test or not logarithmic:
         return test
-    return opposite(every([opposite(test), opposite(under(logarithm_or_line(result, policy), 0.0))]))
+    return opposite(all_of([opposite(test), opposite(under(logarithm_or_line(result, policy), 0.0))]))
 
 
 def logarithm_or_line(result: Result, policy: str) -> Difference:
