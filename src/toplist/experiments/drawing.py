@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BAND = 0.18  # how much of a curve's colour its band has
 BOUND: dict[str, Any] = {"color": "0.35", "linestyle": (0, (4, 2)), "linewidth": 1.0}  # as no policy is drawn
+DASH: dict[str, Any] = {"color": "0.35", "linestyle": "", "marker": "_", "markersize": 16}
 
 
 def panels(figure: Figure, rows: int = 1, columns: int = 1, share_x: bool = True, share_y: bool = False) -> list[Axes]:
@@ -77,9 +78,9 @@ def points(
     )
 
 
-def bound(axes: Axes, x: Sequence[float] | Floats, y: Sequence[float] | Floats, name: str) -> None:
-    """What a theorem says, as a thin broken line."""
-    axes.plot(x, y, label=name, zorder=1.5, **BOUND)
+def bound(axes: Axes, x: Sequence[float] | Floats, y: Sequence[float] | Floats, name: str, join: bool = True) -> None:
+    """What a theorem says, as a thin broken line, or a dash at each x; drawn after the curves it stretches no axis."""
+    axes.plot(x, y, label=name, zorder=1.5, **(BOUND if join else DASH))
 
 
 def frame(axes: Axes, title: str = "", x_label: str = "", y_label: str = "") -> None:
@@ -89,8 +90,10 @@ def frame(axes: Axes, title: str = "", x_label: str = "", y_label: str = "") -> 
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if axes.get_yscale() == "linear":
-        if axes.dataLim.ymin >= 0:
-            axes.set_ylim(bottom=0)
+        together = [axes, *axes.get_shared_y_axes().get_siblings(axes)]
+        if min(other.dataLim.ymin for other in together) >= 0:
+            # Both ends: to set one would keep what is drawn later on shared axes from making room for itself.
+            axes.set_ylim(0, 1.05 * max(other.dataLim.ymax for other in together) or 1)
         axes.yaxis.set_major_formatter(formatter("{x:,.12g}"))
     if axes.get_xscale() == "linear":
         axes.xaxis.set_major_formatter(formatter("{x:,.12g}"))
