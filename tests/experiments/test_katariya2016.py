@@ -131,7 +131,7 @@ def test_figure_2b_on_numbers_made_by_hand(curves: Mapping[int, Callable[[float]
         for termination in figure2b.TERMINATIONS:
             own = 300.0 * curves[cell.positions](termination) * (1.0 + 0.05 * spread.standard_normal((size.runs, 1)))
             results[figure2b.label(cell, termination)] = toplist.Result(
-                [size.steps], {DCM_KL_UCB: own}, {DCM_KL_UCB: own}
+                np.array([size.steps]), {DCM_KL_UCB: own}, {DCM_KL_UCB: own}
             )
     assert made_up.outcomes(figure2b.EXPERIMENT, Found(size, results)) == expected
 
