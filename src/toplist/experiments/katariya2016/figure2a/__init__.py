@@ -74,5 +74,5 @@ EXPERIMENT = Experiment(
     jobs=jobs,
     judge=judge,
     draw=draw,
-    seconds=8.0,
+    seconds=5.0,
 )

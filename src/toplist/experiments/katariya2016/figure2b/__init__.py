@@ -110,5 +110,5 @@ EXPERIMENT = Experiment(
     judge=judge,
     draw=draw,
     inches=(9.0, 4.5),
-    seconds=20.0,
+    seconds=14.0,
 )
