@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench tables compare movielens liu2018 li2019 detectors folder docs wheel clean
+.PHONY: run test check bench tables compare reproduce movielens liu2018 li2019 detectors folder docs wheel clean
 
 run: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
@@ -20,22 +21,24 @@ bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minute
 	$(BIN)/python -m benchmarks
 
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
-	$(BIN)/python -m toplist.experiments.kveton2015.tables
+	$(REPRODUCE) kveton2015/table1 kveton2015/table2
 
 compare: $(VENV)/ready  ## all policies for people who do not change x seven kinds of users, in out/compare.png (about eight minutes, most of them to compile)
 	mkdir -p out
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.png --json out/compare.json
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.svg --quiet
 
+reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, else those without data (about an hour)
+	$(REPRODUCE) --all $(if $(DATA),--data "$(DATA)")
+
 movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)
-	$(BIN)/python -m toplist.experiments.hiranandani2019.ratio --data "$(DATA)"
-	$(BIN)/python -m toplist.experiments.hiranandani2019.people --data "$(DATA)"
+	$(REPRODUCE) hiranandani2019/ratio hiranandani2019/figure2 --data "$(DATA)"
 
 liu2018: $(VENV)/ready  ## figure 1 of liu2018 (some minutes)
-	$(BIN)/python -m toplist.experiments.liu2018.figure1
+	$(REPRODUCE) liu2018/figure1
 
 li2019: folder $(VENV)/ready  ## figure 1 of li2019; DATA=folder of click models learned from a search log (some minutes)
-	$(BIN)/python -m toplist.experiments.li2019.figure1 --data "$(DATA)"
+	$(REPRODUCE) li2019/figure1 --data "$(DATA)"
 
 folder:
 	@test -n "$(DATA)" || { echo "Say where the data are: make $(MAKECMDGOALS) DATA=path/to/folder" >&2; exit 2; }
