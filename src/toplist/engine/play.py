@@ -21,7 +21,7 @@ class Run(NamedTuple):
     best_items: Ints  # the best list of the moment
     totals: Floats  # regret and clicks so far, and the best list's reward
     checkpoints: Ints  # steps after which the totals are kept
-    curves: Floats  # (checkpoints, 2): regret and clicks there
+    curves: Floats  # (checkpoints, 2 or more): regret and clicks there; what else there is stays as it is
 
 
 @helper

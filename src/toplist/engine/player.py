@@ -71,7 +71,13 @@ class Player:
     """A policy at work in one run. Its arrays are its own, so players may run in threads beside each other."""
 
     def __init__(
-        self, setting: Setting, key: int, checkpoints: Ints, labels: Ints | None = None, compiled: bool = True
+        self,
+        setting: Setting,
+        key: int,
+        checkpoints: Ints,
+        labels: Ints | None = None,
+        compiled: bool = True,
+        columns: int = 2,
     ) -> None:
         problem = setting.problem
         items, positions = problem.items, problem.positions
@@ -98,7 +104,7 @@ class Player:
             best_items=np.arange(positions),
             totals=np.zeros(3),
             checkpoints=checkpoints,
-            curves=np.zeros((len(checkpoints), 2)),
+            curves=np.zeros((len(checkpoints), columns)),
         )
         told = getattr(setting.policy, "told", None)
         self.policy = setting.policy if told is None else told(self.run.best_items)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.engine.crew import Crew, Progress
+from toplist.engine.crew import Crew, Progress, Watch
 from toplist.engine.player import Setting
 from toplist.engine.result import Result, check_plot
 from toplist.engine.store import Store, describe
 from toplist.policies.entries import make
 from toplist.problem import InvalidInput, checked_seed, refuse, whole
-from toplist.slate import Ints
+from toplist.slate import Floats, Ints
 from toplist.starts import OneSample
 
 __all__ = ["Progress", "simulate"]
@@ -55,19 +56,52 @@ def simulate(
     >>> float(result.mean("best")[-1])
     0.0
     """
+    if plot is not None:
+        check_plot(plot)
+    result = simulate_and_watch(
+        policies, world, users, steps, runs, seed,
+        start=start, checkpoints=checkpoints, threads=threads, progress=progress, resume=resume,
+    ).result  # fmt: skip
+    if plot is not None:
+        result.plot(plot)
+    return result
+
+
+class Watched(NamedTuple):
+    """What came out, and per policy what was watched, (runs, checkpoints); empty where nothing was."""
+
+    result: Result
+    watched: dict[str, Floats]
+
+
+def simulate_and_watch(
+    policies: Any,
+    world: Any,
+    users: Any,
+    steps: int,
+    runs: int = 20,
+    seed: int = 0,
+    *,
+    start: Any = ONE_SAMPLE,
+    checkpoints: int | Sequence[int] = 100,
+    threads: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    resume: str | PathLike[str] | None = None,
+    watch: Watch | None = None,
+    pool: Executor | None = None,
+) -> Watched:
+    """`simulate`, with a look at every player at each checkpoint, and on any pool of workers."""
     steps = whole("The number of steps", steps, 1, "give how many lists each run shows")
     runs = whole("The number of runs", runs, 1, "give how often each policy starts anew")
     seed = checked_seed(seed)
     threads = checked_threads(threads)
     kept = checked_checkpoints(checkpoints, steps)
     settings = {label: Setting.of(policy, world, users, start, steps) for label, policy in labelled(policies).items()}
-    if plot is not None:
-        check_plot(plot)
     check_progress(progress)
-    description = describe(settings, kept, seed)
-    crew = Crew(settings, kept, runs, seed, Store(resume, description))
+    description = describe(settings, kept, seed, watch)
+    crew = Crew(settings, kept, runs, seed, Store(resume, description), watch)
 
-    played = crew.play(threads, progress)
+    played = crew.play(threads, progress, pool)
     some = next(iter(settings.values()))
     result = Result(
         checkpoints=kept,
@@ -85,9 +119,7 @@ def simulate(
         breakpoints=crew.breakpoints(),
         detections=crew.detections(),
     )
-    if plot is not None:
-        result.plot(plot)
-    return result
+    return Watched(result, {} if watch is None else {label: played[label][:, :, 2] for label in settings})
 
 
 def labelled(policies: Any) -> dict[str, Any]:

@@ -122,7 +122,7 @@ class Store:
         return arrays
 
 
-def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int) -> dict[str, Any]:
+def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int, watch: Any = None) -> dict[str, Any]:
     """What must be equal for two simulations to be the same but for the number of runs.
 
     Where several things differ, the first is named; so what others follow from stands before them.
@@ -140,6 +140,7 @@ def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int) -> dict
         "start": as_plain(some.start),
         "seed": seed,
         "checkpoints": as_plain(checkpoints),
+        "watch": None if watch is None else fingerprint(watch),
         "code": fingerprint(play, open_run, *(cls for part in [*parts, some.start] for cls in _classes(part))),
     }
     plain: dict[str, Any] = json.loads(json.dumps(description))  # as it will be read again
