@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from toplist.engine.statistics import Difference
+from toplist.engine.statistics import Difference, paired_difference
 from toplist.slate import Floats, Ints
 
 FLAT = 0.04  # a curve is flat where the last tenth of the steps adds less than this share of the regret
 LINEAR = 0.45  # and linear where the last half adds more than this
 CONVERGED = 0.5  # an epoch converges where its second half adds less than this share of what its first half adds
-BEHIND = 1.5  # who does not follow the changes loses at least so many times what is lost by who does
+FEWEST_RUNS = 20  # that tell whether a printed number is met
+BEHIND = 1.5  # who does not follow the changes, or is much worse, loses at least so many times as much
 
 
 class Measured(NamedTuple):
@@ -34,33 +36,60 @@ class Verdict(NamedTuple):
     share: float  # distance as a share of the print
 
 
-def halves(curve: Floats, checkpoints: Ints, epoch: int) -> Floats:
-    """What the first and the second half of each epoch add to a cumulative curve, whose checkpoints have all of them.
+def below(difference: Difference) -> bool | None:
+    """Whether the first of two lies below the other; None where their interval does not tell.
 
-    >>> halves(np.array([3.0, 4.0, 8.0, 10.0]), np.array([5, 10, 15, 20]), 10).tolist()
-    [[3.0, 1.0], [4.0, 2.0]]
+    >>> below(Difference(-2.0, -3.0, -1.0, 0.5)), below(Difference(2.0, 1.0, 3.0, 2.0))
+    (True, False)
     """
-    ends = np.arange(epoch // 2, checkpoints[-1] + 1, epoch // 2)
-    kept = curve[np.searchsorted(checkpoints, ends)]
-    return np.asarray(np.diff(kept, prepend=0.0).reshape(-1, 2), dtype=np.float64)
+    return {"below": True, "above": False}.get(side(difference))
 
 
-def converges(added: Floats) -> bool:
+def all_of(answers: Iterable[bool | None]) -> bool | None:
+    """Whether all hold: one that does not decides, and else one of which nobody can tell leaves it open.
+
+    >>> all_of([True, None, False]), all_of([True, None]), all_of([True, True])
+    (False, None, True)
+    """
+    several = list(answers)
+    if any(answer is False for answer in several):
+        return False
+    return True if all(several) else None
+
+
+def halves(curves: Floats, checkpoints: Ints, epoch: int) -> Floats:
+    """What the first and the second half of each whole epoch add, per run, (runs, epochs, 2).
+
+    The curves are cumulative, (runs, checkpoints), and the checkpoints have the ends of all halves.
+
+    >>> halves(np.array([[3.0, 4.0, 8.0, 10.0, 99.0]]), np.array([5, 10, 15, 20, 25]), 10).tolist()
+    [[[3.0, 1.0], [4.0, 2.0]]]
+    """
+    epochs = int(checkpoints[-1]) // epoch
+    ends = np.arange(1, 2 * epochs + 1) * (epoch // 2)
+    kept = curves[:, np.searchsorted(checkpoints, ends)]
+    return np.asarray(np.diff(kept, axis=1, prepend=0.0).reshape(len(curves), epochs, 2), dtype=np.float64)
+
+
+def converges(added: Floats) -> bool | None:
     """Whether, in each epoch after the first break, the second half adds less than half of what the first half adds.
 
-    >>> converges(np.array([[1.0, 9.0], [4.0, 1.0]])), converges(np.array([[9.0, 1.0], [4.0, 2.0]]))
+    Judged by the 95% interval over runs; None where it does not tell, or there was no break.
+
+    >>> converges(np.array([[[1.0, 9.0], [4.0, 1.0]]] * 2)), converges(np.array([[[9.0, 1.0], [4.0, 3.0]]] * 2))
     (True, False)
     """
-    return bool((added[1:, 1] < CONVERGED * added[1:, 0]).all())
+    late = [paired_difference(own[:, 1], CONVERGED * own[:, 0]) for own in np.moveaxis(added[:, 1:], 1, 0)]
+    return all_of(map(below, late)) if late else None
 
 
-def left_behind(regret: float, follower: float) -> bool:
-    """Whether somebody does not follow the changes: their regret at n is at least 1.5 times that of one who does.
+def left_behind(regret: Floats, follower: Floats) -> bool | None:
+    """Whether somebody's regret, per run, is at least 1.5 times that of one who does better; None if it is open.
 
-    >>> left_behind(150.0, 100.0), left_behind(149.0, 100.0)
+    >>> left_behind(np.array([151.0, 160.0]), np.array([100.0, 100.0])), left_behind(np.ones(2), np.ones(2))
     (True, False)
     """
-    return regret >= BEHIND * follower
+    return below(paired_difference(BEHIND * follower, regret))
 
 
 def printed_number(ours: Measured, printed: Measured) -> Verdict:
