@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from toplist.engine.comparison import Comparison
     from toplist.engine.result import Difference, Result
     from toplist.engine.runs import Progress, simulate
+    from toplist.engine.statistics import Ratio
     from toplist.engine.sweep import Tuning
     from toplist.engine.tuning import Span, tune
     from toplist.policies import Policy, catalogue, make
@@ -64,6 +65,7 @@ _NAMES = {
     "Problem": "toplist.problem",
     "Progress": "toplist.engine.runs",
     "Ranker": "toplist.ranker",
+    "Ratio": "toplist.engine.statistics",
     "Result": "toplist.engine.result",
     "Shown": "toplist.ranker",
     "Span": "toplist.engine.tuning",
@@ -83,6 +85,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Ranker",
+    "Ratio",
     "Result",
     "Shown",
     "Span",

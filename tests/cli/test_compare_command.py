@@ -185,10 +185,12 @@ def test_no_column_is_degenerate(column: str) -> None:
     world = standard_world().checked()
     users = standard_users()[column].prepare(world.problem(None))
     attraction = np.asarray(world.attraction)
+    ranked = np.argsort(-attraction)
 
-    def reward(*items: int) -> float:
-        return float(users.reward(None, np.array(items), attraction[list(items)]))
+    def reward(*ranks: int) -> float:
+        items = ranked[list(ranks)]
+        return float(users.reward(None, items, attraction[items]))
 
     others = np.random.default_rng(0).permuted(np.tile(np.arange(16), (500, 1)), axis=1)[:, :4]
-    assert reward(0, 1, 2, 3) - np.mean([reward(*items) for items in others.tolist()]) > 0.2
+    assert reward(0, 1, 2, 3) - np.mean([reward(*ranks) for ranks in others.tolist()]) > 0.2
     assert (reward(1, 3, 0, 5) > reward(0, 1, 2, 3)) == (column == "dbn")

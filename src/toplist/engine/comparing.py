@@ -131,29 +131,25 @@ def _with_yardstick(named: dict[str, Any]) -> tuple[dict[str, Any], str]:
 
 def _pairs(columns: Any) -> list[Pair]:
     """All pairs, column by column."""
-    accepted = "a dict from labels to pairs of a world and its users"
     if not isinstance(columns, Mapping) or not columns:
+        accepted = "a dict from labels to pairs of a world and its users"
         raise refuse("columns", columns, accepted, 'write {"cascade": (world, Cascade())}')
     pairs: list[Pair] = []
     for label, given in columns.items():
         if not isinstance(label, str):
             raise refuse("A column's label", label, "text", "give each column a name of your own")
         several = [given] if _is_pair(given) else given
-        if not isinstance(several, Sequence) or isinstance(several, str) or not several:
-            raise refuse(f"The column {label!r}", given, "a pair of a world and its users, or several", accepted)
-        for number, one in enumerate(several):
-            if not _is_pair(one):
-                advice = "write (world, users)"
-                raise refuse(f"The column {label!r}", one, "a pair of a world and its users, or several", advice)
-            pairs.append(Pair(label, number, *one))
+        if not isinstance(several, list | tuple) or not several or not all(map(_is_pair, several)):
+            accepted = "a pair of a world and its users, or a list of such pairs"
+            raise refuse(f"The column {label!r}", given, accepted, "write (world, users)")
+        pairs += [Pair(label, number, *pair) for number, pair in enumerate(several)]
     return pairs
 
 
 def _is_pair(given: Any) -> bool:
     """Whether it is a world and its users; a world is a tuple as well, and so may be a sequence of two pairs."""
-    return (
-        isinstance(given, Sequence) and len(given) == 2 and hasattr(given[0], "problem") and hasattr(given[1], "click")
-    )
+    fits = isinstance(given, list | tuple) and len(given) == 2
+    return fits and hasattr(given[0], "problem") and hasattr(given[1], "click")
 
 
 def _folder(resume: Any) -> Path:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from toplist.bounds import vacuous
 from toplist.engine.statistics import Difference
 from toplist.experiments.experiment import Claim, Found
+from toplist.experiments.verdicts import settled
 
 
 class Answer(NamedTuple):
@@ -38,8 +39,8 @@ def claim(
         by_scaling = scaled.answer.holds is True
         if scaled.answer.holds is not False:
             holds = scaled.answer.holds
+    holds = settled(holds, found.size.steps, steps)
     if found.size.steps < steps:
-        holds = None
         remarks.insert(0, f"the paper says it of {steps:,} steps, and {found.size.steps:,} were played")
     if by_scaling and found.data is not None and found.data.substitute:
         remarks.append(f"on substitute data for {found.data.substitute}")

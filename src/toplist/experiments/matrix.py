@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade, mix
+from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade, Mixture
 from toplist.naming import REQUIRED, written
 from toplist.policies import catalogue
 from toplist.worlds import Fixed
@@ -36,16 +36,15 @@ def standard_users(items: int = ITEMS, positions: int = POSITIONS) -> dict[str, 
     without a click. Mixture: nobody's reading is right for all.
     """
     place = np.arange(positions)
-    falling = np.linspace(0.8, 0.2, positions)
     pbm = PBM(0.6**place)
     return {
         "cascade": Cascade(),
-        "dcm": DCM(falling),
+        "dcm": DCM(np.linspace(0.8, 0.2, positions)),
         "dbn": DBN(satisfaction=np.where(np.arange(items) % 2 == 1, 0.4, 0.8), persistence=0.9),
         "pbm": pbm,
         "ubm": UBM(0.6),
         "ccm": CCM(after_nothing=0.8, after_irrelevant=0.7, after_relevant=0.3),
-        "mixture": mix([Cascade(), DCM(falling), pbm], [0.4, 0.3, 0.3]),
+        "mixture": Mixture(Cascade(), pbm),
     }
 
 

@@ -10,10 +10,10 @@ from toplist import bounds
 from toplist.clicks import Cascade
 from toplist.datasets.click_models import ClickModels
 from toplist.engine.result import Result
-from toplist.engine.statistics import ratio, standard_error
+from toplist.engine.statistics import ratio
 from toplist.experiments.claiming import Answer, promise
 from toplist.experiments.experiment import Play, Size
-from toplist.experiments.verdicts import BEHIND, CONVERGED, Measured, converges, halves, left_behind
+from toplist.experiments.verdicts import BEHIND, CONVERGED, Measured, converges, final, halves, left_behind, measured
 from toplist.memory.horizon import discount_for, window_for
 from toplist.randomness import branch
 from toplist.slate import Floats, Ints
@@ -82,15 +82,14 @@ def follows(result: Result, name: str) -> Answer:
 
 def stays_behind(result: Result, name: str) -> Answer:
     """Whether a policy does not converge, by its regret beside that of the window."""
-    regret, follower = result.regret[name][:, -1], result.regret[WINDOWED][:, -1]
+    regret, follower = final(result, name), final(result, WINDOWED)
     times = ratio(float(regret.mean()), float(follower.mean()))
     return Answer(left_behind(regret, follower), f"{times:.2f} times the regret of {WINDOWED}, {BEHIND} or more asked")
 
 
 def in_epoch(result: Result, name: str, number: int) -> Measured:
     """The regret of an epoch, counted from 1, over all runs."""
-    own = halves(result.regret[name], result.checkpoints, EPOCH)[:, number - 1].sum(axis=1)
-    return Measured(float(own.mean()), float(standard_error(own)))
+    return measured(halves(result.regret[name], result.checkpoints, EPOCH)[:, number - 1].sum(axis=1))
 
 
 def promises(attractions: Iterable[Floats], steps: int) -> dict[str, str]:

@@ -27,7 +27,7 @@ from toplist.experiments.li2019.queries import (
     stays_behind,
     together,
 )
-from toplist.experiments.verdicts import FEWEST_RUNS, Measured, below, printed_number
+from toplist.experiments.verdicts import Measured, difference, final, met_by, printed_number, under
 from toplist.tables import counted
 
 if TYPE_CHECKING:
@@ -72,16 +72,15 @@ def judge(found: Found) -> list[Claim]:
 
 
 def _under(result: Result, name: str, other: str) -> Answer:
-    difference = result.difference(name, other)
-    return Answer(below(difference), f"{interval(difference)}, below 0 asked")
+    apart = difference(final(result, name), final(result, other))
+    return Answer(under(apart, 0.0), f"{interval(apart)}, below 0 asked")
 
 
 def _printed(result: Result, number: int) -> Answer:
     if result.steps < number * EPOCH:
         return Answer(None, "not played")
     ours, printed = in_epoch(result, PRINTED_FOR, number), PRINTED[number]
-    met = printed_number(ours, printed).met if result.runs >= FEWEST_RUNS else None
-    return Answer(met, f"{ours}, printed {printed}")
+    return Answer(met_by(printed_number(ours, printed), result.runs), f"{ours}, printed {printed}")
 
 
 def draw(found: Found, figure: Figure) -> None:
