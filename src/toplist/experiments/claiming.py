@@ -1,7 +1,8 @@
-"""How claims are put together: an answer and its number, as printed and with less exploration, and what theorems say."""
+"""How claims are put together: an answer with its number, as printed and with less exploration, and a theorem's."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from toplist.bounds import vacuous
@@ -24,9 +25,7 @@ class Scaled(NamedTuple):
     factor: str  # in words, for a remark
 
 
-def claim(
-    found: Found, text: str, answer: Answer, steps: int, remark: str = "", scaled: Scaled | None = None
-) -> Claim:
+def claim(found: Found, text: str, answer: Answer, steps: int, remark: str = "", scaled: Scaled | None = None) -> Claim:
     """What a paper says of so many steps, as it comes out; with fewer nobody can tell.
 
     Where it does not hold as printed but does with the exploration scaled, that is told, with both numbers.
@@ -34,8 +33,8 @@ def claim(
     remarks, number = [remark] if remark else [], answer.number
     holds, by_scaling = answer.holds, False
     if scaled is not None and holds is not True:
-        number = f"{scaled.answer.number}; as printed {answer.number}"
-        remarks.insert(0, f"the number before the semicolon is with {scaled.factor}")
+        number = f"{scaled.answer.number}; as printed: {answer.number}"
+        remarks.insert(0, f"the first number with {scaled.factor}")
         by_scaling = scaled.answer.holds is True
         if scaled.answer.holds is not False:
             holds = scaled.answer.holds
@@ -67,12 +66,23 @@ def interval(difference: Difference, digits: int = 0) -> str:
 
 
 def counts(answers: list[bool | None], of: str) -> str:
-    """In how many of several it holds, and in how many nobody can tell.
+    """In how many of several it holds, in how many nobody can tell, and in how many it does not.
 
     >>> counts([True, True, None], "panels"), counts([True, True], "panels")
-    ('in 2 of 3 panels, undecided in 1', 'in all 2 panels')
+    ('in 2 of 3 panels, undecided in 1, not in 0', 'in all 2 panels')
     """
     held, open_ = sum(answer is True for answer in answers), sum(answer is None for answer in answers)
     if held == len(answers):
         return f"in all {held} {of}"
-    return f"in {held} of {len(answers)} {of}" + (f", undecided in {open_}" if open_ else "")
+    return f"in {held} of {len(answers)} {of}, undecided in {open_}, not in {len(answers) - held - open_}"
+
+
+def span(numbers: Iterable[float], form: str = ".2f") -> str:
+    """The least and the largest of several numbers, or the only one.
+
+    >>> span([0.5, 0.75, 0.25]), span([0.5])
+    ('0.25 to 0.75', '0.50')
+    """
+    several = sorted(numbers)
+    low, high = format(several[0], form), format(several[-1], form)
+    return low if low == high else f"{low} to {high}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BAND = 0.18  # how much of a curve's colour its band has
+OFF_SCALE = 2.0  # a curve leaves the top where it ends at more than so many times what the others need
 BOUND: dict[str, Any] = {"color": "0.35", "linestyle": (0, (4, 2)), "linewidth": 1.0}  # as no policy is drawn
 
 
@@ -77,6 +78,19 @@ def points(
     )
 
 
+def off_scale(axes: Axes, result: Result, name: str, others: Sequence[Floats] = ()) -> None:
+    """Let a policy leave the top, its regret written there, where it would press everybody else to the ground.
+
+    Everybody else is the result's other policies, and `others`, which are curves as well.
+    """
+    rest = [*others, *(result.mean(other) for other in result.policies if other != name)]
+    top, end = 1.25 * max(float(curve.max()) for curve in rest), float(result.mean(name)[-1])
+    if end > OFF_SCALE * top:
+        axes.set_ylim(min(0.0, *(float(curve.min()) for curve in rest)), top)
+        text = f"{name} ends at {end:,.0f}"
+        axes.text(0.98, 0.97, text, transform=axes.transAxes, ha="right", va="top", fontsize="small")
+
+
 def bound(axes: Axes, x: Sequence[float] | Floats, y: Sequence[float] | Floats, name: str) -> None:
     """What a theorem says, as a thin broken line."""
     axes.plot(x, y, label=name, zorder=1.5, **BOUND)
@@ -89,8 +103,10 @@ def frame(axes: Axes, title: str = "", x_label: str = "", y_label: str = "") -> 
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if axes.get_yscale() == "linear":
-        if axes.dataLim.ymin >= 0:
-            axes.set_ylim(bottom=0)
+        together = [axes, *axes.get_shared_y_axes().get_siblings(axes)]
+        if min(other.dataLim.ymin for other in together) >= 0:
+            # Both ends: to set one would keep what is drawn later on shared axes from making room for itself.
+            axes.set_ylim(0, 1.05 * max(other.dataLim.ymax for other in together) or 1)
         axes.yaxis.set_major_formatter(formatter("{x:,.12g}"))
     if axes.get_xscale() == "linear":
         axes.xaxis.set_major_formatter(formatter("{x:,.12g}"))

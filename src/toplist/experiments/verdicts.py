@@ -24,6 +24,7 @@ CONVERGED = 0.5  # an epoch converges where its second half adds less than this 
 BEHIND = 1.5  # who does not follow the changes, or is much worse, loses at least so many times as much
 ABOUT_THREE = (2.0, 4.0)  # what "about three times" may be
 STRAIGHT = 0.95  # points are on a line where it explains at least this share of how they vary
+CLOSE = 0.1  # how far a mean may be from a printed one, as a share of it
 FEWEST_RUNS = 20  # that tell whether a printed number is met
 NEAR = 0.01  # a checkpoint stands for a step that is at most this share of all steps away
 
@@ -60,16 +61,22 @@ def halves(curves: Floats, checkpoints: Ints, epoch: int) -> Floats:
     return np.asarray(np.diff(kept, axis=1, prepend=0.0).reshape(len(curves), epochs, 2), dtype=np.float64)
 
 
-def converges(halves: Floats) -> bool | None:
+def converges(halves: Floats, among: int = 1) -> bool | None:
     """Whether, in each epoch after the first break, the second half adds less than half of what the first half adds.
 
-    Open where there was no break.
+    Open where there was no break. That one epoch does not is said only where it is more than the chance of so many
+    tests, for all epochs and `among` others that are asked the same.
 
     >>> converges(np.array([[[1.0, 9.0], [4.0, 1.0]]] * 2)), converges(np.array([[[9.0, 1.0], [4.0, 3.0]]] * 2))
     (True, False)
     """
-    late = [difference(epoch[:, 1], CONVERGED * epoch[:, 0]) for epoch in np.moveaxis(halves[:, 1:], 1, 0)]
-    return all_of(under(epoch, 0.0) for epoch in late) if late else None
+    late = [(epoch[:, 1], CONVERGED * epoch[:, 0]) for epoch in np.moveaxis(halves[:, 1:], 1, 0)]
+    if not late:
+        return None
+    if all(under(difference(*epoch), 0.0) for epoch in late):
+        return True
+    sure = 1.0 - (1.0 - CONFIDENCE) / (len(late) * among)
+    return False if any(paired_difference(*epoch, sure).low >= 0.0 for epoch in late) else None
 
 
 def left_behind(regret: Floats, better: Floats) -> bool | None:
@@ -92,7 +99,16 @@ def printed_number(ours: Measured, printed: Measured) -> Verdict:
     distance = ours.mean - printed.mean
     errors = distance / math.hypot(ours.error, printed.error)
     share = distance / printed.mean
-    return Verdict(abs(errors) <= 4.0 or abs(share) <= 0.1, errors, share)
+    return Verdict(abs(errors) <= 4.0 or abs(share) <= CLOSE, errors, share)
+
+
+def printed_ratio(ours: Ratio, printed: float) -> bool | None:
+    """Whether a ratio that is printed without its error is met: they differ by at most 10%.
+
+    >>> printed_ratio(Ratio(0.75, 0.73, 0.77), 0.8), printed_ratio(Ratio(0.6, 0.5, 0.65), 0.8)
+    (True, False)
+    """
+    return within(ours, (1.0 - CLOSE) * printed, (1.0 + CLOSE) * printed)
 
 
 def added(curve: Floats, share: float) -> float:

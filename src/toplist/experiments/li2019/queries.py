@@ -71,13 +71,13 @@ def together(results: Sequence[Result]) -> Result:
     )
 
 
-def follows(result: Result, name: str) -> Answer:
-    """Whether a policy converges after each break."""
+def follows(result: Result, name: str, among: int = 1) -> Answer:
+    """Whether a policy converges after each break, where so many queries are asked."""
     added = halves(result.regret[name], result.checkpoints, EPOCH)
     late = added.mean(axis=0)[1:].tolist()
     slowest = max((ratio(second, first) for first, second in late), default=float("nan"))
     number = f"second half over first at most {slowest:.2f}, under {CONVERGED} asked"
-    return Answer(converges(added), number)
+    return Answer(converges(added, among), number)
 
 
 def stays_behind(result: Result, name: str) -> Answer:
