@@ -1,5 +1,6 @@
 """Learned click models: what is in the file comes out, and what is wrong with it is said in a sentence."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,15 @@ def test_everything_in_the_file_comes_out(tmp_path: Path) -> None:
     }
     assert found.attraction("DCM")["1"].tolist() == content["1"]["DCM"]["attr"]
     assert str(found) == f"{path}: 3 queries of 4 documents each, models CM, PBM, DCM, DBN, CCM, UBM"
+
+
+def test_a_packed_file_is_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "models.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(made_up()).encode()))
+    assert str(read(tmp_path)) == f"{path}: 3 queries of 4 documents each, models CM, PBM, DCM, DBN, CCM, UBM"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InvalidInput, match=r"models.json.gz is cut off or damaged"):
+        read(path)
 
 
 def test_models_that_some_queries_lack_or_nobody_knows_are_no_common_ones(tmp_path: Path) -> None:

@@ -1,129 +1,186 @@
-"""MovieLens 1M: what is written is read again, in both forms, and what is wrong or missing is told in a sentence."""
+"""MovieLens in all layouts: what is written is read again, and what is wrong or missing is told in a sentence."""
 
 import gzip
-from collections.abc import Callable
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from damage import Damage, cut, end, half, put, without
 
-from toplist.datasets import movielens
+from toplist.datasets import generated, movielens
 from toplist.datasets.ratings import Ratings, made_up
 from toplist.problem import InvalidInput
 
 MADE_UP = made_up(people=30, items=25, topics=6, seed=3)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    movielens.write(MADE_UP, tmp_path)
-    return tmp_path
+LAYOUTS = ("ml-1m", "ml-1m-csv", "ml-100k", "ml-latest")
 
 
 def same(a: Ratings, b: Ratings) -> bool:
-    return a.topics == b.topics and all(map(np.array_equal, a[:3], b[:3]))
+    return all(map(np.array_equal, a[:3], b[:3]))
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_what_is_written_is_read(packed: bool, tmp_path: Path) -> None:
-    movielens.write(MADE_UP, tmp_path, packed)
-    assert (tmp_path / movielens.CSV).exists() == packed
-    assert same(movielens.read(tmp_path), MADE_UP)
-    assert same(movielens.read(str(tmp_path)), MADE_UP)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_written_is_read(layout: str, tmp_path: Path) -> None:
+    generated.write(layout, tmp_path, MADE_UP)
+    for given in (tmp_path, str(tmp_path)):
+        found = movielens.read(given)
+        assert same(found, MADE_UP)
+        assert found.names[7] == "Generated movie, number 7 (2000)"
+        assert (found.least, found.unit) == (5.0, "stars")
+        renamed = dict(
+            zip(sorted({t for ts in MADE_UP.topics.values() for t in ts}), movielens.GENRES[1:], strict=False)
+        )
+        for number, topics in MADE_UP.topics.items():
+            expected = {renamed[topic] for topic in topics} if layout == "ml-100k" else set(topics)
+            assert set(found.topics[number]) == expected
 
 
-def test_lines_as_they_are_distributed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_zip_file_is_read_as_it_came(layout: str, tmp_path: Path) -> None:
+    """All files are in a folder of the archive, as GroupLens has them."""
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    generated.write(layout, folder, MADE_UP)
+    with zipfile.ZipFile(tmp_path / "ml.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.mkdir("ml")
+        for file in folder.iterdir():
+            archive.write(file, f"ml/{file.name}")
+    assert same(movielens.read(tmp_path / "ml.zip"), MADE_UP)
+    data = (tmp_path / "ml.zip").read_bytes()
+    (tmp_path / "ml.zip").write_bytes(data[: len(data) // 2])
+    with pytest.raises(InvalidInput, match=r"ml.zip is cut off or no zip file \(.*\); download or copy it again"):
+        movielens.read(tmp_path / "ml.zip")
+
+
+def test_lines_of_1m_as_they_are_distributed(tmp_path: Path) -> None:
     """Titles in Latin-1, of which a letter may look like the end of a line, and no list of people."""
     movies = "1::Toy Story (1995)::Animation|Children's|Comedy\n7::Mis\xe9rables, Les\x85 (1995)::Drama\n"
     (tmp_path / "movies.dat").write_bytes(movies.encode("latin-1"))
     (tmp_path / "ratings.dat").write_bytes(b"1::7::5::978300760\r\n2::1::3::978302109\r\n")
     found = movielens.read(tmp_path)
     assert found.topics == {1: ("Animation", "Children's", "Comedy"), 7: ("Drama",)}
+    assert found.names[7] == "Mis\xe9rables, Les\x85 (1995)"
     assert [each.tolist() for each in found[:3]] == [[1, 2], [7, 1], [5.0, 3.0]]
-    assert str(found) == "2 ratings of 2 items by 2 people; 2 items in 4 topics"
+    assert str(found) == "2 ratings of 2 items by 2 people; 2 items in 4 topics; 1 with 5 stars or more"
 
 
-def cut(name: str, last: int) -> Callable[[Path], object]:
-    """Take away the end of a file."""
-    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-last])
+def test_lines_of_100k_as_they_are_distributed(tmp_path: Path) -> None:
+    flags = ["0"] * 19
+    comedy, unknown = [*flags], [*flags]
+    comedy[5] = comedy[14] = unknown[0] = "1"
+    items = [
+        f"1|Toy Story (1995)|01-Jan-1995||http://example.org|{'|'.join(comedy)}",
+        f"267|unknown||||{'|'.join(unknown)}",
+        "",
+    ]
+    (tmp_path / "u.item").write_text("\n".join(items) + "\n", encoding="latin-1")
+    (tmp_path / "u.data").write_text("196\t1\t3\t881250949\n186\t267\t5\t891717742\n")
+    found = movielens.read(tmp_path)
+    assert found.topics == {1: ("Comedy", "Romance"), 267: ()}
+    assert str(found) == "2 ratings of 2 items by 2 people; 1 item in 2 topics; 1 with 5 stars or more"
 
 
-def end(name: str, line: str) -> Callable[[Path], object]:
-    """Write another line below a file."""
-    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes() + line.encode())
+def test_lines_of_latest_as_they_are_distributed(tmp_path: Path) -> None:
+    """Titles in UTF-8, in quotes where they have a comma, and half stars; in 2018 without genres."""
+    movies = [
+        "movieId,title,genres",
+        '11,"American President, The (1995)",Comedy|Drama',
+        '58,"""Ünique"" (2018)",(no genres listed)',
+    ]
+    (tmp_path / "movies.csv").write_bytes("".join(f"{line}\r\n" for line in movies).encode())
+    (tmp_path / "ratings.csv").write_text("userId,movieId,rating,timestamp\n1,11,4.5,964982703\n2,58,0.5,964982703\n")
+    found = movielens.read(tmp_path)
+    assert found.topics == {11: ("Comedy", "Drama"), 58: ()}
+    assert found.names == {11: "American President, The (1995)", 58: '"Ünique" (2018)'}
+    assert found.value.tolist() == [4.5, 0.5]
 
 
-def without(name: str) -> Callable[[Path], object]:
-    return lambda folder: (folder / name).unlink()
-
-
-def half(folder: Path) -> None:
-    """Cut off between two lines."""
-    lines = (folder / "ratings.dat").read_text().splitlines(keepends=True)
-    (folder / "ratings.dat").write_text("".join(lines[: len(lines) // 2]))
+RATINGS_1M = "must be user::movie::stars::time, where users and movies are counted from 1, and stars are 0.5 to 5"
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("layout", "damage", "message"),
     [
-        (without("movies.dat"), "must be one with movies.dat"),
-        (without("ratings.dat"), "must be one with ratings.dat or ratings.csv.gz"),
-        (cut("ratings.dat", 4), "ratings.dat is cut off in the middle of a line"),
-        (cut("movies.dat", 3), "movies.dat is cut off in the middle of a line"),
-        (lambda folder: (folder / "ratings.dat").write_bytes(b""), "ratings.dat is empty"),
-        (half, r"ratings by 1\d people, but .*users.dat lists 30"),
-        (end("ratings.dat", "1::2::3\n"), r"a line that is not user::movie::stars::time \(.*columns changed"),
-        (end("ratings.dat", "1::2::five::9\n"), r"a line that is not user::movie::stars::time \(could not convert"),
-        (end("ratings.dat", "1::2::6::9\n"), "is user 1, movie 2, 6 stars, but .* stars are 1 to 5"),
-        (end("ratings.dat", "1.5::2::5::9\n"), "is user 1.5, movie 2, 5 stars, but users and movies are counted"),
-        (end("ratings.dat", "1::2::nan::9\n"), "nan stars"),
-        (end("ratings.dat", "1::99::5::9\n"), "rates movie 99, but .*movies.dat has no such movie"),
-        (end("movies.dat", "99::A title\n"), "Line 26 of .*movies.dat is '99::A title', but must be movie::title"),
-        (lambda folder: (folder / "ratings.dat").write_text("1,2,5\n"), "have 3 fields, but must be user::movie"),
+        ("ml-1m", without("movies.dat"), "must be one with movies.dat or movies.csv or u.item"),
+        ("ml-1m", without("ratings.dat"), "must be one with ratings.dat or ratings.csv"),
+        ("ml-1m", cut("ratings.dat", 4), "ratings.dat is cut off in the middle of a line"),
+        ("ml-1m", cut("movies.dat", 3), "movies.dat is cut off in the middle of a line"),
+        ("ml-1m", put("ratings.dat", ""), "ratings.dat is empty"),
+        ("ml-1m", half("ratings.dat"), r"ratings by 1\d people, but .*users.dat lists 30"),
+        ("ml-1m", end("ratings.dat", "1::2::3\n"), rf"Line \d+ of .*ratings.dat is '1::2::3', but {RATINGS_1M}"),
+        ("ml-1m", end("ratings.dat", "1::2::five::9\n"), rf"ratings.dat is '1::2::five::9', but {RATINGS_1M}"),
+        ("ml-1m", end("ratings.dat", "1::2::6::9\n"), rf"ratings.dat is '1::2::6::9', but {RATINGS_1M}"),
+        ("ml-1m", end("ratings.dat", "1.5::2::5::9\n"), "is '1.5::2::5::9', but must be"),
+        ("ml-1m", end("ratings.dat", "1::2::nan::9\n"), "is '1::2::nan::9', but must be"),
+        ("ml-1m", end("ratings.dat", f"1::{2**31}::5::9\n"), "::5::9', but must be"),
+        ("ml-1m", end("ratings.dat", "1::99::5::9\n"), "rates movie 99, but .*movies.dat has no such movie"),
+        ("ml-1m", end("movies.dat", "99::A title\n"), "Line 26 of .*movies.dat is '99::A title', but must be movie::"),
+        ("ml-1m", put("ratings.dat", "1,2,5\n"), "Line 1 of .*ratings.dat is '1,2,5', but must be user::movie"),
+        ("ml-1m-csv", cut("ratings.csv.gz", 4), "ratings.csv.gz is cut off or damaged"),
+        ("ml-1m-csv", cut("ratings.csv.gz", 400), "ratings.csv.gz is cut off or damaged"),
+        ("ml-1m-csv", put("ratings.csv.gz", "user,item,play\n1,2,3\n"), "begins with 'user,item,play', but must begin"),
+        ("ml-1m-csv", end("ratings.csv.gz", "1,2\n"), "ratings.csv.gz is '1,2', but must be user_id,movie_id,rating"),
+        ("ml-100k", without("u.data"), "must be one with u.data"),
+        ("ml-100k", cut("u.data", 3), "u.data is cut off in the middle of a line"),
+        ("ml-100k", half("u.data"), r"u.data has \d+ ratings, but .*u.info counts \d+"),
+        ("ml-100k", end("u.data", "1\t2\tx\t9\n"), r"u.data is '1\\t2\\tx\\t9', but must be"),
+        ("ml-100k", end("u.item", "26|A title|1|0\n"), r"Line 26 of .*u.item is .* and 19 times \|0 or \|1"),
+        ("ml-latest", without("ratings.csv"), "must be one with ratings.dat or ratings.csv"),
+        ("ml-latest", put("movies.csv", "id,name\n"), "movies.csv begins with 'id,name', but must begin with 'movieId"),
+        ("ml-latest", end("movies.csv", "26,A title\r\n"), "Line 27 of .*movies.csv is '26,A title', but must be"),
+        ("ml-latest", cut("ratings.csv", 5), "ratings.csv is cut off in the middle of a line"),
+        ("ml-latest", end("ratings.csv", "1,2,5.5,9\n"), "ratings.csv is '1,2,5.5,9', but must be userId,movieId,rat"),
     ],
-)  # fmt: skip
-def test_damage_is_told_in_a_sentence(damage: Callable[[Path], object], message: str, folder: Path) -> None:
-    damage(folder)
+)
+def test_damage_is_told_in_a_sentence(layout: str, damage: Damage, message: str, tmp_path: Path) -> None:
+    generated.write(layout, tmp_path, MADE_UP)
+    damage(tmp_path)
     with pytest.raises(InvalidInput, match=message) as caught:
-        movielens.read(folder)
+        movielens.read(tmp_path)
     assert str(caught.value).endswith("unpack or copy the data again.")
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kept", [0.5, 0.99])
-def test_a_packed_file_that_lost_its_end(kept: float, tmp_path: Path) -> None:
-    movielens.write(MADE_UP, tmp_path, packed=True)
-    path = tmp_path / movielens.CSV
-    path.write_bytes(path.read_bytes()[: int(kept * path.stat().st_size)])
-    with pytest.raises(InvalidInput, match="is cut off or damaged"):
+def test_the_line_is_the_right_one_far_down_and_below_empty_ones(tmp_path: Path) -> None:
+    generated.write("ml-1m", tmp_path, MADE_UP)
+    lines = ["", *["1::2::3::9"] * 140_000, "", "", "1::2::3:9"] + ["1::2::3::9"] * 5
+    (tmp_path / "ratings.dat").write_text("\n".join(lines) + "\n")
+    with pytest.raises(InvalidInput, match=r"Line 140,004 of .*ratings.dat is '1::2::3:9'"):
         movielens.read(tmp_path)
 
 
-def test_packed_files_of_another_kind(tmp_path: Path) -> None:
-    movielens.write(MADE_UP, tmp_path, packed=True)
-    path = tmp_path / movielens.CSV
-    path.write_bytes(b"user_id,movie_id,rating\n1,2,3\n")
+def test_a_file_that_is_not_packed_though_it_is_named_so(tmp_path: Path) -> None:
+    generated.write("ml-1m-csv", tmp_path, MADE_UP)
+    (tmp_path / "ratings.csv.gz").write_bytes(b"user_id,movie_id,rating\n1,2,3\n")
     with pytest.raises(InvalidInput, match=r"ratings.csv.gz is cut off or damaged \(Not a gzipped file"):
         movielens.read(tmp_path)
-    path.write_bytes(gzip.compress(b"user,item,play\n1,2,3\n"))
-    with pytest.raises(InvalidInput, match="begins with 'user,item,play', but must begin with 'user_id,movie_id"):
-        movielens.read(tmp_path)
 
 
-@pytest.mark.parametrize("given", ["/nowhere/at/all", 7, None])
+@pytest.mark.parametrize("given", ["/nowhere/at/all", 7, None, __file__])
 def test_a_folder_that_is_none(given: object) -> None:
-    with pytest.raises(InvalidInput, match="must be a folder that holds MovieLens 1M"):
+    with pytest.raises(InvalidInput, match="must be a folder that holds MovieLens, or its zip file"):
         movielens.read(given)  # type: ignore[arg-type]
 
 
 def test_made_up_ratings_are_seeded_and_look_like_ratings() -> None:
     assert same(made_up(30, 25, 6, seed=3), MADE_UP)
+    assert made_up(30, 25, 6, seed=3).topics == MADE_UP.topics
     assert not same(made_up(30, 25, 6, seed=4), MADE_UP)
     many = made_up(people=400, items=300, seed=0)
     times = np.sort(np.bincount(many.item))[::-1]
     assert times[:30].sum() > 3 * times[150:180].sum()  # few are rated by many
-    assert set(np.unique(many.stars)) == {1.0, 2.0, 3.0, 4.0, 5.0}
+    assert set(np.unique(many.value)) == {1.0, 2.0, 3.0, 4.0, 5.0}
     assert len(np.unique(many.person)) == 400
     assert 1.5 < np.mean([len(topics) for topics in many.topics.values()]) < 2.2
     with pytest.raises(InvalidInput, match="The number of people is 0"):
         made_up(people=0)
+
+
+def test_packed_by_gzip_or_not_is_the_same(tmp_path: Path) -> None:
+    generated.write("ml-latest", tmp_path, MADE_UP)
+    for name in ("movies.csv", "ratings.csv"):
+        data = (tmp_path / name).read_bytes()
+        (tmp_path / name).unlink()
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data))
+    assert same(movielens.read(tmp_path), MADE_UP)

@@ -24,12 +24,15 @@ NAMES = [f"item {n}" for n in range(9)]
 
 
 def simulated(policy: Any, seed: int) -> Player:
-    """The first run of a simulation with this seed, among items that the random numbers know by the ranker's labels."""
+    """The first run of a simulation with this seed, among items that the random numbers know by the ranker's labels.
+
+    Uncompiled, which the contract of policies holds to be the same to the last bit, unless that takes too long.
+    """
     rows = list(known(policy, NAMES).get("features", {}).values())
     world = Fixed(np.linspace(0.7, 0.05, len(NAMES)), POSITIONS, rows)
     setting = Setting.of(toplist.make(policy), world, DCM([0.6, 0.9, 0.3]), NeverSeenFirst(), STEPS)
     labels = np.array([label(name) for name in NAMES])
-    return Player(setting, branch(seed, 0), np.array([STEPS]), labels)
+    return Player(setting, branch(seed, 0), np.array([STEPS]), labels, compiled=len(rows) > 0)
 
 
 @pytest.mark.parametrize("policy", ONE_OF_A_KIND)

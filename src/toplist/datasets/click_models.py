@@ -1,7 +1,7 @@
 """Click models that somebody has learned from a search log: reads one JSON file of them, query by query.
 
-The file is `{query: {model: {parameter: numbers}}}`, with documents in the order in which the log had them. The models
-are CM (cascade), PBM, DCM, DBN, CCM and UBM, and PARAMETERS says what each has.
+The file, which may be packed by gzip, is `{query: {model: {parameter: numbers}}}`, with documents in the order in which
+the log had them. The models are CM (cascade), PBM, DCM, DBN, CCM and UBM, and PARAMETERS says what each has.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade
+from toplist.datasets.sources import File
 from toplist.files import AnyPath
 from toplist.problem import InvalidInput, nearest, refuse, whole
 from toplist.slate import Floats
@@ -80,10 +81,10 @@ def read(path: AnyPath) -> ClickModels:
     """The click models in a file, or in the one JSON file of a folder."""
     file = _file(path)
     try:
-        everything = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise refuse("The click models", str(file), "a file that can be read", f"see why not ({problem})") from None
-    except ValueError as problem:  # also where it is no text
+        everything = json.loads("\n".join(File(file).lines(ended=False)))
+    except InvalidInput:  # which is a ValueError, and has said already what is wrong
+        raise
+    except ValueError as problem:
         raise InvalidInput(f"{file} is cut off or no JSON ({problem}); {AGAIN}.") from None
     if not isinstance(everything, Mapping) or not everything:
         form = "{query: {model: {parameter: numbers}}}"
@@ -122,7 +123,7 @@ def _file(path: AnyPath) -> Path:
     file = Path(path)
     if not file.is_dir():
         return file
-    inside = sorted(file.glob("*.json"))
+    inside = sorted([*file.glob("*.json"), *file.glob("*.json.gz")])
     if len(inside) != 1:
         raise refuse("The click models", str(file), accepted, f"this folder holds {len(inside)}; name the file itself")
     return inside[0]

@@ -1,133 +1,129 @@
-"""MovieLens 1M: reads its ratings and genres, and writes other ratings in the same form.
+"""MovieLens in all its layouts: 1M and 10M, 100k, and the csv files of latest-small and everything newer.
 
-A folder has movies.dat with lines `movie::title::genre|genre`, and the ratings either in ratings.dat, as distributed,
-with lines `user::movie::stars::time`, or in ratings.csv.gz with the header `user_id,movie_id,rating`. Where there is a
-users.dat, everybody in it must have rated something: so a file is noticed that lost its end.
+| layout | ratings | movies |
+|---|---|---|
+| 1M, 10M | ratings.dat, `user::movie::stars::time` | movies.dat, `movie::title::genre|genre` |
+| 100k | u.data, `user movie stars time` between tabs | u.item, between bars, with a 0 or 1 for each of 19 genres |
+| newer | ratings.csv with the header `userId,movieId,rating,timestamp` | movies.csv, `movieId,title,genres` |
+
+A ratings.csv with the header `user_id,movie_id,rating` does as well, beside either list of movies, and any file may be
+packed by gzip. Where users.dat lists the people, or u.info counts the ratings, a file is noticed that lost its end.
 """
 
 from __future__ import annotations
 
-import gzip
-import os
-import zlib
-from pathlib import Path
+import csv
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from toplist.datasets.ratings import Ratings
+from toplist.datasets.ratings import Numbers, Ratings
+from toplist.datasets.sources import AGAIN, Bools, File, Place, columns, identifiers
 from toplist.files import AnyPath
-from toplist.problem import InvalidInput, refuse
+from toplist.problem import InvalidInput
 from toplist.slate import Floats
 
-MOVIES, USERS, DAT, CSV = "movies.dat", "users.dat", "ratings.dat", "ratings.csv.gz"
-HEADER = "user_id,movie_id,rating"
-ENCODING = "latin-1"  # of the titles
-AGAIN = "unpack or copy the data again"
+HEADERS = ("userId,movieId,rating,timestamp", "user_id,movie_id,rating")
+MOVIES_HEADER = "movieId,title,genres"
+NO_GENRES = "(no genres listed)"
+# Of 100k, in the order of their columns; u.genre has the same.
+GENRES = (
+    *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama"),
+    *("Fantasy", "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western"),
+)
+LEAST = 5.0  # stars of a movie that attracted a person, hiranandani2019, section 8.5
+RULE = "users and movies are counted from 1, and stars are 0.5 to 5"
 
 
-def read(folder: AnyPath) -> Ratings:
-    """The ratings in a folder, checked for being complete as far as that can be seen."""
-    if not isinstance(folder, str | os.PathLike) or not os.path.isdir(folder):
-        accepted = "a folder that holds MovieLens 1M"
-        raise refuse("The MovieLens folder", _text(folder), accepted, "unpack the data and name their folder")
-    home = Path(folder)
-    topics = _movies(home / MOVIES)
-    path = next((home / name for name in (DAT, CSV) if (home / name).exists()), None)
-    if path is None:
-        raise refuse("The MovieLens folder", str(home), f"one with {DAT} or {CSV}", AGAIN)
-    table = _table(path)
-    person, item = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
-    strange = sorted(set(item.tolist()) - topics.keys())
-    if strange:
-        raise InvalidInput(f"{path} rates movie {strange[0]}, but {home / MOVIES} has no such movie; {AGAIN}.")
-    if (home / USERS).exists():
-        _check_people(home / USERS, path, set(person.tolist()))
-    return Ratings(person, item, np.ascontiguousarray(table[:, 2]), topics)
+class Movie(NamedTuple):
+    """A line of a list of movies."""
+
+    number: int
+    title: str
+    genres: tuple[str, ...]
 
 
-def write(ratings: Ratings, folder: AnyPath, packed: bool = False) -> None:
-    """Write ratings to a folder in the form of MovieLens 1M: as distributed, or `packed` as csv.gz."""
-    home = Path(folder)
-    movies = [f"{item}::Movie {item} (2000)::{'|'.join(topics)}\n" for item, topics in ratings.topics.items()]
-    (home / MOVIES).write_text("".join(movies), encoding=ENCODING)
-    people = [f"{person}::F::25::0::00000\n" for person in np.unique(ratings.person).tolist()]
-    (home / USERS).write_text("".join(people), encoding=ENCODING)
-    rows = zip(ratings.person.tolist(), ratings.item.tolist(), ratings.stars.tolist(), strict=True)
-    if packed:
-        lines = "".join(f"{person},{item},{stars:g}\n" for person, item, stars in rows)
-        (home / CSV).write_bytes(gzip.compress(f"{HEADER}\n{lines}".encode(), mtime=0))
+def read(path: AnyPath) -> Ratings:
+    """The ratings in a folder or a zip file, checked for being complete as far as that can be seen."""
+    place = Place(path, "MovieLens")
+    listed = place.need("movies.dat", "movies.csv", "u.item")
+    kind = next(kind for kind in ("u.item", "movies.csv", "movies.dat") if kind in (listed.member or listed.path.name))
+    movies = list({"movies.dat": _movies_dat, "movies.csv": _movies_csv, "u.item": _movies_item}[kind](listed))
+    if kind == "u.item":
+        file = place.need("u.data")
+        found = columns(file, "user\tmovie\tstars\ttime", "\t", _right, RULE)
     else:
-        lines = "".join(f"{person}::{item}::{stars:g}::978300760\n" for person, item, stars in rows)
-        (home / DAT).write_text(lines, encoding=ENCODING)
+        file = place.need("ratings.dat", "ratings.csv")
+        if ".csv" in (file.member or file.path.name):
+            found = columns(file, "", ",", _right, RULE, HEADERS)
+        else:
+            found = columns(file, "user::movie::stars::time", "::", _right, RULE)
+    person, item, stars = found
+    topics = {movie.number: movie.genres for movie in movies}
+    strange = np.setdiff1d(item, np.array(list(topics), dtype=np.int32))
+    if len(strange):
+        raise InvalidInput(f"{file} rates movie {strange[0]}, but {listed} has no such movie; {AGAIN}.")
+    _check_complete(place, file, person)
+    return Ratings(person, item, stars, topics, {movie.number: movie.title for movie in movies}, LEAST)
 
 
-def _movies(path: Path) -> dict[int, tuple[str, ...]]:
-    """The genres of each movie."""
-    found = {}
-    for number, line in enumerate(_lines(path), start=1):
+def _right(table: Floats) -> Bools:
+    """Which rows are ratings."""
+    return np.asarray(identifiers(table) & (table[:, 2] >= 0.5) & (table[:, 2] <= 5))
+
+
+def _movies_dat(file: File) -> Iterator[Movie]:
+    """The movies of 1M and 10M."""
+    for number, line in enumerate(file.lines(), start=1):
         fields = line.split("::")
         if len(fields) != 3 or not fields[0].isdecimal() or not fields[2]:
-            raise InvalidInput(f"Line {number} of {path} is {line!r}, but must be movie::title::genre|genre; {AGAIN}.")
-        found[int(fields[0])] = tuple(fields[2].split("|"))
-    return found
+            raise file.wrong(number, line, "movie::title::genre|genre")
+        yield Movie(int(fields[0]), fields[1], _genres(fields[2]))
 
 
-def _table(path: Path) -> Floats:
-    """Person, movie and stars of every rating, one to five."""
-    lines = _lines(path)
-    if path.name == CSV:
-        form, header, lines = HEADER, lines[0], lines[1:]
-        if header != HEADER:
-            raise InvalidInput(f"{path} begins with {header!r}, but must begin with {HEADER!r}; {AGAIN}.")
-    else:
-        form = "user::movie::stars::time"
-        lines = [line.replace("::", ",") for line in lines]
-    try:
-        table = np.loadtxt(lines, delimiter=",", comments=None, ndmin=2) if lines else np.empty((0, 0))
-    except ValueError as problem:
-        reason = str(problem).partition(";")[0].rstrip(".")
-        raise InvalidInput(f"{path} has a line that is not {form} ({reason}); {AGAIN}.") from None
-    if table.shape[1] != 1 + form.count("," if path.name == CSV else "::"):
-        raise InvalidInput(f"The lines of {path} have {table.shape[1]} fields, but must be {form}; {AGAIN}.")
-    person, item, stars = table[:, 0], table[:, 1], table[:, 2]
-    right = (person >= 1) & (item >= 1) & (table[:, :2] % 1 == 0).all(axis=1) & (stars >= 1) & (stars <= 5)
-    if not right.all():
-        first = int(np.argmin(right))
-        given = f"user {person[first]:g}, movie {item[first]:g}, {stars[first]:g} stars"
-        raise InvalidInput(
-            f"Rating {first + 1:,} of {path} is {given}, but users and movies are counted from 1, and stars are 1 to "
-            f"5; {AGAIN}."
-        )
-    return table
+def _movies_csv(file: File) -> Iterator[Movie]:
+    """The movies of latest-small and newer; a title with a comma is in quotes."""
+    rows = csv.reader(file.lines())
+    header = ",".join(next(rows, [])).removeprefix("\ufeff")
+    if header != MOVIES_HEADER:
+        raise InvalidInput(f"{file} begins with {header[:80]!r}, but must begin with {MOVIES_HEADER!r}; {AGAIN}.")
+    for row in rows:
+        if len(row) != 3 or not row[0].isdecimal() or not row[2]:
+            raise file.wrong(rows.line_num, ",".join(row), "movie,title,genre|genre")
+        yield Movie(int(row[0]), row[1], _genres(row[2]))
 
 
-def _check_people(users: Path, path: Path, rated: set[int]) -> None:
-    """Everybody in users.dat has rated, and nobody else."""
-    listed = {int(number) for number in (line.partition("::")[0] for line in _lines(users)) if number.isdecimal()}
-    if listed != rated:
-        raise InvalidInput(
-            f"{path} has ratings by {len(rated):,} people, but {users} lists {len(listed):,}, and these should be the "
-            f"same; {AGAIN}."
-        )
+def _movies_item(file: File) -> Iterator[Movie]:
+    """The movies of 100k."""
+    for number, line in enumerate(file.lines(), start=1):
+        fields = line.split("|")
+        flags = fields[5:]
+        if line and (len(fields) != 5 + len(GENRES) or not fields[0].isdecimal() or not set(flags) <= {"0", "1"}):
+            raise file.wrong(number, line, f"movie|title|date|date|address and {len(GENRES)} times |0 or |1")
+        if line:
+            has = [genre for genre, flag in zip(GENRES, flags, strict=True) if flag == "1" and genre != "unknown"]
+            yield Movie(int(fields[0]), fields[1], tuple(has))
 
 
-def _lines(path: Path) -> list[str]:
-    """The lines of a text, packed or not, that is there and does not break off."""
-    try:
-        data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
-    except FileNotFoundError:
-        raise refuse("The MovieLens folder", str(path.parent), f"one with {path.name}", AGAIN) from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
-        raise InvalidInput(f"{path} is cut off or damaged ({str(problem).rstrip('.')}); {AGAIN}.") from None
-    except OSError as problem:
-        raise refuse("A MovieLens file", str(path), "one that can be read", f"see why it cannot ({problem})") from None
-    if not data.endswith(b"\n"):
-        raise InvalidInput(f"{path} is {'cut off in the middle of a line' if data else 'empty'}; {AGAIN}.")
-    # Not splitlines: some letters of a title would count as the end of a line.
-    return data.decode(ENCODING).replace("\r\n", "\n").split("\n")[:-1]
+def _genres(given: str) -> tuple[str, ...]:
+    return () if given == NO_GENRES else tuple(given.split("|"))
 
 
-def _text(given: object) -> object:
-    return os.fspath(given) if isinstance(given, os.PathLike) else given
+def _check_complete(place: Place, file: File, person: Numbers) -> None:
+    """Everybody in users.dat has rated, and nobody else; as many ratings as u.info says."""
+    users, info = place.find("users.dat"), place.find("u.info")
+    if users is not None:
+        listed = {int(number) for number in (line.partition("::")[0] for line in users.lines()) if number.isdecimal()}
+        rated = np.unique(person).tolist()
+        if listed != set(rated):
+            raise InvalidInput(
+                f"{file} has ratings by {len(rated):,} people, but {users} lists {len(listed):,}, and these should be "
+                f"the same; {AGAIN}."
+            )
+    if info is not None:
+        counts = {word: count for count, _, word in (line.partition(" ") for line in info.lines(ended=False))}
+        if counts.get("ratings") != str(len(person)):
+            raise InvalidInput(
+                f"{file} has {len(person):,} ratings, but {info} counts {counts.get('ratings', 'none')}; {AGAIN}."
+            )

@@ -1,30 +1,45 @@
-"""Ratings: who gave which item how many stars, and what the items are about."""
+"""Ratings, or plays: who gave which item how many, what the items are about, and how many show a liking."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toplist.problem import whole
-from toplist.slate import Floats, Ints
 from toplist.tables import counted
+
+Numbers = NDArray[np.int32]  # half as large as usual, since there may be 48 million of them
+Values = NDArray[np.float32]
 
 
 class Ratings(NamedTuple):
-    """Ratings as a data set has them; people and items keep the numbers that they have there."""
+    """What every data set of ratings is read into.
 
-    person: Ints  # per rating
-    item: Ints  # per rating
-    stars: Floats  # per rating
-    topics: dict[int, tuple[str, ...]]  # per item, rated or not
+    People and items keep the numbers that they have in the data. Where they have names instead, they are counted from 1
+    in the order in which they come.
+    """
+
+    person: Numbers  # per rating
+    item: Numbers  # per rating
+    value: Values  # per rating: stars, or plays
+    topics: Mapping[int, tuple[str, ...]]  # per item, rated or not; an item that is missing has none
+    names: Mapping[int, str] = MappingProxyType({})  # per item, where they are known
+    least: float = 5.0  # the value from which on an item is taken to have attracted the person
+    unit: str = "stars"  # what values count
 
     def __str__(self) -> str:
         rated, people = len(np.unique(self.item)), len(np.unique(self.person))
-        names = {topic for several in self.topics.values() for topic in several}
+        topics = {topic for several in self.topics.values() for topic in several}
+        about = sum(map(bool, self.topics.values()))
+        attracted = int((self.value >= self.least).sum())
         return (
-            f"{counted(len(self.stars), 'rating')} of {counted(rated, 'item')} by {people:,} people; "
-            f"{counted(len(self.topics), 'item')} in {counted(len(names), 'topic')}"
+            f"{counted(len(self.value), 'rating')} of {counted(rated, 'item')} by {people:,} people; "
+            f"{counted(about, 'item')} in {counted(len(topics), 'topic')}; "
+            f"{attracted:,} with {self.least:g} {self.unit} or more"
         )
 
 
@@ -34,7 +49,7 @@ def made_up(people: int = 200, items: int = 150, topics: int = 18, seed: int = 0
     An item has one to three topics, of which some are far more common than others. Everybody has rated something.
 
     >>> print(made_up(people=50, items=40, topics=6, seed=0))
-    372 ratings of 40 items by 50 people; 40 items in 6 topics
+    372 ratings of 40 items by 50 people; 40 items in 6 topics; 102 with 5 stars or more
     """
     people = whole("The number of people", people, 1, "give how many there are")
     items = whole("The number of items", items, 1, "give how many there are")
@@ -59,4 +74,4 @@ def made_up(people: int = 200, items: int = 150, topics: int = 18, seed: int = 0
         number: tuple(name for name, has in zip(names, row, strict=True) if has)
         for number, row in enumerate(belongs, start=1)
     }
-    return Ratings(person + 1, item + 1, stars[rated], about)
+    return Ratings((person + 1).astype(np.int32), (item + 1).astype(np.int32), stars[rated].astype(np.float32), about)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from toplist.problem import Problem
 from toplist.slate import Floats, Ints, Page
 
 
 class Either(NamedTuple):
-    """Users of the first kind or of the second, by what a number says and not by their class."""
+    """Users of the first kind or of the second, both prepared, by what a number says and not by their class."""
 
     first: Any
     second: Any
     is_first: bool
-
-    def prepare(self, problem: Problem) -> Self:
-        """Both are prepared already."""
-        return self
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
         """As they click."""

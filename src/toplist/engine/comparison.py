@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -97,12 +98,16 @@ class Comparison:
 
     @property
     def order(self) -> list[str]:
-        """The policies by their mean rank over the columns, the best first, and the yardstick at the end."""
+        """The policies by their mean rank over the columns, the best first, and the yardstick at the end.
+
+        Equals have the same rank, so that what is the same in all columns stands together.
+        """
         ranks = dict.fromkeys(self.policies, 0)
         for column in self.columns:
             means = {name: self.mean(name, column) for name in self.policies}
-            for rank, name in enumerate(sorted(self.policies, key=means.__getitem__)):
-                ranks[name] += rank
+            ascending = sorted(means.values())
+            for name, mean in means.items():
+                ranks[name] += bisect_left(ascending, mean)
         return sorted(self.policies, key=lambda name: (name == self.yardstick, ranks[name]))
 
     def runs(self, column: str) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toplist.datasets.ratings import Ratings
+from toplist.datasets.ratings import Numbers, Ratings
 from toplist.problem import refuse, whole
 from toplist.slate import Floats, Ints
 from toplist.worlds import TopicCoverage
@@ -24,24 +24,27 @@ class Feedback(NamedTuple):
     topics: tuple[str, ...]  # their names, the most common first
 
 
-def feedback(ratings: Ratings, items: int = 1000, people: int = 1000, topics: int = 18, least: float = 5.0) -> Feedback:
-    """The most rated items and the people who rate most, attracted by `least` stars or more, and the commonest topics.
+def feedback(
+    ratings: Ratings, items: int = 1000, people: int = 1000, topics: int = 18, least: float | None = None
+) -> Feedback:
+    """The most rated items and the people who rate most, who was attracted to what, and the commonest topics.
 
-    Ratings are counted over the whole data set, topics over the items chosen; ties go to the lower number or the
-    earlier name.
+    Attracted means `least` stars or plays or more, or as many as the data set says. Ratings are counted over the whole
+    data set, topics over the items chosen; ties go to the lower number or the earlier name.
     """
     chosen = _most_frequent("items", ratings.item, items)
     those = _most_frequent("people", ratings.person, people)
-    common = Counter(topic for item in chosen.tolist() for topic in ratings.topics[item])
+    common = Counter(topic for item in chosen.tolist() for topic in ratings.topics.get(item, ()))
     names = sorted(common, key=lambda topic: (-common[topic], topic))
     count = whole("The number of topics", topics, 1, "give how many there are")
     if count > len(names):
         raise refuse("The number of topics", count, f"at most {len(names)}, as many as there are", "ask for fewer")
     names = names[:count]
     attracted = np.zeros((len(those), len(chosen)), dtype=bool)
-    counts = (ratings.stars >= least) & np.isin(ratings.person, those) & np.isin(ratings.item, chosen)
+    enough = ratings.least if least is None else least
+    counts = (ratings.value >= enough) & np.isin(ratings.person, those) & np.isin(ratings.item, chosen)
     attracted[np.searchsorted(those, ratings.person[counts]), np.searchsorted(chosen, ratings.item[counts])] = True
-    belongs = np.array([[name in ratings.topics[item] for name in names] for item in chosen.tolist()])
+    belongs = np.array([[name in ratings.topics.get(item, ()) for name in names] for item in chosen.tolist()])
     return Feedback(attracted, belongs, tuple(names))
 
 
@@ -80,6 +83,10 @@ def halves(people: int, seed: int) -> tuple[Ints, Ints]:
 def world(found: Feedback, positions: int, seed: int) -> TopicCoverage:
     """What is true comes from the test half, what policies know from the other; every run draws one of the former."""
     train, test = halves(len(found.attracted), seed)
+    if not _counts(found.attracted[test], found.belongs).any():
+        attracted = f"{int(found.attracted.sum()):,} pairs of person and item that attracted"
+        advice = "ask for more people, items or topics, or a lower `least`"
+        raise refuse("The feedback", attracted, "of some in the test half, in a topic", advice)
     return TopicCoverage(
         topics=attraction(found.attracted[test], found.belongs),
         preferences=preferences(found.attracted[test], found.belongs),
@@ -93,7 +100,7 @@ def _counts(attracted: Bools, belongs: Bools) -> Floats:
     return attracted.astype(np.float64) @ belongs.astype(np.float64)
 
 
-def _most_frequent(what: str, numbers: Ints, count: int) -> Ints:
+def _most_frequent(what: str, numbers: Numbers, count: int) -> Numbers:
     """The numbers that occur most often, ascending."""
     count = whole(f"The number of {what}", count, 1, "give how many to take")
     distinct, times = np.unique(numbers, return_counts=True)

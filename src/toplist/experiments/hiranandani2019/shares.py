@@ -1,0 +1,50 @@
+"""How many pairs of person and item attract in each data set of hiranandani2019, beside what the paper says.
+
+Run with `python -m toplist.experiments.hiranandani2019.shares --movielens FOLDER`, and the same for others of the sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from toplist.datasets import lastfm, million_song, movielens, yelp
+from toplist.datasets.ratings import Ratings
+from toplist.experiments import commands
+from toplist.experiments.hiranandani2019 import ratings
+from toplist.files import AnyPath
+from toplist.tables import aligned
+
+READERS: dict[str, Callable[[AnyPath], Ratings]] = {
+    "movielens": movielens.read,
+    "million-song": million_song.read,
+    "lastfm": lastfm.read,
+    "yelp": yelp.read,
+}
+PRINTED = {"movielens": "8%", "million-song": "3%", "lastfm": "-", "yelp": "3%"}  # all of them "about"
+
+
+def main(arguments: list[str] | None = None, write: Callable[[str], object] = print) -> int:
+    """Read the data sets that are given, and print what was found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    for name in READERS:
+        parser.add_argument(f"--{name}", dest=name, metavar="FOLDER", help=f"the folder or zip file of {name}")
+    parser.add_argument("--pool", type=int, default=1000, help="so many items and people, the most rated and rating")
+    options = vars(parser.parse_args(arguments))
+    given = {name: options[name] for name in READERS if options[name] is not None}
+    if not given:
+        parser.error(f"name a folder with one of {', '.join(f'--{name}' for name in READERS)}")
+    rows = [["data", "paper", "attracted", "by"]]
+    for name, folder in given.items():
+        found = READERS[name](folder)
+        write(f"{folder}: {found}")
+        feedback = ratings.feedback(found, options["pool"], options["pool"], topics=1)
+        rows.append([name, PRINTED[name], f"{feedback.attracted.mean():.2%}", f"{found.least:g} {found.unit} or more"])
+    for line in aligned(list(zip(*rows, strict=True)), left=(0, 3)):
+        write(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(commands.run(main))
