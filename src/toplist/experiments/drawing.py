@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 BAND = 0.18  # how much of a curve's colour its band has
 OFF_SCALE = 2.0  # a curve leaves the top where it ends at more than so many times what the others need
 BOUND: dict[str, Any] = {"color": "0.35", "linestyle": (0, (4, 2)), "linewidth": 1.0}  # as no policy is drawn
+DASH: dict[str, Any] = {"color": "0.35", "linestyle": "", "marker": "_", "markersize": 16}
 
 
 def panels(figure: Figure, rows: int = 1, columns: int = 1, share_x: bool = True, share_y: bool = False) -> list[Axes]:
@@ -91,9 +92,9 @@ def off_scale(axes: Axes, result: Result, name: str, others: Sequence[Floats] = 
         axes.text(0.98, 0.97, text, transform=axes.transAxes, ha="right", va="top", fontsize="small")
 
 
-def bound(axes: Axes, x: Sequence[float] | Floats, y: Sequence[float] | Floats, name: str) -> None:
-    """What a theorem says, as a thin broken line."""
-    axes.plot(x, y, label=name, zorder=1.5, **BOUND)
+def bound(axes: Axes, x: Sequence[float] | Floats, y: Sequence[float] | Floats, name: str, join: bool = True) -> None:
+    """What a theorem says, as a thin broken line, or a dash at each x; drawn after the curves it stretches no axis."""
+    axes.plot(x, y, label=name, zorder=1.5, **(BOUND if join else DASH))
 
 
 def frame(axes: Axes, title: str = "", x_label: str = "", y_label: str = "") -> None:

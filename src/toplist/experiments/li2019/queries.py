@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -57,18 +57,6 @@ def plays(size: Size, content: ClickModels, most: int, policies: dict[str, str])
         )
         for number, (query, attraction) in enumerate(attractions)
     ]  # fmt: skip
-
-
-def together(results: Sequence[Result]) -> Result:
-    """All queries as one result, whose runs are the runs of all."""
-    first = results[0]
-    return Result(
-        checkpoints=first.checkpoints,
-        regret={name: np.concatenate([result.regret[name] for result in results]) for name in first.policies},
-        clicks={name: np.concatenate([result.clicks[name] for result in results]) for name in first.policies},
-        breakpoints=[run for result in results for run in result.breakpoints],
-        detections={name: [run for result in results for run in result.detections[name]] for name in first.detections},
-    )
 
 
 def follows(result: Result, name: str, among: int = 1) -> Answer:

@@ -25,8 +25,8 @@ from toplist.experiments.li2019.queries import (
     plays,
     promises,
     stays_behind,
-    together,
 )
+from toplist.experiments.pooling import together
 from toplist.experiments.verdicts import Measured, difference, final, met_by, printed_number, under
 from toplist.tables import counted
 

@@ -1,0 +1,78 @@
+"""Figure 2a of katariya2016: the regret of dcmKL-UCB as L, K and D vary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from toplist.clicks import DCM
+from toplist.experiments import drawing
+from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
+from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
+from toplist.experiments.nine import LESS, NINE, Cell, label, trend
+from toplist.experiments.verdicts import final, measured
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FULL = Size(steps=100_000, runs=20)
+TERMINATION = 0.8
+
+
+def jobs(size: Size, _: Data | None) -> Sequence[Play]:
+    """A play per problem."""
+    policies, users = {DCM_KL_UCB: "dcm-kl-ucb"}, DCM(TERMINATION)
+    return [
+        Play(str(cell), policies, cell.world, users, size.steps, size.runs, size.seed, checkpoints=1) for cell in NINE
+    ]
+
+
+def judge(found: Found) -> Sequence[Claim]:
+    """The three trends."""
+    regrets = {cell: final(found.results[str(cell)], DCM_KL_UCB) for cell in NINE}
+    remarks = dict.fromkeys(LESS, "") | {"L grows": _between(found, [*regrets])}
+    return [trend(found, FULL.steps, when, [regrets], remark) for when, remark in remarks.items()]
+
+
+def _between(found: Found, cells: Sequence[Cell]) -> str:
+    """How far from the bounds the regret is."""
+    steps = found.size.steps
+    ours = [float(final(found.results[str(cell)], DCM_KL_UCB).mean()) for cell in cells]
+    least = [own / Proved(cell, TERMINATION).at_least(steps) for own, cell in zip(ours, cells, strict=True)]
+    most = [own / Proved(cell, TERMINATION).at_most(steps) for own, cell in zip(ours, cells, strict=True)]
+    return (
+        f"In the nine problems regret is {min(least):.1f} to {max(least):.1f} times the lower bound (Theorem 3, for "
+        f"large n) and {min(most):.1%} to {max(most):.1%} of the upper one (Theorem 1)."
+    )
+
+
+def draw(found: Found, figure: Figure) -> None:
+    """The regret of every problem, between what is proved."""
+    (axes,) = drawing.panels(figure)
+    axes.set_yscale("log")
+    places = [float(place) for place in range(len(NINE))]
+    proved, steps = [Proved(cell, TERMINATION) for cell in NINE], found.size.steps
+    drawing.bound(axes, places, [one.at_most(steps) for one in proved], "proved: at most, at least", join=False)
+    drawing.bound(axes, places, [one.at_least(steps) for one in proved], "proved: at most, at least", join=False)
+    ours = [measured(final(found.results[str(cell)], DCM_KL_UCB)) for cell in NINE]
+    drawing.points(axes, places, ours, DCM_KL_UCB, 0)
+    for place, own in zip(places, ours, strict=True):
+        axes.annotate(f"{own.mean:,.0f}", (place, own.mean), (7, 0), textcoords="offset points", va="center")
+    drawing.frame(axes, y_label=f"regret after {steps:,} steps")
+    label(axes)
+    drawing.legend(figure)
+
+
+EXPERIMENT = Experiment(
+    title="Figure 2a: regret of dcmKL-UCB as L, K and D vary",
+    setting=(
+        "K of L items attract with probability 0.2 and the others with 0.2 - D; every click satisfies with probability "
+        "0.8; 100,000 steps, 20 runs."
+    ),
+    full=FULL,
+    quick=FULL._replace(runs=5, quick=True),
+    jobs=jobs,
+    judge=judge,
+    draw=draw,
+    seconds=8.0,
+)

@@ -1,0 +1,111 @@
+"""Figure 2b of katariya2016: the regret of dcmKL-UCB as the probability g that a click satisfies varies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from toplist.clicks import DCM
+from toplist.engine.statistics import Ratio
+from toplist.experiments import drawing
+from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
+from toplist.experiments.katariya2016.proved import AT_LEAST, AT_MOST, DCM_KL_UCB, Proved
+from toplist.experiments.nine import ATTRACTION, Cell
+from toplist.experiments.verdicts import (
+    STRAIGHT,
+    all_of,
+    apart,
+    as_percent,
+    final,
+    measured,
+    opposite,
+    settled,
+    straightness,
+    under,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FULL = Size(steps=100_000, runs=20)
+TERMINATIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+CELLS = tuple(Cell(16, K, 0.15) for K in (2, 4, 8))
+FEW = tuple(cell for cell in CELLS if cell.positions * ATTRACTION < 1.0)  # p < 1/K
+MANY = tuple(cell for cell in CELLS if cell not in FEW)
+
+
+def label(cell: Cell, termination: float) -> str:
+    """Of a play.
+
+    >>> label(Cell(16, 2, 0.15), 0.1)
+    'K = 2, g = 0.1'
+    """
+    return f"K = {cell.positions}, g = {termination:g}"
+
+
+def jobs(size: Size, _: Data | None) -> Sequence[Play]:
+    """A play per point."""
+    return [
+        Play(
+            label(cell, termination), {DCM_KL_UCB: "dcm-kl-ucb"}, cell.world, DCM(termination), size.steps, size.runs,
+            size.seed, checkpoints=1,
+        )
+        for cell in CELLS
+        for termination in TERMINATIONS
+    ]  # fmt: skip
+
+
+def straight(found: Found, cell: Cell) -> Ratio:
+    """How straight regret is in g."""
+    regrets = [final(found.results[label(cell, termination)], DCM_KL_UCB) for termination in TERMINATIONS]
+    return straightness(np.array(TERMINATIONS), np.column_stack(regrets))
+
+
+def judge(found: Found) -> Sequence[Claim]:
+    """Linear while p < 1/K, and less so beyond."""
+    lines, steps = {cell: straight(found, cell) for cell in CELLS}, found.size.steps
+    claims = []
+    for cell in FEW:
+        holds = settled(opposite(under(lines[cell], STRAIGHT)), steps, FULL.steps)
+        number = f"a line explains {as_percent(lines[cell])} of how it varies; {STRAIGHT:.0%} asked"
+        remark = f"With g = 1: {Proved(cell, 1.0).remark(steps)}"
+        text = f"K = {cell.positions}, p < 1/K: regret grows linearly with g"
+        claims.append(Claim(text, found.outcome(holds), number, remark))
+    for cell in MANY:
+        holds = settled(all_of(apart(lines[cell], lines[other]) for other in FEW), steps, FULL.steps)
+        number = f"a line explains {as_percent(lines[cell])} of how it varies; less than with fewer positions asked"
+        remark = f"With g = 1: {Proved(cell, 1.0).remark(steps)}"
+        claims.append(Claim(f"K = {cell.positions}, p > 1/K: less so", found.outcome(holds), number, remark))
+    return claims
+
+
+def draw(found: Found, figure: Figure) -> None:
+    """A panel per K, as the bounds depend on it."""
+    steps = found.size.steps
+    for axes, cell in zip(drawing.panels(figure, 1, len(CELLS), share_y=True), CELLS, strict=True):
+        axes.set_yscale("log")
+        ours = [measured(final(found.results[label(cell, termination)], DCM_KL_UCB)) for termination in TERMINATIONS]
+        drawing.points(axes, TERMINATIONS, ours, DCM_KL_UCB, 0, join="-")
+        proved = [Proved(cell, termination) for termination in TERMINATIONS]
+        drawing.bound(axes, TERMINATIONS, [one.at_most(steps) for one in proved], AT_MOST)
+        drawing.bound(axes, TERMINATIONS, [one.at_least(steps) for one in proved], AT_LEAST)
+        drawing.frame(axes, f"K = {cell.positions}", "g", f"regret after {steps:,} steps")
+    drawing.legend(figure)
+
+
+EXPERIMENT = Experiment(
+    title="Figure 2b: regret of dcmKL-UCB as the termination probability varies",
+    setting=(
+        "L = 16, attraction p = 0.2 of the K best items and 0.05 of the others; every click satisfies with probability "
+        "g, from 0.1 to 1; 100,000 steps, 20 runs."
+    ),
+    full=FULL,
+    quick=FULL._replace(runs=5, quick=True),
+    jobs=jobs,
+    judge=judge,
+    draw=draw,
+    inches=(9.0, 4.5),
+    seconds=20.0,
+)

@@ -1,0 +1,56 @@
+"""Figure 3a of katariya2016: dcmKL-UCB beside two that learn from a single click."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from toplist.experiments import drawing
+from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
+from toplist.experiments.katariya2016 import comparison
+from toplist.experiments.katariya2016.proved import DCM_KL_UCB
+from toplist.experiments.nine import under_claim
+from toplist.experiments.verdicts import difference, final
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RIVALS = {"First-Click": "first-click", "Last-Click": "last-click"}
+
+
+def jobs(size: Size, _: Data | None) -> Sequence[Play]:
+    """All on the same visitors."""
+    return [comparison.play(RIVALS, size)]
+
+
+def judge(found: Found) -> Sequence[Claim]:
+    """The lowest of the three."""
+    result = found.results[comparison.LABEL]
+    claims = []
+    for rival in RIVALS:
+        compared = difference(final(result, DCM_KL_UCB), final(result, rival))
+        text = f"{DCM_KL_UCB} is under {rival}"
+        remark = comparison.PROBLEM.remark(result.steps)
+        claims.append(under_claim(found, comparison.FULL.steps, text, [compared], remark))
+    return claims
+
+
+def draw(found: Found, figure: Figure) -> None:
+    """Their curves."""
+    (axes,) = drawing.panels(figure)
+    result = found.results[comparison.LABEL]
+    drawing.curves(axes, result)
+    comparison.PROBLEM.draw(axes, result)
+    drawing.legend(figure, columns=2)
+
+
+EXPERIMENT = Experiment(
+    title="Figure 3a: dcmKL-UCB, First-Click and Last-Click",
+    setting=comparison.SETTING,
+    full=comparison.FULL,
+    quick=comparison.QUICK,
+    jobs=jobs,
+    judge=judge,
+    draw=draw,
+    seconds=3.0,
+)

@@ -1,0 +1,78 @@
+"""Figure 3c of katariya2016: dcmKL-UCB beside ranked bandits, on a DCM per query of a search log."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from toplist.experiments import drawing
+from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
+from toplist.experiments.katariya2016.proved import DCM_KL_UCB
+from toplist.experiments.pooling import together
+from toplist.experiments.verdicts import as_times, final, settled, times, under
+from toplist.randomness import branch
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FULL = Size(steps=10_000, runs=5)  # runs of each query
+QUERIES, POSITIONS = 20, 5
+RANKED = {"RankedKL-UCB": "ranked-kl-ucb", "RankedExp3": "ranked-exp3"}
+HALF = 0.5  # of the best ranked bandit's regret is the most that dcmKL-UCB may have
+
+
+def jobs(size: Size, data: Data | None) -> Sequence[Play]:
+    """A play per query, each with visitors of its own."""
+    if data is None:
+        return []
+    people = itertools.islice(data.content.people("DCM", POSITIONS).items(), QUERIES)
+    policies = {DCM_KL_UCB: "dcm-kl-ucb", **RANKED}
+    return [
+        Play(query, policies, world, users, size.steps, size.runs, int(branch(size.seed, number)) % 2**63)
+        for number, (query, (world, users)) in enumerate(people)
+    ]
+
+
+def judge(found: Found) -> Sequence[Claim]:
+    """At most half of the best ranked bandit."""
+    result = together(list(found.results.values()))
+    best = min(RANKED, key=lambda name: float(final(result, name).mean()))
+    share = times(final(result, DCM_KL_UCB), final(result, best))
+    means = ", ".join(f"{name} {final(result, name).mean():,.1f}" for name in result.policies)
+    claims = []
+    for text, limit in (
+        (f"{DCM_KL_UCB} outperforms both ranked bandits", 1.0),
+        (f"the regret of {DCM_KL_UCB} is at least two times lower than that of the best of them", HALF),
+    ):
+        holds = settled(under(share, limit), result.steps, FULL.steps)
+        number = f"{as_times(share)} times that of {best}; under {limit:g} asked ({means})"
+        claims.append(Claim(text, found.outcome(holds), number))
+    return claims
+
+
+def draw(found: Found, figure: Figure) -> None:
+    """The mean over queries and runs."""
+    (axes,) = drawing.panels(figure)
+    drawing.curves(axes, together(list(found.results.values())))
+    drawing.legend(figure)
+
+
+EXPERIMENT = Experiment(
+    title="Figure 3c: dcmKL-UCB, RankedKL-UCB and RankedExp3 on a search log",
+    setting=(
+        "A DCM per query, of the 20 most frequent; K = 5 of L = 10 documents; all algorithms take higher positions for "
+        "more valuable; 10,000 steps, 5 runs of each query."
+    ),
+    full=FULL,
+    quick=FULL._replace(runs=2, quick=True),
+    jobs=jobs,
+    judge=judge,
+    draw=draw,
+    data="click models",
+    deviations=(
+        "The paper shows 10 documents and does not say of how many. With all 10 of 10 shown there is nothing to choose "
+        "and all algorithms are alike, so 5 are shown.",
+    ),
+    seconds=3.0,
+)

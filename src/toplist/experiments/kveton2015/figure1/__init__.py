@@ -1,0 +1,118 @@
+"""Figure 1 of kveton2015: CascadeKL-UCB, learning from the last click, and RankedKL-UCB on four kinds of DBN users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from toplist.bounds import kveton2015_theorem3, kveton2015_theorem4
+from toplist.clicks import DBN
+from toplist.experiments import drawing
+from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
+from toplist.experiments.nine import ATTRACTION, Cell
+from toplist.experiments.verdicts import (
+    FLAT,
+    about_three_times,
+    as_percent,
+    as_times,
+    final,
+    flat,
+    last_adds,
+    settled,
+    times,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FULL = Size(steps=100_000, runs=20)
+PROBLEM = Cell(16, 4, 0.15)
+CASCADE, RANKED = "CascadeKL-UCB", "RankedKL-UCB"
+POLICIES = {CASCADE: "last-click", RANKED: "ranked-kl-ucb(clicks='last')"}
+
+
+class Panel(NamedTuple):
+    """A kind of users."""
+
+    satisfaction: float
+    persistence: float
+
+    def __str__(self) -> str:
+        return f"satisfaction {self.satisfaction:g}, persistence {self.persistence:g}"
+
+    @property
+    def proved(self) -> bool:
+        """Whether the paper's theorems hold: with persistence 1 the last click tells who was satisfied."""
+        return self.persistence == 1.0
+
+    def at_least(self, steps: int) -> float:
+        """What Theorem 4 says of large n, with attraction times satisfaction for attraction."""
+        share = self.satisfaction
+        return kveton2015_theorem4(*PROBLEM[:2], share * ATTRACTION, share * PROBLEM.gap, steps)
+
+    def at_most(self, steps: int) -> float:
+        """What Theorem 3 says."""
+        return kveton2015_theorem3([self.satisfaction * own for own in PROBLEM.attraction], PROBLEM.positions, steps)
+
+
+PANELS = tuple(Panel(satisfaction, persistence) for persistence in (1.0, 0.7) for satisfaction in (1.0, 0.7))
+
+
+def jobs(size: Size, _: Data | None) -> Sequence[Play]:
+    """A play per kind of users."""
+    return [
+        Play(str(panel), POLICIES, PROBLEM.world, DBN(*panel), size.steps, size.runs, size.seed) for panel in PANELS
+    ]
+
+
+def judge(found: Found) -> Sequence[Claim]:
+    """Flat, and a third of RankedKL-UCB, in all four."""
+    claims = []
+    for panel in PANELS:
+        result = found.results[str(panel)]
+        holds = settled(flat(result, CASCADE, logarithmic=panel.proved), result.steps, FULL.steps)
+        number = (
+            f"the last tenth of the steps adds {as_percent(last_adds(result, CASCADE, 0.1))}; under {FLAT:.0%} asked"
+        )
+        remark = (
+            f"Proved: at least {panel.at_least(result.steps):,.0f} for large n (Theorem 4), and at most "
+            f"{panel.at_most(result.steps):,.0f} (Theorem 3); here it is {final(result, CASCADE).mean():,.0f}."
+            if panel.proved
+            else "The theorems do not hold here: who loses patience is taken for satisfied."
+        )
+        claims.append(Claim(f"{panel}: {CASCADE} flattens out", found.outcome(holds), number, remark))
+    for panel in PANELS:
+        result = found.results[str(panel)]
+        more = times(final(result, RANKED), final(result, CASCADE))
+        holds = settled(about_three_times(more), result.steps, FULL.steps)
+        text = f"{panel}: {RANKED} has about three times the regret of {CASCADE}"
+        claims.append(Claim(text, found.outcome(holds), f"{as_times(more)} times; 2 to 4 asked"))
+    return claims
+
+
+def draw(found: Found, figure: Figure) -> None:
+    """A panel per kind of users."""
+    for axes, panel in zip(drawing.panels(figure, 2, 2, share_y=True), PANELS, strict=True):
+        result = found.results[str(panel)]
+        drawing.curves(axes, result, title=str(panel))
+        if panel.proved:
+            steps = result.checkpoints.tolist()
+            drawing.bound(axes, steps, [panel.at_least(step) for step in steps], "at least, for large n (Theorem 4)")
+    drawing.legend(figure)
+
+
+EXPERIMENT = Experiment(
+    title="Figure 1: CascadeKL-UCB and RankedKL-UCB on users of dynamic Bayesian network models",
+    setting=(
+        "L = 16, K = 4, D = 0.15 as in Table 1; a user who clicks may be satisfied and leave, and who is not goes on "
+        "as persistence has it; both algorithms take the last click for the satisfying one; 100,000 steps, 20 runs."
+    ),
+    full=FULL,
+    quick=Size(steps=100_000, runs=5, quick=True),
+    jobs=jobs,
+    judge=judge,
+    draw=draw,
+    inches=(8.0, 6.0),
+    deviations=("The bandits of RankedKL-UCB choose among the items not placed above them; the paper does not say.",),
+    seconds=10.0,
+)
