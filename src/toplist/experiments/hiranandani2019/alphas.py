@@ -104,7 +104,10 @@ def below(name: str, other: str) -> Question:
 
     def question(results: Mapping[str, Result]) -> Answer:
         each = [difference(final(result, name), final(result, other)) for result in results.values()]
-        return Answer(all_of(under(apart, 0.0) for apart in each), f"{span(apart.ratio for apart in each)} of its regret, under 1 asked")
+        return Answer(
+            all_of(under(apart, 0.0) for apart in each),
+            f"{span(apart.ratio for apart in each)} of its regret, under 1 asked",
+        )
 
     return question
 

@@ -47,6 +47,12 @@ def panel(topics: int, positions: int) -> str:
     return f"d = {topics}, K = {positions}"
 
 
+def known_topics(data: Data | None) -> int:
+    """How many topics the data have."""
+    assert data is not None
+    return len({topic for several in data.content.topics.values() for topic in several})
+
+
 def feedback(data: Data | None, topics: int) -> ratings.Feedback:
     """What is made of the data with so many topics."""
     assert data is not None
@@ -57,9 +63,7 @@ def feedback(data: Data | None, topics: int) -> ratings.Feedback:
 
 def worlds(data: Data | None, sizes: Iterable[tuple[int, int]], seed: int) -> dict[str, TopicCoverage]:
     """A world per panel, of those that the data have topics enough for."""
-    assert data is not None
-    known = len({topic for several in data.content.topics.values() for topic in several})
-    wanted = [(topics, positions) for topics, positions in sizes if topics <= known]
+    wanted = [(topics, positions) for topics, positions in sizes if topics <= known_topics(data)]
     made = {topics: feedback(data, topics) for topics, _ in wanted}
     return {panel(topics, positions): ratings.world(made[topics], positions, seed) for topics, positions in wanted}
 

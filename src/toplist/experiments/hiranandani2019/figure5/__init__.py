@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toplist.clicks import DCM
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
+from toplist.experiments.hiranandani2019 import ratings
 from toplist.experiments.hiranandani2019.alphas import (
     ALPHA,
     DCM_OURS,
@@ -15,7 +16,7 @@ from toplist.experiments.hiranandani2019.alphas import (
     plays,
     sublinear_in,
 )
-from toplist.experiments.hiranandani2019.rated import FEWER, NORM, PEOPLE, worlds
+from toplist.experiments.hiranandani2019.rated import FEWER, NORM, PEOPLE, feedback, known_topics
 
 TOPICS, POSITIONS, TERMINATION = 10, 8, 0.8
 RUNS = 48
@@ -23,7 +24,7 @@ RUNS = 48
 
 def jobs(size: Size, data: Data | None) -> list[Play]:
     """The problem with both alphas."""
-    (world,) = worlds(data, [(TOPICS, POSITIONS)], size.seed).values()
+    world = ratings.world(feedback(data, min(TOPICS, known_topics(data))), POSITIONS, size.seed)
     return plays(size, {"": world}, DCM(TERMINATION), (DCM_OURS, GREEDY), fewer=FEWER)
 
 

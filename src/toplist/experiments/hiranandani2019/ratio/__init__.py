@@ -12,7 +12,7 @@ from toplist.experiments import drawing
 from toplist.experiments.claiming import Answer, claim
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Size
 from toplist.experiments.hiranandani2019 import ratings
-from toplist.experiments.hiranandani2019.rated import feedback
+from toplist.experiments.hiranandani2019.rated import feedback, known_topics
 from toplist.experiments.verdicts import difference, measured, opposite, under
 from toplist.slate import Floats
 from toplist.worlds import TopicCoverage, exact_best, greedy_best
@@ -49,7 +49,9 @@ def jobs(size: Size, data: Data | None) -> list[Measure]:
     assert data is not None
 
     def find() -> dict[str, Floats]:
-        world = sampled(ratings.world(feedback(data, TOPICS), 1, size.seed), ITEMS, size.runs, size.seed)
+        world = sampled(
+            ratings.world(feedback(data, min(TOPICS, known_topics(data))), 1, size.seed), ITEMS, size.runs, size.seed
+        )
         strongest = np.array([(world.topics @ world.preferences.T).max()])
         return {str(length): ratios(world, length) for length in PRINTED} | {STRONGEST: strongest}
 
