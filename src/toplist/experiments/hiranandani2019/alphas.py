@@ -166,7 +166,7 @@ def theorem(features: int, positions: int, steps: int) -> str:
 
 def draw_both(found: Found, figure: Figure) -> None:
     """A panel for each alpha."""
-    for axes, alpha in zip(drawing.panels(figure, 1, 2, share_y=True), FORMULAS, strict=True):
+    for axes, alpha in zip(drawing.panels(figure, 1, 2), FORMULAS, strict=True):
         result = panels(found, alpha)[""]
         drawing.curves(axes, result, title=alpha)
     drawing.legend(figure, 4)

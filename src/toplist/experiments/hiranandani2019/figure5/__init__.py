@@ -11,6 +11,7 @@ from toplist.experiments.hiranandani2019.alphas import (
     GREEDY,
     STEPS,
     ask,
+    below,
     draw_both,
     much_less,
     plays,
@@ -32,6 +33,7 @@ def judge(found: Found) -> list[Claim]:
     """What section 9 says."""
     return [
         ask(found, f"{DCM_OURS} is sublinear", sublinear_in(DCM_OURS)),
+        ask(found, f"{DCM_OURS} has less regret than {GREEDY}", below(DCM_OURS, GREEDY)),
         ask(found, f"{DCM_OURS} has much less regret than {GREEDY}", much_less(DCM_OURS, GREEDY)),
     ]
 

@@ -49,9 +49,8 @@ def jobs(size: Size, data: Data | None) -> list[Measure]:
     assert data is not None
 
     def find() -> dict[str, Floats]:
-        world = sampled(
-            ratings.world(feedback(data, min(TOPICS, known_topics(data))), 1, size.seed), ITEMS, size.runs, size.seed
-        )
+        whole = ratings.world(feedback(data, min(TOPICS, known_topics(data))), 1, size.seed)
+        world = sampled(whole, ITEMS, size.runs, size.seed)
         strongest = np.array([(world.topics @ world.preferences.T).max()])
         return {str(length): ratios(world, length) for length in PRINTED} | {STRONGEST: strongest}
 
