@@ -14,7 +14,8 @@ from typing import Any
 from benchmarks.contenders import ATTRACTION, GAP, KL_UCB, Size
 from benchmarks.measure import Effort
 from benchmarks.report import Show, Table, Target, judged
-from toplist.experiments.kveton2015 import tables
+from toplist.experiments.kveton2015.rows import FULL, NAMES
+from toplist.experiments.nine import NINE
 
 SIZE = Size(16, 4)
 PROCESSES = 5
@@ -42,9 +43,11 @@ world, users = toplist.worlds.b_top_k({items}, {positions}, {attraction}, {gap})
 toplist.simulate({policy!r}, world, users, {steps}, {runs})
 """
 TABLES = """
-from toplist.experiments.kveton2015.tables import ROWS, play_row
-for row in ROWS:
-    play_row(row, steps={steps}, runs={runs})
+import toplist
+from toplist.experiments.experiment import Size
+from toplist.experiments.kveton2015 import table2
+for play in table2.jobs(Size({steps}, {runs}, quick=True), None):
+    toplist.simulate(play.policies, play.world, play.users, play.steps, play.runs, checkpoints=play.checkpoints)
 """
 
 
@@ -53,7 +56,7 @@ def measure(effort: Effort) -> Sequence[Table]:
     # The policy that compiles fastest will do to see that it works.
     policy = "best" if effort.quick else KL_UCB.policy
     long_steps, long_runs = (10_000, 2) if effort.quick else (1_000_000, 20)
-    table_steps, table_runs = (50, 2) if effort.quick else (tables.STEPS, tables.RUNS)
+    table_steps, table_runs = (50, 2) if effort.quick else FULL[:2]
     processes = 1 if effort.quick else PROCESSES
     with tempfile.TemporaryDirectory() as folder:
         imports = [child(IMPORT, folder) for _ in range(processes)]
@@ -62,7 +65,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         long = child(simulation(policy, long_steps, long_runs), folder)
         # A quick run takes what is compiled where it is: compiling would take longer than all else.
         both = child(TABLES.format(steps=table_steps, runs=table_runs), None if effort.quick else folder)
-    numbers = len(tables.ROWS) * len(tables.CELLS)
+    numbers = 2 * len(NINE) * len(NAMES)
     rows = [
         row("import toplist", middle(imports), "wall", Target(0.5, at_most=True)),
         row("first simulation, nothing compiled yet", cold, "wall", Target(20.0, at_most=True)),

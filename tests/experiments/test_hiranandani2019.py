@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from whole import about, draw, flat, linear, outcomes, play, result
+from made_up import Curve, drawn, played
+from shapes import about, flat, linear, outcomes, result
 
 import toplist
 from toplist.clicks import DCM, Cascade
@@ -29,13 +30,13 @@ DATA = Data("movielens", "made up", made_up(people=60, items=50, topics=40, seed
 
 
 @pytest.fixture(scope="module")
-def played() -> Found:
-    return play(first.EXPERIMENT, Size(20_000, 20, seed=1))
+def both() -> Found:
+    return played(first.EXPERIMENT, Size(20_000, 20, seed=1))
 
 
 @pytest.mark.slow
-def test_figure_1_comes_from_alpha_without_sigma(played: Found) -> None:
-    claims = first.EXPERIMENT.judge(played)
+def test_figure_1_comes_from_alpha_without_sigma(both: Found) -> None:
+    claims = first.EXPERIMENT.judge(both)
     assert about(claims, "CascadeLSB flattens").outcome is Outcome.MET
     assert about(claims, "CascadeKL-UCB flattens").outcome is Outcome.MET
     assert about(claims, "less regret than LSBGreedy").outcome is Outcome.MET
@@ -46,12 +47,12 @@ def test_figure_1_comes_from_alpha_without_sigma(played: Found) -> None:
         assert "1/sigma = 10" in claim.remark
         assert "; as printed: " in claim.number
     assert "vacuous here" in claims[0].remark
-    draw(first.EXPERIMENT, played)
+    drawn(first.EXPERIMENT, both)
 
 
 @pytest.mark.slow
-def test_figure_1_without_sigma_has_the_printed_shapes(played: Found) -> None:
-    found = played.results[SCALED]
+def test_figure_1_without_sigma_has_the_printed_shapes(both: Found) -> None:
+    found = both.results[SCALED]
     assert added(found.mean("CascadeLSB"), 0.1) < FLAT
     assert added(found.mean("CascadeKL-UCB"), 0.1) < FLAT
     assert added(found.mean("LSBGreedy"), 0.5) > LINEAR
@@ -61,17 +62,17 @@ def test_figure_1_without_sigma_has_the_printed_shapes(played: Found) -> None:
 
 
 @pytest.mark.slow
-def test_figure_1_with_the_printed_alpha_has_the_trial_numbers(played: Found) -> None:
+def test_figure_1_with_the_printed_alpha_has_the_trial_numbers(both: Found) -> None:
     """176, 225, 645 and 758 in an independent trial; within 20%."""
-    found = played.results[PRINTED]
+    found = both.results[PRINTED]
     for policy, number in (("CascadeLSB", 176), ("LSBGreedy", 225), ("CascadeLinUCB", 645), ("CascadeKL-UCB", 758)):
         assert float(found.mean(policy)[-1]) == pytest.approx(number, rel=0.2)
 
 
 @pytest.mark.slow
-def test_both_alphas_meet_the_same_visitors(played: Found) -> None:
+def test_both_alphas_meet_the_same_visitors(both: Found) -> None:
     """CascadeKL-UCB, which has no alpha, loses the same to the bit, so that all is paired."""
-    printed, scaled = (played.results[alpha].regret["CascadeKL-UCB"] for alpha in (PRINTED, SCALED))
+    printed, scaled = (both.results[alpha].regret["CascadeKL-UCB"] for alpha in (PRINTED, SCALED))
     np.testing.assert_array_equal(printed, scaled)
 
 
@@ -142,12 +143,12 @@ def test_figure_6a_dcm_lsb_flattens_and_lsb_greedy_does_not() -> None:
 
 @pytest.mark.slow
 def test_figure_6a_in_short() -> None:
-    found = play(figure6a.EXPERIMENT, Size(400, 2))
+    found = played(figure6a.EXPERIMENT, Size(400, 2))
     best, *others = figure6a.EXPERIMENT.judge(found)
     assert best.outcome is Outcome.MET
     assert best.number.startswith("1, 4, 7, 10, 2, 5, 8, 11")
     assert set(outcomes(others)) == {Outcome.UNDECIDED}
-    draw(figure6a.EXPERIMENT, found)
+    drawn(figure6a.EXPERIMENT, found)
 
 
 def test_another_best_list_is_not_that_of_figure_6a() -> None:
@@ -166,11 +167,11 @@ def test_another_best_list_is_not_that_of_figure_6a() -> None:
 def test_every_experiment_on_made_up_ratings(module: object) -> None:
     """So few steps decide nothing but what is not played."""
     experiment = module.EXPERIMENT  # type: ignore[attr-defined]
-    found = play(experiment, Size(40, 5), DATA)
+    found = played(experiment, Size(40, 5), DATA)
     claims = experiment.judge(found)
-    played_claims = [claim for claim in claims if "pairs of person" not in claim.text and module is not ratio]
-    assert set(outcomes(played_claims)) <= {Outcome.UNDECIDED}
-    draw(experiment, found)
+    of_play = [claim for claim in claims if "pairs of person" not in claim.text and module is not ratio]
+    assert set(outcomes(of_play)) <= {Outcome.UNDECIDED}
+    drawn(experiment, found)
     for label, one in found.results.items():
         assert one.runs == (2 if label.endswith(PRINTED) else 5)  # a quarter of them, rounded up
 
@@ -211,7 +212,7 @@ def test_figure_3_by_hand() -> None:
 
 
 def nine(
-    ours: float, linear_ucb: object, runs: int = 20, steps: int = 20_000, per_topic: float = 1.0
+    ours: float, linear_ucb: Curve, runs: int = 20, steps: int = 20_000, per_topic: float = 1.0
 ) -> dict[str, Result]:
     """Made-up results of the nine panels of figure 2."""
     found = {}

@@ -1,8 +1,27 @@
-"""DCM bandits: who is under whom on B_LB(16, 4, .2, .15, .5), paired and significant."""
+"""DCM bandits: who is under whom on B_LB(16, 4, .2, .15, .5), paired and significant, and how claims are judged."""
 
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import made_up
+import numpy as np
 import pytest
 
 import toplist
+from toplist.datasets import click_models, search_log
+from toplist.experiments.experiment import Data, Experiment, Found, Outcome, Size
+from toplist.experiments.katariya2016 import (
+    comparison,
+    figure2a,
+    figure2b,
+    figure2c,
+    figure3a,
+    figure3b,
+    figure3c,
+)
+from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
+from toplist.experiments.nine import NINE, Cell
 from toplist.experiments.verdicts import Measured, printed_number
 from toplist.worlds import b_lb
 
@@ -46,3 +65,154 @@ def test_regret_grows_with_termination_as_in_an_independent_trial(termination: f
     result = toplist.simulate("dcm-kl-ucb", *b_lb(16, 4, 0.2, 0.15, termination), STEPS, RUNS, seed=2, checkpoints=1)
     ours = Measured(float(result.mean("dcm-kl-ucb")[-1]), float(result.standard_error("dcm-kl-ucb")[-1]))
     assert printed_number(ours, Measured(trial, 0.02 * trial)).met
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Data:
+    """Two made-up queries of six documents."""
+    stop = np.linspace(0.7, 0.4, 6).tolist()
+    attractions = [np.linspace(0.5, 0.02, 6), np.linspace(0.05, 0.6, 6)]
+    content = {f"query {place}": {"DCM": {"attr": own.tolist(), "stop": stop}} for place, own in enumerate(attractions)}
+    (tmp_path / "models.json").write_text(json.dumps(content))
+    return Data("click models", "made up", click_models.read(tmp_path), "the paper's")
+
+
+@pytest.mark.parametrize(
+    ("experiment", "claims"),
+    [(figure2a.EXPERIMENT, 3), (figure2b.EXPERIMENT, 3), (figure3a.EXPERIMENT, 2), (figure3b.EXPERIMENT, 1)],
+)
+def test_too_small_a_size_decides_nothing_and_is_drawn(experiment: Experiment, claims: int) -> None:
+    for runs in (1, 2):
+        found = made_up.played(experiment, Size(300, runs, quick=True))
+        assert made_up.outcomes(experiment, found) == ["UNDECIDED"] * claims
+        assert made_up.drawn(experiment, found).axes
+
+
+def test_figure_3c_on_too_few_steps_decides_nothing_and_is_drawn(models: Data) -> None:
+    found = made_up.played(figure3c.EXPERIMENT, Size(200, 2), models)
+    assert list(found.results) == ["query 0", "query 1"]
+    assert made_up.outcomes(figure3c.EXPERIMENT, found) == ["UNDECIDED"] * 2
+    assert made_up.drawn(figure3c.EXPERIMENT, found).axes
+
+
+def test_queries_have_visitors_of_their_own(models: Data) -> None:
+    first, second = figure3c.jobs(figure3c.FULL, models)
+    assert first.seed != second.seed
+    assert first.world.positions == figure3c.POSITIONS
+    assert len(first.users.termination) == figure3c.POSITIONS
+
+
+@pytest.mark.parametrize(
+    ("regret", "expected"),
+    [
+        (lambda cell: cell.items / cell.positions / cell.gap, ["MET"] * 3),
+        (lambda cell: cell.positions * cell.gap / cell.items, ["NOT_MET"] * 3),
+        (lambda cell: cell.items * cell.positions / cell.gap, ["MET", "NOT_MET", "MET"]),
+    ],
+)
+def test_figure_2a_on_numbers_made_by_hand(regret: Callable[[Cell], float], expected: list[str]) -> None:
+    size = figure2a.FULL
+    found = Found(size, {str(cell): made_up.result({DCM_KL_UCB: regret(cell)}, size) for cell in NINE})
+    assert made_up.outcomes(figure2a.EXPERIMENT, found) == expected
+
+
+@pytest.mark.parametrize(
+    ("curves", "expected"),
+    [
+        ({2: lambda g: g, 4: lambda g: g, 8: lambda g: g * (1.2 - g)}, ["MET", "MET", "MET"]),
+        ({2: lambda g: g * (1.2 - g), 4: lambda g: g, 8: lambda g: g**0.5}, ["NOT_MET", "MET", "NOT_MET"]),
+        ({2: lambda g: g, 4: lambda g: g, 8: lambda g: g}, ["MET", "MET", "UNDECIDED"]),
+    ],
+)
+def test_figure_2b_on_numbers_made_by_hand(curves: Mapping[int, Callable[[float], float]], expected: list[str]) -> None:
+    size, spread = figure2b.FULL, np.random.default_rng(0)
+    results = {}
+    for cell in figure2b.CELLS:
+        for termination in figure2b.TERMINATIONS:
+            own = 300.0 * curves[cell.positions](termination) * (1.0 + 0.05 * spread.standard_normal((size.runs, 1)))
+            results[figure2b.label(cell, termination)] = toplist.Result(
+                np.array([size.steps]), {DCM_KL_UCB: own}, {DCM_KL_UCB: own}
+            )
+    assert made_up.outcomes(figure2b.EXPERIMENT, Found(size, results)) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [(190.0, 210.0, ["MET", "MET"]), (171.0, 210.0, ["UNDECIDED", "MET"]), (150.0, 100.0, ["NOT_MET", "NOT_MET"])],
+)
+def test_figure_3a_on_curves_made_by_hand(first: float, last: float, expected: list[str]) -> None:
+    size = comparison.FULL
+    curves = {DCM_KL_UCB: 170.0, "First-Click": first, "Last-Click": last}
+    found = Found(size, {comparison.LABEL: made_up.result(curves, size)})
+    assert made_up.outcomes(figure3a.EXPERIMENT, found) == expected
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"), [(3.0, "MET"), (2.02, "UNDECIDED"), (1.5, "NOT_MET"), (5.0, "NOT_MET"), (19.0, "NOT_MET")]
+)
+def test_figure_3b_on_curves_made_by_hand(times: float, expected: str) -> None:
+    size = comparison.FULL
+    found = Found(size, {comparison.LABEL: made_up.result({DCM_KL_UCB: 170.0, figure3b.RANKED: 170.0 * times}, size)})
+    assert made_up.outcomes(figure3b.EXPERIMENT, found) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("ranked", "exp3", "expected"),
+    [
+        (130.0, 600.0, ["SUBSTITUTE", "SUBSTITUTE"]),
+        (600.0, 130.0, ["SUBSTITUTE", "SUBSTITUTE"]),
+        (90.0, 600.0, ["SUBSTITUTE", "NOT_MET"]),
+        (600.0, 40.0, ["NOT_MET", "NOT_MET"]),
+    ],
+)
+def test_figure_3c_asks_for_half_of_the_best_ranked_bandit(
+    ranked: float, exp3: float, expected: list[str], models: Data
+) -> None:
+    size = figure3c.FULL
+    curves = {DCM_KL_UCB: 60.0, "RankedKL-UCB": ranked, "RankedExp3": exp3}
+    results = {query: made_up.result(curves, size) for query in ("a", "b")}
+    assert made_up.outcomes(figure3c.EXPERIMENT, Found(size, results, data=models)) == expected
+
+
+def test_a_vacuous_bound_is_called_so() -> None:
+    assert "vacuous" not in Proved(Cell(16, 4, 0.15), 0.5).remark(100_000)
+    assert "vacuous at 1,000 steps" in Proved(Cell(16, 4, 0.15), 0.5).remark(1000)
+
+
+def log_of(shares: list[list[float]], pages: int) -> search_log.SearchLog:
+    """A log in which every position is clicked on as many pages, and so often nothing below is."""
+    queries = {}
+    for query, terminations in enumerate(shares):
+        documents, several = tuple(map(str, range(len(terminations)))), []
+        for place, share in enumerate(terminations, start=1):
+            for number in range(pages):
+                further = () if number < share * pages else (len(terminations),)
+                several.append(search_log.Page(documents, (place, *further), "0"))
+        queries[f"query {query}"] = several
+    return search_log.SearchLog(Path("made up"), queries)
+
+
+@pytest.mark.parametrize(
+    ("shares", "pages", "expected"),
+    [
+        ([[0.8, 0.5, 0.2, 1.0]] * 3 + [[0.3, 0.5, 0.4, 1.0]] * 2, 1000, ["MET", "MET"]),
+        ([[0.8, 0.5, 0.2, 1.0]] * 2 + [[0.3, 0.5, 0.4, 1.0]] * 3, 1000, ["NOT_MET", "MET"]),
+        ([[0.8, 0.5, 0.2, 1.0]] * 5, 1000, ["MET", "NOT_MET"]),
+        ([[0.8, 0.5, 0.2, 1.0]] * 3 + [[0.3, 0.5, 0.4, 1.0]] * 2, 10, ["UNDECIDED", "UNDECIDED"]),
+    ],
+)
+def test_figure_2c_on_logs_made_by_hand(shares: list[list[float]], pages: int, expected: list[str]) -> None:
+    data = Data("search log", "made up", log_of(shares, pages))
+    found = made_up.played(figure2c.EXPERIMENT, figure2c.EXPERIMENT.full, data)
+    assert made_up.outcomes(figure2c.EXPERIMENT, found) == expected
+    assert made_up.drawn(figure2c.EXPERIMENT, found).axes
+
+
+def test_figure_2c_knows_positions_that_nobody_clicked() -> None:
+    log = log_of([[0.8, 0.5, 0.2, 1.0]] * 5, 1000)
+    for pages in log.queries.values():
+        pages[:] = [page for page in pages if page.clicked[0] != 2]
+    found = made_up.played(figure2c.EXPERIMENT, figure2c.EXPERIMENT.full, Data("search log", "made up", log))
+    claims = figure2c.EXPERIMENT.judge(found)
+    assert [claim.outcome for claim in claims] == [Outcome.UNDECIDED, Outcome.UNDECIDED]
+    assert made_up.drawn(figure2c.EXPERIMENT, found).axes

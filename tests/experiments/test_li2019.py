@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from whole import about, draw, outcomes, play
+from made_up import drawn, played
+from shapes import about, outcomes
 
 import toplist
 from toplist.bounds import li2019_theorem3
@@ -34,22 +35,22 @@ def models(count: int = 2) -> Data:
 @pytest.mark.parametrize("experiment", BOTH)
 def test_both_figures_in_short(experiment: Any) -> None:
     """Two epochs of two queries are played, drawn and judged, and decide nothing."""
-    found = play(experiment, Size(20_000, 1), models())
+    found = played(experiment, Size(20_000, 1), models())
     assert list(found.results) == ["0", "1"]
     assert [one.breakpoints for one in found.results.values()] == [[[10_000]]] * 2
     claims = experiment.judge(found)
     assert set(outcomes(claims)) == {Outcome.UNDECIDED}
     assert "vacuous here" in about(claims, f"{WINDOWED} converges").remark
     assert "100,000 steps, and 20,000 were played" in claims[0].remark
-    draw(experiment, found)
+    drawn(experiment, found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", BOTH)
 def test_less_than_an_epoch_is_judged_and_drawn(experiment: Any) -> None:
-    found = play(experiment, Size(300, 2), models(1))
+    found = played(experiment, Size(300, 2), models(1))
     assert set(outcomes(experiment.judge(found))) == {Outcome.UNDECIDED}
-    draw(experiment, found)
+    drawn(experiment, found)
 
 
 def test_queries_have_visitors_and_jumps_of_their_own() -> None:

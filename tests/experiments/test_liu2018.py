@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from whole import draw, linear, outcomes, play, result
+from made_up import drawn, played
+from shapes import linear, outcomes, result
 
 import toplist
 from toplist.clicks import ChangingDCM
@@ -71,13 +72,13 @@ def test_estimates_come_nearer_to_the_truth() -> None:
 @pytest.mark.slow
 def test_figure_1_in_short() -> None:
     """Both parts are played, drawn and judged, and so few steps decide nothing."""
-    found = play(figure1.EXPERIMENT, Size(200, 2))
+    found = played(figure1.EXPERIMENT, Size(200, 2))
     assert {part: one.runs for part, one in found.results.items()} == {FRESH: 2, KEPT: 8}
     claims = figure1.EXPERIMENT.judge(found)
     assert outcomes(claims) == [Outcome.UNDECIDED] * 7
     assert "Theorem 1 has" in claims[0].remark
     assert "vacuous here" in claims[0].remark
-    figure = draw(figure1.EXPERIMENT, found)
+    figure = drawn(figure1.EXPERIMENT, found)
     assert [len(axes.lines) for axes in figure.axes] == [5, 4, 4, 3]  # who ignores contexts has no estimate
 
 
@@ -113,8 +114,8 @@ def test_figure_1_by_hand() -> None:
 
 
 def test_figure_2_needs_data() -> None:
-    found = play(figure2.EXPERIMENT, figure2.EXPERIMENT.quick)
+    found = played(figure2.EXPERIMENT, figure2.EXPERIMENT.quick)
     claims = figure2.EXPERIMENT.judge(found)
     assert set(outcomes(claims)) == {Outcome.NEEDS_DATA}
     assert [claim.number for claim in claims[:2]] == ["printed 32.28", "printed 59.08"]
-    draw(figure2.EXPERIMENT, found)
+    drawn(figure2.EXPERIMENT, found)

@@ -92,9 +92,20 @@ def off_scale(axes: Axes, result: Result, name: str, others: Sequence[Floats] = 
         axes.text(0.98, 0.97, text, transform=axes.transAxes, ha="right", va="top", fontsize="small")
 
 
-def bound(axes: Axes, x: Sequence[float] | Floats, y: Sequence[float] | Floats, name: str, join: bool = True) -> None:
-    """What a theorem says, as a thin broken line, or a dash at each x; drawn after the curves it stretches no axis."""
-    axes.plot(x, y, label=name, zorder=1.5, **(BOUND if join else DASH))
+def bound(
+    axes: Axes,
+    x: Sequence[float] | Floats,
+    y: Sequence[float] | Floats,
+    name: str = "",
+    join: bool = True,
+    place: int = -1,
+) -> None:
+    """What a theorem says, as a thin broken line, or a dash at each x; of the colour of a series if it has a place.
+
+    Drawn after the frame it stretches no axis.
+    """
+    own = {"color": look(place)["color"]} if place >= 0 else {}
+    axes.plot(x, y, label=name or "_", zorder=1.5, **((BOUND if join else DASH) | own))
 
 
 def frame(axes: Axes, title: str = "", x_label: str = "", y_label: str = "") -> None:

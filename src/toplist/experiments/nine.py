@@ -75,4 +75,6 @@ def label(axes: Axes) -> None:
     """Name the problems under an axis that has one at each of 0, 1, ..., 8."""
     axes.set_xticks(range(len(NINE)), [f"{cell.items}\n{cell.positions}\n{cell.gap:g}" for cell in NINE])
     axes.set_xlim(-0.5, len(NINE) - 0.5)
-    axes.text(-0.035, -0.035, "L\nK\nD", transform=axes.transAxes, ha="right", va="top", linespacing=1.2)
+    axes.annotate(
+        "L\nK\nD", (0, 0), (-8, -7), xycoords="axes fraction", textcoords="offset points", ha="right", va="top"
+    )

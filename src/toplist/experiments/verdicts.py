@@ -171,6 +171,18 @@ def all_of(tests: Iterable[bool | None]) -> bool | None:
     return None if None in found else True
 
 
+def most_of(tests: Iterable[bool | None]) -> bool | None:
+    """Whether more than half hold, whatever those of which nobody can tell would say.
+
+    >>> most_of([True, True, None]), most_of([True, None, False]), most_of([None, False, False])
+    (True, None, False)
+    """
+    found = list(tests)
+    if 2 * found.count(True) > len(found):
+        return True
+    return False if 2 * (len(found) - found.count(False)) <= len(found) else None
+
+
 def opposite(holds: bool | None) -> bool | None:
     """The other way round, and open where it was open.
 

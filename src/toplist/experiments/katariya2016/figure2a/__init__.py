@@ -57,7 +57,7 @@ def draw(found: Found, figure: Figure) -> None:
     ours = [measured(final(found.results[str(cell)], DCM_KL_UCB)) for cell in NINE]
     drawing.points(axes, places, ours, DCM_KL_UCB, 0)
     for place, own in zip(places, ours, strict=True):
-        axes.annotate(f"{own.mean:,.0f}", (place, own.mean), (7, 0), textcoords="offset points", va="center")
+        axes.annotate(f"{own.mean:,.0f}", (place, own.mean), (0, 6), textcoords="offset points", ha="center")
     drawing.frame(axes, y_label=f"regret after {steps:,} steps")
     label(axes)
     drawing.legend(figure)
@@ -74,5 +74,5 @@ EXPERIMENT = Experiment(
     jobs=jobs,
     judge=judge,
     draw=draw,
-    seconds=8.0,
+    seconds=5.0,
 )

@@ -11,7 +11,7 @@ from toplist.clicks import DCM
 from toplist.engine.statistics import Ratio
 from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.katariya2016.proved import AT_LEAST, AT_MOST, DCM_KL_UCB, Proved
+from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
 from toplist.experiments.nine import ATTRACTION, Cell
 from toplist.experiments.verdicts import (
     STRAIGHT,
@@ -82,16 +82,19 @@ def judge(found: Found) -> Sequence[Claim]:
 
 
 def draw(found: Found, figure: Figure) -> None:
-    """A panel per K, as the bounds depend on it."""
+    """As the paper draws it, and between what is proved, for which the axis must be logarithmic."""
     steps = found.size.steps
-    for axes, cell in zip(drawing.panels(figure, 1, len(CELLS), share_y=True), CELLS, strict=True):
-        axes.set_yscale("log")
+    plain, bounded = drawing.panels(figure, 1, 2)
+    bounded.set_yscale("log")
+    for place, cell in enumerate(CELLS):
         ours = [measured(final(found.results[label(cell, termination)], DCM_KL_UCB)) for termination in TERMINATIONS]
-        drawing.points(axes, TERMINATIONS, ours, DCM_KL_UCB, 0, join="-")
         proved = [Proved(cell, termination) for termination in TERMINATIONS]
-        drawing.bound(axes, TERMINATIONS, [one.at_most(steps) for one in proved], AT_MOST)
-        drawing.bound(axes, TERMINATIONS, [one.at_least(steps) for one in proved], AT_LEAST)
-        drawing.frame(axes, f"K = {cell.positions}", "g", f"regret after {steps:,} steps")
+        for axes in (plain, bounded):
+            drawing.points(axes, TERMINATIONS, ours, f"K = {cell.positions}", place, join="-")
+        for bound in (Proved.at_most, Proved.at_least):
+            drawing.bound(bounded, TERMINATIONS, [bound(one, steps) for one in proved], place=place)
+    drawing.frame(plain, DCM_KL_UCB, "g", f"regret after {steps:,} steps")
+    drawing.frame(bounded, "the same, between what is proved (broken)", "g")
     drawing.legend(figure)
 
 
@@ -107,5 +110,5 @@ EXPERIMENT = Experiment(
     judge=judge,
     draw=draw,
     inches=(9.0, 4.5),
-    seconds=20.0,
+    seconds=14.0,
 )

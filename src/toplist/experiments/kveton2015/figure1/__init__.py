@@ -114,5 +114,5 @@ EXPERIMENT = Experiment(
     draw=draw,
     inches=(8.0, 6.0),
     deviations=("The bandits of RankedKL-UCB choose among the items not placed above them; the paper does not say.",),
-    seconds=10.0,
+    seconds=8.0,
 )

@@ -61,5 +61,5 @@ EXPERIMENT = Experiment(
     judge=judge,
     draw=draw,
     inches=(9.0, 4.5),
-    seconds=12.0,
+    seconds=6.0,
 )

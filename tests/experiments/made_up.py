@@ -1,0 +1,66 @@
+"""What an experiment is given in tests: simulations played at any size, and curves made up by hand."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import toplist
+from toplist.engine.runs import Watched, simulate_and_watch
+from toplist.experiments.experiment import Data, Experiment, Found, Measure, Play, Size
+from toplist.slate import Floats
+
+Curve = Callable[[Floats], Floats] | float  # of steps, or the regret at the end
+
+
+def played(experiment: Experiment, size: Size, data: Data | None = None) -> Found:
+    """What the experiment finds at a size."""
+    results, measures, watched = {}, {}, {}
+    for job in experiment.jobs(size, data):
+        if isinstance(job, Measure):
+            measures[job.label] = job.find()
+        else:
+            assert job.label not in results
+            results[job.label], watched[job.label] = simulated(job)
+    return Found(size, results, measures, watched, data)
+
+
+def simulated(play: Play) -> Watched:
+    return simulate_and_watch(
+        play.policies, play.world, play.users, play.steps, play.runs, play.seed,
+        start=play.start, checkpoints=play.checkpoints, watch=play.watch,
+    )  # fmt: skip
+
+
+def drawn(experiment: Experiment, found: Found) -> Figure:
+    """The picture, painted as it would be for a file."""
+    figure = Figure(figsize=experiment.inches)
+    experiment.draw(found, figure)
+    figure.draw_without_rendering()
+    return figure
+
+
+def result(curves: Mapping[str, Curve], size: Size, errors: float | Mapping[str, float] = 0.01) -> toplist.Result:
+    """Curves of which the runs differ so that the standard error of the end is that share of it."""
+    steps = np.linspace(size.steps / 100, size.steps, 100).round().astype(np.int64)
+    spread = np.linspace(-1.0, 1.0, size.runs) if size.runs > 1 else np.zeros(1)
+    regret = {}
+    for place, (name, curve) in enumerate(curves.items()):
+        mean = curve(steps.astype(np.float64)) if callable(curve) else curve * np.log(steps) / np.log(size.steps)
+        share = errors if isinstance(errors, float) else errors[name]
+        factors = np.roll(spread, place * 7)  # runs of different policies are not alike
+        if size.runs > 1:
+            factors = factors / (factors.std(ddof=1) / np.sqrt(size.runs)) * share
+        regret[name] = (1.0 + factors)[:, None] * mean
+    return toplist.Result(steps, regret, regret)
+
+
+def outcomes(experiment: Experiment, found: Found) -> list[str]:
+    """How its claims come out, in a word each."""
+    return [claim.outcome.name for claim in experiment.judge(found)]
+
+
+def only(names: Sequence[str]) -> str:
+    """The one outcome that all have."""
+    (name,) = set(names)
+    return name
