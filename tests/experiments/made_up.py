@@ -21,11 +21,15 @@ def played(experiment: Experiment, size: Size, data: Data | None = None) -> Foun
             measures[job.label] = job.find()
         else:
             assert job.label not in results
-            results[job.label], watched[job.label] = simulated(job)
+            results[job.label], watched[job.label] = watched_play(job)
     return Found(size, results, measures, watched, data)
 
 
-def simulated(play: Play) -> Watched:
+def simulated(play: Play) -> toplist.Result:
+    return watched_play(play).result
+
+
+def watched_play(play: Play) -> Watched:
     return simulate_and_watch(
         play.policies, play.world, play.users, play.steps, play.runs, play.seed,
         start=play.start, checkpoints=play.checkpoints, watch=play.watch,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 import made_up
+import numpy as np
 from made_up import Curve
 
 import toplist
@@ -19,7 +20,7 @@ def flat(end: float) -> Curve:
     """A curve that has all its regret after a tenth of the steps."""
 
     def curve(steps: Floats) -> Floats:
-        return end * (10 * steps / steps[-1]).clip(max=1.0)
+        return np.asarray(end * np.minimum(10 * steps / steps[-1], 1.0))
 
     return curve
 

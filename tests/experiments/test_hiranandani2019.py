@@ -173,7 +173,7 @@ def test_every_experiment_on_made_up_ratings(module: object) -> None:
     assert set(outcomes(of_play)) <= {Outcome.UNDECIDED}
     drawn(experiment, found)
     for label, one in found.results.items():
-        assert one.runs == (2 if label.endswith(PRINTED) else 5)  # a quarter of them, rounded up
+        assert one.runs == (3 if label.endswith(PRINTED) else 5)  # half as many, rounded up
 
 
 def test_what_the_data_have_no_topics_for_is_not_played() -> None:

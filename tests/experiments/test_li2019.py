@@ -16,6 +16,7 @@ from toplist.experiments import verdicts
 from toplist.experiments.experiment import Data, Found, Outcome, Play, Size
 from toplist.experiments.li2019 import figure1, figure2, queries
 from toplist.experiments.li2019.queries import DISCOUNTED, EPOCH, HALVED, LEFT_BEHIND, POLICIES, WINDOWED
+from toplist.experiments.pooling import together
 from toplist.worlds import b_l, b_top_k, jumping
 
 BOTH = [figure1.EXPERIMENT, figure2.EXPERIMENT]
@@ -62,7 +63,7 @@ def test_queries_have_visitors_and_jumps_of_their_own() -> None:
             toplist.simulate("random", job.world, job.users, job.steps, job.runs, job.seed, checkpoints=job.checkpoints)
         )
     assert not np.array_equal(found[0].regret["random"], found[1].regret["random"])
-    whole = figure1.together(found)
+    whole = together(found)
     assert whole.runs == 4
     assert whole.regret["random"][2:].tobytes() == found[1].regret["random"].tobytes()
     assert whole.breakpoints == [[10_000]] * 4
