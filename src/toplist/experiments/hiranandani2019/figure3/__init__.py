@@ -57,7 +57,7 @@ EXPERIMENT = Experiment(
     jobs=jobs,
     judge=judge,
     draw=draw,
-    inches=(10.0, 4.2),
+    inches=(11.0, 4.4),
     data="songs",
     deviations=(
         ALPHA,
