@@ -82,7 +82,7 @@ def converges(halves: Floats, among: int = 1) -> bool | None:
 def left_behind(regret: Floats, better: Floats) -> bool | None:
     """Whether somebody loses at least 1.5 times as much as one who follows the changes, or is better; per run.
 
-    >>> left_behind(np.array([151.0, 151.1]), np.array([100.0, 100.0])), left_behind(np.ones(2), np.ones(2))
+    >>> left_behind(np.full(2, 151.0), np.full(2, 100.0)), left_behind(np.ones(2), np.ones(2))
     (True, False)
     """
     return under(difference(BEHIND * better, regret), 0.0)

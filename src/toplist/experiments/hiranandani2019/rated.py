@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 MOST = 1000  # items and people: the most rated, and those who rate most
 PAIRS = "pairs"  # the measure of how many pairs attract
-FEWER = 2  # times fewer people with the alpha as printed, which is soon seen to give other figures
+FEWER = 3  # times fewer people with the alpha as printed, which is soon seen to give other figures
 PEOPLE = (
-    "The paper has 100 people a panel. {} decide what can be decided, in minutes; with the printed alpha there are "
-    "half as many. --runs takes more."
+    "The paper has 100 people a panel. {} decide what can be decided, in minutes; with the printed alpha there are a "
+    "third of them. --runs takes more."
 )
 NORM = "alpha has 1 for the length of theta*, which differs from person to person and is never more."
 

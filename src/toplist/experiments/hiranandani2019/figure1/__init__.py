@@ -109,5 +109,5 @@ EXPERIMENT = Experiment(
     draw=draw_both,
     inches=(8.5, 4.2),
     deviations=(ALPHA, "The paper does not say how many runs; there are 100, as elsewhere."),
-    seconds=30,
+    seconds=10,
 )

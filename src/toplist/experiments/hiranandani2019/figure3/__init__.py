@@ -66,5 +66,5 @@ EXPERIMENT = Experiment(
         "Last.fm stands in for the Million Song data where these are not found, with artists for songs and tags for "
         "genres.",
     ),
-    seconds=400,
+    seconds=420,
 )

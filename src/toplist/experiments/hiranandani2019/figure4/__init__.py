@@ -81,5 +81,5 @@ EXPERIMENT = Experiment(
     inches=(11.0, 4.4),
     data="yelp",
     deviations=(ALPHA, PEOPLE.format(RUNS), NORM),
-    seconds=200,
+    seconds=180,
 )

@@ -49,5 +49,5 @@ EXPERIMENT = Experiment(
     inches=(8.5, 4.2),
     data="movielens",
     deviations=(ALPHA, PEOPLE.format(RUNS), NORM),
-    seconds=120,
+    seconds=110,
 )

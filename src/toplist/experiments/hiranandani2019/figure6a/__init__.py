@@ -69,5 +69,5 @@ EXPERIMENT = Experiment(
         "The paper does not say how many steps it plays here; elsewhere 20,000, after which the two are still close. "
         "There are 200,000.",
     ),
-    seconds=50,
+    seconds=30,
 )

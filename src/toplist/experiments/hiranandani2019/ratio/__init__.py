@@ -97,5 +97,5 @@ EXPERIMENT = Experiment(
     inches=(6.0, 4.5),
     data="movielens",
     deviations=("The movies and people are ours, drawn at random; the paper's sample is not known.",),
-    seconds=30,
+    seconds=5,
 )

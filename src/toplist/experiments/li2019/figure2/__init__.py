@@ -101,5 +101,5 @@ EXPERIMENT = Experiment(
         "the log.",
         "CascadeDUCB is also played with half its radius.",
     ),
-    seconds=80,
+    seconds=75,
 )
