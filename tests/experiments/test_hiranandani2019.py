@@ -18,7 +18,7 @@ from toplist.experiments.hiranandani2019 import figure2, figure3, figure4, figur
 from toplist.experiments.hiranandani2019.alphas import ALL, PRINTED, SCALED
 from toplist.experiments.hiranandani2019.problems import figure1
 from toplist.experiments.hiranandani2019.problems import figure6a as problem6a
-from toplist.experiments.verdicts import FLAT, LINEAR, added
+from toplist.experiments.verdicts import FLAT, LINEAR, last_adds
 from toplist.randomness import branch
 from toplist.starts import OneSample
 
@@ -53,10 +53,10 @@ def test_figure_1_comes_from_alpha_without_sigma(both: Found) -> None:
 @pytest.mark.slow
 def test_figure_1_without_sigma_has_the_printed_shapes(both: Found) -> None:
     found = both.results[SCALED]
-    assert added(found.mean("CascadeLSB"), 0.1) < FLAT
-    assert added(found.mean("CascadeKL-UCB"), 0.1) < FLAT
-    assert added(found.mean("LSBGreedy"), 0.5) > LINEAR
-    assert added(found.mean("CascadeLinUCB"), 0.5) > LINEAR
+    assert last_adds(found, "CascadeLSB", 0.1).value < FLAT
+    assert last_adds(found, "CascadeKL-UCB", 0.1).value < FLAT
+    assert last_adds(found, "LSBGreedy", 0.5).value > LINEAR
+    assert last_adds(found, "CascadeLinUCB", 0.5).value > LINEAR
     assert found.difference("CascadeKL-UCB", "CascadeLSB").ratio > 4
     assert found.difference("CascadeLSB", "LSBGreedy", confidence=0.999).high < 0
 
@@ -136,8 +136,8 @@ def test_lists_of_figure_1_by_hand() -> None:
 @pytest.mark.slow
 def test_figure_6a_dcm_lsb_flattens_and_lsb_greedy_does_not() -> None:
     found = toplist.simulate(["dcm-lsb", "lsb-greedy"], problem6a(), DCM(0.8), steps=200_000, runs=4, seed=1)
-    assert added(found.mean("dcm-lsb"), 0.1) < FLAT
-    assert added(found.mean("lsb-greedy"), 0.5) > LINEAR
+    assert last_adds(found, "dcm-lsb", 0.1).value < FLAT
+    assert last_adds(found, "lsb-greedy", 0.5).value > LINEAR
     assert found.difference("dcm-lsb", "lsb-greedy").ratio < 0.2
 
 

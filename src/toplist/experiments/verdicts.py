@@ -111,27 +111,6 @@ def printed_ratio(ours: Ratio, printed: float) -> bool | None:
     return within(ours, (1.0 - CLOSE) * printed, (1.0 + CLOSE) * printed)
 
 
-def added(curve: Floats, share: float) -> float:
-    """What the last share of the steps adds to a cumulative curve, kept at evenly spaced steps.
-
-    >>> import numpy as np
-    >>> added(np.arange(1.0, 101.0), 0.5)
-    0.5
-    """
-    return float(1.0 - curve[round((1.0 - share) * len(curve)) - 1] / curve[-1])
-
-
-def side(difference: Difference) -> str:
-    """Where the first of two lies, if their interval tells.
-
-    >>> side(Difference(-2.0, -3.0, -1.0, 0.5)), side(Difference(-2.0, -5.0, 1.0, 0.5))
-    ('below', 'undecided')
-    """
-    if difference.high < 0:
-        return "below"
-    return "above" if difference.low > 0 else "undecided"
-
-
 def measured(values: Floats) -> Measured:
     """The mean of a value per run, and its standard error.
 
