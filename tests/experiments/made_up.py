@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import toplist
+from toplist.engine.runs import Watched, simulate_and_watch
 from toplist.experiments.experiment import Data, Experiment, Found, Measure, Play, Size
 from toplist.slate import Floats
 
@@ -14,19 +15,24 @@ Curve = Callable[[Floats], Floats] | float  # of steps, or the regret at the end
 
 def played(experiment: Experiment, size: Size, data: Data | None = None) -> Found:
     """What the experiment finds at a size."""
-    results, measures = {}, {}
+    results, measures, watched = {}, {}, {}
     for job in experiment.jobs(size, data):
         if isinstance(job, Measure):
             measures[job.label] = job.find()
         else:
-            results[job.label] = simulated(job)
-    return Found(size, results, measures, data=data)
+            assert job.label not in results
+            results[job.label], watched[job.label] = watched_play(job)
+    return Found(size, results, measures, watched, data)
 
 
 def simulated(play: Play) -> toplist.Result:
-    return toplist.simulate(
+    return watched_play(play).result
+
+
+def watched_play(play: Play) -> Watched:
+    return simulate_and_watch(
         play.policies, play.world, play.users, play.steps, play.runs, play.seed,
-        start=play.start, checkpoints=play.checkpoints,
+        start=play.start, checkpoints=play.checkpoints, watch=play.watch,
     )  # fmt: skip
 
 

@@ -1,144 +1,179 @@
-"""Cascading non-stationary bandits: the command of figure 1 on made-up models, and what its verdicts go by."""
+"""Cascading non-stationary bandits: both figures on made-up models, and what their verdicts go by."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from made_up import drawn, played
+from shapes import about, outcomes
 
 import toplist
 from toplist.bounds import li2019_theorem3
 from toplist.clicks import Cascade
-from toplist.experiments import commands, verdicts
-from toplist.experiments.li2019 import figure1
-from toplist.problem import InvalidInput
+from toplist.datasets.click_models import ClickModels
+from toplist.experiments import verdicts
+from toplist.experiments.experiment import Data, Found, Outcome, Play, Size
+from toplist.experiments.li2019 import figure1, figure2, queries
+from toplist.experiments.li2019.queries import DISCOUNTED, EPOCH, HALVED, LEFT_BEHIND, POLICIES, WINDOWED
+from toplist.experiments.pooling import together
 from toplist.worlds import b_l, b_top_k, jumping
 
-
-@pytest.fixture
-def models(tmp_path: Path) -> Path:
-    """Two made-up queries of ten documents."""
-    attractions = [np.linspace(0.3, 0.02, 10), np.linspace(0.05, 0.4, 10)]
-    content = {str(query): {"CM": {"attr": own.tolist()}} for query, own in enumerate(attractions)}
-    path = tmp_path / "models.json"
-    path.write_text(json.dumps(content))
-    return path
+BOTH = [figure1.EXPERIMENT, figure2.EXPERIMENT]
 
 
-def run(path: Path, *more: str) -> tuple[int, list[str]]:
-    lines: list[str] = []
-    code = figure1.main([*more, "--data", str(path), "--jobs", "1"], lines.append)
-    return code, "\n".join(lines).splitlines()
+def models(count: int = 2) -> Data:
+    """So many made-up queries of ten documents, all alike."""
+    own = {"CM": {"attr": np.linspace(0.3, 0.02, 10)}}
+    content = ClickModels(Path("made-up.json"), 10, {str(query): own for query in range(count)})
+    return Data("click models", "made up", content)
 
 
-def test_the_whole_command_prints_every_number(models: Path, tmp_path: Path) -> None:
-    plot = tmp_path / "figure.png"
-    _, lines = run(models, "--steps", "800", "--epoch", "200", "--runs", "2", "--plot", str(plot))
-    assert "2 queries of 10 documents each" in lines[0]
-    assert lines[1] == "800 steps, 4 runs"
-    for policy in figure1.POLICIES:
-        assert sum(line.split()[:1] == [policy] for line in lines) == 1
-    assert sum(line.split()[1:2] == ["first"] or "some up" in line for line in lines) == 4
-    assert sum(line.startswith(("holds: ", "DOES NOT HOLD: ")) for line in lines) == 8
-    assert plot.stat().st_size > 10_000
+# Played ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", BOTH)
+def test_both_figures_in_short(experiment: Any) -> None:
+    """Two epochs of two queries are played, drawn and judged, and decide nothing."""
+    found = played(experiment, Size(20_000, 1), models())
+    assert list(found.results) == ["0", "1"]
+    assert [one.breakpoints for one in found.results.values()] == [[[10_000]]] * 2
+    claims = experiment.judge(found)
+    assert set(outcomes(claims)) == {Outcome.UNDECIDED}
+    assert "vacuous here" in about(claims, f"{WINDOWED} converges").remark
+    assert "100,000 steps, and 20,000 were played" in claims[0].remark
+    drawn(experiment, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", BOTH)
+def test_less_than_an_epoch_is_judged_and_drawn(experiment: Any) -> None:
+    found = played(experiment, Size(300, 2), models(1))
+    assert set(outcomes(experiment.judge(found))) == {Outcome.UNDECIDED}
+    drawn(experiment, found)
 
 
 def test_queries_have_visitors_and_jumps_of_their_own() -> None:
-    attraction = np.linspace(0.3, 0.02, 10)
-    options: dict[str, Any] = {"steps": 800, "epoch": 200, "runs": 2, "seed": 0, "jobs": 1, "progress": lambda _: None}
-    first, second = figure1.play_queries([attraction, attraction], ["cascade-ucb1", "random"], **options)
-    assert not np.array_equal(first.regret["random"], second.regret["random"])
-    whole = figure1.together([first, second])
+    jobs = figure1.EXPERIMENT.jobs(Size(20_000, 2), models())
+    found = []
+    for job in jobs:
+        assert isinstance(job, Play)
+        found.append(
+            toplist.simulate("random", job.world, job.users, job.steps, job.runs, job.seed, checkpoints=job.checkpoints)
+        )
+    assert not np.array_equal(found[0].regret["random"], found[1].regret["random"])
+    whole = together(found)
     assert whole.runs == 4
-    assert whole.regret["random"][2:].tobytes() == second.regret["random"].tobytes()
-    assert whole.breakpoints == [[200, 400, 600]] * 4
-    own = figure1.in_epoch(whole, "random", 2, 200)
-    halves = verdicts.halves(whole.mean("random"), whole.checkpoints, 200)
-    assert own.mean == pytest.approx(halves[1].sum())
-    assert figure1.in_epoch(whole, "random", 1, 200).mean == pytest.approx(halves[0].sum())
+    assert whole.regret["random"][2:].tobytes() == found[1].regret["random"].tobytes()
+    assert whole.breakpoints == [[10_000]] * 4
+    halves = verdicts.halves(whole.regret["random"], whole.checkpoints, EPOCH)
+    for epoch in (1, 2):
+        assert queries.in_epoch(whole, "random", epoch).mean == pytest.approx(halves[:, epoch - 1].sum() / 4)
 
 
-def test_progress_counts_all_queries() -> None:
-    seen: list[toplist.Progress] = []
-    attractions = [np.linspace(0.3, 0.02, 10)] * 2
-    figure1.play_queries(attractions, ["random"], 400, 200, 3, 0, 1, seen.append)
-    assert [report.done for report in seen] == sorted(report.done for report in seen)
-    assert seen[-1].done == seen[-1].total == 2 * 3 * 400
+def test_quick_plays_fewer_queries() -> None:
+    many = models(120)
+    assert len(figure1.EXPERIMENT.jobs(figure1.EXPERIMENT.quick, many)) == figure1.QUICK_QUERIES
+    assert len(figure1.EXPERIMENT.jobs(figure1.EXPERIMENT.full, many)) == 100
+    assert len(figure2.EXPERIMENT.jobs(figure2.EXPERIMENT.full, many)) == 20
 
 
-def test_an_interruption_tells_what_was_played(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-
-    def once(*arguments: Any, **options: Any) -> toplist.Result:
-        calls.append(1)
-        if len(calls) > 1:
-            raise KeyboardInterrupt
-        return toplist.simulate(*arguments, **options)
-
-    monkeypatch.setattr(figure1, "simulate", once)
-    code, lines = run(models, "random", "--steps", "400", "--epoch", "200", "--runs", "2")
-    assert code == commands.INTERRUPTED
-    assert "Interrupted: only the first 1 of 2 queries." in lines
-    assert "400 steps, 2 runs" in lines
-
-
-@pytest.mark.parametrize("wrong", [["--steps", "300"], ["--epoch", "201"], ["--epoch", "0"], ["--steps", "0"]])
-def test_epochs_must_come_in_halves(models: Path, wrong: list[str]) -> None:
-    with pytest.raises(InvalidInput, match="a whole number of epochs, each of an even number of steps"):
-        run(models, "--steps", "400", "--epoch", "200", *wrong)
-
-
-def test_wrong_data_end_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert commands.run(lambda: figure1.main(["--data", str(tmp_path)])) == 2
-    assert "this folder holds 0; name the file itself." in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        figure1.main([])
-    assert "--data" in capsys.readouterr().err
+def test_checkpoints_have_the_ends_of_halves() -> None:
+    kept = queries.checkpoints(25_300)
+    assert set(range(5000, 25_001, 5000)) <= set(kept.tolist())
+    assert kept[-1] == 25_300
+    assert queries.checkpoints(300).tolist() == [300]
 
 
 # Verdicts -------------------------------------------------------------------------------------------------------------
 
 
-def curve_of(*halves: float) -> toplist.Result:
-    """Curves that add so much in each half of an epoch of ten steps."""
-    curve = [np.cumsum(halves)] * 2
-    kept = (np.arange(len(halves)) + 1) * 5
-    return toplist.Result(kept, {"cascade-swucb": curve}, {"cascade-swucb": curve})  # type: ignore[dict-item]
+def curve(*halves: float, runs: int = 20, spread: float = 0.01) -> Any:
+    """Curves of runs that add about so much in each half of an epoch."""
+    rng = np.random.default_rng(0)
+    return np.cumsum(np.array(halves) * (1 + spread * rng.uniform(-1, 1, (runs, len(halves)))), axis=1)
+
+
+def judged(curves: dict[str, Any], experiment: Any = figure1.EXPERIMENT, count: int = 1) -> list[Any]:
+    """What is said of regret per half of an epoch; who is not given follows the changes."""
+    follower = curve(*[5.0, 5.0, *[40.0, 10.0] * 9])
+    names = {**POLICIES, **figure2.SHOWN}
+    every = {name: curves.get(name, follower) for name in names}
+    kept = np.arange(1, 21) * EPOCH // 2
+    results = {str(query): toplist.Result(kept, every, every) for query in range(count)}
+    runs = len(next(iter(curves.values())))
+    found = Found(Size(100_000, runs), results, data=models(count))
+    return list(experiment.judge(found))
 
 
 @pytest.mark.parametrize(
-    ("halves", "holds"),
+    ("halves", "outcome"),
     [
-        ((5.0, 5.0, 4.0, 1.9, 4.0, 1.9), True),  # the first epoch does not count
-        ((5.0, 5.0, 4.0, 2.0, 4.0, 1.9), False),
-        ((5.0, 0.0, 4.0, 1.9, 4.0, 2.1), False),
+        ((5.0, 5.0, 4.0, 1.9, *[4.0, 1.9] * 8), Outcome.MET),  # the first epoch does not count
+        ((5.0, 5.0, 4.0, 2.2, *[4.0, 1.9] * 8), Outcome.NOT_MET),
+        ((5.0, 0.0, *[4.0, 1.9] * 8, 4.0, 2.2), Outcome.NOT_MET),
+        ((5.0, 0.0, *[4.0, 1.9] * 8, 4.0, 2.0), Outcome.UNDECIDED),
     ],
 )
-def test_convergence_is_judged_in_every_epoch_after_the_first_break(halves: Any, holds: bool) -> None:
-    (claim,) = figure1.claims(curve_of(*halves), 10)
-    assert claim.holds == holds
-    assert "cascade-swucb converges after each break" in claim.text
+def test_convergence_is_judged_in_every_epoch_after_the_first_break(halves: Any, outcome: Outcome) -> None:
+    for experiment, count in ((figure1.EXPERIMENT, 1), (figure2.EXPERIMENT, 3)):
+        claims = judged({WINDOWED: curve(*halves)}, experiment, count)
+        assert about(claims, f"{WINDOWED} converges after each break").outcome is outcome
+
+
+def test_convergence_of_the_discounted_may_need_half_the_radius() -> None:
+    slow, quick, open_ = (curve(*[5.0, 5.0, *[4.0, second] * 9]) for second in (3.0, 1.0, 2.0))
+    for printed, halved, outcome in (
+        (quick, quick, Outcome.MET),
+        (slow, quick, Outcome.SCALED),
+        (slow, slow, Outcome.NOT_MET),
+        (slow, open_, Outcome.UNDECIDED),
+        (open_, slow, Outcome.UNDECIDED),
+    ):
+        claim = about(judged({DISCOUNTED: printed, HALVED: halved}), f"{DISCOUNTED} converges")
+        assert claim.outcome is outcome
+        assert ("half the printed radius" in claim.remark) == (printed is not quick)
+
+
+def test_chance_of_many_tests_is_no_failure() -> None:
+    """Three runs, of which the second half adds 1.1 ± 0.06 too much: enough for one test, not for the worst of many."""
+    own = np.array([[[5.0, 5.0], [10.0, 5.0 + more]] for more in (1.0, 1.1, 1.2)])
+    assert verdicts.converges(own) is False
+    assert verdicts.converges(own, among=100) is None
+    assert verdicts.converges(own[:, [0, *[1] * 50]]) is None
+    assert verdicts.converges(own[:, :1]) is None  # before the first break
 
 
 def test_who_does_not_follow_is_judged_at_the_end() -> None:
-    follower, kept = [[1.0, 2.0, 99.0, 100.0]] * 2, [5, 10, 15, 20]
-    for regret, holds in ((150.0, True), (149.0, False)):
-        curves: Any = {"cascade-swucb": follower, "ranked-exp3": [[1.0, 2.0, 3.0, regret]] * 2}
-        last = figure1.claims(toplist.Result(kept, curves, curves), 10)[-1]  # type: ignore[arg-type]
-        assert last.holds == holds
+    follower = curve(*[5.0] * 20, spread=0.0)
+    for share, outcome in ((1.52, Outcome.MET), (1.48, Outcome.NOT_MET)):
+        claims = judged({WINDOWED: follower, "RankedExp3": share * curve(*[5.0] * 20)})
+        assert about(claims, "RankedExp3 does not converge").outcome is outcome
+    few = judged({WINDOWED: follower[:1].repeat(20, axis=0), "BatchRank": curve(*[7.6] * 20, spread=0.9)})
+    assert about(few, "BatchRank does not converge").outcome is Outcome.UNDECIDED
 
 
 def test_the_windowed_must_be_clearly_under_the_discounted() -> None:
-    cases = (([110.0, 112.0, 111.0], True), ([90.0, 130.0, 111.0], False), ([90.0, 91.0, 92.0], False))
-    for discounted, holds in cases:
-        curves: Any = {
-            "cascade-swucb": [[1.0, 2.0, 50.0, 100.0]] * 3,
-            "cascade-ducb": [[1.0, 2.0, 50.0, own] for own in discounted],
-        }
-        found = figure1.claims(toplist.Result([5, 10, 15, 20], curves, curves), 10)  # type: ignore[arg-type]
-        (claim,) = [claim for claim in found if claim.text.startswith("cascade-swucb under cascade-ducb")]
-        assert claim.holds == holds
+    own = curve(*[5.0] * 20)
+    for times, outcome in ((1.1, Outcome.MET), (1.0, Outcome.UNDECIDED), (0.9, Outcome.NOT_MET)):
+        claims = judged({WINDOWED: own, DISCOUNTED: times * curve(*[5.0] * 20)[::-1]})
+        assert about(claims, f"{WINDOWED} is better than {DISCOUNTED}").outcome is outcome
+
+
+def test_printed_epochs() -> None:
+    for first, outcome in ((115.0, Outcome.MET), (140.0, Outcome.NOT_MET)):
+        halves = [first / 2, first / 2, *[100.0] * 14, 230.0, 230.0, 100.0, 100.0]
+        claims = judged({"CascadeKL-UCB": curve(*halves)})
+        assert about(claims, "in epoch 1").outcome is outcome
+        assert about(claims, "in epoch 9").outcome is Outcome.MET
+
+
+def test_single_queries_that_fail_are_named() -> None:
+    slow = curve(*[5.0, 5.0, *[4.0, 3.0] * 9])
+    claim = about(judged({WINDOWED: slow}, figure2.EXPERIMENT, 2), f"{WINDOWED} converges")
+    assert "not on 0, 1, whose best item attracts by 0.30" in claim.remark
+    assert claim.number.startswith("in 0 of 2 queries, undecided in 0, not in 2")
 
 
 # The paper's users, reduced -------------------------------------------------------------------------------------------
@@ -149,20 +184,22 @@ def test_on_the_papers_users_those_that_forget_lose_least() -> None:
     """Made-up attractions like those of a query; 4 runs of 1e5 steps. Measured: 2.4, 3.4, 9 and 10 thousand."""
     attraction = [0.36, 0.16, 0.2, 0.08, 0.07, 0.02, 0.09, 0.08, 0.09, 0.08]
     result = toplist.simulate(
-        figure1.POLICIES, jumping(attraction, 3), Cascade(), figure1.STEPS, runs=4,
-        checkpoints=figure1.checkpoints(figure1.STEPS, figure1.EPOCH).tolist(),
+        POLICIES, jumping(attraction, 3), Cascade(), queries.STEPS, runs=4,
+        checkpoints=queries.checkpoints(queries.STEPS).tolist(),
     )  # fmt: skip
-    assert verdicts.side(result.difference("cascade-swucb", "cascade-ducb")) == "below"
-    for name in figure1.LEFT_BEHIND:
-        assert verdicts.left_behind(float(result.mean(name)[-1]), float(result.mean("cascade-swucb")[-1]))
-    assert verdicts.converges(verdicts.halves(result.mean("cascade-swucb"), result.checkpoints, figure1.EPOCH))
+    assert result.difference(WINDOWED, DISCOUNTED).high < 0
+    for name in LEFT_BEHIND:
+        assert result.difference(name, WINDOWED).ratio > verdicts.BEHIND
     # With the printed radius CascadeDUCB goes on exploring for ever; with half of it, it converges.
-    for name, holds in ((figure1.DISCOUNTED, False), (figure1.HALVED, True)):
-        assert verdicts.converges(verdicts.halves(result.mean(name), result.checkpoints, figure1.EPOCH)) == holds
-    assert verdicts.side(result.difference("cascade-kl-ucb-resetting", "cascade-swucb")) == "below"
-    found = result.detections["cascade-kl-ucb-resetting"]
+    for name, holds in ((WINDOWED, True), (DISCOUNTED, False), (HALVED, True)):
+        halves = verdicts.halves(result.regret[name], result.checkpoints, EPOCH)
+        slowest = (halves.mean(axis=0)[1:, 1] / halves.mean(axis=0)[1:, 0]).max()
+        assert (slowest < verdicts.CONVERGED) == holds
+        assert verdicts.converges(halves) is not (not holds)
+    assert result.difference(queries.RESETTING, WINDOWED).high < 0
+    found = result.detections[queries.RESETTING]
     for run in found:  # every break is found before the next, and hardly anything else
-        assert {step // figure1.EPOCH for step in run} == set(range(1, 10))
+        assert {step // EPOCH for step in run} == set(range(1, 10))
         assert len(run) <= 12
 
 
@@ -171,7 +208,7 @@ def test_on_the_papers_users_those_that_forget_lose_least() -> None:
 def test_on_people_who_do_not_change_watching_costs_at_most_a_tenth(gap: float) -> None:
     """CascadeKL-UCB with GLR beside the plain one; 20 runs of 1e5 steps, the same visitors."""
     watching, plain = "cascade-kl-ucb-resetting", "cascade-kl-ucb"
-    result = toplist.simulate([watching, plain], b_top_k(16, 4, 0.2, gap), Cascade(), figure1.STEPS, runs=20, seed=1)
+    result = toplist.simulate([watching, plain], b_top_k(16, 4, 0.2, gap), Cascade(), queries.STEPS, runs=20, seed=1)
     assert result.difference(watching, plain).ratio <= 1.1
 
 

@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from made_up import drawn, played
+from shapes import linear, outcomes, result
 
 import toplist
 from toplist.clicks import ChangingDCM
-from toplist.experiments.liu2018 import figure1
-from toplist.experiments.liu2018.following import cosine_distance, follow
+from toplist.engine.runs import simulate_and_watch
+from toplist.experiments.experiment import Found, Outcome, Size
+from toplist.experiments.liu2018 import figure1, figure2
+from toplist.experiments.liu2018.figure1 import FRESH, KEPT, cosine_distance, distance
 from toplist.feedback import ThroughLastClick
 from toplist.index import LogisticBound
 from toplist.memory import Logistic
@@ -18,10 +22,10 @@ from toplist.worlds import Contextual
 def test_fresh_contexts_are_hard_for_those_who_ignore_them() -> None:
     """dcmKL-UCB loses most by far; 99.9%, paired."""
     policies = ["gl-cdcm", "lr", "gl-cdcm-sgd", "lr-sgd", "dcm-kl-ucb"]
-    result = toplist.simulate(policies, Contextual(), ChangingDCM(), steps=3000, runs=16, seed=1)
+    found = toplist.simulate(policies, Contextual(), ChangingDCM(), steps=3000, runs=16, seed=1)
     for policy in policies[:-1]:
-        assert result.difference(policy, "dcm-kl-ucb", confidence=0.999).high < 0
-        assert result.difference(policy, "dcm-kl-ucb").ratio < 0.3
+        assert found.difference(policy, "dcm-kl-ucb", confidence=0.999).high < 0
+        assert found.difference(policy, "dcm-kl-ucb").ratio < 0.3
 
 
 @pytest.mark.slow
@@ -29,8 +33,8 @@ def test_ordering_by_the_capped_value_is_worse() -> None:
     """Early values all tie at 1, and the list is a lottery."""
     capped = Policy(ThroughLastClick(none="nothing"), Logistic(), LogisticBound(capped=True))
     policies = {"capped": capped, "as it is": "gl-cdcm"}
-    result = toplist.simulate(policies, Contextual(), ChangingDCM(), steps=2000, runs=16, seed=1)
-    assert result.difference("as it is", "capped", confidence=0.99).high < 0
+    found = toplist.simulate(policies, Contextual(), ChangingDCM(), steps=2000, runs=16, seed=1)
+    assert found.difference("as it is", "capped", confidence=0.99).high < 0
 
 
 @pytest.mark.slow
@@ -40,8 +44,8 @@ def test_where_contexts_stay_exploring_pays() -> None:
     64 runs, since LR loses very much in a few of them: of 24, some seeds leave it undecided.
     """
     world = Contextual(items=100, positions=5, dimension=20, length=3.0, fresh=False)
-    result = toplist.simulate(["gl-cdcm(scale=0.1)", "lr"], world, ChangingDCM(), steps=10_000, runs=64, seed=1)
-    assert result.difference("gl-cdcm(scale=0.1)", "lr").high < 0
+    found = toplist.simulate(["gl-cdcm(scale=0.1)", "lr"], world, ChangingDCM(), steps=10_000, runs=64, seed=1)
+    assert found.difference("gl-cdcm(scale=0.1)", "lr").high < 0
 
 
 def test_cosine_distance_by_hand() -> None:
@@ -54,24 +58,64 @@ def test_cosine_distance_by_hand() -> None:
 def test_estimates_come_nearer_to_the_truth() -> None:
     """Regret is that of simulate, to the bit; the distance falls, and dcmKL-UCB has none."""
     world, policies = Contextual(items=10, positions=3, dimension=4), {"ours": "gl-cdcm", "none": "dcm-kl-ucb"}
-    found = follow(policies, world, ChangingDCM(), steps=1000, runs=6, seed=2, threads=1)
-    result = toplist.simulate(policies, world, ChangingDCM(), steps=1000, runs=6, seed=2)
-    for label, regret in result.regret.items():
+    found = simulate_and_watch(policies, world, ChangingDCM(), steps=1000, runs=6, seed=2, threads=1, watch=distance)
+    plain = toplist.simulate(policies, world, ChangingDCM(), steps=1000, runs=6, seed=2)
+    for label, regret in plain.regret.items():
         np.testing.assert_array_equal(found.result.regret[label], regret)
-        np.testing.assert_array_equal(found.result.clicks[label], result.clicks[label])
-    assert list(found.distance) == ["ours"]
-    mean = found.distance["ours"].mean(axis=0)
+        np.testing.assert_array_equal(found.result.clicks[label], plain.clicks[label])
+    assert np.isnan(found.watched["none"]).all()
+    mean = found.watched["ours"].mean(axis=0)
     assert mean[0] > 3 * mean[9] > 9 * mean[99]
     assert mean[99] < 0.05
 
 
 @pytest.mark.slow
-def test_the_command_prints_both_parts() -> None:
-    lines: list[str] = []
-    assert figure1.main(["--steps", "200", "--runs", "2", "--jobs", "1"], lines.append) == 0
-    text = "\n".join(lines)
-    for part in figure1.PARTS:
-        assert part.title in text
-        for ours, other in part.below:
-            assert any(line.startswith(ours) and other in line and "below" in line for line in lines)
-    assert text.count("Mean cosine distance") == 2
+def test_figure_1_in_short() -> None:
+    """Both parts are played, drawn and judged, and so few steps decide nothing."""
+    found = played(figure1.EXPERIMENT, Size(200, 2))
+    assert {part: one.runs for part, one in found.results.items()} == {FRESH: 2, KEPT: 8}
+    claims = figure1.EXPERIMENT.judge(found)
+    assert outcomes(claims) == [Outcome.UNDECIDED] * 7
+    assert "Theorem 1 has" in claims[0].remark
+    assert "vacuous here" in claims[0].remark
+    figure = drawn(figure1.EXPERIMENT, found)
+    assert [len(axes.lines) for axes in figure.axes] == [5, 4, 4, 3]  # who ignores contexts has no estimate
+
+
+def judged(fresh: dict[str, float], kept: dict[str, float], ours: float, tenth: float) -> Found:
+    """Made-up regret of both parts, and the distance of GL-CDCM beside 0.2 of LR, at both radii."""
+    rng = np.random.default_rng(1)
+
+    def around(mean: float) -> np.ndarray:
+        return mean + 0.01 * rng.uniform(-1, 1, (24, 100))
+
+    results = {
+        part: result({name: linear(end) for name, end in ends.items()}, 10_000, 24)
+        for part, ends in ((FRESH, fresh), (KEPT, kept))
+    }
+    distances = {"GL-CDCM": around(ours), "LR": around(0.2), figure1.TENTH: around(tenth)}
+    return Found(Size(10_000, 24), results, watched={FRESH: distances, KEPT: distances})
+
+
+def test_figure_1_by_hand() -> None:
+    met, scaled, missed = Outcome.MET, Outcome.SCALED, Outcome.NOT_MET
+    fresh = {"GL-CDCM": 40.0, "LR": 50.0, "GL-CDCM (SGD)": 80.0, "LR (SGD)": 90.0, "KL-DCM": 900.0}
+    kept = {"GL-CDCM": 300.0, "LR": 60.0, figure1.TENTH: 25.0, "KL-DCM": 200.0}
+    good = figure1.EXPERIMENT.judge(judged(fresh, kept, ours=0.1, tenth=0.15))
+    assert outcomes(good) == [met, met, met, met, met, scaled, met]
+    assert "a tenth of the printed radius" in good[5].remark
+    other = fresh | {"GL-CDCM": 60.0, "LR (SGD)": 45.0, "GL-CDCM (SGD)": 1000.0}
+    bad = figure1.EXPERIMENT.judge(judged(other, kept | {figure1.TENTH: 70.0}, ours=0.3, tenth=0.3))
+    assert outcomes(bad) == [missed, met, missed, missed, missed, missed, missed]
+    close = figure1.EXPERIMENT.judge(judged(fresh | {"GL-CDCM": 50.1}, kept, ours=0.2, tenth=0.1))
+    assert close[0].outcome is Outcome.UNDECIDED
+    assert close[4].outcome is Outcome.UNDECIDED
+    assert close[6].outcome is scaled
+
+
+def test_figure_2_needs_data() -> None:
+    found = played(figure2.EXPERIMENT, figure2.EXPERIMENT.quick)
+    claims = figure2.EXPERIMENT.judge(found)
+    assert set(outcomes(claims)) == {Outcome.NEEDS_DATA}
+    assert [claim.number for claim in claims[:2]] == ["printed 32.28", "printed 59.08"]
+    drawn(figure2.EXPERIMENT, found)

@@ -1,4 +1,4 @@
-"""Problems made of ratings, by hand, and the commands that play them, on made-up ratings of the same form."""
+"""Problems made of ratings, by hand and on made-up ratings, and the command that counts who was attracted."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from toplist.clicks import Cascade
 from toplist.datasets import generated, lastfm, million_song, movielens, yelp
 from toplist.datasets.ratings import Ratings, made_up
 from toplist.experiments import commands
-from toplist.experiments.hiranandani2019 import people, ratings, ratio, shares
+from toplist.experiments.hiranandani2019 import ratings, ratio, shares
 from toplist.problem import InvalidInput
 
 # Items 10, 20, 30 and 40, of which 40 is rated least; people 1 to 5, of whom 5 rates least.
@@ -173,48 +173,8 @@ def test_the_greedy_list_is_nearly_the_best_on_problems_made_of_ratings() -> Non
     assert min(found[4]) < 1.0  # of four items: not always
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("movielens")
-    return generated.write("ml-1m", path, made_up(people=60, items=50, topics=8, seed=0))
-
-
-@pytest.mark.slow
-def test_the_command_for_figure_2(folder: Path) -> None:
-    lines: list[str] = []
-    given = ["--data", str(folder), "--items", "40", "--raters", "50", "--topics", "6", "--positions", "3"]
-    assert people.main([*given, "--people", "6", "--steps", "300", "--jobs", "1"], lines.append) == 0
-    text = "\n".join(lines)
-    assert "by 60 people" in text
-    assert re.search(r"2\d people to draw from", text)  # a half of 50, without those whom nothing attracted
-    for label in people.POLICIES:
-        assert text.count(f"{label}: the last half") == 1
-    assert text.count("with ") >= 3
-    assert "1,800 lists, compiled beforehand" in text
-
-
-@pytest.mark.slow
-def test_policies_are_paired_though_played_one_after_the_other() -> None:
-    """Regret is that of playing them together, to the bit, so run r of each is for the same person and visitors."""
-    feedback = ratings.feedback(made_up(people=60, items=50, topics=8, seed=0), items=40, people=50, topics=6)
-    world = ratings.world(feedback, 3, 0)
-    two = dict(list(people.POLICIES.items())[:2])
-    together = toplist.simulate(two, world, Cascade(), steps=300, runs=4, seed=0)
-    apart = people.joined([people.play(label, world, 300, 4, 0, 1).result for label in two])
-    for label, regret in together.regret.items():
-        np.testing.assert_array_equal(apart.regret[label], regret)
-
-
-def test_the_command_for_the_ratio(folder: Path) -> None:
-    lines: list[str] = []
-    given = ["--data", str(folder), "--pool", "40", "--topics", "6", "--people", "10", "--items", "20"]
-    assert ratio.main(given, lines.append) == 0
-    assert lines[1].startswith("20 movies and 10 people")
-    assert [line.split()[0] for line in lines[3:]] == ["1", "2", "3", "4"]
-
-
 def test_commands_end_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert commands.run(lambda: people.main(["--data", "/nowhere"])) == 2
+    assert commands.run(lambda: shares.main(["--movielens", "/nowhere"])) == 2
     assert "must be a folder that holds MovieLens, or its zip file" in capsys.readouterr().err
 
     def interrupted() -> int:

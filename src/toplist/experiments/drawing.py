@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BAND = 0.18  # how much of a curve's colour its band has
+OFF_SCALE = 2.0  # a curve leaves the top where it ends at more than so many times what the others need
 BOUND: dict[str, Any] = {"color": "0.35", "linestyle": (0, (4, 2)), "linewidth": 1.0}  # as no policy is drawn
 DASH: dict[str, Any] = {"color": "0.35", "linestyle": "", "marker": "_", "markersize": 16}
 
@@ -76,6 +77,19 @@ def points(
     axes.errorbar(
         x, means, yerr=errors, label=name, color=colour, marker=marker, markersize=4, linestyle=join, capsize=2
     )
+
+
+def off_scale(axes: Axes, result: Result, name: str, others: Sequence[Floats] = ()) -> None:
+    """Let a policy leave the top, its regret written there, where it would press everybody else to the ground.
+
+    Everybody else is the result's other policies, and `others`, which are curves as well.
+    """
+    rest = [*others, *(result.mean(other) for other in result.policies if other != name)]
+    top, end = 1.25 * max(float(curve.max()) for curve in rest), float(result.mean(name)[-1])
+    if end > OFF_SCALE * top:
+        axes.set_ylim(min(0.0, *(float(curve.min()) for curve in rest)), top)
+        text = f"{name} ends at {end:,.0f}"
+        axes.text(0.98, 0.97, text, transform=axes.transAxes, ha="right", va="top", fontsize="small")
 
 
 def bound(

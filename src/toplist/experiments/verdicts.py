@@ -21,9 +21,10 @@ CONFIDENCE = 0.99  # of the intervals that decide
 FLAT = 0.04  # a curve is flat where the last tenth of the steps adds less than this share of the regret
 LINEAR = 0.45  # and linear where the last half adds more than this
 CONVERGED = 0.5  # an epoch converges where its second half adds less than this share of what its first half adds
-BEHIND = 1.5  # who does not follow the changes loses at least so many times what is lost by who does
+BEHIND = 1.5  # who does not follow the changes, or is much worse, loses at least so many times as much
 ABOUT_THREE = (2.0, 4.0)  # what "about three times" may be
 STRAIGHT = 0.95  # points are on a line where it explains at least this share of how they vary
+CLOSE = 0.1  # how far a mean may be from a printed one, as a share of it
 FEWEST_RUNS = 20  # that tell whether a printed number is met
 NEAR = 0.01  # a checkpoint stands for a step that is at most this share of all steps away
 
@@ -46,33 +47,45 @@ class Verdict(NamedTuple):
     share: float  # distance as a share of the print
 
 
-def halves(curve: Floats, checkpoints: Ints, epoch: int) -> Floats:
-    """What the first and the second half of each epoch add to a cumulative curve, whose checkpoints have all of them.
+def halves(curves: Floats, checkpoints: Ints, epoch: int) -> Floats:
+    """What the first and the second half of each whole epoch add, per run, (runs, epochs, 2).
 
-    >>> halves(np.array([3.0, 4.0, 8.0, 10.0]), np.array([5, 10, 15, 20]), 10).tolist()
-    [[3.0, 1.0], [4.0, 2.0]]
+    The curves are cumulative, (runs, checkpoints), and the checkpoints have the ends of all halves.
+
+    >>> halves(np.array([[3.0, 4.0, 8.0, 10.0, 99.0]]), np.array([5, 10, 15, 20, 25]), 10).tolist()
+    [[[3.0, 1.0], [4.0, 2.0]]]
     """
-    ends = np.arange(epoch // 2, checkpoints[-1] + 1, epoch // 2)
-    kept = curve[np.searchsorted(checkpoints, ends)]
-    return np.asarray(np.diff(kept, prepend=0.0).reshape(-1, 2), dtype=np.float64)
+    epochs = int(checkpoints[-1]) // epoch
+    ends = np.arange(1, 2 * epochs + 1) * (epoch // 2)
+    kept = curves[:, np.searchsorted(checkpoints, ends)]
+    return np.asarray(np.diff(kept, axis=1, prepend=0.0).reshape(len(curves), epochs, 2), dtype=np.float64)
 
 
-def converges(added: Floats) -> bool:
+def converges(halves: Floats, among: int = 1) -> bool | None:
     """Whether, in each epoch after the first break, the second half adds less than half of what the first half adds.
 
-    >>> converges(np.array([[1.0, 9.0], [4.0, 1.0]])), converges(np.array([[9.0, 1.0], [4.0, 2.0]]))
+    Open where there was no break. That one epoch does not is said only where it is more than the chance of so many
+    tests, for all epochs and `among` others that are asked the same.
+
+    >>> converges(np.array([[[1.0, 9.0], [4.0, 1.0]]] * 2)), converges(np.array([[[9.0, 1.0], [4.0, 3.0]]] * 2))
     (True, False)
     """
-    return bool((added[1:, 1] < CONVERGED * added[1:, 0]).all())
+    late = [(epoch[:, 1], CONVERGED * epoch[:, 0]) for epoch in np.moveaxis(halves[:, 1:], 1, 0)]
+    if not late:
+        return None
+    if all(under(difference(*epoch), 0.0) for epoch in late):
+        return True
+    sure = 1.0 - (1.0 - CONFIDENCE) / (len(late) * among)
+    return False if any(paired_difference(*epoch, sure).low >= 0.0 for epoch in late) else None
 
 
-def left_behind(regret: float, follower: float) -> bool:
-    """Whether somebody does not follow the changes: their regret at n is at least 1.5 times that of one who does.
+def left_behind(regret: Floats, better: Floats) -> bool | None:
+    """Whether somebody loses at least 1.5 times as much as one who follows the changes, or is better; per run.
 
-    >>> left_behind(150.0, 100.0), left_behind(149.0, 100.0)
+    >>> left_behind(np.full(2, 151.0), np.full(2, 100.0)), left_behind(np.ones(2), np.ones(2))
     (True, False)
     """
-    return regret >= BEHIND * follower
+    return under(difference(BEHIND * better, regret), 0.0)
 
 
 def printed_number(ours: Measured, printed: Measured) -> Verdict:
@@ -86,28 +99,16 @@ def printed_number(ours: Measured, printed: Measured) -> Verdict:
     distance = ours.mean - printed.mean
     errors = distance / math.hypot(ours.error, printed.error)
     share = distance / printed.mean
-    return Verdict(abs(errors) <= 4.0 or abs(share) <= 0.1, errors, share)
+    return Verdict(abs(errors) <= 4.0 or abs(share) <= CLOSE, errors, share)
 
 
-def added(curve: Floats, share: float) -> float:
-    """What the last share of the steps adds to a cumulative curve, kept at evenly spaced steps.
+def printed_ratio(ours: Ratio, printed: float) -> bool | None:
+    """Whether a ratio that is printed without its error is met: they differ by at most 10%.
 
-    >>> import numpy as np
-    >>> added(np.arange(1.0, 101.0), 0.5)
-    0.5
+    >>> printed_ratio(Ratio(0.75, 0.73, 0.77), 0.8), printed_ratio(Ratio(0.6, 0.5, 0.65), 0.8)
+    (True, False)
     """
-    return float(1.0 - curve[round((1.0 - share) * len(curve)) - 1] / curve[-1])
-
-
-def side(difference: Difference) -> str:
-    """Where the first of two lies, if their interval tells.
-
-    >>> side(Difference(-2.0, -3.0, -1.0, 0.5)), side(Difference(-2.0, -5.0, 1.0, 0.5))
-    ('below', 'undecided')
-    """
-    if difference.high < 0:
-        return "below"
-    return "above" if difference.low > 0 else "undecided"
+    return within(ours, (1.0 - CLOSE) * printed, (1.0 + CLOSE) * printed)
 
 
 def measured(values: Floats) -> Measured:

@@ -1,0 +1,186 @@
+"""The policies of hiranandani2019 with both alphas: as printed, and without 1/sigma, which gives the printed figures.
+
+Every problem is played with each, and a claim that holds only with the second is met with the exploration scaled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toplist import bounds
+from toplist.engine.result import PALETTE, Result
+from toplist.experiments import drawing
+from toplist.experiments.claiming import Answer, Scaled, claim, promise, span
+from toplist.experiments.experiment import Claim, Found, Play, Size
+from toplist.experiments.verdicts import (
+    BEHIND,
+    FLAT,
+    LINEAR,
+    all_of,
+    as_percent,
+    difference,
+    final,
+    flat,
+    last_adds,
+    left_behind,
+    linear,
+    opposite,
+    times,
+    under,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STEPS = 20_000
+OURS, GREEDY, LINEAR_UCB, KL_UCB = "CascadeLSB", "LSBGreedy", "CascadeLinUCB", "CascadeKL-UCB"
+DCM_OURS = "dcmLSB"
+NAMES = {OURS: "cascade-lsb", DCM_OURS: "dcm-lsb", GREEDY: "lsb-greedy", LINEAR_UCB: "cascade-lin-ucb"}
+ALL = (OURS, GREEDY, LINEAR_UCB, KL_UCB)
+PRINTED, SCALED = "alpha as printed", "alpha without 1/sigma"
+FORMULAS = {PRINTED: "theory", SCALED: "figures"}
+FACTOR = "alpha without its factor 1/sigma = 10, so about a tenth of the exploration"
+ALPHA = (
+    "The printed alpha does not give the printed figures, so all is played with the alpha of equation (10), and again "
+    "without its factor 1/sigma."
+)
+
+Question = Callable[[Mapping[str, Result]], Answer]  # of the results of all panels
+
+
+def policies(names: Sequence[str], alpha: str, norm: float = 1.0) -> dict[str, str]:
+    """The policies of a problem with one of the two alphas; `norm` is what they know of the length of theta*."""
+    formula = f"alpha='{FORMULAS[alpha]}', norm={norm}"
+    return {name: "cascade-kl-ucb" if name == KL_UCB else f"{NAMES[name]}({formula})" for name in names}
+
+
+def plays(
+    size: Size,
+    worlds: Mapping[str, Any],
+    users: Any,
+    names: Sequence[str] = ALL,
+    norm: float = 1.0,
+    fewer: int = 1,
+    watch: Callable[[Any], float] | None = None,
+) -> list[Play]:
+    """Every world, by the name of its panel, with both alphas; the printed one for so many times fewer runs."""
+    return [
+        Play(
+            f"{panel}, {alpha}" if panel else alpha, policies(names, alpha, norm), world, users, size.steps,
+            -(-size.runs // fewer) if alpha == PRINTED else size.runs, size.seed, watch=watch,
+        )
+        for panel, world in worlds.items()
+        for alpha in FORMULAS
+    ]  # fmt: skip
+
+
+def panels(found: Found, alpha: str) -> dict[str, Result]:
+    """What was played with one of the alphas, by panel."""
+    ending = f", {alpha}"
+    return {
+        label.removesuffix(alpha).removesuffix(", "): result
+        for label, result in found.results.items()
+        if label == alpha or label.endswith(ending)
+    }
+
+
+def ask(found: Found, text: str, question: Question, remark: str = "", steps: int = STEPS) -> Claim:
+    """A claim of the paper, asked with both alphas."""
+    scaled = Scaled(question(panels(found, SCALED)), FACTOR)
+    return claim(found, text, question(panels(found, PRINTED)), steps, remark, scaled)
+
+
+def ask_once(found: Found, text: str, question: Question, remark: str = "", steps: int = STEPS) -> Claim:
+    """A claim on CascadeKL-UCB alone, which has no alpha: asked where the most runs are."""
+    return claim(found, text, question(panels(found, SCALED)), steps, remark)
+
+
+def below(name: str, other: str) -> Question:
+    """Whether one has less regret than another in all panels."""
+
+    def question(results: Mapping[str, Result]) -> Answer:
+        each = [difference(final(result, name), final(result, other)) for result in results.values()]
+        return Answer(
+            all_of(under(apart, 0.0) for apart in each),
+            f"{span(apart.ratio for apart in each)} of its regret, under 1 asked",
+        )
+
+    return question
+
+
+def much_less(name: str, other: str) -> Question:
+    """Whether another has at least 1.5 times the regret in all panels."""
+
+    def question(results: Mapping[str, Result]) -> Answer:
+        answers = [left_behind(final(result, other), final(result, name)) for result in results.values()]
+        each = [times(final(result, other), final(result, name)).value for result in results.values()]
+        return Answer(all_of(answers), f"{other} has {span(each)} times its regret, {BEHIND} or more asked")
+
+    return question
+
+
+def linear_in(name: str) -> Question:
+    """Whether the regret of a policy is linear in all panels."""
+
+    def question(results: Mapping[str, Result]) -> Answer:
+        return Answer(all_of(linear(result, name) for result in results.values()), _adds(results, name, 0.5, LINEAR))
+
+    return question
+
+
+def sublinear_in(name: str) -> Question:
+    """Whether the regret of a policy is not linear in any panel."""
+
+    def question(results: Mapping[str, Result]) -> Answer:
+        answers = [opposite(linear(result, name)) for result in results.values()]
+        return Answer(all_of(answers), _adds(results, name, 0.5, LINEAR, "under"))
+
+    return question
+
+
+def flat_in(name: str, logarithmic: bool = False) -> Question:
+    """Whether the regret of a policy is flat in all panels."""
+
+    def question(results: Mapping[str, Result]) -> Answer:
+        answers = [flat(result, name, logarithmic) for result in results.values()]
+        return Answer(all_of(answers), _adds(results, name, 0.1, FLAT, "under"))
+
+    return question
+
+
+def _adds(results: Mapping[str, Result], name: str, share: float, limit: float, which: str = "at least") -> str:
+    part = {0.5: "half", 0.1: "tenth"}[share]
+    each = [last_adds(result, name, share) for result in results.values()]
+    number = as_percent(each[0]) if len(each) == 1 else span((one.value for one in each), ".0%")
+    return f"the last {part} adds {number}, {which} {limit:.0%} asked"
+
+
+def theorem(features: int, positions: int, steps: int) -> str:
+    """What Theorem 2 promises where the greedy list is the best one, which is the least that it can promise."""
+    return promise("Theorem 2 with gamma = 1", bounds.hiranandani2019_theorem2(features, positions, steps, 1.0), steps)
+
+
+def draw_both(found: Found, figure: Figure) -> None:
+    """A panel for each alpha."""
+    for axes, alpha in zip(drawing.panels(figure, 1, 2), FORMULAS, strict=True):
+        result = panels(found, alpha)[""]
+        drawing.curves(axes, result, title=alpha)
+    drawing.legend(figure, 4)
+
+
+def draw_panel(axes: Axes, found: Found, panel: str) -> None:
+    """One panel with both alphas, the printed one broken; what leaves it at the top has its regret written there."""
+    scaled, printed = panels(found, SCALED)[panel], panels(found, PRINTED)[panel]
+    for place, name in enumerate(scaled.policies):
+        for result, more, label in ((scaled, 0, name), (printed, len(PALETTE), f"{name}, {PRINTED}")):
+            if name != KL_UCB or result is scaled:
+                steps, mean = result.checkpoints.astype(np.float64), result.mean(name)
+                drawing.band(axes, steps, mean, result.standard_error(name), label, place + more)
+    drawing.frame(axes, panel, "steps", "regret")
+    axes.set_xlim(0, scaled.steps)
+    axes.set_xticks([0, scaled.steps // 2, scaled.steps])
+    drawing.off_scale(axes, scaled, KL_UCB, [printed.mean(name) for name in printed.policies if name != KL_UCB])

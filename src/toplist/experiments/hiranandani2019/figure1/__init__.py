@@ -1,0 +1,113 @@
+"""Figure 1 of hiranandani2019: a problem made by hand that needs both diversity and position bias."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from toplist.clicks import Cascade
+from toplist.engine.result import Result
+from toplist.experiments.claiming import Answer, Scaled, claim
+from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
+from toplist.experiments.hiranandani2019.alphas import (
+    ALPHA,
+    FACTOR,
+    GREEDY,
+    KL_UCB,
+    LINEAR_UCB,
+    OURS,
+    PRINTED,
+    SCALED,
+    STEPS,
+    ask,
+    ask_once,
+    below,
+    draw_both,
+    flat_in,
+    linear_in,
+    plays,
+    theorem,
+)
+from toplist.experiments.hiranandani2019.problems import figure1
+from toplist.experiments.verdicts import as_times, difference, final, opposite, times, under, within
+from toplist.slate import Floats
+
+MAGNITUDE = 10.0  # what "an order of magnitude" is at least
+BOTH_OF_TOPIC_1, ONE_OF_EACH, OTHERWISE = 0.0, 1.0, 2.0  # which list is shown
+OFTEN = (0.25, 0.75)  # who oscillates between two lists shows each in a quarter of the steps or more
+ALWAYS = 0.95  # who converges to a list shows it in at least so many of the last steps
+
+
+def shown(player: Any) -> float:
+    """Which list a player shows: items 1 and 2, one of these and item 3, or another."""
+    items = set(player.run.slate.items.tolist())
+    if items == {0, 1}:
+        return BOTH_OF_TOPIC_1
+    return ONE_OF_EACH if items in ({0, 2}, {1, 2}) else OTHERWISE
+
+
+def jobs(size: Size, _: Data | None) -> list[Play]:
+    """The problem with both alphas."""
+    world = figure1()
+    return plays(size, {"": world}, Cascade(), norm=float(np.linalg.norm(world.preferences)), watch=shown)
+
+
+def judge(found: Found) -> list[Claim]:
+    """What section 8.3 says, trend by trend."""
+    promised = theorem(3, 2, found.size.steps)
+    return [
+        ask(found, f"{OURS} flattens", flat_in(OURS), promised),
+        ask(found, f"{GREEDY} grows linearly", linear_in(GREEDY)),
+        _listed(found, f"{GREEDY} oscillates between items 2 and 3", GREEDY, _oscillates),
+        ask(found, f"{LINEAR_UCB} grows linearly", linear_in(LINEAR_UCB)),
+        _listed(found, f"{LINEAR_UCB} converges to items 1 and 2", LINEAR_UCB, _converges),
+        ask(found, f"{OURS} has less regret than {GREEDY}", below(OURS, GREEDY)),
+        ask(found, f"{OURS} has less regret than {LINEAR_UCB}", below(OURS, LINEAR_UCB)),
+        ask_once(found, f"{KL_UCB} flattens", flat_in(KL_UCB, logarithmic=True)),
+        ask(found, f"{KL_UCB} has an order of magnitude more regret than {OURS}", _much_more),
+    ]
+
+
+def _much_more(results: Mapping[str, Result]) -> Answer:
+    found = times(final(results[""], KL_UCB), final(results[""], OURS))
+    return Answer(opposite(under(found, MAGNITUDE)), f"{as_times(found)} times, {MAGNITUDE:g} or more asked")
+
+
+def _listed(found: Found, text: str, name: str, question: Any) -> Claim:
+    """A claim on the lists that a policy shows, with both alphas."""
+    printed, scaled = (question(found.watched[alpha][name]) for alpha in (PRINTED, SCALED))
+    return claim(found, text, printed, STEPS, scaled=Scaled(scaled, FACTOR))
+
+
+def _oscillates(lists: Floats) -> Answer:
+    """Whether item 3 is shown now and then in the last half, going by a look at every checkpoint."""
+    late = lists[:, lists.shape[1] // 2 :]
+    share = (late == ONE_OF_EACH).mean(axis=1)
+    held = within(difference(share, np.zeros(len(share))), *OFTEN)
+    asked = "{:.0%} to {:.0%} asked".format(*OFTEN)
+    return Answer(held, f"item 3 in {share.mean():.0%} of the last half's lists, {asked}")
+
+
+def _converges(lists: Floats) -> Answer:
+    """Whether items 1 and 2 are shown in the last tenth."""
+    late = lists[:, -max(1, lists.shape[1] // 10) :]
+    share = (late == BOTH_OF_TOPIC_1).mean(axis=1)
+    held = opposite(under(difference(share, np.zeros(len(share))), ALWAYS))
+    return Answer(held, f"in {share.mean():.0%} of the last tenth's lists, {ALWAYS:.0%} or more asked")
+
+
+EXPERIMENT = Experiment(
+    title="Figure 1: a problem by hand, where lists must be diverse and the lower position is often not seen",
+    setting="L = 53, d = 3, K = 2, one person with theta* = (0.6, 0.4, 0). Items 1 and 2 cover topic 1 by a half, item "
+    "3 topic 2, and 50 items topic 3 entirely. n = 20,000.",
+    full=Size(STEPS, 100),
+    quick=Size(STEPS, 8, quick=True),
+    jobs=jobs,
+    judge=judge,
+    draw=draw_both,
+    inches=(8.5, 4.2),
+    deviations=(ALPHA, "The paper does not say how many runs; there are 100, as elsewhere."),
+    seconds=10,
+)

@@ -1,0 +1,100 @@
+"""Figure 2 of hiranandani2019: who learns the tastes of single people, on problems made of MovieLens 1M."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from toplist.clicks import Cascade
+from toplist.engine.result import Result
+from toplist.experiments.claiming import Answer, counts
+from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
+from toplist.experiments.hiranandani2019.alphas import (
+    ALPHA,
+    LINEAR_UCB,
+    OURS,
+    STEPS,
+    ask,
+    linear_in,
+    plays,
+    sublinear_in,
+    theorem,
+)
+from toplist.experiments.hiranandani2019.rated import (
+    FEWER,
+    NORM,
+    PEOPLE,
+    attracted,
+    draw_grid,
+    less,
+    lowest,
+    pairs,
+    panel,
+    worlds,
+    worst,
+)
+from toplist.experiments.verdicts import all_of, difference, final, under
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TOPICS, POSITIONS = (5, 10, 18), (4, 8, 12)
+SIZES = [(topics, positions) for topics in TOPICS for positions in POSITIONS]
+RUNS = 24
+MORE = 2  # times as many people with all topics, where a share is printed and must be told from others
+
+
+def jobs(size: Size, data: Data | None) -> list[Play | Measure]:
+    """Nine panels, each with both alphas."""
+    few = worlds(data, [each for each in SIZES if each[0] < TOPICS[-1]], size.seed)
+    most = worlds(data, [each for each in SIZES if each[0] == TOPICS[-1]], size.seed)
+    more = size._replace(runs=MORE * size.runs)
+    return [pairs(data), *plays(size, few, Cascade(), fewer=FEWER), *plays(more, most, Cascade(), fewer=MORE * FEWER)]
+
+
+def judge(found: Found) -> list[Claim]:
+    """What section 8.5 says."""
+    return [
+        attracted(found, 0.08),
+        ask(found, f"{OURS} has the lowest regret for all d and K", lowest, theorem(5, 4, found.size.steps)),
+        ask(found, f"{OURS} is sublinear for all d and K", sublinear_in(OURS)),
+        ask(found, f"Almost 20% lower regret than LSBGreedy for d = {TOPICS[-1]}", less(TOPICS[-1], 0.2)),
+        ask(found, "CascadeKL-UCB performs the worst", worst),
+        ask(found, f"{LINEAR_UCB} is linear", linear_in(LINEAR_UCB)),
+        ask(found, f"{OURS}'s regret grows with the number of topics", _grows),
+    ]
+
+
+def _grows(results: Mapping[str, Result]) -> Answer:
+    """Whether more topics mean more regret, for every length of the list; people are drawn alike, by run."""
+    answers, means = [], []
+    for positions in POSITIONS:
+        names = [panel(topics, positions) for topics in TOPICS]
+        row = [final(results[name], OURS) for name in names if name in results]
+        runs = min(map(len, row), default=0)  # those that all have, which draw alike
+        answers += [under(difference(few[:runs], more[:runs]), 0.0) for few, more in pairwise(row)]
+        means.append(", ".join(f"{own.mean():,.0f}" for own in row) + f" for K = {positions}")
+    return Answer(all_of(answers) if answers else None, f"{counts(answers, 'steps up')}: {'; '.join(means)}")
+
+
+def draw(found: Found, figure: Figure) -> None:
+    """A row per number of topics, a column per length of the list, as in the paper."""
+    draw_grid(found, figure, len(TOPICS), len(POSITIONS))
+
+
+EXPERIMENT = Experiment(
+    title="Figure 2: regret for single people, MovieLens",
+    setting="The 1,000 most rated movies and the 1,000 people who rate most; 5 stars count as attracted. What is true "
+    "comes from one half of the people, what policies know of the movies from the other. d in {5, 10, 18} genres, K in "
+    "{4, 8, 12}, n = 20,000, a person drawn for each run.",
+    full=Size(STEPS, RUNS),
+    quick=Size(STEPS, 2, quick=True),
+    jobs=jobs,
+    judge=judge,
+    draw=draw,
+    inches=(11.0, 9.5),
+    data="movielens",
+    deviations=(ALPHA, PEOPLE.format(f"{RUNS}, and {MORE * RUNS} with d = {TOPICS[-1]},"), NORM),
+    seconds=840,
+)

@@ -1,0 +1,85 @@
+"""Figure 4 of hiranandani2019: the same as figure 2 on restaurants, each of which covers little of its topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from toplist.clicks import Cascade
+from toplist.engine.result import Result
+from toplist.experiments.claiming import Answer, span
+from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
+from toplist.experiments.hiranandani2019.alphas import (
+    ALPHA,
+    GREEDY,
+    LINEAR_UCB,
+    OURS,
+    STEPS,
+    ask,
+    plays,
+    theorem,
+)
+from toplist.experiments.hiranandani2019.rated import (
+    FEWER,
+    NORM,
+    PEOPLE,
+    attracted,
+    draw_grid,
+    pairs,
+    worlds,
+    worst,
+)
+from toplist.experiments.verdicts import all_of, final, times, within
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TOPICS, POSITIONS = 10, (4, 8, 12)
+SIZES = [(TOPICS, positions) for positions in POSITIONS]
+RUNS = 24
+ALIKE = (3 / 4, 4 / 3)  # how many times another's regret that of an algorithm is that performs similarly
+
+
+def jobs(size: Size, data: Data | None) -> list[Play | Measure]:
+    """Three panels, each with both alphas."""
+    return [pairs(data), *plays(size, worlds(data, SIZES, size.seed), Cascade(), fewer=FEWER)]
+
+
+def judge(found: Found) -> list[Claim]:
+    """What section 8.7 says."""
+    promised = theorem(TOPICS, POSITIONS[0], found.size.steps)
+    return [
+        attracted(found, 0.03),
+        ask(found, f"{OURS}, {GREEDY} and {LINEAR_UCB} perform similarly", _alike, promised),
+        ask(found, "CascadeKL-UCB performs the worst", worst),
+    ]
+
+
+def _alike(results: Mapping[str, Result]) -> Answer:
+    """Whether nobody of the three has a third more regret than another."""
+    couples = list(combinations((OURS, GREEDY, LINEAR_UCB), 2))
+    each = [times(final(own, one), final(own, other)) for own in results.values() for one, other in couples]
+    held = all_of(within(found, *ALIKE) for found in each)
+    return Answer(held, "{} times another's regret, {:.2f} to {:.2f} asked".format(span(x.value for x in each), *ALIKE))
+
+
+def draw(found: Found, figure: Figure) -> None:
+    """A panel per length of the list."""
+    draw_grid(found, figure, 1, len(POSITIONS))
+
+
+EXPERIMENT = Experiment(
+    title="Figure 4: regret for single people, Yelp",
+    setting="The 1,000 most reviewed restaurants and the 1,000 people who review most; 4 stars or more count as "
+    "attracted. Else as in figure 2, with d = 10 categories, K in {4, 8, 12}, n = 20,000.",
+    full=Size(STEPS, RUNS),
+    quick=Size(STEPS, 2, quick=True),
+    jobs=jobs,
+    judge=judge,
+    draw=draw,
+    inches=(11.0, 4.4),
+    data="yelp",
+    deviations=(ALPHA, PEOPLE.format(RUNS), NORM),
+    seconds=180,
+)
