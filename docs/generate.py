@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from toplist import catalogue, cli
+from toplist.experiments.papers import PAPERS
 from toplist.naming import REQUIRED, STARTS, USERS, WORLDS, Catalogue, Entry, written
 from toplist.problem import Problem
 from toplist.protocols import Capabilities
@@ -24,19 +25,6 @@ from toplist.protocols import Capabilities
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made by docs/generate.py: edit that, or what it reads, and run make docs. -->"
 BEGIN, END = "<!-- catalogue -->", "<!-- end of catalogue -->"  # around the table in README.md
-
-# The keys by which code and documents name a paper.
-PAPERS = {
-    "kveton2015": "Kveton, Szepesvari, Wen and Ashkan, Cascading Bandits: Learning to Rank in the Cascade Model, "
-    "ICML 2015",
-    "katariya2016": "Katariya, Kveton, Szepesvari and Wen, DCM Bandits: Learning to Rank with Multiple Clicks, "
-    "ICML 2016",
-    "liu2018": "Liu, Li and Zhang, Contextual Dependent Click Bandit Algorithm for Web Recommendation, COCOON 2018",
-    "hiranandani2019": "Hiranandani, Singh, Gupta, Burhanuddin, Wen and Kveton, Cascading Linear Submodular Bandits: "
-    "Accounting for Position Bias and Diversity in Online Learning to Rank, UAI 2019",
-    "li2019": "Li and de Rijke, Cascading Non-stationary Bandits: Online Learning to Rank in the Non-stationary "
-    "Cascade Model, IJCAI 2019",
-}
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
@@ -115,7 +103,8 @@ def policies() -> str:
         lines += [f"Capabilities: {capabilities(policy)}."]
     meanings = ((f"`{name}`", meaning) for name, meaning in field_comments(Capabilities).items())
     lines += ["", "## Capabilities", "", *table(("capability", "meaning"), meanings)]
-    lines += ["", "## Papers", "", *table(("key", "paper"), ((f"`{key}`", paper) for key, paper in PAPERS.items()))]
+    papers = ((f"`{key}`", str(paper)) for key, paper in PAPERS.items())
+    lines += ["", "## Papers", "", *table(("key", "paper"), papers)]
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,79 @@
-"""Settings for all tests."""
+"""Settings for all tests, and experiments that take no time."""
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
 from hypothesis import settings
+
+from toplist.clicks import Cascade
+from toplist.experiments import data as needed
+from toplist.experiments import library
+from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
+from toplist.worlds import b_top_k
 
 # Compiling a part for the first time takes seconds, so single examples have no deadline; runs repeat exactly.
 settings.register_profile("toplist", deadline=None, derandomize=True)
 settings.load_profile("toplist")
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Experiments instead of the papers': one that is met, one that is not, one that measures and one without data."""
+
+    def plays(*policies: str) -> Callable[[Size, Data | None], Sequence[Play | Measure]]:
+        def jobs(size: Size, _: Data | None) -> Sequence[Play | Measure]:
+            world = b_top_k(4, 2, 0.6, 0.4)
+            return [
+                Play(name, {name: name}, world, Cascade(), size.steps, size.runs, size.seed, checkpoints=10)
+                for name in policies
+            ]
+
+        return jobs
+
+    def measures(_: Size, __: Data | None) -> Sequence[Play | Measure]:
+        return [Measure("ratio", lambda: {"ratio": np.array([1.0, 0.5])}, "made up")]
+
+    def judge(holds: bool, remark: str = "") -> Callable[[Found], Sequence[Claim]]:
+        return lambda found: [
+            Claim("regret <grows> | as *printed*", found.outcome(holds), "1.5 ± 0.5 (print: 2)", remark),
+            Claim("it has `steps`", found.outcome(True), f"{found.size.steps}"),
+        ]
+
+    def draw(found: Found, figure: Any) -> None:
+        axes = figure.subplots()
+        for result in found.results.values():
+            for name in result.policies:
+                axes.plot(result.checkpoints, result.mean(name), label=name)
+
+    def experiment(title: str, **more: Any) -> Experiment:
+        given: dict[str, Any] = {
+            "title": title, "setting": "Four items & two places.", "full": Size(300, 3), "quick": Size(50, 2),
+            "jobs": plays("random"), "judge": judge(True), "draw": draw, "inches": (4.0, 3.0), "seconds": 2.0,
+        }  # fmt: skip
+        return Experiment(**(given | more))
+
+    found = {
+        "li2019/figure1": experiment("Figure 1: a <b>bold</b> claim", judge=judge(False, "theirs is 1 < 2")),
+        "kveton2015/table1": experiment(
+            "Table 1: two policies", jobs=plays("random", "cascade-ucb1"), deviations=["`start` is ours, for > 1 item"]
+        ),
+        "kveton2015/ratio": experiment("A ratio", jobs=measures),
+        "kveton2015/songs": experiment("Figure 2: songs", data="tunes"),
+    }
+    found = dict(sorted(found.items()))
+    monkeypatch.setattr(library, "library", lambda: found)
+    source = needed.Source(("tunes.txt",), lambda place: (place / "tunes.txt").read_text(), "whistling for tunes")
+    monkeypatch.setitem(needed.KINDS, "tunes", needed.Kind((source,), "the tunes of <everybody>"))
+    return found
+
+
+@pytest.fixture
+def tunes(tmp_path: Path) -> Path:
+    """A folder with the data that one of them needs."""
+    folder = tmp_path / "data" / "tunes"
+    folder.mkdir(parents=True)
+    (folder / "tunes.txt").write_text("3 tunes")
+    return folder.parent

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from toplist import Progress
-from toplist.engine.bar import Bar, clock, line, pace
+from toplist.engine.bar import Bar, Bars, clock, line, pace, two_bars
 
 
 class Screen(io.StringIO):
@@ -100,6 +100,43 @@ def test_it_never_breaks_the_line(columns: int) -> None:
         for rate in (0.0, 1.0, 3.21e6):
             assert len(line(report(done, 1.0), rate, columns)) <= columns
     assert ("[" in line(report(500, 1.0), 1.0, columns)) == (columns >= 55)
+
+
+def test_two_bars_on_one_line() -> None:
+    screen = Screen()
+    with Bars(screen) as bars:
+        bars.tell("li2019/figure1", 0.0, 0.25, 0.0, float("inf"))
+        assert screen.seen() == " 25% [##......] li2019/figure1   0% [........]"
+        bars.tell("li2019/figure1", 0.999, 0.5, 2.5e6, 75.0)
+        assert screen.seen() == " 50% [####....] li2019/figure1  99% [#######.] 2.5 million steps/s, 1:15 left"
+        bars.tell("li2019/figure1", 1.0, 0.5, 0.0, 0.0)
+        assert screen.seen() == " 50% [####....] li2019/figure1 100% [########] 0:00 left"  # nothing of the longer line
+        bars.clear()
+        assert screen.seen() == ""
+        bars.tell("li2019/figure2", 0.0, 1.0, 0.0, float("inf"))
+    assert screen.seen() == ""
+    assert "\n" not in screen.getvalue()
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_nobody_watching_two_bars(shown: bool) -> None:
+    stream = io.StringIO() if shown else Screen()
+    with Bars(stream, shown=shown) as bars:
+        bars.tell("li2019/figure1", 0.5, 0.25, 1.0, 1.0)
+        bars.clear()
+    assert stream.getvalue() == ""
+
+
+def test_where_there_is_little_room_the_time_left_stays() -> None:
+    lines = {
+        columns: two_bars("hiranandani2019/figure6a", 0.5, 0.25, 2.5e6, 4000.0, columns)
+        for columns in (120, 79, 60, 40, 38, 10, 0)
+    }
+    assert all(len(text) <= columns for columns, text in lines.items())
+    assert lines[120].endswith("2.5 million steps/s, 1:06:40 left")
+    assert lines[79] == " 25% [##......] hiranandani2019/figure6a  50% [####....] 1:06:40 left"
+    assert lines[60] == " 25% hiranandani2019/figure6a  50% 1:06:40 left"
+    assert lines[40] == " 25% hiranandani2019/figure6a  50%"
 
 
 def test_numbers_in_words() -> None:

@@ -59,14 +59,15 @@ def end(error: BaseException, arguments: Namespace) -> Exit:
     if isinstance(error, BrokenPipeError):
         _drop_output()
         return Exit.UNREAD
-    code, message = _judged(error)
+    code, message = judged(error)
     complain(message)
     if isinstance(error, OSError):
         _drop_output()
     return code
 
 
-def _judged(error: BaseException) -> tuple[Exit, str]:
+def judged(error: BaseException) -> tuple[Exit, str]:
+    """The exit code of an error, and the line that says what went wrong."""
     from toplist.files import Unwritable
     from toplist.problem import InvalidInput
 
@@ -89,14 +90,14 @@ def _judged(error: BaseException) -> tuple[Exit, str]:
 
 def _interrupted(arguments: Namespace) -> str:
     """What was kept, where something can be kept."""
-    if not hasattr(arguments, "resume"):
-        return "interrupted."
-    if arguments.resume is None:
-        return "interrupted, and nothing was kept; with --resume the same command could go on."
-    kept = Path(arguments.resume)
+    named = getattr(arguments, "resume", None) or getattr(arguments, "results", None)
+    if named is None:
+        able = hasattr(arguments, "resume")
+        return f"interrupted{', and nothing was kept; with --resume the same command could go on' if able else ''}."
+    kept = Path(named)
     if any(kept.iterdir()) if kept.is_dir() else kept.exists():
-        return f"interrupted; what was played is kept in {arguments.resume}, and the same command goes on from there."
-    return f"interrupted before there was anything to keep in {arguments.resume}."
+        return f"interrupted; what was played is kept in {named}, and the same command goes on from there."
+    return f"interrupted before there was anything to keep in {named}."
 
 
 def _drop_output() -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-import time
+import traceback
 from argparse import Namespace
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toplist.cli.exits import Exit, complain
+from toplist.cli.exits import Exit, complain, judged
 from toplist.cli.parsing import add_command, whole
 from toplist.engine.bar import Bars, clock
 
 if TYPE_CHECKING:
+    from toplist.experiments.data import Shelf
     from toplist.experiments.experiment import Experiment, Size
+    from toplist.experiments.outlook import Outlook
     from toplist.experiments.running import Verdict, Workplace
 
 FOLDER = "reproduction"
@@ -66,25 +68,51 @@ def run(arguments: Namespace) -> int:
     """Play what is asked for; without anything, list what there is."""
     from toplist.experiments.data import check_folder
     from toplist.experiments.library import chosen, library
+    from toplist.experiments.report import write
     from toplist.experiments.running import Workplace
-    from toplist.problem import InvalidInput
 
-    if arguments.all and arguments.names:
-        raise InvalidInput(f"--all and {arguments.names[0]!r} are both given; leave one out.")
-    folder = Path(arguments.results)
-    data = check_folder(arguments.data)
+    check(arguments)
+    folder, data = Path(arguments.results), check_folder(arguments.data)
     if not arguments.all and not arguments.names:
-        for line in listing(library(), folder):
+        for line in listing(library(), folder, data):
             print(line)
         return Exit.FINE
     wanted = library() if arguments.all else chosen(arguments.names)
     writable(folder)
-    with pool_of(arguments) as pool, Bars(sys.stderr, shown=not arguments.quiet) as bars:
-        verdicts = play_all(wanted, arguments, data, Workplace(folder, arguments.jobs, pool), bars)
-    write_report(folder, arguments.quiet)
     if not arguments.quiet:
-        print(counts(verdicts))
-    return Exit.FINE
+        tell_without_figures()
+    try:
+        with pool_of(arguments) as pool, Bars(sys.stderr, shown=not arguments.quiet) as bars:
+            code = play_all(wanted, arguments, data, Workplace(folder, arguments.jobs, pool), bars)
+    except BaseException:
+        with suppress(Exception):  # what is finished has its report; what went wrong is more important
+            write(folder)
+        raise
+    path = write(folder)
+    if not arguments.quiet:
+        complain(f"wrote {path}")
+    return code
+
+
+def check(arguments: Namespace) -> None:
+    """Refuse what makes no sense, before the first step."""
+    from toplist.problem import InvalidInput, checked_seed, whole
+
+    sized = {flag: getattr(arguments, flag) for flag in ("steps", "runs", "jobs")}
+    for flag, given in sized.items():
+        if given is not None:
+            whole(f"--{flag}", given, 1, "or leave it out")
+    checked_seed(arguments.seed)
+    if arguments.all and arguments.names:
+        raise InvalidInput(f"--all and {arguments.names[0]!r} are both given; leave one out.")
+    if not arguments.all and not arguments.names:
+        playing = [f"--{flag}" for flag, given in ({"quick": arguments.quick or None} | sized).items() if given]
+        if playing:
+            raise InvalidInput(f"{playing[0]} says how to play, but not what; name experiments, or add --all.")
+    if arguments.engine != "ray" and arguments.address is not None:
+        raise InvalidInput("--address names a Ray cluster; add --engine ray.")
+    if arguments.address is not None and arguments.jobs is not None:
+        raise InvalidInput("--jobs is for workers of one's own, but a cluster at --address has its own; leave one out.")
 
 
 def writable(folder: Path) -> None:
@@ -99,16 +127,22 @@ def writable(folder: Path) -> None:
     check_writable(folder / "report.html", "The report")
 
 
+def tell_without_figures() -> None:
+    """Say that there will be none, where that is so."""
+    from toplist.files import optional
+
+    try:
+        optional("matplotlib.figure", "plots")
+    except ImportError as problem:
+        complain(f"no figures are drawn: {problem}")
+
+
 def pool_of(arguments: Namespace) -> Any:
     """The workers to play on; None for threads of this process."""
-    from toplist.problem import InvalidInput
-
     if arguments.engine == "ray":
         from toplist.engine.ray_pool import RayPool
 
         return RayPool(arguments.address, arguments.jobs)
-    if arguments.address is not None:
-        raise InvalidInput("--address names a Ray cluster; add --engine ray.")
     return nullcontext()
 
 
@@ -124,59 +158,118 @@ def size_of(experiment: Experiment, arguments: Namespace) -> Size:
 
 def play_all(
     wanted: dict[str, Experiment], arguments: Namespace, folder: Path | None, place: Workplace, bars: Bars
-) -> list[Verdict]:
-    """One experiment after the other; each is printed as it comes out."""
-    from toplist.experiments import data as needed
-    from toplist.experiments.experiment import Claim, Data, Outcome
-    from toplist.experiments.running import Verdict, run, write_verdict
+) -> Exit:
+    """One experiment after the other; each is printed as it comes out. One that fails does not stop the others."""
+    from toplist.experiments.data import Shelf
 
-    begun, total = time.monotonic(), sum(experiment.seconds for experiment in wanted.values())
-    before, verdicts = 0.0, []
-    found: dict[str, Data | None] = {}
+    sizes = {name: size_of(experiment, arguments) for name, experiment in wanted.items()}
+    outlook = outlook_on(wanted, sizes, folder, place)
+    data, verdicts, code = Shelf(folder), [], Exit.FINE
     for name, experiment in wanted.items():
-
-        def report(share: float, rate: float, name: str = name, seconds: float = experiment.seconds) -> None:
-            everything = (before + share * seconds) / total  # noqa: B023  read while this experiment is at work
-            elapsed = time.monotonic() - begun
-            left = elapsed * (1.0 - everything) / everything if everything > 0.01 else float("inf")
-            bars.tell(name, share, everything, rate, left)
-
-        report(0.0, 0.0)
-        size = size_of(experiment, arguments)
-        if experiment.data and experiment.data not in found:
-            found[experiment.data] = needed.find(experiment.data, folder)
-        data = found.get(experiment.data)
-        if experiment.data and data is None:
-            how = f"get {needed.KINDS[experiment.data].how}"
-            verdict = Verdict(name, [Claim(experiment.title, Outcome.NEEDS_DATA, how)], size, 0.0)
-            home = place.home(name)
-            home.mkdir(parents=True, exist_ok=True)
-            write_verdict(verdict, home)
-        else:
-            verdict = run(name, experiment, size, data, place, report)
-        before += experiment.seconds
+        try:
+            verdict, lines = play_one(name, experiment, sizes[name], data, place, bars, outlook)
+        except Exception as error:
+            if len(wanted) == 1 or is_everybodys(error):
+                raise
+            bars.clear()
+            if getattr(arguments, "traceback", False):
+                traceback.print_exception(error)
+            worse, message = judged(error)
+            complain(f"{name}: {message}")
+            code = max(code, worse)
+            continue
         verdicts.append(verdict)
         if not arguments.quiet:
             bars.clear()
-            print("\n".join(told(verdict)), flush=True)
-    return verdicts
+            print("\n".join(lines), flush=True)
+    if not arguments.quiet:
+        bars.clear()
+        print(counts(verdicts, len(wanted) - len(verdicts)))
+    return code
+
+
+def is_everybodys(error: Exception) -> bool:
+    """Whether the next experiment would fail as well: a full disk, a missing right or module."""
+    from toplist.files import Unwritable
+
+    return isinstance(error, OSError | MemoryError | ImportError | Unwritable)
+
+
+def outlook_on(wanted: dict[str, Experiment], sizes: dict[str, Size], folder: Path | None, place: Workplace) -> Outlook:
+    """How long everything is expected to take; what is there at this size already takes next to nothing."""
+    from toplist.experiments.data import located
+    from toplist.experiments.outlook import Outlook, expected
+    from toplist.experiments.running import read_verdict
+
+    seconds = {}
+    for name, experiment in wanted.items():
+        kept = read_verdict(name, place.folder)
+        there = kept is not None and kept.size == sizes[name]
+        lacking = bool(experiment.data) and located(experiment.data, folder) is None
+        seconds[name] = expected(experiment, sizes[name], there or lacking)
+    return Outlook(seconds)
+
+
+def play_one(
+    name: str, experiment: Experiment, size: Size, data: Shelf, place: Workplace, bars: Bars, outlook: Outlook
+) -> tuple[Verdict, list[str]]:
+    """What comes out of an experiment, and the lines that tell it."""
+    from toplist.experiments.running import Standing, run
+
+    last = Standing(0.0, 0.0, 0.0)
+
+    def report(now: Standing) -> None:
+        nonlocal last
+        last = now
+        ahead = outlook.at(name, now)
+        bars.tell(name, now.share, ahead.share, now.rate, ahead.left)
+
+    report(last)
+    try:
+        found = data.of(experiment.data) if experiment.data else None
+        if experiment.data and found is None:
+            return without_data(name, experiment, size, place)
+        verdict = run(name, experiment, size, found, place, report)
+        return verdict, told(verdict)
+    finally:
+        outlook.finish(name, last)
+
+
+def without_data(name: str, experiment: Experiment, size: Size, place: Workplace) -> tuple[Verdict, list[str]]:
+    """What to say of an experiment whose data are not there; what came out when they were is not lost."""
+    from toplist.experiments.data import KINDS
+    from toplist.experiments.experiment import Claim, Outcome
+    from toplist.experiments.running import Verdict, read_verdict, write_verdict
+
+    how = f"get {KINDS[experiment.data].how}"
+    earlier = read_verdict(name, place.folder)
+    if earlier is not None and earlier.outcome != Outcome.NEEDS_DATA:
+        return earlier, [*told(earlier), f"  kept from {earlier.finished}; to play it again, {how}, and name --data"]
+    verdict = Verdict(name, [Claim(experiment.title, Outcome.NEEDS_DATA, how)], size, 0.0)
+    home = place.home(name)
+    home.mkdir(parents=True, exist_ok=True)
+    write_verdict(verdict, home)
+    return verdict, told(verdict)
 
 
 def told(verdict: Verdict) -> list[str]:
     """What came out of an experiment, claim by claim."""
-    head = f"{verdict.experiment}: {verdict.outcome} ({clock(verdict.seconds)})"
-    source = [f"  on {verdict.data}"] if verdict.data else []
-    lines = []
+    from toplist.experiments.experiment import Outcome
+    from toplist.experiments.running import spelled
+
+    lines = [f"{verdict.experiment}: {verdict.outcome}"]
+    if verdict.outcome != Outcome.NEEDS_DATA:
+        lines[0] += f" ({spelled(verdict.size)}; {clock(verdict.seconds)})"
+    lines += [f"  on {verdict.data}"] if verdict.data else []
     for claim in verdict.claims:
         lines.append(f"  {claim.outcome}: {claim.text}; {claim.number}")
-        if claim.remark:
-            lines.append(f"    {claim.remark}")
-    return [head, *source, *lines]
+        lines += [f"    {claim.remark}"] if claim.remark else []
+    return lines
 
 
-def listing(experiments: dict[str, Experiment], folder: Path) -> list[str]:
+def listing(experiments: dict[str, Experiment], folder: Path, data: Path | None) -> list[str]:
     """All experiments, and what came out of each the last time."""
-    from toplist.experiments.data import KINDS
+    from toplist.experiments.data import KINDS, located
     from toplist.experiments.experiment import Outcome
     from toplist.experiments.running import read_verdict
     from toplist.tables import aligned
@@ -185,29 +278,25 @@ def listing(experiments: dict[str, Experiment], folder: Path) -> list[str]:
     missing: dict[str, str] = {}
     for name, experiment in experiments.items():
         verdict = read_verdict(name, folder)
-        state = "never run" if verdict is None else str(verdict.outcome)
-        if verdict is not None and verdict.size.quick and verdict.outcome != Outcome.NEEDS_DATA:
-            state += " (quick)"
-        if experiment.data and (verdict is None or verdict.outcome == Outcome.NEEDS_DATA):
+        played = verdict is not None and verdict.outcome != Outcome.NEEDS_DATA
+        state = "never run"
+        if verdict is not None and played:
+            state = f"{verdict.outcome}{' (quick)' if verdict.size.quick else ''}"
+        elif experiment.data and located(experiment.data, data) is None:
             missing[experiment.data] = KINDS[experiment.data].how
-            state = f"needs data: {experiment.data}" if verdict is not None else f"never run; needs {experiment.data}"
+            state = f"needs data: {experiment.data}"
         rows.append((name, state, experiment.title))
     lines = aligned(list(zip(*rows, strict=True)), left=(0, 1, 2))
     return lines + [f"{kind}: get {how}, and name its folder with --data" for kind, how in missing.items()]
 
 
-def counts(verdicts: list[Verdict]) -> str:
-    """How many experiments came out how."""
+def counts(verdicts: list[Verdict], failed: int) -> str:
+    """How many experiments came out how.
+
+    >>> counts([], 2)
+    '2 failed'
+    """
     from toplist.experiments.experiment import Outcome
 
-    tally = {outcome: sum(verdict.outcome == outcome for verdict in verdicts) for outcome in Outcome}
-    return ", ".join(f"{count} {outcome}" for outcome, count in tally.items() if count)
-
-
-def write_report(folder: Path, quiet: bool) -> None:
-    """The report of everything in the folder."""
-    from toplist.experiments.report import write
-
-    path = write(folder)
-    if not quiet:
-        complain(f"wrote {path}")
+    tally = {str(outcome): sum(verdict.outcome == outcome for verdict in verdicts) for outcome in Outcome}
+    return ", ".join(f"{count} {outcome}" for outcome, count in (tally | {"failed": failed}).items() if count)

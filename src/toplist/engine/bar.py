@@ -78,15 +78,24 @@ def two_bars(name: str, share: float, everything: float, per_second: float, left
 
     >>> two_bars("kveton2015/table1", 0.5, 0.25, 2_500_000.0, 75.0, 100)
     ' 25% [##......] kveton2015/table1  50% [####....] 2.5 million steps/s, 1:15 left'
+    >>> two_bars("kveton2015/table1", 0.5, 0.25, 2_500_000.0, 75.0, 70)
+    ' 25% [##......] kveton2015/table1  50% [####....] 1:15 left'
     """
-    facts = ", ".join(
-        ([f"{pace(per_second)} steps/s"] if per_second > 0 else []) + ([f"{clock(left)} left"] if left < 1e9 else [])
-    )
-    pieces = []
-    for before, part in (("", everything), (f"{name} ", share)):
-        filled = int(8 * part)
-        pieces.append(f"{before}{int(100 * part):>3}% [{'#' * filled}{'.' * (8 - filled)}]")
-    return " ".join([*pieces, facts])[: max(columns, 0)].rstrip()
+    speed = [f"{pace(per_second)} steps/s"] if per_second > 0 else []
+    time = [f"{clock(left)} left"] if left < 1e9 else []
+    # Where there is little room, how long it takes matters more than how fast it goes, and both more than the bars.
+    text = ""
+    for bars, facts in ((True, speed + time), (True, time), (False, time), (False, [])):
+        text = " ".join([told(everything, bars), name, told(share, bars), ", ".join(facts)]).rstrip()
+        if len(text) <= columns:
+            break
+    return text[: max(columns, 0)].rstrip()
+
+
+def told(share: float, bar: bool) -> str:
+    """A share as a percentage, which is rounded down, for 100% is the end; and as a short bar."""
+    filled = int(8 * share)
+    return f"{int(100 * share):>3}%" + (f" [{'#' * filled}{'.' * (8 - filled)}]" if bar else "")
 
 
 def rate(first: Progress, now: Progress) -> float:

@@ -69,8 +69,15 @@ def check_folder(folder: str | None) -> Path | None:
     return Path(folder)
 
 
-def find(kind: str, folder: Path | None) -> Data | None:
-    """Data of a kind in a folder or one of its subfolders; None where there are none."""
+class Located(NamedTuple):
+    """Where data of a kind are, and in which form."""
+
+    source: Source
+    place: Path
+
+
+def located(kind: str, folder: Path | None) -> Located | None:
+    """Where in a folder or one of its subfolders data of a kind are; None where there are none."""
     if folder is None:
         return None
     places = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
@@ -80,9 +87,31 @@ def find(kind: str, folder: Path | None) -> Data | None:
                 continue
             if kind == "click models" and has_one_of(place, KINDS["yelp"].sources[0].files):
                 continue  # JSON of another kind
-            content = source.read(place)
-            return Data(kind, str(content), content, source.substitute)
+            return Located(source, place)
     return None
+
+
+def find(kind: str, folder: Path | None) -> Data | None:
+    """Data of a kind in a folder or one of its subfolders; None where there are none."""
+    there = located(kind, folder)
+    if there is None:
+        return None
+    content = there.source.read(there.place)
+    return Data(kind, str(content), content, there.source.substitute)
+
+
+class Shelf:
+    """The data sets of a folder, each read once."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._read: dict[str, Data | None] = {}
+
+    def of(self, kind: str) -> Data | None:
+        """Data of a kind; None where there are none."""
+        if kind not in self._read:
+            self._read[kind] = find(kind, self._folder)
+        return self._read[kind]
 
 
 def has_one_of(place: Path, patterns: tuple[str, ...]) -> bool:
