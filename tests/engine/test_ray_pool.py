@@ -28,7 +28,6 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[RayPool]:
-    pytest.importorskip("ray")
     with RayPool(workers=1) as opened:
         yield opened
 

@@ -135,7 +135,6 @@ def test_a_damaged_figure_is_refused(results: Path, target: Path, capsys: pytest
 
 @pytest.mark.slow
 def test_the_site_takes_the_page(results: Path, target: Path) -> None:
-    pytest.importorskip("myst_parser")
     page.make(results, target)
     folder = target.parent
     (folder / "conf.py").write_text("extensions = ['myst_parser']\nmyst_heading_anchors = 3\nnitpicky = True\n")
