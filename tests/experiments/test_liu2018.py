@@ -118,4 +118,5 @@ def test_figure_2_needs_data() -> None:
     claims = figure2.EXPERIMENT.judge(found)
     assert set(outcomes(claims)) == {Outcome.NEEDS_DATA}
     assert [claim.number for claim in claims[:2]] == ["printed 32.28", "printed 59.08"]
-    drawn(figure2.EXPERIMENT, found)
+    left, _ = drawn(figure2.EXPERIMENT, found).axes
+    assert [label.get_text() for label in left.get_xticklabels()] == list(figure2.ITEM_FEATURES)

@@ -88,15 +88,20 @@ def panels(found: Found, alpha: str) -> dict[str, Result]:
     }
 
 
-def ask(found: Found, text: str, question: Question, remark: str = "", steps: int = STEPS) -> Claim:
+def ask(found: Found, text: str, question: Question, remark: str = "") -> Claim:
     """A claim of the paper, asked with both alphas."""
     scaled = Scaled(question(panels(found, SCALED)), FACTOR)
-    return claim(found, text, question(panels(found, PRINTED)), steps, remark, scaled)
+    return claim(found, text, question(panels(found, PRINTED)), STEPS, remark, scaled)
 
 
-def ask_once(found: Found, text: str, question: Question, remark: str = "", steps: int = STEPS) -> Claim:
+def ask_once(found: Found, text: str, question: Question, remark: str = "") -> Claim:
     """A claim on CascadeKL-UCB alone, which has no alpha: asked where the most runs are."""
-    return claim(found, text, question(panels(found, SCALED)), steps, remark)
+    return claim(found, text, question(panels(found, SCALED)), STEPS, remark)
+
+
+def only(panel: str, question: Question) -> Question:
+    """A question asked of one panel."""
+    return lambda results: question({panel: results[panel]})
 
 
 def below(name: str, other: str) -> Question:

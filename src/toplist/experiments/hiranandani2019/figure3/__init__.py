@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TOPICS, POSITIONS = (10, 20, 40), 8
 SIZES = [(topics, POSITIONS) for topics in TOPICS]
-RUNS = 24
+RUNS = 18
 
 
 def jobs(size: Size, data: Data | None) -> list[Play | Measure]:
@@ -66,5 +66,5 @@ EXPERIMENT = Experiment(
         "Last.fm stands in for the Million Song data where these are not found, with artists for songs and tags for "
         "genres.",
     ),
-    seconds=420,
+    seconds=530,
 )

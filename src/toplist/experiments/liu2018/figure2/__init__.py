@@ -39,9 +39,10 @@ def draw(_found: Found, figure: Figure) -> None:
         {"features of items": ITEM_FEATURES, "features of items and users": WITH_USERS}.items(),
         strict=True,
     ):
-        axes.bar(list(printed), list(printed.values()), color="0.8", edgecolor="0.35", hatch="//", linewidth=0.8)
-        axes.tick_params(axis="x", rotation=20)
+        axes.bar(range(len(printed)), list(printed.values()), color="0.8", edgecolor="0.35", hatch="//", linewidth=0.8)
         drawing.frame(axes, f"As printed, nothing played: {title}", "", "regret")
+        axes.set_xticks(range(len(printed)), list(printed), rotation=20)
+        axes.set_xlim(-0.6, len(ITEM_FEATURES) - 0.4)
 
 
 EXPERIMENT = Experiment(
