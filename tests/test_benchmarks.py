@@ -208,14 +208,13 @@ def test_quick_run_has_every_section_and_the_machine(quick: dict[str, Any]) -> N
 
 
 @QUICK_RUN
-def test_quick_run_has_a_row_for_every_policy(quick: dict[str, Any]) -> None:
+def test_quick_run_has_a_row_for_every_fifth_policy(quick: dict[str, Any]) -> None:
     (table,) = quick["sections"]["policies"]
     rows = {row["policy"]: row for row in table["rows"]}
-    assert list(rows) == list(toplist.catalogue())
-    over_features = [name for name in rows if needs_features(name)]
-    assert "cascade-lsb" in over_features
-    for name in ("cascade-ucb1", "cascade-kl-ucb", "ranked-kl-ucb", "random", "best", *over_features):
-        assert finite_and_positive(rows[name][str(SMALL)])
+    assert list(rows) == list(toplist.catalogue())[::5]
+    assert 0 < sum(map(needs_features, rows)) < len(rows)
+    for row in rows.values():
+        assert finite_and_positive(row[str(SMALL)])
 
 
 @QUICK_RUN

@@ -1,8 +1,22 @@
 """Which algorithms there are."""
 
+from toplist.policies.batchrank import BatchRank
+from toplist.policies.bubblerank import BubbleRank
 from toplist.policies.composed import Policy
 from toplist.policies.entries import Entry, catalogue, entry, make
 from toplist.policies.ranked import Ranked
+from toplist.policies.toprank import TopRank
 from toplist.policies.yardsticks import ShowList
 
-__all__ = ["Entry", "Policy", "Ranked", "ShowList", "catalogue", "entry", "make"]
+__all__ = [
+    "BatchRank",
+    "BubbleRank",
+    "Entry",
+    "Policy",
+    "Ranked",
+    "ShowList",
+    "TopRank",
+    "catalogue",
+    "entry",
+    "make",
+]
