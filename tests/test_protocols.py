@@ -92,7 +92,11 @@ POLICIES: list[protocols.PolicyLike] = [
     policies.Policy(READINGS[0], MEMORIES[0], INDICES[0]),
     policies.Ranked(READINGS[0], MEMORIES[0], INDICES[0]),
     policies.ShowList(),
+    policies.TopRank(),
+    policies.BatchRank(),
+    policies.BubbleRank(),
 ]
+RENUMBERING: list[protocols.Renumbering] = [policies.BubbleRank()]
 HOT: dict[Any, Any] = {
     protocols.HotUsers: USERS,
     protocols.HotWorld: WORLDS,

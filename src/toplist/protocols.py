@@ -399,3 +399,11 @@ class Assessing(Protocol):
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
         """What it thinks of the candidates at a place, or all in all."""
         ...
+
+
+class Renumbering(Protocol):
+    """What a policy offers besides if it is given a ranking of the items, by their numbers."""
+
+    def renumbered(self, order: Ints) -> Self:
+        """The same policy where item i is the one that was `order[i]` before."""
+        ...
