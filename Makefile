@@ -23,7 +23,7 @@ bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minute
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
 	$(REPRODUCE) kveton2015/table1 kveton2015/table2
 
-compare: $(VENV)/ready  ## all policies for people who do not change x seven kinds of users, in out/compare.png (about eight minutes, most of them to compile)
+compare: $(VENV)/ready  ## all policies for people who do not change x seven kinds of users, in out/compare.png (about seven minutes, most of them to compile)
 	mkdir -p out
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.png --json out/compare.json
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.svg --quiet
