@@ -28,7 +28,7 @@ compare: $(VENV)/ready  ## all policies for people who do not change x seven kin
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.png --json out/compare.json
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.svg --quiet
 
-reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, else those without data (about an hour)
+reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, else those without data (under an hour, by estimate)
 	$(REPRODUCE) --all $(if $(DATA),--data "$(DATA)")
 
 movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)

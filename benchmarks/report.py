@@ -6,8 +6,9 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from toplist.experiments.running import processor
 
 Show = Callable[[Any], str]
 
@@ -112,13 +113,3 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "numba", "llvmlite", "toplist")},
     }
-
-
-def processor() -> str:
-    """The processor's name, as far as the system tells."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import secrets
 import stat
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,6 +82,16 @@ def replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterato
         os.replace(new, target)
     finally:
         new.unlink(missing_ok=True)
+
+
+def slug(label: str) -> str:
+    """A label as the name of a file: readable, and no other label's.
+
+    >>> slug("L=16 K=2"), slug("a")
+    ('L-16-K-2-4d218156', 'a')
+    """
+    readable = re.sub(r"[^A-Za-z0-9_.]+", "-", label)[:60].strip("-.")
+    return readable if readable == label else f"{readable}-{zlib.crc32(label.encode()):08x}"
 
 
 def write_text(path: AnyPath, what: str, text: str) -> None:

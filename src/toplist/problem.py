@@ -25,6 +25,13 @@ class Problem(NamedTuple):
     steps: int | None = None  # n, where it is known beforehand
 
 
+def known_steps(what: str, problem: Problem, advice: str) -> int:
+    """The number of steps, for what is "theory" and so made for it; the error where nobody knows it."""
+    if problem.steps is None:
+        raise InvalidInput(f"{what} is 'theory', but the number of steps is unknown; {advice}.")
+    return problem.steps
+
+
 def refuse(what: str, given: object, accepted: str, advice: str) -> InvalidInput:
     """The error for a value that cannot be used."""
     shown = repr(given)

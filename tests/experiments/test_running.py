@@ -23,10 +23,9 @@ from toplist.experiments.running import (
     note,
     read_verdict,
     run,
-    slug,
     write_verdict,
 )  # fmt: skip
-from toplist.files import Unwritable
+from toplist.files import Unwritable, slug
 from toplist.problem import InvalidInput
 from toplist.worlds import b_top_k
 

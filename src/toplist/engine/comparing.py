@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import time
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -20,7 +18,7 @@ from toplist.engine.crew import Crew, Progress
 from toplist.engine.player import Setting
 from toplist.engine.runs import ONE_SAMPLE, check_progress, checked_threads, labelled
 from toplist.engine.store import Store, describe
-from toplist.files import Unwritable
+from toplist.files import Unwritable, slug
 from toplist.naming import written
 from toplist.policies.entries import make
 from toplist.problem import InvalidInput, checked_seed, refuse, whole
@@ -173,9 +171,7 @@ def file_name(column: str, number: int) -> str:
     >>> file_name("cascade", 0), file_name("dcm(termination=0.5)", 12)
     ('cascade-000.npz', 'dcm-termination-0.5-9d58659d-012.npz')
     """
-    readable = re.sub(r"[^A-Za-z0-9_.]+", "-", column)[:40].strip("-.")
-    apart = "" if readable == column else f"-{zlib.crc32(column.encode()):08x}"
-    return f"{readable}{apart}-{number:03}.npz"
+    return f"{slug(column)}-{number:03}.npz"
 
 
 def _played(

@@ -12,8 +12,8 @@ from pathlib import Path
 from toplist.engine.bar import clock
 from toplist.experiments.entries import NEVER, SIGNS, Chapter, Entry, chapters, machine, moment, several, tally
 from toplist.experiments.experiment import Claim, Outcome
-from toplist.experiments.running import Verdict, slug, spelled
-from toplist.files import write_text
+from toplist.experiments.running import Verdict, spelled
+from toplist.files import slug, write_text
 from toplist.tables import counted
 
 REPORT = "report.html"

@@ -6,7 +6,6 @@ import json
 import platform
 import re
 import time
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -22,7 +21,7 @@ from toplist.engine.crew import Progress
 from toplist.engine.result import Result
 from toplist.engine.runs import checked_threads, simulate_and_watch
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Outcome, Play, Size
-from toplist.files import Unwritable, optional, read_arrays, replacing, write_arrays, write_text
+from toplist.files import Unwritable, optional, read_arrays, replacing, slug, write_arrays, write_text
 from toplist.problem import InvalidInput
 from toplist.slate import Floats
 from toplist.tables import counted
@@ -332,13 +331,3 @@ def spelled(size: Size) -> str:
     """
     text = f"{counted(size.steps, 'step')}, {counted(size.runs, 'run')}, seed {size.seed}"
     return f"quick: {text}" if size.quick else text
-
-
-def slug(label: str) -> str:
-    """A label as the name of a file: readable, and no other label's.
-
-    >>> slug("L=16 K=2"), slug("a")
-    ('L-16-K-2-4d218156', 'a')
-    """
-    readable = re.sub(r"[^A-Za-z0-9_.]+", "-", label)[:60].strip("-.")
-    return readable if readable == label else f"{readable}-{zlib.crc32(label.encode()):08x}"

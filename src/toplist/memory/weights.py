@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.problem import InvalidInput, Problem, number
+from toplist.problem import Problem, known_steps, number
 from toplist.slate import CHOICES, SCORE, Floats, Request, Slate
 
 
@@ -33,11 +33,8 @@ class ExponentialWeights(NamedTuple):
         if self.exploration != "theory":
             advice = "give gamma, or 'theory'"
             return self._replace(exploration=number("Exp3's exploration", self.exploration, 0.0, 1.0, advice))
-        if problem.steps is None:
-            raise InvalidInput(
-                "Exp3's exploration is 'theory', but the number of steps is unknown; give exploration a number."
-            )
-        bound = problem.items * math.log(problem.items) / ((math.e - 1.0) * problem.steps)
+        steps = known_steps("Exp3's exploration", problem, "give exploration a number")
+        bound = problem.items * math.log(problem.items) / ((math.e - 1.0) * steps)
         return self._replace(exploration=min(1.0, math.sqrt(bound)))
 
     def begin(self, problem: Problem) -> Weights:

@@ -10,9 +10,8 @@ import numpy as np
 from toplist.compiled import helper, routine
 from toplist.index.klucb import exploration_budget, kl_upper, sort_descending
 from toplist.index.select import select
-from toplist.policies.duels import known_steps
 from toplist.policies.entries import entry
-from toplist.problem import Problem, number
+from toplist.problem import Problem, known_steps, number
 from toplist.protocols import Assessment, Capabilities
 from toplist.randomness import branch, uniform
 from toplist.slate import Floats, Ints, Page, Request, Slate, empty_slate
@@ -66,7 +65,8 @@ class BatchRank(NamedTuple):
     def prepare(self, problem: Problem) -> Self:
         """Resolve what depends on n."""
         if self.steps == "theory":
-            steps = float(known_steps("BatchRank's steps", problem, "give the number of lists, as 1e6"))
+            # At least 2, so that it has a logarithm.
+            steps = float(max(known_steps("BatchRank's steps", problem, "give the number of lists, as 1e6"), 2))
         else:
             steps = number("BatchRank's steps", self.steps, 2.0, 1e18, "give the number of lists to come, as 1e6")
         return self._replace(steps=steps, enough=16.0 * math.log(steps), budget=exploration_budget(steps, 3.0))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toplist.compiled import helper
-from toplist.problem import InvalidInput, Problem, number
+from toplist.problem import InvalidInput, Problem, known_steps, number
 from toplist.protocols import Assessment
 from toplist.slate import Ints, Request
 
@@ -38,14 +38,8 @@ def level(part: str, given: Any, problem: Problem, power: float) -> float:
         if 0.0 < delta < 1.0:
             return delta
         raise InvalidInput(f"{part}'s delta is {delta:g}, but must be above 0 and below 1; give one like 0.05.")
-    return math.pow(known_steps(f"{part}'s delta", problem, "give a number, like 0.001"), -power)
-
-
-def known_steps(what: str, problem: Problem, advice: str) -> int:
-    """The number of steps, for what is made for it; at least 2, so that it has a logarithm."""
-    if problem.steps is None:
-        raise InvalidInput(f"{what} is 'theory', but the number of steps is unknown; {advice}.")
-    return max(problem.steps, 2)
+    steps = known_steps(f"{part}'s delta", problem, "give a number, like 0.001")
+    return math.pow(max(steps, 2), -power)  # of one step it would be 1, which is no level
 
 
 def assess_duels(wins: Ints, request: Request, why: str) -> Assessment:
