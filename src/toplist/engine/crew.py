@@ -123,9 +123,8 @@ class Crew:
                 own.shutdown(wait=True, cancel_futures=True)
             for future in everybody:
                 future.cancel()
-            self._keep(
-                future for future in everybody if future.done()
-            )  # again all of them: this may have begun anywhere
+            # Again all of them: this may have begun anywhere.
+            self._keep(future for future in everybody if future.done())
             self._save()
         return self.curves
 
