@@ -30,6 +30,7 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.extending import overload_method as _overload_method
 
 import toplist
+from toplist.linking import Ingredient, Whole, callable_from_python
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,25 +39,26 @@ overload_method: Any = _overload_method  # whose published type does not know al
 
 # `_nrt` is private to numba, so the range of versions is narrow, and the benchmark watches what depends on it.
 OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
+INGREDIENT: dict[str, Any] = OPTIONS | {"pipeline_class": Ingredient}
 COMPILE_ERRORS = (NumbaError, UnsupportedBytecodeError)
 LONGEST_REASON = 160
 
 
 def helper(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a small function that hot methods call; from plain Python it runs compiled as well."""
-    compiled: Callable[P, R] = numba.njit(**OPTIONS, forceinline=True)(function)
+    compiled: Callable[P, R] = callable_from_python(numba.njit(**INGREDIENT, forceinline=True)(function))
     return compiled
 
 
 def routine(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that hot methods call and that is too large to be copied to every place of call."""
-    compiled: Callable[P, R] = numba.njit(**OPTIONS)(function)
+    compiled: Callable[P, R] = callable_from_python(numba.njit(**INGREDIENT)(function))
     return compiled
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function whose arguments are parts, cached on disk under the source of every part's module."""
-    dispatcher = numba.njit(**OPTIONS)(function)
+    dispatcher = numba.njit(**OPTIONS, pipeline_class=Whole)(function)
     with suppress(RuntimeError, OSError):  # no folder to cache in, as in a read-only container: compile each time
         dispatcher._cache = _SourceCache(function)  # type: ignore[no-untyped-call]
     return dispatcher  # type: ignore[no-any-return]
@@ -194,7 +196,7 @@ def _method(name: str, signature: inspect.Signature) -> None:
     # numba reads the arity from the signature, so it must be the method's own and not (self, *_).
     resolve.__signature__ = signature  # type: ignore[attr-defined]
     for kind in (types.NamedTuple, types.NamedUniTuple):
-        overload_method(kind, name, strict=False, jit_options=OPTIONS | {"forceinline": True})(resolve)
+        overload_method(kind, name, strict=False, jit_options=INGREDIENT | {"forceinline": True})(resolve)
 
 
 _known_methods: set[str] = set()
