@@ -14,7 +14,17 @@ import pytest
 
 import toplist
 from toplist import Policy, protocols
-from toplist.compiled import OPTIONS, DoesNotCompile, explained, fingerprint, helper, plain, reserved_names
+from toplist.compiled import (
+    OPTIONS,
+    DoesNotCompile,
+    compiled,
+    explained,
+    fingerprint,
+    helper,
+    plain,
+    reserved_names,
+    routine,
+)
 from toplist.feedback import ThroughLastClick
 from toplist.index import UCB1
 from toplist.memory import Everything
@@ -282,3 +292,69 @@ def test_numba_still_knows_the_private_option_the_speed_hangs_on() -> None:
     function = numba.njit(**OPTIONS)(lambda pair: pair.x + pair.y)
     assert function(Pair(1.0, 2.0)) == 3.0
     assert function.targetoptions["_nrt"] is False
+
+
+@helper
+def doubled(number: float) -> float:
+    return 2.0 * number
+
+
+@routine
+def quadrupled(number: float) -> float:
+    return doubled(doubled(number))
+
+
+@compiled
+def eight_times(number: float) -> float:
+    return doubled(quadrupled(number))
+
+
+def test_what_was_an_ingredient_can_be_called_from_python_and_stays_an_ingredient() -> None:
+    assert eight_times(1.5) == 12.0
+    for function, expected in ((quadrupled, 6.0), (doubled, 3.0)):
+        dispatcher: Any = function
+        assert function(1.5) == expected
+        assert dispatcher(1) == int(expected / 1.5)  # other types, which no whole ever needed
+    assert plain(eight_times)(2.0) == 16.0  # and called between functions that are not compiled
+
+    @compiled
+    def sixteen_times(number: float) -> float:
+        return doubled(eight_times(number))
+
+    assert sixteen_times(1.5) == 24.0
+
+
+def test_an_ingredient_has_no_machine_code_of_its_own() -> None:
+    @routine
+    def inner(number: float) -> float:
+        return number + 1.0
+
+    @compiled
+    def outer(number: float) -> float:
+        return inner(number)
+
+    assert outer(1.0) == 2.0
+    dispatcher: Any = inner
+    (before,) = dispatcher.overloads.values()
+    assert before.library.get_pointer_to_function(before.fndesc.llvm_cpython_wrapper_name) == 0
+    assert inner(1.0) == 2.0
+    (after,) = dispatcher.overloads.values()
+    assert after.library.get_pointer_to_function(after.fndesc.llvm_cpython_wrapper_name) != 0
+
+
+def test_an_ingredient_that_raises_does_so_within_the_whole() -> None:
+    @routine
+    def inner(number: int) -> int:
+        if number < 0:
+            raise ValueError("below nothing")
+        return number
+
+    @compiled
+    def outer(number: int) -> int:
+        return inner(number) + 1
+
+    assert outer(1) == 2
+    with pytest.raises(ValueError, match="below nothing"):
+        outer(-1)
+    with pytest.raises(ValueError, match="below nothing"):
+        inner(-1)

@@ -15,7 +15,8 @@ from typing import Any
 from numba.core import compiler, sigutils
 from numba.core.codegen import JITCodeLibrary
 
-_depth = 0  # of our functions that are being compiled, each for the one before; numba compiles in one thread at a time
+# Our functions that are being compiled, each because the one before calls it; numba does it in one thread at a time.
+_under_way: list[Any] = []
 
 
 class _Ingredient(JITCodeLibrary):
@@ -48,12 +49,11 @@ class Whole(compiler.Compiler):
 
     def compile_extra(self, func: Any) -> Any:
         """As numba does, but for the environments of the ingredients, which are at their places only now."""
-        global _depth
-        _depth += 1
+        _under_way.append(func)
         try:
             result: Any = super().compile_extra(func)  # type: ignore[no-untyped-call]
         finally:
-            _depth -= 1
+            _under_way.pop()
         if not isinstance(result.library, _Ingredient):
             for environment in result._find_referenced_environments():
                 result.library.codegen.set_env(environment.env_name, environment)
@@ -65,7 +65,7 @@ class Ingredient(Whole):
 
     def compile_extra(self, func: Any) -> Any:
         """As numba does, but that code goes to a place of its own."""
-        if _depth > 0:
+        if _under_way:
             self.state.library = _Ingredient(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
         return super().compile_extra(func)
 
@@ -83,7 +83,7 @@ def callable_from_python(dispatcher: Any) -> Any:
     def compile_here(signature: Any) -> Any:
         arguments, _ = sigutils.normalize_signature(signature)  # type: ignore[no-untyped-call]
         known = dispatcher.overloads.get(tuple(arguments))
-        if _depth == 0 and known is not None and isinstance(known.library, _Ingredient):
+        if not _under_way and known is not None and isinstance(known.library, _Ingredient):
             del dispatcher.overloads[tuple(arguments)]
         return compile_for(signature)
 
