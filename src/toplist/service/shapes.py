@@ -69,7 +69,7 @@ class RankingChange(Strict):
 
     policy: str | UnsetType = UNSET
     click_window: Seconds | UnsetType = UNSET
-    retention: Seconds | None | UnsetType = UNSET
+    retention: Seconds | UnsetType | None = UNSET
     train: bool = True  # a new policy from the event log, before it serves
 
 
