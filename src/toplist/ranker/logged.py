@@ -63,6 +63,12 @@ class LoggedRanker(Ranker):
             shown.pinned,
         )
 
+    @property
+    def room(self) -> int:
+        """About how many bytes it takes in memory."""
+        arrays = [self._known.rows, *self._learner.belief]
+        return 2 * sum(array.nbytes for array in arrays) + 200 * self._roster.capacity
+
     def recall(self, items: Sequence[str], record: Record) -> Shown:
         """A list that the log has, made by this ranker or by one that this is a copy of."""
         slate, size = self._learner.slate(), len(items)
@@ -81,6 +87,10 @@ class LoggedRanker(Ranker):
     ) -> Shown:
         """A list that the log has, made by another policy: adopted, under its number."""
         return self._adopted(items, person, features, number)
+
+    def reopen(self, number: int) -> None:
+        """A list is open that the log has, and will be recalled when its clicks are known."""
+        self._book.enter_again(number)
 
     def drop(self, number: int) -> None:
         """A list was never shown, so nothing can be learned from it."""
