@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
@@ -68,9 +68,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     proxies: Annotated[
         list[str], Meta(description="addresses of proxies whose X-Forwarded-For says who the caller is")
     ] = []
-    grace: Annotated[float, Meta(ge=0.0, le=3600.0, description="seconds that requests in flight get at the end")] = (
-        30.0
-    )
+    grace: Annotated[int, Meta(ge=1, le=3600, description="seconds that requests in flight get at the end")] = 30
     limits: Limits = Limits()
     logs: Logs = Logs()
     keys: list[KeySetting] = []
@@ -93,11 +91,6 @@ class Setting(NamedTuple):
     def variable(self) -> str:
         """As in the environment."""
         return PREFIX + "_".join(self.path).upper()
-
-    @property
-    def flag(self) -> str:
-        """As on the command line."""
-        return "--" + "-".join(self.path).replace("_", "-")
 
     @property
     def several(self) -> bool:
@@ -125,9 +118,13 @@ def settings(of: type[Struct] = Settings, above: tuple[str, ...] = ()) -> Iterat
 def read(
     file: str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
-    flags: Mapping[str, Any] | None = None,
+    flags: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings: those of the file, with those of the environment over them, and flags (by name) over all."""
+    """The settings: those of the file, with those of the environment over them, and flags (by name) over all.
+
+    >>> read(environment={"TOPLIST_PORT": "9000"}, flags={"limits.rate": "50"}).limits.rate
+    50.0
+    """
     environment = os.environ if environment is None else environment
     given = environment.get(CONFIG) if file is None else file
     path = Path(FILE if given is None else given)
@@ -142,17 +139,21 @@ def read(
     variables = {setting.variable: setting for setting in known}
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable != CONFIG:
-            if variable not in variables:
-                advice = nearest(variable, [*variables, CONFIG], "unset it")
-                raise InvalidInput(f"There is no setting {variable}, as the environment has it; {advice}.")
-            setting = variables[variable]
+            setting = _named(variable, variables, "as the environment has it", [CONFIG])
             told[setting.path] = _converted(setting, environment[variable], variable, strict=False)
-    for setting in known:
-        if (flags or {}).get(setting.name) is not None:
-            told[setting.path] = _converted(setting, (flags or {})[setting.name], setting.flag, strict=False)
+    names = {setting.name: setting for setting in known}
+    for name, value in (flags or {}).items():
+        setting = _named(name, names, "as a flag has it")
+        told[setting.path] = _converted(setting, value, name, strict=False)
     made: Settings = _made(Settings, (), told, keys=_keys(values.get("keys", []), str(path)))
     check_reach(made)
     return made
+
+
+def _named(name: str, known: Mapping[str, Setting], where: str, more: Sequence[str] = ()) -> Setting:
+    if name not in known:
+        raise InvalidInput(f"There is no setting {name}, {where}; {nearest(name, [*known, *more], 'leave it out')}.")
+    return known[name]
 
 
 def check_reach(made: Settings) -> None:

@@ -10,14 +10,17 @@ from typing import Any
 
 import msgspec
 
-from toplist.service.api import problems
+from toplist.service.api import openapi, problems
 from toplist.service.api.endpoints import Endpoints, refusal
 from toplist.service.api.keys import Hosts, Keys
 from toplist.service.api.limits import Buckets
 from toplist.service.api.logs import Log, RequestIds
+from toplist.service.api.metrics import Metrics
 from toplist.service.api.problems import Fault, Problem
 from toplist.service.api.routes import ROUTES
 from toplist.service.api.routing import Call, Compiled, Reply, Route, Router, Stream, Text
+from toplist.service.config import Settings
+from toplist.service.desk import Desk
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
 
 Scope = MutableMapping[str, Any]
@@ -40,7 +43,7 @@ class App:
 
     def __init__(self, endpoints: Endpoints, log: Log, routes: Iterable[Route] = ROUTES) -> None:
         settings = endpoints.settings
-        self._endpoints, self._log = endpoints, log
+        self.endpoints, self._log = endpoints, log
         self._find = Router(routes).find
         self._keys, self._hosts = Keys(settings.keys), Hosts(settings.hosts)
         self._buckets = Buckets(settings.limits.rate, settings.limits.burst)
@@ -84,9 +87,9 @@ class App:
                     raw = await self._read(headers, receive)
                     try:
                         body = route.decode(raw)
-                    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                         raise problems.undecoded(error, raw, route.decode) from None
-                answer = await route.handler(self._endpoints, Call(path, query, body))
+                answer = await route.handler(self.endpoints, Call(path, query, body))
                 status, media = route.status, route.media
                 if isinstance(answer, Stream):
                     size = await _stream(answer, status, request_id, receive, send, method == "HEAD")
@@ -108,7 +111,7 @@ class App:
         finally:
             self.in_flight -= 1
             seconds = perf_counter() - started
-            self._endpoints.metrics.request(method if label != _UNROUTED else "", label, status, seconds)
+            self.endpoints.metrics.request(method if label != _UNROUTED else "", label, status, seconds)
             self._log.request(request_id, method, label, status, seconds, who, size)
 
     def _admit(self, route: Compiled, headers: Mapping[bytes, bytes], scope: Scope) -> str:
@@ -175,8 +178,14 @@ class App:
                 self._log.tell("store unavailable", request_id=request_id.decode("latin-1"), detail=str(error))
                 wait = str(max(1, math.ceil(error.retry_after)))
                 return Problem(503, "store-unavailable", str(error), headers={"retry-after": wait})
-        self._log.error("unforeseen", error, request_id=request_id.decode("latin-1"), route=label)
+        self._log.fault("unforeseen", error, request_id=request_id.decode("latin-1"), route=label)
         return Problem(500, "unforeseen", "This should not happen; the log has more under this request's X-Request-Id.")
+
+
+def make_app(desk: Desk, settings: Settings, log: Log | None = None) -> App:
+    """The application in front of a desk, which somebody else starts and stops."""
+    endpoints = Endpoints(desk, settings, Metrics(), openapi.written(with_keys=bool(settings.keys)))
+    return App(endpoints, log or Log(settings.logs.requests))
 
 
 def _busy(most: int) -> Problem:

@@ -64,6 +64,26 @@ class KeysPage(Struct, frozen=True, kw_only=True):
     next: str | None
 
 
+class Point(Struct, frozen=True, kw_only=True):
+    """Some lists, one learned after the other."""
+
+    lists: int
+    clicked: int  # lists with at least one click
+    clicks: int
+    until: str  # when the last of them was learned
+
+
+class History(Struct, frozen=True, kw_only=True):
+    """Click-through of all lists that a ranking has learned from, in the order of learning."""
+
+    ranking: str
+    lists: int
+    clicked: int
+    clicks: int
+    complete: bool  # whether the log was read to its end; if not, ask again
+    points: list[Point]
+
+
 class Health(Struct, frozen=True, kw_only=True):
     """How the service is."""
 

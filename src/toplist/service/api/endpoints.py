@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from itertools import chain, islice
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +13,9 @@ import msgspec
 from toplist import __version__
 from toplist.service.api import problems
 from toplist.service.api.bodies import Health, ItemsPage, KeysPage, Rankings, Removed
+from toplist.service.api.history import Histories
 from toplist.service.api.metrics import Metrics
+from toplist.service.api.page import page
 from toplist.service.api.problems import Problem
 from toplist.service.api.routing import HTML, JSON, NDJSON, Answer, Call, Reply, Stream, Text
 from toplist.service.config import Settings
@@ -27,11 +29,11 @@ _PIECE = 500  # events that are read and sent at once; others get their turn in 
 class Endpoints:
     """The service behind its routes: one method each."""
 
-    def __init__(self, desk: Desk, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, desk: Desk, settings: Settings, metrics: Metrics, description: bytes = b"{}") -> None:
         self.desk, self.settings, self.metrics = desk, settings, metrics
-        self.description = b""  # /openapi.json
-        self.page_text = b""  # /
-        self.page_headers: Mapping[str, str] = {}
+        self.histories = Histories(desk)
+        self.description = description
+        self.page_text, self.page_headers = page()
         self.ending = False
 
     @property
@@ -147,6 +149,10 @@ class Endpoints:
             except msgspec.ValidationError:
                 raise problems.parameter("person", "person must be numbers with commas between, as 0.5,1.") from None
         return await self.desk.estimates(call.path[0], query.key, query.limit, person)
+
+    async def history(self, call: Call) -> Answer:
+        """GET /v1/rankings/{name}/history."""
+        return await self.histories.of(call.path[0])
 
     async def list_keys(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/keys."""

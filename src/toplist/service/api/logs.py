@@ -74,7 +74,7 @@ class Log:
         self._waiting.append(self._encode({"at": _now(), "event": event, **more}))
         self.flush()
 
-    def error(self, event: str, error: BaseException, **more: Any) -> None:
+    def fault(self, event: str, error: BaseException, **more: Any) -> None:
         """An error that nobody foresaw, with where it arose."""
         self.tell(event, error=type(error).__name__, **more, where=traceback.format_tb(error.__traceback__)[-5:])
 

@@ -98,6 +98,7 @@ def undecoded(error: Exception, raw: bytes, decode: Callable[[bytes], Any]) -> P
     """The problem of a body that `decode` has refused, with a pointer at what is wrong."""
     if not isinstance(error, msgspec.ValidationError):
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        reason = "it is too deep" if isinstance(error, RecursionError) else reason
         return Problem(400, "malformed", f"The body must be JSON in UTF-8, but cannot be read: {reason}.")
     detail, steps = _taken_apart(str(error))
     return at(pointer(_with_keys(steps, str(error), raw, decode)), f"{detail}.")
@@ -134,8 +135,11 @@ def _with_keys(steps: list[str | int], message: str, raw: bytes, decode: Callabl
     """
     if _ANY_KEY not in steps:
         return steps
-    document = msgspec.json.decode(raw)
     way = list(steps)
+    try:
+        document = msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # what comes after is worse still
+        return way[: way.index(_ANY_KEY)]
     for depth, step in enumerate(way):
         if step != _ANY_KEY:
             continue

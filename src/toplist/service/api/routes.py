@@ -183,6 +183,16 @@ ROUTES: tuple[Route, ...] = (
         },
     ),
     Route(
+        method="GET", path="/v1/rankings/{name}/history", name="history", tag="learning", scope="serve",
+        summary="Click-through so far, in points of equally many lists.",
+        handler=Endpoints.history, parameters=_NAME,
+        reply=bodies.History, problems=(404,),
+        reply_example={
+            "ranking": "front-page", "lists": 10, "clicked": 4, "clicks": 5, "complete": True,
+            "points": [{"lists": 10, "clicked": 4, "clicks": 5, "until": "2026-11-15T12:00:00.000Z"}],
+        },
+    ),
+    Route(
         method="GET", path="/v1/rankings/{name}/keys", name="list_keys", tag="learning", scope="serve",
         summary="The keys that have a learner of their own, page by page.",
         handler=Endpoints.list_keys, parameters=_NAME,
