@@ -21,7 +21,8 @@ from .server import PATIENCE, Broken, Server, serving
 RANKING, ITEMS, POSITIONS, KEYS = "full", 30, 5, 3
 CONNECTIONS = 8
 WINDOW = 1.0
-ROOM = 16 << 20  # bytes of the small disk
+ROOM = 64 << 20  # bytes of the small disk
+BYTES = 1 << 14  # that a file may have where files are limited
 LOADED = 0.5  # seconds of load before and after
 
 
@@ -123,14 +124,13 @@ def disks(folder: Path) -> Iterator[contextmanager[Disk]]:  # type: ignore[valid
 
 @contextmanager
 def limited(folder: Path) -> Iterator[Disk]:
-    """No file may grow beyond what the store's log has now; the system refuses the rest, as a full disk would."""
+    """Nothing may be written behind the first bytes of a file; the system refuses that as it refuses a full disk."""
     place = folder / "limited"
     place.mkdir()
 
     def fill(server: Server) -> None:
-        size = max(file.stat().st_size for file in place.glob("full.db*"))
         _, hard = resource.prlimit(server.running.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(server.running.pid, resource.RLIMIT_FSIZE, (max(size, 1 << 16), hard))
+        resource.prlimit(server.running.pid, resource.RLIMIT_FSIZE, (BYTES, hard))
 
     def clear(server: Server) -> None:
         _, hard = resource.prlimit(server.running.pid, resource.RLIMIT_FSIZE)

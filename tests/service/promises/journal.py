@@ -100,6 +100,8 @@ class Log:
             self.reported.add(impression)
         elif kind == "learned":
             merged = body.get("merged", {})
+            if body["reason"] == "final":
+                self.reported.add(impression)
             self.learned[impression].append(Learned(frozenset(merged.get("clicks", ())), body["reason"], at))
         elif kind == "dropped":
             self.dropped.add(impression)
