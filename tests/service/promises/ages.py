@@ -42,7 +42,7 @@ def check(folder: Path, impressions: int, window: float, seed: int = 8) -> str:
         raise Broken(f"windows closed {min(delays)} to {max(delays)} s behind their time")
     if verdicts["late"] == 0 or verdicts["counted"] == 0:
         raise Broken(f"not all kinds of age were met: {verdicts}")
-    silent = len(journal.lists) - len(journal.sent)
+    silent = sum(1 for impression in journal.lists if not journal.sent[impression])
     return (
         f"{sum(verdicts.values())} clicks at ages from 0 to {2 * window:g} s, all classified: {verdicts['counted']} "
         f"counted and learned, {verdicts['late']} late and not learned; {unknown} of unknown impressions said to be; "

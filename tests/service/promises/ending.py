@@ -57,6 +57,8 @@ async def _ended_under_load(server: Server, number: int, after: float) -> tuple[
                     return
                 impression: str = json.loads(answer.body)["impression"]
                 lists[request_id] = impression
+                if b"connection: close" in answer.head:
+                    return
                 reports[impression] = False
                 report = {"clicks": [1 + visits % POSITIONS], "final": visits % 2 == 0}
                 answer = await caller.once("PUT", CLICKS.format(impression=impression), report)
@@ -66,6 +68,8 @@ async def _ended_under_load(server: Server, number: int, after: float) -> tuple[
                         raise Broken(f"a report was answered with {answer}")
                     return
                 reports[impression] = True
+                if b"connection: close" in answer.head:
+                    return
         except ConnectionError:
             return
         finally:

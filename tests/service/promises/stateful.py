@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 from toplist.service.desk import Desk
 from toplist.service.shapes import Item, ListReply, ListRequest, RankingSpec, Report, ReportReply
 
-from .beliefs import rebuild_differs
+from .beliefs import rebuilt
 from .journal import Log
 from .server import Broken, item_names
 
@@ -104,7 +104,7 @@ class Machine(RuleBasedStateMachine):
         self.run(self.desk.put_items(RANKING, [Item(id=name) for name in sorted(self.items)]))
 
     @rule(target=shown, key=keys, deferred=some.booleans(), exclude=names)
-    def list(self, key: str | None, deferred: bool, exclude: str) -> Any:
+    def make_list(self, key: str | None, deferred: bool, exclude: str) -> Any:
         excluded = [exclude] if exclude in self.items else []
         request = ListRequest(key=key, deferred=deferred, exclude=excluded)
         return self._listed(request, self.run(self.desk.make_list(RANKING, request)))
@@ -133,10 +133,10 @@ class Machine(RuleBasedStateMachine):
         return reply.impression
 
     @rule(target=sent, impression=shown, clicks=places, final=some.booleans())
-    def report(self, impression: str, clicks: list[int], final: bool) -> Any:  # type: ignore[valid-type]
+    def report(self, impression: str, clicks: list[int], final: bool) -> Any:
         shown = self.model[impression]
-        fitting = [place for place in clicks if place <= len(shown.reply.items)]  # type: ignore[attr-defined]
-        report = Report(clicks=list(fitting), final=final)
+        fitting = [place for place in clicks if place <= len(shown.reply.items)]
+        report = Report(clicks=[*fitting], final=final)
         reply = self.run(self.desk.report(impression, report))
         why = shown.expect(set(fitting), final, self.now)
         assert (reply.counted, reply.why or None) == (why is None, why)
@@ -217,7 +217,7 @@ class Machine(RuleBasedStateMachine):
         for impression, shown in self.model.items():
             learned = [(set(one.clicks), one.reason) for one in log.learned[impression]]
             assert learned == ([(shown.clicks, shown.reason)] if shown.state == "learned" else [])
-        assert rebuild_differs(self.store) == []
+        rebuilt(self.store)
         self.counts["impressions"] += len(self.model)
 
 
