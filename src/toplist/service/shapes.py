@@ -26,7 +26,7 @@ class Strict(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """What a request may say: nothing unknown."""
 
 
-class RankingSpec(Strict):
+class RankingSpec(Strict, frozen=True):
     """A new ranking."""
 
     name: Name
@@ -64,16 +64,16 @@ class Ranking(Struct, frozen=True, kw_only=True):
     created: str  # as all times: RFC 3339, in UTC
 
 
-class RankingChange(Strict):
+class RankingChange(Strict, frozen=True):
     """What to change of a ranking; what is left out stays."""
 
     policy: str | UnsetType = UNSET
     click_window: Seconds | UnsetType = UNSET
-    retention: Seconds | None | UnsetType = UNSET
+    retention: Seconds | UnsetType | None = UNSET
     train: bool = True  # a new policy from the event log, before it serves
 
 
-class Item(Strict):
+class Item(Strict, frozen=True):
     """An item, as it is put and read."""
 
     id: ItemId
@@ -89,7 +89,7 @@ class ItemsChanged(Struct, frozen=True, kw_only=True):
     unchanged: int
 
 
-class ListRequest(Strict):
+class ListRequest(Strict, frozen=True):
     """A list that is asked for."""
 
     key: Key | None = None
@@ -113,7 +113,7 @@ class ListReply(Struct, frozen=True, kw_only=True):
     deferred: bool = False
 
 
-class Report(Strict):
+class Report(Strict, frozen=True):
     """What came back for a list so far: sent again and again, it is counted once."""
 
     clicks: list[Place | ItemId] = []
