@@ -16,8 +16,6 @@ from toplist.service import serving
 from toplist.service.desk import Desk
 from toplist.service.shapes import ListReply, ListRequest
 
-SECONDS = float(sys.argv[1])
-
 
 class Slow(Double):
     """Takes its time, and says when it was stopped."""
@@ -27,7 +25,7 @@ class Slow(Double):
         self.store = store
 
     async def make_list(self, name: str, request: ListRequest) -> ListReply:
-        await asyncio.sleep(SECONDS)
+        await asyncio.sleep(float(sys.argv[1]))
         return await super().make_list(name, request)
 
     async def stop(self) -> None:
@@ -39,6 +37,7 @@ def opened(store: Path) -> Desk:
     return Slow(store).as_desk()
 
 
-original = serving.serve
-serving.serve = lambda settings, **more: original(settings, opened=opened, **more)
-sys.exit(main(["serve", *sys.argv[2:]]))
+if __name__ == "__main__":
+    original = serving.serve
+    serving.serve = lambda settings, **more: original(settings, opened=opened, **more)
+    sys.exit(main(["serve", *sys.argv[2:]]))
