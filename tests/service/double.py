@@ -8,8 +8,10 @@ from typing import Any, cast
 
 import msgspec
 
+from toplist.service.bodies import Outcome, encode
 from toplist.service.desk import Desk
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
+from toplist.service.impressions import Merged
 from toplist.service.shapes import (
     Estimate,
     Estimates,
@@ -47,6 +49,14 @@ class Double:
     def as_desk(self) -> Desk:
         return cast(Desk, self)
 
+    @property
+    def hot_learners(self) -> int:
+        return 3
+
+    @property
+    def commits(self) -> int:
+        return len(self.log)
+
     async def start(self) -> None:
         self.ready = True
 
@@ -59,6 +69,10 @@ class Double:
         self.log.append(
             Event(seq=len(self.log) + 1, at=THEN, ranking=name, key=key, kind=kind, impression=impression, body=body)
         )
+
+    def learned(self, name: str, clicks: Sequence[int]) -> None:
+        """As if a list had been learned."""
+        self._note(name, "learned", msgspec.Raw(encode(Outcome(Merged(tuple(clicks))))))
 
     async def create_ranking(self, spec: RankingSpec) -> Ranking:
         if spec.name in self.kept:

@@ -79,7 +79,7 @@ def delete_ranking(name: str) -> Ask[None]:
 
 
 def items(name: str, after: str | None = None, limit: int = 1000) -> Ask[ItemsPage]:
-    """Some items, by name."""
+    """Some items, in the order in which they came."""
     return Ask("GET", f"{_ranking(name)}/items", ItemsPage, query=_given(after=after, limit=limit))
 
 

@@ -30,14 +30,19 @@ CLOSING = 0.1  # seconds between two looks for impressions whose click window ha
 RETAINING = 60.0  # and for those that are older than they are kept
 
 
-def serve(settings: Settings, *, told: Callable[[str], None] = lambda _: None) -> None:
+def serve(
+    settings: Settings,
+    *,
+    told: Callable[[str], None] = lambda _: None,
+    opened: Callable[[Path], Desk] = Desk,
+) -> None:
     """Serve until a signal ends it; `told` is called with the address once requests are taken."""
     check_reach(settings)
     store = check_writable(settings.store, "The store")
     with held(store), listening(settings.host, settings.port) as listener:
         log = Log(settings.logs.requests)
         with logged(log), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings, Desk(store), listener, log, told))
+            runner.run(_serve(settings, opened(store), listener, log, told))
 
 
 async def _serve(

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from toplist.problem import InvalidInput
 from toplist.service.api import openapi, problems
 from toplist.service.api.endpoints import Endpoints, refusal
 from toplist.service.api.keys import Hosts, Keys
@@ -174,6 +175,8 @@ class App:
                 return Problem(409, "conflict", str(error), fault)
             case Refused():
                 return refusal(error)
+            case InvalidInput():
+                return problems.invalid(str(error))
             case StoreUnavailable():
                 self._log.tell("store unavailable", request_id=request_id.decode("latin-1"), detail=str(error))
                 wait = str(max(1, math.ceil(error.retry_after)))
@@ -184,7 +187,7 @@ class App:
 
 def make_app(desk: Desk, settings: Settings, log: Log | None = None) -> App:
     """The application in front of a desk, which somebody else starts and stops."""
-    endpoints = Endpoints(desk, settings, Metrics(), openapi.written(with_keys=bool(settings.keys)))
+    endpoints = Endpoints(desk, settings, Metrics(desk), openapi.written(with_keys=bool(settings.keys)))
     return App(endpoints, log or Log(settings.logs.requests))
 
 

@@ -51,7 +51,7 @@ class Rankings(Struct, frozen=True, kw_only=True):
 
 
 class ItemsPage(Struct, frozen=True, kw_only=True):
-    """Some items, by name; `next` is the `after` of the next page, null on the last."""
+    """Some items, in the order in which they came; `next` is the `after` of the next page, null on the last."""
 
     items: list[Item]
     next: str | None

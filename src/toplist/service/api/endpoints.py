@@ -148,7 +148,12 @@ class Endpoints:
                 person = msgspec.convert(query.person.split(","), list[float], strict=False)
             except msgspec.ValidationError:
                 raise problems.parameter("person", "person must be numbers with commas between, as 0.5,1.") from None
-        return await self.desk.estimates(call.path[0], query.key, query.limit, person)
+        try:
+            return await self.desk.estimates(call.path[0], query.key, query.limit, person)
+        except Refused as refused:
+            if refused.field == "/person":  # which here is no field of a body
+                raise problems.parameter("person", str(refused)) from None
+            raise
 
     async def history(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/history."""

@@ -6,8 +6,10 @@ import asyncio
 from itertools import islice
 
 from toplist.service.api.bodies import History, Point
+from toplist.service.bodies import decode_outcome
 from toplist.service.desk import Desk
 from toplist.service.shapes import Event
+from toplist.service.store.protocol import LEARN
 
 MOST_POINTS = 200  # then two neighbours become one, so that a curve stays small however long it is
 _AT_ONCE = 500  # events between which others get their turn
@@ -28,9 +30,9 @@ class Curve:
     def add(self, event: Event) -> None:
         """One event of the log; only what was learned counts."""
         self.seq = event.seq
-        if event.kind != "learned":
+        if event.kind != LEARN:
             return
-        clicks = len(event.body.get("clicks") or ())
+        clicks = len(decode_outcome(event.body).merged.clicks)
         one = Point(lists=1, clicked=int(clicks > 0), clicks=clicks, until=event.at)
         self._last = one if self._last is None else _together(self._last, one)
         if self._last.lists >= self._size:
