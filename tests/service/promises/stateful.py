@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 from toplist.service.desk import Desk
 from toplist.service.shapes import Item, ListReply, ListRequest, RankingSpec, Report, ReportReply
 
-from .beliefs import rebuilt
+from .beliefs import states
 from .journal import Log
 from .server import Broken, item_names
 
@@ -68,13 +68,14 @@ class Machine(RuleBasedStateMachine):
     """A desk on a store, and beside it the model."""
 
     counts: ClassVar[Counter[str]] = Counter()
+    above: ClassVar[Path]
     shown: Bundle[str] = Bundle("shown")
     sent: Bundle[tuple[str, Report, ReportReply]] = Bundle("sent")
     asked: Bundle[tuple[ListRequest, ListReply]] = Bundle("asked")
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp(prefix="toplist-model-"))
+        self.folder = Path(tempfile.mkdtemp(dir=self.above))
         self.runner = asyncio.Runner()
         self.now = 1_800_000_000_000
         self.model: dict[str, Shown] = {}
@@ -217,13 +218,14 @@ class Machine(RuleBasedStateMachine):
         for impression, shown in self.model.items():
             learned = [(set(one.clicks), one.reason) for one in log.learned[impression]]
             assert learned == ([(shown.clicks, shown.reason)] if shown.state == "learned" else [])
-        rebuilt(self.store)
+        states(self.store)
         self.counts["impressions"] += len(self.model)
 
 
-def check(examples: int, steps: int) -> str:
+def check(folder: Path, examples: int, steps: int) -> str:
     """So many histories of so many steps; what was met on the way."""
     Machine.counts.clear()
+    Machine.above = folder
     chosen = hypothesis.settings(
         max_examples=examples, stateful_step_count=steps, derandomize=True, deadline=None, database=None,
         suppress_health_check=list(hypothesis.HealthCheck), print_blob=False,
