@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -79,8 +79,7 @@ class Wire(asyncio.Protocol):
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are none, but do as well
 
     def data_received(self, data: bytes) -> None:
         self._buffer = self._buffer + data if self._buffer else data
@@ -148,7 +147,7 @@ async def load(port: int, visitors: Sequence[Visitor], seconds: float = float("i
 
 
 class Line(Wire):
-    """A connection for those who wait for each answer: `await line.ask(...)`. Raises ConnectionError when it is lost."""
+    """A connection for those who wait for each answer: `await line.ask(...)`; ConnectionError when it is lost."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,8 +6,9 @@ import argparse
 import time
 from collections.abc import Sequence
 
+from benchmarks.server import Broken
+
 from .catalogue import PROMISES
-from .server import Broken
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Promise 4: clicks of any age, in any order, are classified; lists without clicks are closed soon after their window."""
+"""Promise 4: clicks of any age, in any order, are classified; lists without clicks are closed soon after."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.load import Line
+from benchmarks.server import Broken, Server, serving
 
 from .callers import CLICKS, LISTS
 from .journal import Journal, Log, audit, wait_until_closed
-from .server import Broken, Server, serving
 
 RANKING, ITEMS, POSITIONS = "aged", 20, 6
 CONNECTIONS = 8
@@ -46,8 +46,8 @@ def check(folder: Path, impressions: int, window: float, seed: int = 8) -> str:
     return (
         f"{sum(verdicts.values())} clicks at ages from 0 to {2 * window:g} s, all classified: {verdicts['counted']} "
         f"counted and learned, {verdicts['late']} late and not learned; {unknown} of unknown impressions said to be; "
-        f"{len(journal.lists)} impressions, {silent} of them without reports, closed {median(delays):.2f} s after their "
-        f"window in the median and {max(delays):.2f} s at most"
+        f"{len(journal.lists)} impressions, {silent} of them without reports, closed {median(delays):.2f} s after "
+        f"their window in the median and {max(delays):.2f} s at most"
     )
 
 

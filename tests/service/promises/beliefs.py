@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from toplist.service.rebuild import rebuilt
+from benchmarks.server import Broken, Server, serving
 
-from .server import Broken, Server, serving
+from toplist.service.rebuild import rebuilt
 
 
 def states(store: Path) -> dict[tuple[str, str | None], bytes]:

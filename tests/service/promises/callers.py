@@ -8,9 +8,9 @@ import random
 from typing import Any
 
 from benchmarks.load import Answer, Line
+from benchmarks.server import PATIENCE, Broken
 
 from .journal import Journal
-from .server import PATIENCE, Broken
 
 LISTS = "/v1/rankings/{ranking}/lists"
 CLICKS = "/v1/impressions/{impression}/clicks"

@@ -1,4 +1,4 @@
-"""Promise 2: whatever is sent ten times, in any order and from anywhere, counts once and is answered alike each time."""
+"""Promise 2: whatever is sent ten times, in any order, from anywhere, counts once and is answered alike each time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.load import Answer, Line
+from benchmarks.server import Broken, Server, serving
 
 from .beliefs import compare_beliefs
 from .callers import CLICKS, LISTS
 from .journal import Journal, Log, audit, wait_until_closed
-from .server import Broken, Server, serving
 
 RANKING, ITEMS, POSITIONS, KEYS = "repeated", 20, 6, 4
 TIMES, CONNECTIONS = 10, 8
@@ -54,7 +54,7 @@ def check(folder: Path, impressions: int, seed: int = 8) -> str:
     not_counted = sum(1 for clicks in journal.refused.values() if clicks)
     return (
         f"{len(asked)} list requests and {len(reports)} reports, each {TIMES} times from {CONNECTIONS} connections: "
-        f"identical replies to all; {len(log.learned)} impressions learned, none twice; "
+        f"identical replies to all; {log.closed} impressions learned, none twice; "
         f"{not_counted} impressions have reports that did not count"
     )
 

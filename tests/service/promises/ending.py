@@ -8,9 +8,10 @@ import random
 import signal
 from pathlib import Path
 
+from benchmarks.server import Broken, Server, serving
+
 from .callers import CLICKS, LISTS, Caller
 from .journal import Log
-from .server import Broken, Server, serving
 
 RANKING, ITEMS, POSITIONS = "ended", 100, 5
 CONNECTIONS = 32

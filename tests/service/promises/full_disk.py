@@ -1,4 +1,4 @@
-"""Promise 7, the disk: when it is full, requests are refused with 503, nothing acknowledged is lost, and it recovers."""
+"""Promise 7, the disk: when it is full, there is a 503, nothing acknowledged is lost, and it recovers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.load import Line
+from benchmarks.server import PATIENCE, Broken, Server, serving
 
 from .beliefs import compare_beliefs
 from .callers import Caller, Visitor
 from .journal import Journal, Log, audit, wait_until_closed
-from .server import PATIENCE, Broken, Server, serving
 
 RANKING, ITEMS, POSITIONS, KEYS = "full", 30, 5, 3
 CONNECTIONS = 8
@@ -56,16 +56,14 @@ def _on(disk: Disk, times: int, seed: int) -> str:
         server.end()
     return (
         f"{disk.name}, {times} times full: {refused} requests refused with 503 and all served after it recovered, "
-        f"{len(journal.lists)} acknowledged impressions, none lost, {len(log.learned)} learned, none twice"
+        f"{len(journal.lists)} acknowledged impressions, none lost, {log.closed} learned, none twice"
     )
 
 
 async def _filled_under_load(server: Server, disk: Disk, journal: Journal, times: int, seed: int) -> int:
     """Fill the disk and clear it again while visitors come; how many requests were refused."""
     over = asyncio.Event()
-    visitors = [
-        Visitor(Caller(server.port), journal, RANKING, f"visitor-{n}", seed, KEYS) for n in range(CONNECTIONS)
-    ]
+    visitors = [Visitor(Caller(server.port), journal, RANKING, f"visitor-{n}", seed, KEYS) for n in range(CONNECTIONS)]
 
     async def come_again(visitor: Visitor) -> None:
         while not over.is_set():
@@ -155,7 +153,7 @@ def mounted(folder: Path, name: str = "mounted") -> Iterator[Disk]:
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}", "tmpfs", str(place)], check=True, capture_output=True)
     ballast = place / "ballast"
 
-    def fill(server: Server) -> None:
+    def fill(_: Server) -> None:
         with ballast.open("wb", buffering=0) as opened:
             for size in (1 << 20, 1 << 12, 1):
                 try:
@@ -164,7 +162,7 @@ def mounted(folder: Path, name: str = "mounted") -> Iterator[Disk]:
                 except OSError:
                     continue
 
-    def clear(server: Server) -> None:
+    def clear(_: Server) -> None:
         ballast.unlink()
 
     try:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .server import Broken, serving
+from benchmarks.server import Broken, serving
 
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .server import PATIENCE, Broken
+from benchmarks.server import PATIENCE, Broken
 
 
 class Listed(NamedTuple):
@@ -39,8 +39,8 @@ class Journal:
     of_request: dict[str, str] = field(default_factory=dict)  # impressions by request id
     waiting: set[str] = field(default_factory=set)  # deferred impressions of which nobody has said that they are shown
     sent: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))  # clicks by impression, answered or not
-    counted: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))  # of which it was said that they count
-    refused: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))  # of which it was said they do not
+    counted: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))  # of those, what is said to count
+    refused: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))  # and what is said not to
 
     def listed(self, answer: dict[str, Any], request_id: str | None) -> None:
         """A list was acknowledged; the second time, for the same request, it must be the same."""
@@ -75,6 +75,11 @@ class Log:
     dropped: set[str] = field(default_factory=set)
     reported: set[str] = field(default_factory=set)  # impressions with a report
     events: int = 0
+
+    @property
+    def closed(self) -> int:
+        """How many impressions were learned."""
+        return sum(1 for learned in self.learned.values() if learned)
 
     @classmethod
     def of(cls, store: Path) -> Log:

@@ -6,10 +6,11 @@ import asyncio
 import random
 from pathlib import Path
 
+from benchmarks.server import Server, serving
+
 from .beliefs import compare_beliefs
 from .callers import Caller, Visitor
 from .journal import Journal, Log, audit, wait_until_closed
-from .server import Server, serving
 
 RANKING, ITEMS, POSITIONS, KEYS = "killed", 30, 5, 6
 CONNECTIONS = 8
@@ -30,8 +31,8 @@ def check(folder: Path, kills: int, seed: int = 8) -> str:
         learners = compare_beliefs(server, RANKING)
     clicks = sum(map(len, journal.counted.values()))
     return (
-        f"{kills} kills under load, {early} of them during the start: {len(journal.lists)} acknowledged impressions and "
-        f"{clicks} clicks, none lost; {len(log.learned)} learned, none twice; {unanswered} requests without an answer, "
+        f"{kills} kills under load, {early} of them during the start: {len(journal.lists)} acknowledged impressions "
+        f"and {clicks} clicks, none lost; {log.closed} learned, none twice; {unanswered} requests without an answer, "
         f"all resolved on retry; beliefs of {learners} learners equal to a rebuild from {log.events} events"
     )
 
@@ -41,9 +42,7 @@ async def _under_load(
 ) -> tuple[int, int]:
     """Kill and start the server again while visitors come; how many requests had no answer, and kills no load."""
     over = asyncio.Event()
-    visitors = [
-        Visitor(Caller(server.port), journal, RANKING, f"visitor-{n}", seed, KEYS) for n in range(CONNECTIONS)
-    ]
+    visitors = [Visitor(Caller(server.port), journal, RANKING, f"visitor-{n}", seed, KEYS) for n in range(CONNECTIONS)]
 
     async def come_again(visitor: Visitor) -> None:
         while not over.is_set():

@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.load import Line
+from benchmarks.server import Broken, Server, serving
 
 from .callers import CLICKS, LISTS
-from .server import Broken, Server, serving
 
 RANKING, ITEMS, POSITIONS, KEYS = "steady", 1000, 10, 50
 CONNECTIONS = 16
@@ -21,7 +21,9 @@ FINAL = 0.7  # the share of lists with a final report; the others are closed by 
 GROWTH = 0.05
 
 
-def check(folder: Path, seconds: float, warm_up: float, per_second: float, growth: float = GROWTH, seed: int = 8) -> str:
+def check(
+    folder: Path, seconds: float, warm_up: float, per_second: float, growth: float = GROWTH, seed: int = 8
+) -> str:
     """A load of so many lists per second for so long; how much the memory grew after the warm-up."""
     with serving(folder / "steady.db") as server:
         server.create(RANKING, ITEMS, POSITIONS, click_window=WINDOW)

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.load import Answer, Ask, load, request
+from benchmarks.server import Broken, Server, item_names, serving
+
 from toplist.service.store.sqlite import SQLiteStore
 
 from .beliefs import states
 from .callers import CLICKS, LISTS, Caller
 from .journal import wait_until_closed
-from .server import Broken, Server, item_names, serving
 
 POLICIES = {"item-wise": "dcm-kl-ucb", "feature-based": "cascade-lin-ucb", "elimination": "top-rank"}
 ITEMS, POSITIONS, FEATURES, KEYS = 30, 5, 4, 3
@@ -29,7 +30,9 @@ FINAL = 0.8  # the share of lists with a final report; of the others, half have 
 def check(folder: Path, impressions: int, seed: int = 8) -> str:
     """So many impressions of each policy; what was found."""
     told = [_of(folder, kind, policy, impressions, seed) for kind, policy in POLICIES.items()]
-    return f"{impressions} impressions each, byte-equal beliefs live, rebuilt, backed up and restored: {'; '.join(told)}"
+    return (
+        f"{impressions} impressions each, byte-equal beliefs live, rebuilt, backed up and restored: {'; '.join(told)}"
+    )
 
 
 def _of(folder: Path, kind: str, policy: str, impressions: int, seed: int) -> str:

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.load import Answer, Ask, load, request
+from benchmarks.server import Broken, Server, serving
 from scipy import stats
 
 import toplist
-from benchmarks.load import Answer, Ask, load, request
 from toplist.randomness import branch
 from toplist.slate import Floats, empty_page
 
 from .callers import CLICKS, LISTS
-from .server import Broken, Server, serving
 
 POLICY = "dcm-kl-ucb"
 WORLD, USERS = toplist.worlds.b_lb(items=16, positions=4, attraction=0.2, gap=0.15, termination=0.5)

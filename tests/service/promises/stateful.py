@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import hypothesis
+from benchmarks.server import Broken, item_names
 from hypothesis import strategies as some
 from hypothesis.stateful import (
     Bundle,
@@ -28,7 +29,6 @@ from toplist.service.shapes import Item, ListReply, ListRequest, RankingSpec, Re
 
 from .beliefs import states
 from .journal import Log
-from .server import Broken, item_names
 
 RANKING, ITEMS, POSITIONS = "modelled", 6, 3
 WINDOW = 10.0  # seconds of a clock that the test turns

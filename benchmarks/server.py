@@ -11,40 +11,49 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from benchmarks.load import HOST
 
+ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 60.0  # seconds for whatever should take one or two; the machine may be busy with something else
 POLL = 0.01
 
 
 class Broken(AssertionError):
-    """A promise that was not kept."""
+    """Something that the service promises, and did not keep."""
 
 
 class Server:
-    """`toplist serve` on a store, started as often as one likes, always on the same port."""
+    """`toplist serve`, or a program that takes the same flags, on a store and a port, started as often as one likes."""
 
-    def __init__(self, store: Path, **environment: str) -> None:
+    def __init__(self, store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None) -> None:
         self.store = store
         self.port = free_port()
-        self.told = store.with_suffix(".log")  # what it says on stderr
+        self.told = store.with_suffix(".log")  # what it says on stdout and stderr
         self.process: subprocess.Popen[bytes] | None = None
-        self._environment = environment
+        self._program = program
+        self._core = core  # the only one that it may use
 
     def launch(self) -> Self:
         """Start the process, and do not wait for it."""
-        settings = {"TOPLIST_LOGS_REQUESTS": "failed", **self._environment}
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
-        command = [sys.executable, "-m", "toplist", "serve", "--store", str(self.store), "--port", str(self.port)]
+        flags = ["--store", str(self.store), "--port", str(self.port), "--set", "logs.requests=failed"]
+        others = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
+        places = [str(ROOT), os.environ.get("PYTHONPATH", "")]
         with self.told.open("ab") as told:
             self.process = subprocess.Popen(
-                command, stdout=told, stderr=told, cwd=self.store.parent, env=kept | settings, start_new_session=True
+                [sys.executable, "-m", *self._program, *flags],
+                stdout=told,
+                stderr=told,
+                cwd=self.store.parent,
+                env=others | {"PYTHONPATH": os.pathsep.join(filter(None, places))},
+                start_new_session=True,
             )
+        if self._core is not None:  # it is still busy with its imports, and threads to come inherit it
+            os.sched_setaffinity(self.process.pid, {self._core})
         return self
 
     def start(self) -> Self:
@@ -146,9 +155,9 @@ def item_names(items: int) -> list[str]:
 
 
 @contextmanager
-def serving(store: Path, **environment: str) -> Iterator[Server]:
+def serving(store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None) -> Iterator[Server]:
     """A server that is ready, and gone at the end whatever happens."""
-    server = Server(store, **environment)
+    server = Server(store, program, core)
     try:
         yield server.start()
     finally:
