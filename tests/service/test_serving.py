@@ -21,9 +21,9 @@ import pytest
 from toplist.cli import Exit, main
 from toplist.problem import InvalidInput
 from toplist.service.client import Client, Retries
-from toplist.service.config import Settings
-from toplist.service.serving import held, listening, serve
+from toplist.service.serving import listening
 from toplist.service.shapes import RankingSpec
+from toplist.service.store.sqlite import SQLiteStore
 
 HERE = Path(__file__).parent
 
@@ -107,17 +107,11 @@ def test_ctrl_c_is_a_clean_end_too(tmp_path: Path) -> None:
     assert (tmp_path / "stopped").exists()
 
 
-def test_a_store_belongs_to_one_process_and_is_free_after_a_kill(tmp_path: Path) -> None:
-    store = tmp_path / "toplist.db"
-    with running(tmp_path) as service:
-        with pytest.raises(
-            InvalidInput, match=f"toplist.db is in use by process {service.process.pid}; end that first"
-        ):
-            serve(Settings(store=str(store), port=0))
-        service.process.kill()
-        service.process.wait()
-        with held(store):
-            pass
+def test_a_store_belongs_to_one_process(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "toplist.db")
+    assert main(["serve", "--store", str(tmp_path / "toplist.db"), "--port", "0"]) == Exit.INPUT
+    assert f"Another process serves {tmp_path / 'toplist.db'}; stop it first" in capsys.readouterr().err
+    store.close()
 
 
 def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

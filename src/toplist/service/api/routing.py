@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -21,8 +21,7 @@ HTML = "text/html; charset=utf-8"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A request that was admitted, read and checked."""
 
     path: tuple[Any, ...]  # the parameters of the path, in their order
