@@ -86,6 +86,19 @@ def test_a_process_from_start_to_end(tmp_path: Path) -> None:
     assert events.count("request") == 9
 
 
+def test_what_is_no_http_is_a_problem_too(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        host, port = service.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as raw:
+            raw.sendall(b"GET / HTTP/1.1\r\nX-Request-Id: a\x00b\r\n\r\n")
+            told = b""
+            while piece := raw.recv(4096):
+                told += piece
+    assert told.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in told
+    assert json.loads(told.partition(b"\r\n\r\n")[2])["status"] == 400
+
+
 def test_requests_in_flight_get_their_replies_before_the_end(tmp_path: Path) -> None:
     with running(tmp_path, seconds=0.7) as service:
         with Client(service.url) as client:

@@ -12,14 +12,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import uvicorn
 import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from toplist import __version__
 from toplist.files import check_writable
 from toplist.problem import InvalidInput, refuse
 from toplist.service.api.app import App, make_app
 from toplist.service.api.logs import Handler, Log
+from toplist.service.api.problems import MEDIA, Problem
 from toplist.service.config import Settings, check_reach
 from toplist.service.desk import Desk
 from toplist.service.errors import StoreUnavailable
@@ -102,10 +105,21 @@ class Server(uvicorn.Server):
         self.begun.set()
 
 
+class Protocol(HttpToolsProtocol):
+    """uvicorn's, that says in our form what it cannot read; such a request never reaches the application."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, and close the connection."""
+        body = msgspec.json.encode(Problem(400, "malformed", msg).body)
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA}\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        self.transport.close()
+
+
 def _uvicorn(app: App, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http="httptools",
+        http=Protocol,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -170,7 +170,8 @@ class Endpoints:
         self.desk.ranking(call.path[0])  # unknown ones are refused before anything is sent
         events: Iterator[Event] = self.desk.events(call.path[0], call.query.after)
         first = list(islice(events, 1))  # and what goes wrong at once is not sent half
-        return Stream(lines(islice(chain(first, events), call.query.limit)), NDJSON)
+        limit = None if call.query.limit is msgspec.UNSET else call.query.limit
+        return Stream(lines(islice(chain(first, events), limit)), NDJSON)
 
     async def health(self, call: Call) -> Answer:
         """GET /healthz: the process is there and answers."""

@@ -217,9 +217,12 @@ class Router:
         found = tree.find(steps) if tree is not None else None
         if found is not None:
             return found
-        allowed = sorted(name for name, tree in self._trees.items() if tree.find(steps) is not None)
-        if not allowed:
+        others = {name: match for name, tree in self._trees.items() if (match := tree.find(steps)) is not None}
+        if not others:
             raise Problem(404, "no-such-path", f"There is nothing at {text[:200]!r}; /openapi.json says what there is.")
+        # Of two paths that fit, the one with fewer parameters is meant.
+        least = min(len(texts) for _, texts in others.values())
+        allowed = sorted(name for name, (_, texts) in others.items() if len(texts) == least)
         if "GET" in allowed:
             allowed.append("HEAD")
         detail = f"{method[:20]} is not possible here, but {' and '.join(allowed)}."
