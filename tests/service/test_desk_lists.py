@@ -132,9 +132,7 @@ def test_items_are_put_changed_and_read_in_order(tmp_path: Path) -> None:
         (ELIMINATION, [Item(id="x")], "/items/0/id"),
     ],
 )
-def test_items_that_cannot_be_are_refused_as_a_whole(
-    tmp_path: Path, policy: str, put: list[Item], field: str
-) -> None:
+def test_items_that_cannot_be_are_refused_as_a_whole(tmp_path: Path, policy: str, put: list[Item], field: str) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as desk:
             await front(desk, policy)

@@ -41,8 +41,8 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, *flags: str, seconds: float = 0.0) -> Iterator[Running]:
-    command = [sys.executable, "-W", "error", str(HERE / "process.py"), str(seconds), "--port", "0", *flags]
+def running(folder: Path, *flags: str) -> Iterator[Running]:
+    command = [sys.executable, "-W", "error", str(HERE / "process.py"), "--port", "0", *flags]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
     process = subprocess.Popen(
         command, cwd=folder, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -100,17 +100,31 @@ def test_what_is_no_http_is_a_problem_too(tmp_path: Path) -> None:
 
 
 def test_requests_in_flight_get_their_replies_before_the_end(tmp_path: Path) -> None:
-    with running(tmp_path, seconds=0.7) as service:
-        with Client(service.url) as client:
-            client.create_ranking(RankingSpec(name="shop", positions=2))
-            client.put_items("shop", ["a", "b", "c"])
-        with ThreadPoolExecutor(8) as pool:
-            asked = [pool.submit(httpx.post, f"{service.url}/v1/rankings/shop/lists", json={}) for _ in range(8)]
-            sleep(0.3)  # so that all eight are on their way
-            code, _ = service.end()
-            assert [each.result().status_code for each in asked] == [200] * 8
-    assert code == Exit.FINE
+    with running(tmp_path) as service, ThreadPoolExecutor(8) as pool, Client(service.url) as client:
+        client.create_ranking(RankingSpec(name="shop", positions=2))
+        client.put_items("shop", ["a", "b", "c"])
+        (tmp_path / "wait").touch()
+        asked = [
+            pool.submit(httpx.post, f"{service.url}/v1/rankings/shop/lists", json={}, timeout=60) for _ in range(8)
+        ]
+        while "toplist_requests_in_flight 9.0" not in httpx.get(f"{service.url}/metrics").text:
+            sleep(0.02)
+        service.process.terminate()
+        while listens(service.url):
+            sleep(0.02)
+        (tmp_path / "wait").unlink()
+        assert [each.result().status_code for each in asked] == [200] * 8
+        assert service.process.wait(timeout=30) == Exit.FINE
     assert (tmp_path / "stopped").read_text() == "8 lists"
+
+
+def listens(url: str) -> bool:
+    host, port = url.removeprefix("http://").split(":")
+    try:
+        socket.create_connection((host, int(port))).close()
+    except OSError:
+        return False
+    return True
 
 
 def test_ctrl_c_is_a_clean_end_too(tmp_path: Path) -> None:

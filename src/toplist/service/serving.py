@@ -35,7 +35,7 @@ def serve(
     settings: Settings,
     *,
     told: Callable[[str], None] = lambda _: None,
-    opened: Callable[[Path], Desk] = Desk,
+    opened: Callable[[Path, Settings], Desk] | None = None,
 ) -> None:
     """Serve until a signal ends it; `told` is called with the address once requests are taken."""
     check_reach(settings)
@@ -43,7 +43,11 @@ def serve(
     with listening(settings.host, settings.port) as listener:
         log = Log(settings.logs.requests)
         with logged(log), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings, opened(store), listener, log, told))
+            runner.run(_serve(settings, (opened or _desk)(store, settings), listener, log, told))
+
+
+def _desk(store: Path, settings: Settings) -> Desk:
+    return Desk(store, hot_bytes=settings.memory << 20)
 
 
 async def _serve(
@@ -75,7 +79,7 @@ async def _serve(
         log.tell("ready", address=address, version=__version__, store=settings.store, keys=len(settings.keys))
         told(address)
         await asyncio.wait({serving, asked_to_end}, return_when=asyncio.FIRST_COMPLETED)
-        log.tell("ending", in_flight=app.in_flight)
+        log.tell("ending", in_flight=app.endpoints.metrics.in_flight)
         app.endpoints.ending = True  # whoever asks whether it is ready sends the next requests elsewhere
         server.should_exit = True
         await serving

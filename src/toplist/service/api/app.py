@@ -52,7 +52,7 @@ class App:
         self._ids = RequestIds()
         self._body_bytes, self._most = settings.limits.body_bytes, settings.limits.in_flight
         self._encode = msgspec.json.Encoder().encode
-        self.in_flight = 0
+        self._metrics = endpoints.metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection of ASGI; only HTTP is spoken here."""
@@ -71,10 +71,10 @@ class App:
         who, label = "", _UNROUTED
         status, size = 500, 0
         more: Mapping[str, str] = {}
-        self.in_flight += 1
+        self._metrics.in_flight += 1
         try:
             try:
-                if self.in_flight > self._most:
+                if self._metrics.in_flight > self._most:
                     raise _busy(self._most)
                 raw_path = scope.get("raw_path")
                 route, found = self._find(method, raw_path if raw_path is not None else scope["path"].encode())
@@ -113,9 +113,9 @@ class App:
         except Gone:
             status = 499  # as others call it: nobody was there to hear the answer
         finally:
-            self.in_flight -= 1
+            self._metrics.in_flight -= 1
             seconds = perf_counter() - started
-            self.endpoints.metrics.request(method if label != _UNROUTED else "", label, status, seconds)
+            self._metrics.request(method if label != _UNROUTED else "", label, status, seconds)
             self._log.request(request_id, method, label, status, seconds, who, size)
 
     def _admit(self, route: Compiled, headers: Mapping[bytes, bytes], scope: Scope) -> str:

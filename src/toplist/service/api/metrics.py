@@ -45,6 +45,7 @@ class Metrics(Collector):
         self._durations: dict[tuple[str, str], Durations] = {}
         self._reports: Counter[str] = Counter()
         self.lists = 0
+        self.in_flight = 0  # requests at work now
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
@@ -71,6 +72,7 @@ class Metrics(Collector):
         for (method, route, status), count in self._requests.items():
             requests.add_metric((method, route, str(status)), count)
         yield requests
+        yield GaugeMetricFamily("toplist_requests_in_flight", "Requests at work, this one among them.", self.in_flight)
         told = "From the first line of a request to the last of its answer."
         seconds = HistogramMetricFamily("toplist_request_seconds", told, labels=("method", "route"))
         for labels, durations in self._durations.items():
