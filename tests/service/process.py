@@ -1,6 +1,6 @@
-"""`toplist serve` with a desk in memory, as a process of its own: `process.py SECONDS flags...`.
+"""`toplist serve` with a desk in memory, as a process of its own.
 
-The desk takes SECONDS for every list, and writes a file when it is stopped.
+A list takes as long as there is a file `wait` beside the store, and a file `stopped` is written when all is over.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from double import Double
 
 from toplist.cli import main
 from toplist.service import serving
+from toplist.service.config import Settings
 from toplist.service.desk import Desk
 from toplist.service.shapes import ListReply, ListRequest
 
@@ -25,14 +26,15 @@ class Slow(Double):
         self.store = store
 
     async def make_list(self, name: str, request: ListRequest) -> ListReply:
-        await asyncio.sleep(float(sys.argv[1]))
+        while self.store.with_name("wait").exists():
+            await asyncio.sleep(0.02)
         return await super().make_list(name, request)
 
     async def stop(self) -> None:
         self.store.with_name("stopped").write_text(f"{len(self.lists)} lists")
 
 
-def opened(store: Path) -> Desk:
+def opened(store: Path, _: Settings) -> Desk:
     """The desk of this process."""
     return Slow(store).as_desk()
 
@@ -40,4 +42,4 @@ def opened(store: Path) -> Desk:
 if __name__ == "__main__":
     original = serving.serve
     serving.serve = lambda settings, **more: original(settings, opened=opened, **more)
-    sys.exit(main(["serve", *sys.argv[2:]]))
+    sys.exit(main(["serve", *sys.argv[1:]]))

@@ -43,11 +43,12 @@ class Ask(Generic[T]):
     query: Mapping[str, Any] = field(default_factory=dict)
     repeatable: bool = True  # the same after one time as after several
     by_lines: bool = False
+    slow: bool = False  # a policy may have to be compiled, or trained
 
 
 def create_ranking(spec: RankingSpec) -> Ask[Ranking]:
     """Create a ranking."""
-    return Ask("POST", "/v1/rankings", Ranking, spec, repeatable=False)
+    return Ask("POST", "/v1/rankings", Ranking, spec, repeatable=False, slow=True)
 
 
 def rankings() -> Ask[Rankings]:
@@ -70,7 +71,7 @@ def change_ranking(
 ) -> Ask[Ranking]:
     """Change what is given of a ranking."""
     change = RankingChange(policy=policy, click_window=click_window, retention=retention, train=train)
-    return Ask("PATCH", _ranking(name), Ranking, change)
+    return Ask("PATCH", _ranking(name), Ranking, change, slow=True)
 
 
 def delete_ranking(name: str) -> Ask[None]:

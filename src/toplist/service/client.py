@@ -27,6 +27,7 @@ P = ParamSpec("P")
 URL = "http://127.0.0.1:8600"
 FIRST_WAIT, LONGEST_WAIT = 0.05, 5.0  # seconds; each wait may be twice as long as the one before
 PATIENCE = 60.0  # the longest Retry-After that is waited for
+SLOW = 600.0  # seconds that a policy may take to be compiled and trained
 _NOT_DONE = frozenset({429, 503})  # the service says that nothing was done
 _UNKNOWN = frozenset({502, 504})  # somebody between says that nobody knows
 _PAGE = 1000
@@ -86,6 +87,8 @@ class _Base:
     def _arguments(self, ask: Ask[Any]) -> dict[str, Any]:
         """What httpx wants to know of a request."""
         arguments: dict[str, Any] = {"method": ask.method, "url": ask.path, "params": ask.query or None}
+        if ask.slow:
+            arguments["timeout"] = max(SLOW, self._options["timeout"])
         if ask.body is not None:
             arguments |= {"content": self._encode(ask.body), "headers": {"content-type": "application/json"}}
         return arguments

@@ -68,6 +68,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     proxies: Annotated[
         list[str], Meta(description="addresses of proxies whose X-Forwarded-For says who the caller is")
     ] = []
+    memory: Annotated[
+        int, Meta(ge=1, le=2**20, description="megabytes for learners; those not in use lie in the store")
+    ] = 512
     grace: Annotated[int, Meta(ge=1, le=3600, description="seconds that requests in flight get at the end")] = 30
     limits: Limits = Limits()
     logs: Logs = Logs()

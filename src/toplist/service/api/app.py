@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from toplist.problem import InvalidInput
 from toplist.service.api import openapi, problems
@@ -51,7 +52,7 @@ class App:
         self._ids = RequestIds()
         self._body_bytes, self._most = settings.limits.body_bytes, settings.limits.in_flight
         self._encode = msgspec.json.Encoder().encode
-        self.in_flight = 0
+        self._metrics = endpoints.metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection of ASGI; only HTTP is spoken here."""
@@ -70,10 +71,10 @@ class App:
         who, label = "", _UNROUTED
         status, size = 500, 0
         more: Mapping[str, str] = {}
-        self.in_flight += 1
+        self._metrics.in_flight += 1
         try:
             try:
-                if self.in_flight > self._most:
+                if self._metrics.in_flight > self._most:
                     raise _busy(self._most)
                 raw_path = scope.get("raw_path")
                 route, found = self._find(method, raw_path if raw_path is not None else scope["path"].encode())
@@ -92,15 +93,17 @@ class App:
                         raise problems.undecoded(error, raw, route.decode) from None
                 answer = await route.handler(self.endpoints, Call(path, query, body))
                 status, media = route.status, route.media
-                if isinstance(answer, Stream):
+                if isinstance(answer, Struct):  # as most are
+                    content = self._encode(answer)
+                elif isinstance(answer, Stream):
                     size = await _stream(answer, status, request_id, receive, send, method == "HEAD")
                     return
-                if isinstance(answer, Text):
+                elif isinstance(answer, Text):
                     status, content, media, more = answer.status, answer.body, answer.media.encode(), answer.headers
                 elif isinstance(answer, Reply):
                     status, content, more = answer.status, self._encode(answer.body), answer.headers
                 else:
-                    content = b"" if answer is None else self._encode(answer)
+                    content = b""
             except Exception as error:
                 problem = self._problem(error, request_id, label)
                 status, more, media = problem.status, problem.headers, _PROBLEM
@@ -110,9 +113,9 @@ class App:
         except Gone:
             status = 499  # as others call it: nobody was there to hear the answer
         finally:
-            self.in_flight -= 1
+            self._metrics.in_flight -= 1
             seconds = perf_counter() - started
-            self.endpoints.metrics.request(method if label != _UNROUTED else "", label, status, seconds)
+            self._metrics.request(method if label != _UNROUTED else "", label, status, seconds)
             self._log.request(request_id, method, label, status, seconds, who, size)
 
     def _admit(self, route: Compiled, headers: Mapping[bytes, bytes], scope: Scope) -> str:
@@ -240,13 +243,11 @@ def _weight(parameters: Iterable[str]) -> float:
 async def _send(
     send: Send, status: int, content: bytes, media: bytes, request_id: bytes, more: Mapping[str, str], head: bool
 ) -> None:
-    headers: Headers = [(b"x-request-id", request_id), (b"x-content-type-options", b"nosniff")]
+    headers: Headers = [(b"x-request-id", request_id), *_COMMON]
     if status != 204:
-        headers += [(b"content-type", media), (b"content-length", b"%d" % len(content))]
+        headers += ((b"content-type", media), (b"content-length", b"%d" % len(content)))
     if more:
         headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
-    if "cache-control" not in more:
-        headers.append((b"cache-control", b"no-store"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if head else content})
 
