@@ -50,7 +50,7 @@ def main() -> None:
     for flag in ("--config", "--store", "--host", "--port"):
         parser.add_argument(flag)
     add_set(parser)
-    serving.make_app = with_nothing
+    serving.make_app = with_nothing  # type: ignore[attr-defined]  # which is imported there, to be called
     serving.serve(settings_of(parser.parse_args(sys.argv[1:])))
 
 

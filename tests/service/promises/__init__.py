@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-# The load comes from the benchmarks, which are not installed but stand in the root of the repository.
-ROOT = Path(__file__).resolve().parents[3]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+# The load comes from the benchmarks in the root of the repository, and two promises from the tests beside this folder.
+HERE = Path(__file__).resolve()
+for place in (HERE.parents[1], HERE.parents[3]):
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))

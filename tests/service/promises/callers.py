@@ -95,6 +95,7 @@ class Visitor:
         if "deferred" in asked and chance.random() < 0.5:
             self.journal.reported(await self.caller.ask("PUT", ACTIVATION.format(impression=impression)), ())
         clicks = sorted(chance.sample(range(1, places + 1), chance.randrange(places)))
+        reports: list[dict[str, Any]]
         match chance.randrange(4):
             case 0:  # nothing comes back, and the window closes
                 return

@@ -7,7 +7,7 @@ import json
 import resource
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -112,7 +112,7 @@ async def _until_served(server: Server) -> None:
     await Caller(server.port).ask("POST", f"/v1/rankings/{RANKING}/lists", {"deferred": True})
 
 
-def disks(folder: Path) -> Iterator[contextmanager[Disk]]:  # type: ignore[valid-type]
+def disks(folder: Path) -> Iterator[AbstractContextManager[Disk]]:
     """Ways to have a full disk: a limit on the size of files, and a small file system where one may be mounted."""
     yield limited(folder)
     if may_mount(folder):
