@@ -148,6 +148,11 @@ class Server:
         text = Path(f"/proc/{self.running.pid}/status").read_text()
         return {name: int(size) * 1024 for name, size in re.findall(r"(VmRSS|RssAnon|VmHWM):\s+(\d+) kB", text)}
 
+    def cpu(self) -> float:
+        """The CPU seconds that all threads of the process have taken so far."""
+        fields = Path(f"/proc/{self.running.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
 
 def item_names(items: int) -> list[str]:
     """The names of items that need none."""

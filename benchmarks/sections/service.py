@@ -69,6 +69,8 @@ def measure(effort: Effort) -> Sequence[Table]:
         "lists and reports": per_second,
         "ratio": times,
         "quartiles": str,
+        "cpu of nothing": nanoseconds,
+        "cpu of a request": nanoseconds,
         "p50 of nothing": nanoseconds,
         "p50 of a list": nanoseconds,
         "p99 of nothing": nanoseconds,
@@ -151,9 +153,12 @@ def beside_nothing(folder: Path, size: Size, scale: Scale, core: int | None) -> 
             ],
         }
         told: dict[str, list[Told]] = {name: [] for name in loads}
+        cpu: dict[str, list[float]] = {name: [] for name in loads}
         for turn in range(scale.rounds + 1):  # the first warms up
             for name in list(loads)[:: 1 if turn % 2 == 0 else -1]:
+                before = server.cpu()
                 told[name].append(loaded(server, loads[name](turn), scale.seconds))
+                cpu[name].append((server.cpu() - before) / told[name][-1].answers)
     free, full = told["nothing"][1:], told["service"][1:]
     share = ratio([1.0 / one.per_second for one in free], [1.0 / one.per_second for one in full])
     slower = median(
@@ -167,6 +172,8 @@ def beside_nothing(folder: Path, size: Size, scale: Scale, core: int | None) -> 
             "lists and reports": median(one.per_second for one in full),
             "ratio": share.middle,
             "quartiles": f"{share.low:.3g} to {share.high:.3g}",
+            "cpu of nothing": median(cpu["nothing"][1:]),
+            "cpu of a request": median(cpu["service"][1:]),
             **judged(share.middle, SHARES.get(size)),
         },
         {
