@@ -77,13 +77,15 @@ def test_an_error_of_the_disk_fails_all_who_wait_and_drops_what_memory_has_made_
             await told(desk, first, 1)
             before = desk.states()
 
-            def broken(*_: Any) -> None:
-                if when == "commit":
-                    store._roll_back()
-                raise StoreUnavailable("no such disk") from sqlite3.OperationalError("disk I/O error")
-
             store = desk._store
             assert store is not None
+            roll_back = store._roll_back
+
+            def broken(*_: Any) -> None:
+                if when == "commit":
+                    roll_back()
+                raise StoreUnavailable("no such disk") from sqlite3.OperationalError("disk I/O error")
+
             monkeypatch.setattr(store, when, broken)
             work: list[Any] = [
                 shown(desk), told(desk, first, 2, final=True), desk.remove_items("front", ["item-1"]),

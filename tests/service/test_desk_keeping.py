@@ -56,7 +56,7 @@ def test_what_is_old_is_forgotten_but_not_what_was_learned_from_it(tmp_path: Pat
             await told(desk, young, 2, final=True)
             assert await desk.retain() == 0
             clock.pass_(600)
-            states = {}
+            states: dict[Any, bytes] = {}
             for key in ("0", "1"):
                 await learned(desk, key)
                 states |= desk.states()

@@ -10,6 +10,7 @@ from desks import BY_FEATURES, ELIMINATION, Clock, at_work, front, items, learne
 from toplist import Ranker
 from toplist.beliefs import frozen
 from toplist.service import desk as desk_module
+from toplist.service import training
 from toplist.service.errors import Conflict, Refused
 from toplist.service.rebuild import differences
 from toplist.service.shapes import Item, RankingChange, Report
@@ -73,7 +74,7 @@ def test_what_happens_while_it_is_trained_is_not_lost(tmp_path: Path, monkeypatc
             first = await shown(desk)
             await told(desk, first, 1, final=True)
             rounds = 0
-            trained = desk_module.trained
+            trained = training.trained
 
             def slowly(*given: object) -> object:
                 nonlocal rounds
@@ -88,7 +89,7 @@ def test_what_happens_while_it_is_trained_is_not_lost(tmp_path: Path, monkeypatc
                     await desk.change_ranking("front", RankingChange(policy="cascade-ts"))
 
             loop = asyncio.get_running_loop()
-            monkeypatch.setattr(desk_module, "trained", slowly)
+            monkeypatch.setattr(training, "trained", slowly)
             monkeypatch.setattr(desk_module, "LAST_ROUND", 1)
             await desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb"))
             assert rounds == 5

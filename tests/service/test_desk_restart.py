@@ -108,7 +108,7 @@ def test_a_learner_that_goes_to_the_store_after_every_list_is_no_other(policy: s
                 await visitors.visit(desk, clock)
             if more:
                 assert desk.hot_learners == 1
-            states = {}
+            states: dict[Any, bytes] = {}
             for key in (None, "a", "b"):
                 states |= await all_states(desk, (key,))
             return states

@@ -9,30 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from toplist.problem import InvalidInput, nearest
-from toplist.service import replay
-from toplist.service.bodies import (
-    Forgotten,
-    ItemsBody,
-    ListBody,
-    Outcome,
-    RankingBody,
-    decode_learner,
-    encode,
-)
+from toplist.service import looking, replay, training
+from toplist.service.bodies import ItemsBody, Outcome, RankingBody, encode
+from toplist.service.closing import activated, closed, found, learned, verdict
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
-from toplist.service.impressions import DETAILS, UNKNOWN, Impression, Merged, Numbers, as_id, as_text, merged_of
-from toplist.service.learners import HotLearner
+from toplist.service.impressions import Merged, Numbers, merged_of
+from toplist.service.keeping import forgotten, states
+from toplist.service.learners import WORTH_A_SNAPSHOT, HotLearner
+from toplist.service.listing import listed, reply_of
 from toplist.service.memory import Asked, Memory
-from toplist.service.pointing import pointed
 from toplist.service.rankings import RankingState, Setting, as_item
 from toplist.service.shapes import (
     Estimate,
@@ -49,51 +40,33 @@ from toplist.service.shapes import (
     Reason,
     Report,
     ReportReply,
-)
+)  # fmt: skip
 from toplist.service.shapes import Impression as ImpressionShape
 from toplist.service.store.protocol import (
-    ACTIVATED,
     DEFERRED,
-    DROP,
-    DROPPED,
     EVERYBODY,
-    FORGOTTEN,
     ITEMS,
-    LEARN,
-    LEARNED,
-    LIST,
-    OPEN,
     RANKING,
     REPORT,
-    STATES,
     EventRow,
-    Forget,
     ImpressionRow,
     ItemGone,
     ItemRow,
-    NewImpression,
     RankingGone,
     RankingRow,
     RequestRow,
     Row,
     SnapshotRow,
     SnapshotsGone,
-)
+)  # fmt: skip
 from toplist.service.store.sqlite import SQLiteStore
-from toplist.service.training import trained, warm_up
+from toplist.service.times import milliseconds
 from toplist.service.writer import Writer
 
 CLOSED_AT_ONCE = 500  # impressions; more would keep others waiting
-READ_AT_ONCE = 5000  # events of an export
 FORGOTTEN_AT_ONCE = 200  # learners
 BREATHE = 200  # milliseconds after a failed commit in which nothing is tried
 LAST_ROUND = 1000  # events that may be left to learn when a new policy takes over
-SMALL_SLATE = 4096  # bytes of a list that are kept at hand; larger ones are read again
-
-
-def milliseconds() -> int:
-    """The time of day."""
-    return time.time_ns() // 1_000_000
 
 
 class Desk:
@@ -128,7 +101,9 @@ class Desk:
             return
         await self._writer.drained()
         if self._memory is not None:
-            rows: list[Row] = [learner.snapshot() for learner in self._memory.learners if learner.unkept >= 64]
+            rows: list[Row] = [
+                learner.snapshot() for learner in self._memory.learners if learner.unkept >= WORTH_A_SNAPSHOT
+            ]
             try:
                 if rows:
                     await self._writer.write(rows)
@@ -196,7 +171,7 @@ class Desk:
         seq = memory.next_seq()
         ranking = RankingState(seq, now, Setting(spec.name, spec, seq, True))
         memory.add(ranking)
-        reply = self._shape(ranking)
+        reply = looking.ranking_shape(ranking)
         await self._written(self._ranking_rows(ranking, seq, now))
         return reply
 
@@ -212,17 +187,13 @@ class Desk:
             RankingRow(ranking.id, setting.name, ranking.created, setting.policy, body),
         ]
 
-    def _shape(self, ranking: RankingState) -> Ranking:
-        spec = msgspec.structs.asdict(ranking.spec)
-        return Ranking(**spec, items=len(ranking.items), created=as_time(ranking.created))
-
     def ranking(self, name: str) -> Ranking:
         """A ranking, as it is now."""
-        return self._shape(self._ranking(name))
+        return looking.ranking_shape(self._ranking(name))
 
     def rankings(self) -> list[Ranking]:
         """All rankings, by name."""
-        return [self._shape(ranking) for _, ranking in sorted(self._now().rankings.items())]
+        return [looking.ranking_shape(ranking) for _, ranking in sorted(self._now().rankings.items())]
 
     async def change_ranking(self, name: str, change: RankingChange) -> Ranking:
         """Change a ranking; another policy is trained from the log before it serves, unless it starts anew."""
@@ -260,7 +231,7 @@ class Desk:
             rows = [SnapshotsGone(ranking.id), *(snapshot._replace(policy=seq) for snapshot in snapshots)]
         else:
             ranking.setting = ranking.setting._replace(spec=spec)
-        reply = self._shape(ranking)
+        reply = looking.ranking_shape(ranking)
         await self._written([*self._ranking_rows(ranking, seq, now), *rows])
         return reply
 
@@ -278,7 +249,7 @@ class Desk:
         rows = sorted({*kept, *(row for row in hot if row is not None)}, key=lambda row: row.id)
         snapshots: list[SnapshotRow] | None = None
         for _ in range(5):
-            snapshots, led = await asyncio.to_thread(trained, self._path, ranking.id, setting, rows, snapshots)
+            snapshots, led = await asyncio.to_thread(training.trained, self._path, ranking.id, setting, rows, snapshots)
             if led < LAST_ROUND:
                 break
         return snapshots or []
@@ -301,7 +272,7 @@ class Desk:
         task = self._warm.get(kind)
         new = setting.policy == 0  # its settings were never checked
         if task is None or new or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = asyncio.get_running_loop().create_task(asyncio.to_thread(warm_up, setting))
+            task = asyncio.get_running_loop().create_task(asyncio.to_thread(training.warm_up, setting))
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
             if not new or kind not in self._warm:
                 self._warm[kind] = task
@@ -379,7 +350,7 @@ class Desk:
                     )
                 items = memory.items_of(one)
                 await self._written(())
-                return _reply(one, items, name, request)
+                return reply_of(one, items, name, request)
         if not ranking.items:
             raise Conflict(f"The ranking {name!r} has no items yet; put some.")
         now = self._clock()
@@ -390,176 +361,68 @@ class Desk:
                 learner, rows = memory.learners.create(ranking, request.key, memory.next_seq(), now)
             except InvalidInput as problem:
                 raise Conflict(f"The ranking {name!r} cannot serve yet: {problem}") from problem
-        one, items = self._listed(memory, learner, request, now, rows)
+        one, items = listed(memory, self._numbers, learner, request, now, rows)
         if request.request_id is not None:
             memory.remember_request(ranking.id, request.request_id, Asked(digest, one.id, one.seq))
             rows.append(RequestRow(ranking.id, request.request_id, digest, one.id, now))
         rows += memory.learners.evicted()
         assert self._writer is not None
         await self._writer.write(rows)
-        return _reply(one, items, name, request)
-
-    def _listed(
-        self, memory: Memory, learner: HotLearner, request: ListRequest, now: int, rows: list[Row]
-    ) -> tuple[Impression, list[str]]:
-        """Make a list, and its rows."""
-        ranking, ranker = learner.ranking, learner.ranker
-        try:
-            pins = {int(place): item for place, item in request.pins.items()} if request.pins else None
-            shown = ranker.rank(
-                request.among, request.positions, exclude=request.exclude, pins=pins, person=request.person,
-                features=request.features,
-            )  # fmt: skip
-        except (InvalidInput, ValueError) as problem:
-            if rows:  # the learner is new, and was not worth the while
-                memory.learners.undo(learner)
-            raise pointed(problem, request, ranking) from problem
-        seq, id = memory.next_seq(), self._numbers.next(now)
-        items = list(shown.items)
-        record = ranker.record(shown)
-        state = DEFERRED if request.deferred else OPEN
-        due = now + round(ranking.spec.click_window * 1000)
-        one = Impression(id, seq, ranking.id, learner.id, state, due, items, NOTHING_YET, seq)
-        shown.among = None  # one array of all items per list would be much to keep
-        if len(record.rows) + len(record.memo) <= SMALL_SLATE:
-            one.shown = (ranker, shown)
-        memory.remember(one)
-        learner.seq = seq
-        learner.unkept += 1
-        rows += (
-            EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(ListBody.of(items, record, request))),
-            NewImpression(id, seq, ranking.id, learner.id, state, due, NOTHING_REPORTED),
-        )
-        if learner.wants_snapshot:
-            rows.append(learner.snapshot())
-        return one, items
+        return reply_of(one, items, name, request)
 
     # Reports ----------------------------------------------------------------------------------------------------------
-
-    def _found(self, memory: Memory, impression: str) -> Impression:
-        id = as_id(impression)
-        one = None if id is None else memory.impression(id)
-        if one is None:
-            raise NotFound(DETAILS[UNKNOWN])
-        return one
 
     async def report(self, impression: str, report: Report) -> ReportReply:
         """Take in what came back for a list; however often and in whatever order, it counts once."""
         memory, now = self._now(), self._clock()
-        one = self._found(memory, impression)
+        one = found(memory, impression)
         told = merged_of(report, memory.items_of(one))
-        rows = self._closed(memory, one, now)
+        rows = closed(memory, one, now)
         if one.is_open:
             merged = one.outcome.merged.with_(told)
             if told.final:
-                rows += self._learned(memory, one, merged, "final", now)
+                rows += learned(memory, one, merged, "final", now)
             elif merged != one.outcome.merged or one.state == DEFERRED:
-                rows += self._activated(memory, one, now)
+                rows += activated(memory, one, now)
                 one.outcome = Outcome(merged)
                 one.touched = memory.next_seq()
                 body = encode(told)
                 rows.append(EventRow(one.touched, now, one.ranking, one.learner, REPORT, one.id, body))
                 rows.append(ImpressionRow(one.state, one.due, encode(one.outcome), one.id))
-        reply = _verdict(impression, one, told)
+        reply = verdict(impression, one, told)
         await self._written(rows)
         return reply
 
     async def activate(self, impression: str) -> ReportReply:
         """A deferred list is shown now, so its click window begins."""
         memory, now = self._now(), self._clock()
-        one = self._found(memory, impression)
-        rows = self._closed(memory, one, now)
+        one = found(memory, impression)
+        rows = closed(memory, one, now)
         if one.state == DEFERRED:
-            rows += self._activated(memory, one, now)
+            rows += activated(memory, one, now)
             rows.append(ImpressionRow(one.state, one.due, encode(one.outcome), one.id))
-        reply = _verdict(impression, one, Merged())
+        reply = verdict(impression, one, Merged())
         await self._written(rows)
         return reply
-
-    def _activated(self, memory: Memory, one: Impression, now: int) -> list[Row]:
-        if one.state != DEFERRED:
-            return []
-        one.state, one.touched = OPEN, memory.next_seq()
-        one.due = now + round(memory.by_id[one.ranking].spec.click_window * 1000)
-        return [EventRow(one.touched, now, one.ranking, one.learner, ACTIVATED, one.id, b"{}")]
-
-    def _closed(self, memory: Memory, one: Impression, now: int) -> list[Row]:
-        """Close an impression whose time is over, or whose ranking is gone."""
-        if not one.is_open:
-            return []
-        if one.ranking not in memory.by_id or (one.state == DEFERRED and one.due <= now):
-            one.state, one.touched, one.shown = DROPPED, memory.next_seq(), None
-            learner = memory.learners.hot(one.learner)
-            if learner is not None and one.seq > replay.first_event(learner.ranking.setting, learner.id):
-                learner.ranker.drop(memory.list_of(one).number)
-                learner.seq = one.touched
-                learner.unkept += 1
-            body = encode(Outcome(one.outcome.merged, None, one.seq))
-            return [
-                EventRow(one.touched, now, one.ranking, one.learner, DROP, one.id, body),
-                ImpressionRow(one.state, one.due, encode(one.outcome), one.id),
-            ]
-        if one.due <= now:
-            return self._learned(memory, one, one.outcome.merged, "window", now)
-        return []
-
-    def _learned(self, memory: Memory, one: Impression, merged: Merged, reason: str, now: int) -> list[Row]:
-        """Learn an impression, once: it is closed from here on. A learner in the store learns when it is next used."""
-        outcome = Outcome(merged, reason, one.seq)
-        one.state, one.outcome, one.touched = LEARNED, outcome, memory.next_seq()
-        body = encode(outcome)
-        rows: list[Row] = [
-            EventRow(one.touched, now, one.ranking, one.learner, LEARN, one.id, body),
-            ImpressionRow(LEARNED, one.due, body, one.id),
-        ]
-        learner = memory.learners.hot(one.learner)
-        if learner is not None:
-            setting = learner.ranking.setting
-            if one.shown is not None and one.shown[0] is learner.ranker:
-                learner.ranker.learn(one.shown[1], **merged.learnable())
-            elif one.seq > replay.first_event(setting, learner.id):
-                replay.learn(learner.ranker, memory.list_of(one), outcome, own=one.seq > setting.policy)
-            learner.seq = one.touched
-            learner.unkept += 1
-            if learner.wants_snapshot:
-                rows.append(learner.snapshot())
-        one.shown = None
-        return rows
 
     async def close_due(self, now: int | None = None) -> int:
         """Close impressions whose window is over, at most some hundred at a time; how many these were."""
         memory = self._now()
         now = self._clock() if now is None else now
         rows: list[Row] = []
-        closed = 0
+        count = 0
         for row in memory.store.due(now, CLOSED_AT_ONCE):
             one = memory.taken_in(row)
             if one.is_open and one.due <= now:
-                rows += self._closed(memory, one, now)
-                closed += 1
+                rows += closed(memory, one, now)
+                count += 1
         await self._written(rows)
-        return closed
+        return count
 
     def impression(self, impression: str) -> ImpressionShape:
         """A list that was made, and what is known of it."""
         memory = self._now()
-        one = self._found(memory, impression)
-        event = memory.event(one.seq)
-        assert event is not None
-        merged = one.outcome.merged
-        seen = None if merged.seen is None else {str(place): chance for place, chance in merged.seen.items()}
-        name, key = self._names(memory, one)
-        return ImpressionShape(
-            impression=as_text(one.id), ranking=name, key=key, items=list(memory.items_of(one)),
-            state=STATES[one.state], made=as_time(event.at), due=as_time(one.due), clicks=list(merged.clicks),
-            left=merged.left, seen=seen, reason=one.outcome.reason,
-        )  # fmt: skip
-
-    def _names(self, memory: Memory, one: Impression) -> tuple[str, str | None]:
-        """The names of an impression's ranking and key, if these are there still."""
-        ranking = memory.by_id.get(one.ranking)
-        event = memory.event(one.learner)
-        return ranking.name if ranking else "", None if event is None else decode_learner(event.body).key
+        return looking.impression(memory, found(memory, impression))
 
     # Looking in -------------------------------------------------------------------------------------------------------
 
@@ -587,8 +450,8 @@ class Desk:
 
     async def explanation(self, impression: str) -> Explanation:
         """Why a list is as it is."""
-        one = self._found(self._now(), impression)
-        name, key = self._names(self._now(), one)
+        one = found(self._now(), impression)
+        name, key = looking.names(self._now(), one)
         learner = await self._learner(name, key)
         memory, setting = self._now(), learner.ranking.setting
         shown = None
@@ -606,20 +469,7 @@ class Desk:
 
     def events(self, name: str, after: int = 0) -> Iterator[Event]:
         """The log of a ranking, as far as it is committed when the end is reached."""
-        ranking = self._ranking(name)
-        store = self._now().store
-        names: dict[int, str | None] = {EVERYBODY: None}
-        while after < store.last_seq():
-            for event in store.events(ranking.id, after, after + READ_AT_ONCE):
-                if event.learner not in names:
-                    begun = store.event(event.learner)
-                    names[event.learner] = None if begun is None else decode_learner(begun.body).key
-                yield Event(
-                    seq=event.seq, at=as_time(event.at), ranking=name, key=names[event.learner], kind=event.kind,
-                    impression=None if event.impression is None else as_text(event.impression),
-                    body=msgspec.Raw(event.body),
-                )  # fmt: skip
-            after += READ_AT_ONCE
+        return looking.events(self._now().store, self._ranking(name), after)
 
     # Keeping ----------------------------------------------------------------------------------------------------------
 
@@ -628,37 +478,21 @@ class Desk:
 
         What a learner knows is kept before the events go that it knows it from.
         """
-        memory = self._now()
         now = self._clock() if now is None else now
-        forgotten = 0
-        for name, ranking in list(memory.rankings.items()):
+        total = 0
+        for name, ranking in list(self._now().rankings.items()):
             if ranking.spec.retention is None:
                 continue
             await asyncio.shield(self._warming(ranking.setting))
             memory = self._now()
             if memory.rankings.get(name) is not ranking:
                 continue
-            until = memory.store.seq_at(now - round(ranking.spec.retention * 1000))
             learners = memory.store.learners(ranking.id, self._forgotten_to.get(ranking.id, 0), FORGOTTEN_AT_ONCE)
             self._forgotten_to[ranking.id] = learners[-1].id if len(learners) == FORGOTTEN_AT_ONCE else 0
-            rows: list[Row] = []
-            for row in learners:
-                count = memory.store.closed_before(row.id, until)
-                learner = memory.learners.find(ranking, row.key) if count else None
-                if learner is None:
-                    continue
-                seq = memory.next_seq()
-                body = encode(Forgotten(until, count))
-                rows += (
-                    learner.snapshot(base=True),
-                    Forget(ranking.id, row.id, until),
-                    EventRow(seq, now, ranking.id, row.id, FORGOTTEN, None, body),
-                )
-                memory.forget(row.id, until)
-                forgotten += count
-            rows += memory.learners.evicted()
+            rows, impressions = forgotten(memory, ranking, learners, now)
             await self._written(rows)
-        return forgotten
+            total += impressions
+        return total
 
     async def backup(self, path: Path) -> None:
         """Write all that is committed to a new file, while everything goes on."""
@@ -669,34 +503,4 @@ class Desk:
 
     def states(self) -> dict[tuple[str, str | None], bytes]:
         """What the learners in memory know, to be compared with what the log says they should."""
-        memory = self._now()
-        states: dict[tuple[str, str | None], bytes] = {}
-        for learner in memory.learners:
-            current = memory.learners.hot(learner.id)
-            assert current is not None
-            states[learner.ranking.name, learner.key] = current.ranker.to_bytes()
-        return states
-
-
-NOTHING_YET = Outcome()
-NOTHING_REPORTED = encode(NOTHING_YET)
-
-
-def _reply(one: Impression, items: list[str], name: str, request: ListRequest) -> ListReply:
-    return ListReply(impression=as_text(one.id), items=items, ranking=name, key=request.key, deferred=request.deferred)
-
-
-def _verdict(impression: str, one: Impression, told: Merged) -> ReportReply:
-    why = one.verdict(told)
-    more: dict[str, Any] = {} if why is None else {"why": why, "detail": DETAILS[why]}
-    return ReportReply(impression=impression, counted=why is None, **more)
-
-
-def as_time(moment: int) -> str:
-    """Milliseconds as RFC 3339.
-
-    >>> as_time(1_700_000_000_123)
-    '2023-11-14T22:13:20.123Z'
-    """
-    text = datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
+        return states(self._now())
