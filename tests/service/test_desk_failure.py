@@ -137,3 +137,36 @@ def test_stopping_waits_for_replies_in_flight_and_then_nothing_is_promised(tmp_p
             assert {again.impression(reply.impression).state for reply in replies} == {"open"}
 
     run(play())
+
+
+def test_half_a_change_of_memory_is_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk)
+            first, second = await shown(desk), await shown(desk)
+            assert desk._memory is not None
+            for one in desk._memory.impressions.values():
+                one.shown = None  # so that it must be read again to be learned
+
+            def broken(*_: Any) -> None:
+                raise StoreUnavailable("no such disk")
+
+            under_way = asyncio.create_task(shown(desk))
+            await asyncio.sleep(0)
+            monkeypatch.setattr("toplist.service.store.sqlite.SQLiteStore.event", broken)
+            with pytest.raises(StoreUnavailable):
+                await told(desk, first, 1, final=True)
+            monkeypatch.undo()
+            with pytest.raises(StoreUnavailable, match="a moment ago"):
+                await shown(desk)
+            assert (await under_way).items  # was whole before
+            clock.pass_(1)
+            assert desk.impression(first.impression).state == "open"
+            for reply in (first, second):
+                assert (await told(desk, reply, 1, final=True)).counted
+            assert await learned(desk) == 2
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())

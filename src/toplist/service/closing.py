@@ -18,6 +18,7 @@ from toplist.service.store.protocol import (
     LEARN,
     LEARNED,
     OPEN,
+    REPORT,
     EventRow,
     ImpressionRow,
     Row,
@@ -47,6 +48,23 @@ def activated(memory: Memory, one: Impression, now: int) -> list[Row]:
     one.state, one.touched = OPEN, memory.next_seq()
     one.due = now + round(memory.by_id[one.ranking].spec.click_window * 1000)
     return [EventRow(one.touched, now, one.ranking, one.learner, ACTIVATED, one.id, b"{}")]
+
+
+def taken(memory: Memory, one: Impression, told: Merged, now: int) -> list[Row]:
+    """Take in a report, which opens a deferred impression, and closes one where it is final."""
+    if not one.is_open:
+        return []
+    merged = one.outcome.merged.with_(told)
+    if told.final:
+        return learned(memory, one, merged, "final", now)
+    if merged == one.outcome.merged and one.state == OPEN:
+        return []
+    rows = activated(memory, one, now)
+    one.outcome = Outcome(merged)
+    one.touched = memory.next_seq()
+    rows.append(EventRow(one.touched, now, one.ranking, one.learner, REPORT, one.id, encode(told)))
+    rows.append(ImpressionRow(one.state, one.due, encode(one.outcome), one.id))
+    return rows
 
 
 def closed(memory: Memory, one: Impression, now: int) -> list[Row]:

@@ -8,21 +8,21 @@ was acknowledged can be lost.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from toplist.problem import InvalidInput, nearest
 from toplist.service import looking, replay, training
-from toplist.service.bodies import ItemsBody, Outcome, RankingBody, encode
-from toplist.service.closing import activated, closed, found, learned, verdict
+from toplist.service.bodies import ItemsBody, RankingBody, encode
+from toplist.service.closing import activated, closed, found, taken, verdict
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
-from toplist.service.impressions import Merged, Numbers, merged_of
+from toplist.service.impressions import Impression, Merged, Numbers, merged_of
 from toplist.service.keeping import forgotten, states
 from toplist.service.learners import WORTH_A_SNAPSHOT, HotLearner
-from toplist.service.listing import listed, reply_of
+from toplist.service.listing import digest, listed, reply_of
 from toplist.service.memory import Asked, Memory
 from toplist.service.rankings import RankingState, Setting, as_item
 from toplist.service.shapes import (
@@ -47,7 +47,6 @@ from toplist.service.store.protocol import (
     EVERYBODY,
     ITEMS,
     RANKING,
-    REPORT,
     EventRow,
     ImpressionRow,
     ItemGone,
@@ -82,6 +81,7 @@ class Desk:
         self._writer: Writer | None = None
         self._numbers = Numbers()
         self._breathe_until = 0
+        self._stopping = False
         self._warm: dict[str, asyncio.Task[None]] = {}
         self._forgotten_to: dict[int, int] = {}  # per ranking, the learner at which forgetting goes on
 
@@ -90,6 +90,7 @@ class Desk:
     async def start(self) -> None:
         """Open the store; policies are compiled meanwhile, and lists wait for theirs."""
         self._store = SQLiteStore(self._path)
+        self._stopping = False
         self._writer = Writer(self._store, self._failed)
         self._memory = Memory(self._store, self._writer, self._room)
         for ranking in self._memory.rankings.values():
@@ -99,6 +100,7 @@ class Desk:
         """Wait for what is under way, keep what learners know, and close the store."""
         if self._store is None or self._writer is None:
             return
+        self._stopping = True
         await self._writer.drained()
         if self._memory is not None:
             rows: list[Row] = [
@@ -119,7 +121,9 @@ class Desk:
     @property
     def ready(self) -> bool:
         """Whether it can promise something."""
-        return self._store is not None and (self._memory is not None or self._clock() >= self._breathe_until)
+        if self._store is None or self._stopping:
+            return False
+        return self._memory is not None or self._clock() >= self._breathe_until
 
     @property
     def hot_learners(self) -> int:
@@ -138,13 +142,25 @@ class Desk:
 
     def _now(self) -> Memory:
         """What is known, read from the store again after a failure."""
+        if self._stopping or self._store is None or self._writer is None:
+            raise StoreUnavailable("The service is not running.")
         if self._memory is None:
-            if self._store is None or self._writer is None:
-                raise StoreUnavailable("The service is not running.")
-            if self._clock() < self._breathe_until:
+            if self._clock() < self._breathe_until or self._writer.pending:
                 raise StoreUnavailable("The store could not be written to a moment ago.", BREATHE / 1000)
             self._memory = Memory(self._store, self._writer, self._room)
         return self._memory
+
+    @contextmanager
+    def _changing(self) -> Iterator[Memory]:
+        """For changes of memory, which are refused before they begin, or else are whole: half of one is not true."""
+        memory = self._now()
+        try:
+            yield memory
+        except Refused:
+            raise
+        except BaseException:
+            self._failed()
+            raise
 
     async def _written(self, rows: Sequence[Row]) -> None:
         """When rows are committed, and everything that they or a reply without rows build on."""
@@ -300,10 +316,10 @@ class Desk:
         return len(there)
 
     def _change_items(self, ranking: RankingState, body: ItemsBody) -> list[Row]:
-        memory = self._now()
-        seq = memory.next_seq()
-        ranking.change(seq, body)
-        memory.learners.come_along(ranking)
+        with self._changing() as memory:
+            seq = memory.next_seq()
+            ranking.change(seq, body)
+            memory.learners.come_along(ranking)
         rows: list[Row] = [EventRow(seq, self._clock(), ranking.id, EVERYBODY, ITEMS, None, encode(body))]
         for put in body.put:
             place, features, hidden = ranking.items[put.id]
@@ -337,22 +353,32 @@ class Desk:
         if not warm.done():
             await asyncio.shield(warm)
             ranking = self._ranking(name)
-        memory = self._now()
-        digest = b""
-        if request.request_id is not None:
-            digest = hashlib.blake2b(encode(request), digest_size=16).digest()
-            asked = memory.asked(ranking.id, request.request_id)
-            if asked is not None and (one := memory.impression(asked.impression)) is not None:
-                if asked.digest != digest:
-                    raise Conflict(
-                        f"Another list was asked for with the request id {request.request_id!r}; use a new one.",
-                        "/request_id",
-                    )
-                items = memory.items_of(one)
-                await self._written(())
-                return reply_of(one, items, name, request)
-        if not ranking.items:
-            raise Conflict(f"The ranking {name!r} has no items yet; put some.")
+        with self._changing() as memory:
+            made = self._made_before(memory, ranking, request)
+            rows: list[Row] = []
+            if made is None:
+                if not ranking.items:
+                    raise Conflict(f"The ranking {name!r} has no items yet; put some.")
+                made, rows = self._made(memory, ranking, request)
+            items = memory.items_of(made)
+        await self._written(rows)
+        return reply_of(made, items, name, request)
+
+    def _made_before(self, memory: Memory, ranking: RankingState, request: ListRequest) -> Impression | None:
+        """The list that was made for this very request."""
+        if request.request_id is None:
+            return None
+        asked = memory.asked(ranking.id, request.request_id)
+        if asked is None or (one := memory.impression(asked.impression)) is None:
+            return None
+        if asked.digest != digest(request):
+            raise Conflict(
+                f"Another list was asked for with the request id {request.request_id!r}; use a new one.", "/request_id"
+            )
+        return one
+
+    def _made(self, memory: Memory, ranking: RankingState, request: ListRequest) -> tuple[Impression, list[Row]]:
+        """A new list, and its rows."""
         now = self._clock()
         rows: list[Row] = []
         learner = memory.learners.find(ranking, request.key)
@@ -360,62 +386,52 @@ class Desk:
             try:
                 learner, rows = memory.learners.create(ranking, request.key, memory.next_seq(), now)
             except InvalidInput as problem:
-                raise Conflict(f"The ranking {name!r} cannot serve yet: {problem}") from problem
-        one, items = listed(memory, self._numbers, learner, request, now, rows)
+                raise Conflict(f"The ranking {ranking.name!r} cannot serve yet: {problem}") from problem
+        one = listed(memory, self._numbers, learner, request, now, rows)
         if request.request_id is not None:
-            memory.remember_request(ranking.id, request.request_id, Asked(digest, one.id, one.seq))
-            rows.append(RequestRow(ranking.id, request.request_id, digest, one.id, now))
+            asked = Asked(digest(request), one.id, one.seq)
+            memory.remember_request(ranking.id, request.request_id, asked)
+            rows.append(RequestRow(ranking.id, request.request_id, asked.digest, one.id, now))
         rows += memory.learners.evicted()
-        assert self._writer is not None
-        await self._writer.write(rows)
-        return reply_of(one, items, name, request)
+        return one, rows
 
     # Reports ----------------------------------------------------------------------------------------------------------
 
     async def report(self, impression: str, report: Report) -> ReportReply:
         """Take in what came back for a list; however often and in whatever order, it counts once."""
-        memory, now = self._now(), self._clock()
-        one = found(memory, impression)
-        told = merged_of(report, memory.items_of(one))
-        rows = closed(memory, one, now)
-        if one.is_open:
-            merged = one.outcome.merged.with_(told)
-            if told.final:
-                rows += learned(memory, one, merged, "final", now)
-            elif merged != one.outcome.merged or one.state == DEFERRED:
-                rows += activated(memory, one, now)
-                one.outcome = Outcome(merged)
-                one.touched = memory.next_seq()
-                body = encode(told)
-                rows.append(EventRow(one.touched, now, one.ranking, one.learner, REPORT, one.id, body))
-                rows.append(ImpressionRow(one.state, one.due, encode(one.outcome), one.id))
-        reply = verdict(impression, one, told)
+        now = self._clock()
+        with self._changing() as memory:
+            one = found(memory, impression)
+            told = merged_of(report, memory.items_of(one))
+            rows = closed(memory, one, now) or taken(memory, one, told, now)
+            reply = verdict(impression, one, told)
         await self._written(rows)
         return reply
 
     async def activate(self, impression: str) -> ReportReply:
         """A deferred list is shown now, so its click window begins."""
-        memory, now = self._now(), self._clock()
-        one = found(memory, impression)
-        rows = closed(memory, one, now)
-        if one.state == DEFERRED:
-            rows += activated(memory, one, now)
-            rows.append(ImpressionRow(one.state, one.due, encode(one.outcome), one.id))
-        reply = verdict(impression, one, Merged())
+        now = self._clock()
+        with self._changing() as memory:
+            one = found(memory, impression)
+            rows = closed(memory, one, now)
+            if one.state == DEFERRED:
+                rows += activated(memory, one, now)
+                rows.append(ImpressionRow(one.state, one.due, encode(one.outcome), one.id))
+            reply = verdict(impression, one, Merged())
         await self._written(rows)
         return reply
 
     async def close_due(self, now: int | None = None) -> int:
         """Close impressions whose window is over, at most some hundred at a time; how many these were."""
-        memory = self._now()
         now = self._clock() if now is None else now
         rows: list[Row] = []
         count = 0
-        for row in memory.store.due(now, CLOSED_AT_ONCE):
-            one = memory.taken_in(row)
-            if one.is_open and one.due <= now:
-                rows += closed(memory, one, now)
-                count += 1
+        with self._changing() as memory:
+            for row in memory.store.due(now, CLOSED_AT_ONCE):
+                one = memory.taken_in(row)
+                if one.is_open and one.due <= now:
+                    rows += closed(memory, one, now)
+                    count += 1
         await self._written(rows)
         return count
 
@@ -484,12 +500,12 @@ class Desk:
             if ranking.spec.retention is None:
                 continue
             await asyncio.shield(self._warming(ranking.setting))
-            memory = self._now()
-            if memory.rankings.get(name) is not ranking:
-                continue
-            learners = memory.store.learners(ranking.id, self._forgotten_to.get(ranking.id, 0), FORGOTTEN_AT_ONCE)
-            self._forgotten_to[ranking.id] = learners[-1].id if len(learners) == FORGOTTEN_AT_ONCE else 0
-            rows, impressions = forgotten(memory, ranking, learners, now)
+            with self._changing() as memory:
+                if memory.rankings.get(name) is not ranking:
+                    continue
+                learners = memory.store.learners(ranking.id, self._forgotten_to.get(ranking.id, 0), FORGOTTEN_AT_ONCE)
+                self._forgotten_to[ranking.id] = learners[-1].id if len(learners) == FORGOTTEN_AT_ONCE else 0
+                rows, impressions = forgotten(memory, ranking, learners, now)
             await self._written(rows)
             total += impressions
         return total

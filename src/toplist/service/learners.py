@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
@@ -143,7 +142,7 @@ class Learners:
         """Make room, where there is too little: the snapshots of those that go, of which nothing is still to commit."""
         if self._taken <= self._room:
             return []
-        committed = self._first_pending()
+        committed = self._writer.settled_before()
         rows: list[Row] = []
         for learner in self:
             if self._taken <= self._room or len(self._hot) == 1:
@@ -166,12 +165,9 @@ class Learners:
 
     # Out of the store -------------------------------------------------------------------------------------------------
 
-    def _first_pending(self) -> float:
-        return next((event.seq for event in self._writer.pending_events()), math.inf)
-
     def _loaded(self, ranking: RankingState, row: LearnerRow) -> HotLearner:
         """A learner as it is after all events there are, committed or not."""
-        first = self._first_pending()
+        first = self._writer.settled_before()
 
         def committed(events: Iterable[EventRow]) -> Iterator[EventRow]:
             return takewhile(lambda event: event.seq < first, events)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from toplist.problem import InvalidInput
 from toplist.service.bodies import ListBody, Outcome, encode
 from toplist.service.impressions import Impression, Numbers, as_text
@@ -19,7 +21,7 @@ NOTHING_REPORTED = encode(NOTHING_YET)
 
 def listed(
     memory: Memory, numbers: Numbers, learner: HotLearner, request: ListRequest, now: int, rows: list[Row]
-) -> tuple[Impression, list[str]]:
+) -> Impression:
     """Make a list, and its rows."""
     ranking, ranker = learner.ranking, learner.ranker
     try:
@@ -50,7 +52,12 @@ def listed(
     )
     if learner.wants_snapshot:
         rows.append(learner.snapshot())
-    return one, items
+    return one
+
+
+def digest(request: ListRequest) -> bytes:
+    """What was asked for, in short: equal for equal requests."""
+    return hashlib.blake2b(encode(request), digest_size=16).digest()
 
 
 def reply_of(one: Impression, items: list[str], name: str, request: ListRequest) -> ListReply:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from typing import NamedTuple
 
@@ -31,7 +30,7 @@ class Memory:
 
     def __init__(self, store: Store, writer: Writer, room: int) -> None:
         self.store, self.writer = store, writer
-        self._seq = store.last_seq()
+        self._seq = writer.handed = store.last_seq()
         self.learners = Learners(store, writer, room)
         self.rankings: dict[str, RankingState] = {}
         self.by_id: dict[int, RankingState] = {}
@@ -59,7 +58,7 @@ class Memory:
         """Keep an impression at hand; the oldest go, if all that happened to them is committed."""
         self.impressions[one.id] = one
         if len(self.impressions) > REMEMBERED:
-            first = self._first_pending()
+            first = self.writer.settled_before()
             while len(self.impressions) > REMEMBERED:
                 oldest = next(iter(self.impressions.values()))
                 if oldest.touched >= first:
@@ -70,7 +69,7 @@ class Memory:
         """Keep a request at hand, likewise."""
         self.requests[ranking, request] = asked
         if len(self.requests) > REMEMBERED:
-            first = self._first_pending()
+            first = self.writer.settled_before()
             while len(self.requests) > REMEMBERED and next(iter(self.requests.values())).seq < first:
                 self.requests.popitem(last=False)
 
@@ -126,6 +125,3 @@ class Memory:
         for one in list(self.impressions.values()):
             if one.learner == learner and not one.is_open and one.touched <= seq:
                 del self.impressions[one.id]
-
-    def _first_pending(self) -> float:
-        return next((event.seq for event in self.writer.pending_events()), math.inf)

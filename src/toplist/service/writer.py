@@ -26,12 +26,16 @@ class Writer:
         self._under_way: list[Row] = []  # of the commit that is under way
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "toplist-commit")
+        self.handed = 0  # the last event that was written, committed or not
         self.commits = 0
         self.failures = 0
 
     def write(self, rows: Sequence[Row]) -> asyncio.Future[None]:
         """Take rows now; done when they are committed, as is all that was written before."""
         self._rows += rows
+        for row in rows:
+            if type(row) is EventRow:
+                self.handed = row.seq
         loop = asyncio.get_running_loop()
         written: asyncio.Future[None] = loop.create_future()
         self._waiting.append(written)
@@ -50,6 +54,10 @@ class Writer:
             for row in rows:
                 if isinstance(row, EventRow):
                     yield row
+
+    def settled_before(self) -> int:
+        """The first event that is not committed yet, whether it is written already or not."""
+        return next((event.seq for event in self.pending_events()), self.handed + 1)
 
     async def drained(self) -> None:
         """When nothing is left to write."""
