@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import httpx
 from double import Double
 
 from toplist.service.api.app import App, make_app
+from toplist.service.api.keys import hashed
 from toplist.service.api.logs import Log
-from toplist.service.config import Settings
+from toplist.service.config import KeySetting, Limits, Settings
 
 T = TypeVar("T")
 SERVE, ADMIN = "toplist_serve-key-of-the-tests", "toplist_admin-key-of-the-tests"
+
+
+KEYS = [
+    KeySetting(name="page", scope="serve", sha256=hashed(SERVE)),
+    KeySetting(name="editor", scope="admin", sha256=hashed(ADMIN)),
+]
 
 
 class Service:
@@ -55,7 +63,27 @@ class Service:
 Make = Callable[..., Service]
 
 
-def stocked(service: Service) -> None:
+@contextmanager
+def services() -> Iterator[Make]:
+    """Makes services with any settings, and on request with a ranking of three items, or with a key of each scope."""
+    made: list[Service] = []
+
+    def make(*, stocked: bool = False, keyed: bool = False, **settings: Any) -> Service:
+        if keyed:
+            settings |= {"keys": KEYS, "limits": Limits(rate=1000.0, burst=1000)}
+        service = Service(Settings(**settings))
+        made.append(service)
+        if stocked:
+            stock(service)
+        return service
+
+    yield make
+    for service in made:
+        service.close()
+
+
+def stock(service: Service) -> None:
+    """Put a ranking of three items there."""
     assert service.ask("POST", "/v1/rankings", json={"name": "front-page", "positions": 2}).status_code == 201
     items = [{"id": item} for item in ("tea", "coffee", "cocoa")]
     assert service.ask("PUT", "/v1/rankings/front-page/items", json={"items": items}).status_code == 200

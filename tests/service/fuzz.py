@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 import httpx
 
+from toplist.service.api.keys import new_key, setting
+
 # What fits the schema may still be refused: no schema says which policies there are, or which items.
 LEFT_OUT = "positive_data_acceptance"
 
@@ -43,7 +45,9 @@ class Outcome(NamedTuple):
 def fuzz(requests: int, examples: int) -> Outcome:
     """Ask until there were so many requests; up to so many examples per operation and round."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
+    key = new_key()
     with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "toplist.toml").write_text(setting(key, "fuzz", "admin"))
         command = [sys.executable, "-m", "toplist", "serve", "--port", "0", "--set", "logs.requests=none"]
         with subprocess.Popen(command, cwd=folder, env=clean, stdout=subprocess.PIPE, text=True) as service:
             try:
@@ -52,25 +56,25 @@ def fuzz(requests: int, examples: int) -> Outcome:
                 seed, done = 0, Outcome(Counter(), False, "")
                 while done.requests < requests and not done.failed:
                     seed += 1
-                    done = _round(url, seed, examples, Path(folder), clean)
+                    done = _round(url, key, seed, examples, Path(folder), clean)
                     print(f"round {seed}: {done}", flush=True)
                 return done
             finally:
                 service.terminate()
 
 
-def _round(url: str, seed: int, examples: int, folder: Path, environment: dict[str, str]) -> Outcome:
+def _round(url: str, key: str, seed: int, examples: int, folder: Path, environment: dict[str, str]) -> Outcome:
+    authorization = {"authorization": f"Bearer {key}"}
     command = [
         sys.executable, "-W", "ignore", "-m", "schemathesis.cli", "run", f"{url}/openapi.json", "--phases",
         "examples,coverage,fuzzing,stateful", "--max-examples", str(examples), "--seed", str(seed), "--exclude-checks",
         LEFT_OUT, "--continue-on-failure", "--generation-database", "none", "--no-color", "--warnings", "off",
-        "--request-timeout", "120",
+        "--request-timeout", "120", "--header", f"Authorization: Bearer {key}",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     counted: Counter[int] = Counter()
-    for status, count in re.findall(
-        r'^toplist_requests_total\{.*status="(\d+)"\} (\S+)$', httpx.get(f"{url}/metrics").text, flags=re.MULTILINE
-    ):
+    text = httpx.get(f"{url}/metrics", headers=authorization).text
+    for status, count in re.findall(r'^toplist_requests_total\{.*status="(\d+)"\} (\S+)$', text, flags=re.MULTILINE):
         counted[int(status)] += int(float(count))
     broken = any(status >= 500 for status in counted)
     return Outcome(counted, done.returncode != 0 or broken, done.stdout + done.stderr)

@@ -177,6 +177,17 @@ def test_what_cannot_be_served(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["serve"], ["keys", "new", "--scope", "serve"], ["store", "check"]])
+def test_without_the_extra_one_hears_what_to_install(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    assert main(words) == Exit.SYSTEM
+    assert capsys.readouterr().err == (
+        'toplist: this needs msgspec, which cannot be imported; install it with: pip install "toplist[serve]"\n'
+    )
+
+
 def test_a_key_is_printed_once_with_its_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["keys", "new", "--scope", "serve", "--name", "page"]) == Exit.FINE
     told = capsys.readouterr().out
