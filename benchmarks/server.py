@@ -150,8 +150,8 @@ class Server:
 
     def cpu(self) -> float:
         """The CPU seconds that all threads of the process have taken so far."""
-        fields = Path(f"/proc/{self.running.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        threads = Path(f"/proc/{self.running.pid}/task").glob("*/schedstat")
+        return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def item_names(items: int) -> list[str]:

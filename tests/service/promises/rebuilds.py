@@ -6,6 +6,8 @@ import asyncio
 import json
 import random
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,8 +15,6 @@ from typing import Any
 
 from benchmarks.load import Answer, Ask, load, request
 from benchmarks.server import Broken, Server, item_names, serving
-
-from toplist.service.store.sqlite import SQLiteStore
 
 from .beliefs import states
 from .callers import CLICKS, LISTS, Caller
@@ -130,11 +130,10 @@ async def _backup_halfway(server: Server, left: list[int], target: Path) -> None
 
 def _backup(store: Path, target: Path) -> None:
     """A copy of a store that is in use."""
-    opened = SQLiteStore(store, read_only=True)
-    try:
-        opened.backup(target)
-    finally:
-        opened.close()
+    command = [sys.executable, "-m", "toplist", "store", "backup", str(target), "--store", str(store)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise Broken(f"toplist store backup failed: {made.stdout}{made.stderr}")
 
 
 def _check_prefix(earlier: Path, later: Path) -> None:
