@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -176,5 +177,59 @@ def test_two_services_cannot_have_one_file(tmp_path: Path) -> None:
                 await Desk(tmp_path / "db").start()
         async with at_work(tmp_path / "db") as desk:
             await front(desk, ITEM_WISE)
+
+    run(play())
+
+
+def test_a_commit_that_is_done_but_not_yet_told_counts_once(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db", hot_bytes=0) as desk:
+            await front(desk)
+            first = await shown(desk, key="a")
+            await shown(desk, key="b")
+            report = asyncio.create_task(tell(desk, first, 1, final=True))
+            while not (desk._writer is not None and desk._writer._under_way):
+                await asyncio.sleep(0)
+            assert desk._store is not None
+            assert desk._memory is not None
+            before = time.monotonic()
+            while desk._store.event(desk._writer.handed) is None and time.monotonic() < before + 30:
+                time.sleep(0.001)  # so that the loop cannot hear of it
+            learner = desk._memory.learners.find(desk._memory.rankings["front"], "a")
+            assert learner is not None
+            assert learner.ranker.learned == 1
+            assert (await report).counted
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_what_a_snapshot_knows_of_items_is_not_done_again(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            for _ in range(40):
+                await tell(desk, await shown(desk), 1, final=True)
+            await desk.remove_items("front", ["item-1"])
+            await desk.put_items("front", items(1, first=90))
+            await desk.remove_items("front", ["item-90"])
+            await learned(desk)
+            alive = desk.states()
+        assert differences(tmp_path / "db", alive) == []
+
+    run(play())
+
+
+def test_items_keep_their_order_through_a_restart(tmp_path: Path) -> None:
+    async def play() -> None:
+        names = ["z", "a", "m", "b"]
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, count=0)
+            await desk.put_items("front", [Item(id=name) for name in names])
+            await desk.put_items("front", [Item(id="z", hidden=True), Item(id="c")])
+        async with at_work(tmp_path / "db") as desk:
+            assert [item.id for item in desk.items("front")] == [*names, "c"]
+            await tell(desk, await shown(desk), 1, final=True)
+            assert differences(tmp_path / "db", desk.states()) == []
 
     run(play())
