@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any, Literal, TextIO
 
 import msgspec
+from msgspec import Struct
 
 _ACCEPTED = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _LATER = 0.05  # seconds that lines about requests may wait for company: one write for many
@@ -36,6 +37,37 @@ class RequestIds:
         return b"%s-%x" % (self._start, next(self._count))
 
 
+class RequestLine(Struct, frozen=True, gc=False):
+    """What is told of a request."""
+
+    at: str
+    event: str
+    request_id: str
+    method: str
+    route: str
+    status: int
+    ms: float
+    caller: str
+    bytes: int
+
+
+class Clock:
+    """The time of day, as text; what all times of a second have in common is written once."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._text = ""
+
+    def now(self) -> str:
+        """RFC 3339, in UTC."""
+        milliseconds = time.time_ns() // 1_000_000
+        second, rest = divmod(milliseconds, 1000)
+        if second != self._second:
+            self._second = second
+            self._text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        return f"{self._text}.{rest:03d}Z"
+
+
 class Log:
     """Writes the lines. Those about requests may wait a little, so that one write does for many."""
 
@@ -44,6 +76,7 @@ class Log:
         self._stream = stream
         self._waiting: list[bytes] = []
         self._encode = msgspec.json.Encoder().encode
+        self._clock = Clock()
 
     def request(
         self, request_id: bytes, method: str, route: str, status: int, seconds: float, caller: str, size: int
@@ -51,17 +84,10 @@ class Log:
         """A request was answered. The route stands for the path, which may name people."""
         if status < self._least:
             return
-        line = {
-            "at": _now(),
-            "event": "request",
-            "request_id": request_id.decode("latin-1"),
-            "method": method,
-            "route": route,
-            "status": status,
-            "ms": round(seconds * 1000.0, 3),
-            "caller": caller,
-            "bytes": size,
-        }
+        line = RequestLine(
+            self._clock.now(), "request", request_id.decode("latin-1"), method, route, status,
+            round(seconds * 1000.0, 3), caller, size,
+        )  # fmt: skip
         self._waiting.append(self._encode(line))
         if len(self._waiting) == 1:
             try:
@@ -71,7 +97,7 @@ class Log:
 
     def tell(self, event: str, **more: Any) -> None:
         """Something happened; written at once."""
-        self._waiting.append(self._encode({"at": _now(), "event": event, **more}))
+        self._waiting.append(self._encode({"at": self._clock.now(), "event": event, **more}))
         self.flush()
 
     def fault(self, event: str, error: BaseException, **more: Any) -> None:
@@ -104,8 +130,3 @@ class Handler(logging.Handler):
             error = record.exc_info[1]
             more = {"error": type(error).__name__, "where": traceback.format_tb(error.__traceback__)[-5:]}
         self._log.tell("log", level=record.levelname.lower(), name=record.name, message=record.getMessage(), **more)
-
-
-def _now() -> str:
-    seconds = time.time()
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
