@@ -23,7 +23,7 @@ def hashed(key: str) -> str:
     """How a key is kept. It is as random as its hash, so that salt and slowness would add nothing.
 
     >>> hashed("toplist_key")[:12]
-    'c30aeeb53c1d'
+    '25f7db21e6d4'
     """
     return hashlib.sha256(key.encode()).hexdigest()
 

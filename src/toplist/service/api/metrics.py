@@ -36,7 +36,7 @@ class Metrics(Collector):
     """What is counted.
 
     All of it is plain numbers of the event loop, and becomes Prometheus's when somebody asks: its own counters have a
-    lock each, and took a fifth of the time of a request.
+    lock each, which every request would pay for.
     """
 
     def __init__(self, desk: Desk) -> None:
