@@ -14,7 +14,7 @@ from typing import NamedTuple
 from benchmarks.load import Line
 from benchmarks.server import PATIENCE, Broken, Server, serving
 
-from .beliefs import compare_beliefs
+from .beliefs import states
 from .callers import Caller, Visitor
 from .journal import Journal, Log, audit, wait_until_closed
 
@@ -52,8 +52,8 @@ def _on(disk: Disk, times: int, seed: int) -> str:
         wait_until_closed(server.store)
         log = Log.of(server.store)
         audit(journal, log)
-        compare_beliefs(server, RANKING)
         server.end()
+        states(server.store)
     return (
         f"{disk.name}, {times} times full: {refused} requests refused with 503 and all served after it recovered, "
         f"{len(journal.lists)} acknowledged impressions, none lost, {log.closed} learned, none twice"
@@ -109,7 +109,9 @@ async def _until_refused(server: Server) -> None:
 
 
 async def _until_served(server: Server) -> None:
-    await Caller(server.port).ask("POST", f"/v1/rankings/{RANKING}/lists", {"deferred": True})
+    caller = Caller(server.port)
+    await caller.ask("POST", f"/v1/rankings/{RANKING}/lists", {"deferred": True})
+    caller.close()
 
 
 def disks(folder: Path) -> Iterator[AbstractContextManager[Disk]]:

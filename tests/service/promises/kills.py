@@ -16,7 +16,7 @@ RANKING, ITEMS, POSITIONS, KEYS = "killed", 30, 5, 6
 CONNECTIONS = 8
 WINDOW = 3.0  # seconds: some windows close while the server is down
 AT_WORK = 0.4  # seconds after its first list in which a server is killed
-LAST = 2.0  # seconds of load after the last kill
+LAST = 1.0  # seconds of load after the last kill
 EARLY, STARTING = 0.2, 1.5  # how often one is killed while it starts, and within how many seconds
 
 
@@ -64,6 +64,12 @@ async def _under_load(
                 raise Broken(f"{item} was removed, but is on a later list")
         caller.close()
 
+    async def another_list() -> None:
+        """Until the server is at work."""
+        before = len(journal.lists)
+        while len(journal.lists) == before and not load.done():
+            await asyncio.sleep(0.005)
+
     load = asyncio.gather(*(come_again(visitor) for visitor in visitors), churn())
     early = 0
     for _ in range(kills):
@@ -71,9 +77,7 @@ async def _under_load(
             early += 1
             await asyncio.wait([load], timeout=chance.uniform(0.0, STARTING))
         else:
-            before = len(journal.lists)
-            while len(journal.lists) == before and not load.done():
-                await asyncio.sleep(0.005)
+            await another_list()
             await asyncio.wait([load], timeout=chance.uniform(0.0, AT_WORK))
         if load.done():  # somebody found something
             break
@@ -81,7 +85,7 @@ async def _under_load(
         await asyncio.to_thread(server.running.wait)
         server.launch()
     if not load.done():
-        await Caller(server.port).ask("GET", "/readyz")
+        await another_list()
         await asyncio.wait([load], timeout=LAST)  # learned in memory, to be compared with what the log says
     over.set()
     await load

@@ -16,33 +16,29 @@ from typing import Any
 from benchmarks.load import Answer, Ask, load, request
 from benchmarks.server import Broken, Server, item_names, serving
 
+from toplist.service.learners import WORTH_A_SNAPSHOT
+
 from .beliefs import states
 from .callers import CLICKS, LISTS, Caller
 from .journal import wait_until_closed
 
 POLICIES = {"item-wise": "dcm-kl-ucb", "feature-based": "cascade-lin-ucb", "elimination": "top-rank"}
 ITEMS, POSITIONS, FEATURES, KEYS = 30, 5, 4, 3
-CONNECTIONS = 32
+CONNECTIONS = 16  # for each policy
 WINDOW = 2.0  # seconds
 FINAL = 0.8  # the share of lists with a final report; of the others, half have none and half one that is not final
 
 
 def check(folder: Path, impressions: int, seed: int = 8) -> str:
     """So many impressions of each policy; what was found."""
-    told = [_of(folder, kind, policy, impressions, seed) for kind, policy in POLICIES.items()]
-    return (
-        f"{impressions} impressions each, byte-equal beliefs live, rebuilt, backed up and restored: {'; '.join(told)}"
-    )
-
-
-def _of(folder: Path, kind: str, policy: str, impressions: int, seed: int) -> str:
-    chance = random.Random(f"{seed}/{kind}")
-    store, early, late = (folder / f"{kind}{name}.db" for name in ("", "-early", "-late"))
-    by_features = kind == "feature-based"
-    rows = [[chance.random() for _ in range(FEATURES)] for _ in range(ITEMS)] if by_features else None
+    chance = random.Random(seed)
+    store, early, late = (folder / f"{name}.db" for name in ("rebuilt", "early", "late"))
     with serving(store) as server:
-        server.create(kind, ITEMS, POSITIONS, rows, policy=policy, click_window=WINDOW, steps=100_000)
-        asyncio.run(_load(server, kind, impressions, chance, early))
+        for kind, policy in POLICIES.items():
+            rows = [[chance.random() for _ in range(FEATURES)] for _ in range(ITEMS)]
+            known = rows if kind == "feature-based" else None
+            server.create(kind, ITEMS, POSITIONS, known, policy=policy, click_window=WINDOW, steps=100_000)
+        asyncio.run(_load(server, impressions, chance, early))
         wait_until_closed(store)
         _backup(store, late)
         server.end()
@@ -50,35 +46,30 @@ def _of(folder: Path, kind: str, policy: str, impressions: int, seed: int) -> st
     _check_prefix(early, store)
     states(early)
     if states(late) != live:
-        raise Broken(f"{kind}: the backup has other beliefs than what it is a backup of")
+        raise Broken("the backup has other beliefs than what it is a backup of")
     with serving(late) as restored:
-        for _, key in live:
+        for kind, key in live:
             restored.must("POST", LISTS.format(ranking=kind), {} if key is None else {"key": key})
         restored.end()
     _check_prefix(store, late)
-    with closing(sqlite3.connect(store)) as opened:
-        events, last, kept = (
-            opened.execute(query).fetchone()[0]
-            for query in (
-                "SELECT count(*) FROM events",
-                "SELECT max(seq) FROM events WHERE learner > 0",
-                "SELECT max(seq) FROM snapshots",
-            )
-        )
-    if kept < last:  # the live beliefs would not have been looked at
-        raise Broken(f"{kind}: the latest snapshot is of event {kept}, but the latest event is {last}")
-    return f"{kind} ({policy}) {len(live)} learners from {events} events"
+    events = _check_live(store)
+    return (
+        f"{impressions} impressions each of {', '.join(map(' '.join, POLICIES.items()))}: the beliefs of {len(live)} "
+        f"learners are equal to the last byte as they were live, rebuilt from {events} events, backed up and restored"
+    )
 
 
-async def _load(server: Server, ranking: str, impressions: int, chance: random.Random, early: Path) -> None:
-    """The impressions, with changes of the items and a backup on the way."""
-    left = [impressions]
-    visitors = [_Visitor(ranking, left, random.Random(chance.random())) for _ in range(CONNECTIONS)]
+async def _load(server: Server, impressions: int, chance: random.Random, early: Path) -> None:
+    """The impressions of all policies at the same time, with changes of the items and a backup on the way."""
+    left = dict.fromkeys(POLICIES, impressions)
+    visitors = [_Visitor(kind, left, random.Random(chance.random())) for kind in POLICIES for _ in range(CONNECTIONS)]
     loading = asyncio.create_task(load(server.port, visitors))
-    if ranking != "elimination":  # which takes no changes while it serves
-        await asyncio.gather(_change_items(server, ranking, loading, chance), _backup_halfway(server, left, early))
-    else:
-        await _backup_halfway(server, left, early)
+    changing = [
+        _change_items(server, kind, loading, random.Random(chance.random()))
+        for kind in POLICIES
+        if kind != "elimination"  # which takes no changes while it serves
+    ]
+    await asyncio.gather(_backup_halfway(server, left, early), *changing)
     told = await loading
     if told.refused:
         raise Broken(f"{told.refused} requests were refused:\n{server.last_words()}")
@@ -87,8 +78,8 @@ async def _load(server: Server, ranking: str, impressions: int, chance: random.R
 class _Visitor:
     """Asks for lists and reports, as long as there are impressions left."""
 
-    def __init__(self, ranking: str, left: list[int], chance: random.Random) -> None:
-        self._left, self._chance = left, chance
+    def __init__(self, ranking: str, left: dict[str, int], chance: random.Random) -> None:
+        self._ranking, self._left, self._chance = ranking, left, chance
         keys: Sequence[str | None] = [None, *(f"key-{n}" for n in range(KEYS))]
         path = LISTS.format(ranking=ranking)
         self._lists = [request("POST", path, json.dumps({"key": key}).encode(), "list") for key in keys]
@@ -99,9 +90,9 @@ class _Visitor:
             clicks = [place for place in range(1, POSITIONS + 1) if self._chance.random() < 0.3]
             body = json.dumps({"clicks": clicks, "final": drawn < FINAL}).encode()
             return request("PUT", CLICKS.format(impression=told["impression"]), body, "report")
-        if self._left[0] <= 0:
+        if self._left[self._ranking] <= 0:
             return None
-        self._left[0] -= 1
+        self._left[self._ranking] -= 1
         return self._chance.choice(self._lists)
 
 
@@ -121,9 +112,9 @@ async def _change_items(server: Server, ranking: str, loading: asyncio.Task[Any]
     caller.close()
 
 
-async def _backup_halfway(server: Server, left: list[int], target: Path) -> None:
-    half = left[0] // 2
-    while left[0] > half:
+async def _backup_halfway(server: Server, left: dict[str, int], target: Path) -> None:
+    half = sum(left.values()) // 2
+    while sum(left.values()) > half:
         await asyncio.sleep(0.01)
     await asyncio.to_thread(_backup, server.store, target)
 
@@ -144,3 +135,18 @@ def _check_prefix(earlier: Path, later: Path) -> None:
         both = "SELECT * FROM main.events WHERE seq <= ? EXCEPT SELECT * FROM earlier.events"
         if last is None or opened.execute(f"SELECT count(*) FROM ({both})", (last,)).fetchone()[0]:
             raise Broken(f"{later.name} does not go on where {earlier.name} ends")
+
+
+def _check_live(store: Path) -> int:
+    """Look whether snapshots have what was in memory at the end, or nearly; how many events there are."""
+    later = """
+        SELECT count(*) FROM events WHERE learner > 0 AND seq > coalesce(
+            (SELECT max(snapshots.seq) FROM snapshots WHERE snapshots.learner = events.learner), 0
+        ) GROUP BY learner
+    """
+    with closing(sqlite3.connect(store)) as opened:
+        unkept = max((events for (events,) in opened.execute(later)), default=0)
+        if unkept >= WORTH_A_SNAPSHOT:
+            raise Broken(f"{unkept} events of a learner are later than its snapshot, so its live beliefs are unknown")
+        events: int = opened.execute("SELECT count(*) FROM events").fetchone()[0]
+    return events
