@@ -32,7 +32,7 @@ PROMISES: dict[str, Promise] = {
     ),
     "duplicates": Promise(
         "2. reports sent ten times in any order are learned once, with identical replies",
-        duplicates.check, {"impressions": 3000}, {"impressions": 60},
+        duplicates.check, {"impressions": 3000, "window": 20.0}, {"impressions": 60, "window": 2.0},
     ),
     "rebuilds": Promise(
         "3. beliefs rebuilt, backed up and restored are the live ones, byte for byte",

@@ -19,7 +19,6 @@ from .journal import Journal, Log, audit, wait_until_closed
 
 RANKING, ITEMS, POSITIONS, KEYS = "repeated", 20, 6, 4
 TIMES, CONNECTIONS = 10, 8
-WINDOW = 3.0  # seconds: most reports come before it closes, and some after
 
 
 class Sent(NamedTuple):
@@ -30,12 +29,12 @@ class Sent(NamedTuple):
     body: bytes
 
 
-def check(folder: Path, impressions: int, seed: int = 8) -> str:
-    """So many impressions with one to three reports each; what was found."""
+def check(folder: Path, impressions: int, window: float, seed: int = 8) -> str:
+    """So many impressions with one to three reports each, of which some come after the window; what was found."""
     chance = random.Random(seed)
     journal = Journal()
     with serving(folder / "repeated.db") as server:
-        server.create(RANKING, ITEMS, POSITIONS, click_window=WINDOW)
+        server.create(RANKING, ITEMS, POSITIONS, click_window=window)
         asked = [_list_request(n, chance) for n in range(impressions)]
         for sent, answers in asyncio.run(_shuffled(server, asked, chance)).items():
             journal.listed(_same(sent, answers), json.loads(sent.body)["request_id"])
