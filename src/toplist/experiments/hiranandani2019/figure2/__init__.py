@@ -89,7 +89,7 @@ EXPERIMENT = Experiment(
     "comes from one half of the people, what policies know of the movies from the other. d in {5, 10, 18} genres, K in "
     "{4, 8, 12}, n = 20,000, a person drawn for each run.",
     full=Size(STEPS, RUNS),
-    quick=Size(STEPS, 2, quick=True),
+    quick=Size(STEPS // 4, 2, quick=True),  # which decides little, but shows all curves
     jobs=jobs,
     judge=judge,
     draw=draw,

@@ -74,7 +74,7 @@ EXPERIMENT = Experiment(
     setting="The 1,000 most reviewed restaurants and the 1,000 people who review most; 4 stars or more count as "
     "attracted. Else as in figure 2, with d = 10 categories, K in {4, 8, 12}, n = 20,000.",
     full=Size(STEPS, RUNS),
-    quick=Size(STEPS, 2, quick=True),
+    quick=Size(STEPS // 4, 2, quick=True),  # which decides little, but shows all curves
     jobs=jobs,
     judge=judge,
     draw=draw,
