@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench tables compare reproduce movielens liu2018 li2019 detectors folder docs wheel clean
+.PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean
 
 run: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
@@ -30,6 +30,9 @@ compare: $(VENV)/ready  ## all policies for people who do not change x seven kin
 
 reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, else those without data (under an hour, by estimate)
 	$(REPRODUCE) --all $(if $(DATA),--data "$(DATA)")
+
+reproduction-page: $(VENV)/ready  ## docs/reproduction.md and its pictures, from what make reproduce has kept
+	$(BIN)/python -m toplist.experiments.page out/reproduction docs/reproduction.md
 
 movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)
 	$(REPRODUCE) hiranandani2019/ratio hiranandani2019/figure2 --data "$(DATA)"

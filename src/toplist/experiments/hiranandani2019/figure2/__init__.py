@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 TOPICS, POSITIONS = (5, 10, 18), (4, 8, 12)
 SIZES = [(topics, positions) for topics in TOPICS for positions in POSITIONS]
 RUNS = 24
-MORE = 2  # times as many people with all topics, where a share is printed and must be told from others
+MORE = 3  # times as many people with all topics, where a share is printed and must be told from others
 
 
 def jobs(size: Size, data: Data | None) -> list[Play | Measure]:
