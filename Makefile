@@ -28,7 +28,7 @@ compare: $(VENV)/ready  ## all policies for people who do not change x seven kin
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.png --json out/compare.json
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.svg --quiet
 
-reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, else those without data (under an hour, by estimate)
+reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, else those without data (about 50 minutes)
 	$(REPRODUCE) --all $(if $(DATA),--data "$(DATA)")
 
 reproduction-page: $(VENV)/ready  ## docs/reproduction.md and its pictures, from what make reproduce has kept
