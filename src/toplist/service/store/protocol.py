@@ -167,6 +167,10 @@ class Store(Protocol):
         """Events of a ranking between two numbers, the latter included, in order."""
         ...
 
+    def log(self, kind: str) -> Iterator[EventRow]:
+        """All events of a kind, in order; slow where the log is long."""
+        ...
+
     def learner_events(self, learner: int, after: int) -> Iterator[EventRow]:
         """Events of a learner, in order."""
         ...

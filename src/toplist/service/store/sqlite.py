@@ -7,6 +7,7 @@ import functools
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,19 +40,21 @@ _MANY: dict[type, str] = {
 _CLOSED = f"kind IN ('{protocol.LEARN}', '{protocol.DROP}')"
 _OLD = "learner = :learner AND learner > 0 AND seq <= :seq"  # said twice, so that the index is used
 _FORGOTTEN = f"(SELECT impression FROM events WHERE {_OLD} AND {_CLOSED})"
-# The others are written one by one, in their order.
-_ONE_BY_ONE: dict[type, tuple[str, ...]] = {
-    LearnerRow: ("INSERT INTO learners VALUES (:id, :ranking, :key)",),
-    SnapshotRow: ("INSERT OR REPLACE INTO snapshots VALUES (:learner, :base, :seq, :policy, :body)",),
-    RankingRow: ("INSERT OR REPLACE INTO rankings VALUES (:id, :name, :created, :policy, :spec)",),
+# The others are written in their order.
+_IN_ORDER: dict[type, str] = {
+    LearnerRow: "INSERT INTO learners VALUES (?, ?, ?)",
+    SnapshotRow: "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)",
+    RankingRow: "INSERT OR REPLACE INTO rankings VALUES (?, ?, ?, ?, ?)",
+    ItemRow: "INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?)",
+    protocol.ItemGone: "DELETE FROM items WHERE ranking = ? AND id = ?",
+}
+_SEVERAL: dict[type, tuple[str, ...]] = {
     protocol.RankingGone: (
         "DELETE FROM snapshots WHERE learner IN (SELECT id FROM learners WHERE ranking = :id)",
         "DELETE FROM learners WHERE ranking = :id",
         "DELETE FROM items WHERE ranking = :id",
         "DELETE FROM rankings WHERE id = :id",
     ),
-    ItemRow: ("INSERT OR REPLACE INTO items VALUES (:ranking, :id, :place, :features, :hidden)",),
-    protocol.ItemGone: ("DELETE FROM items WHERE ranking = :ranking AND id = :id",),
     protocol.SnapshotsGone: (
         "DELETE FROM snapshots WHERE learner IN (SELECT id FROM learners WHERE ranking = :ranking)",
     ),
@@ -122,9 +125,13 @@ class SQLiteStore:
             for kind, several in many.items():
                 if several:
                     self._writer.executemany(_MANY[kind], several)
-            for row in others:
-                for statement in _ONE_BY_ONE[type(row)]:
-                    self._writer.execute(statement, row._asdict())
+            for kind, alike in groupby(others, type):
+                if kind in _IN_ORDER:
+                    self._writer.executemany(_IN_ORDER[kind], alike)
+                else:
+                    for row in alike:
+                        for statement in _SEVERAL[kind]:
+                            self._writer.execute(statement, row._asdict())
         except sqlite3.Error as problem:
             self._roll_back()
             raise StoreUnavailable(f"The store cannot be written to: {problem}; see to its disk.") from problem
@@ -181,6 +188,12 @@ class SQLiteStore:
         """Events of a ranking between two numbers, the latter included, in order."""
         query = "SELECT * FROM events WHERE ranking = ? AND seq > ? AND seq <= ? ORDER BY seq"
         return [EventRow(*row) for row in self._reader.execute(query, (ranking, after, until))]
+
+    @_reads
+    def log(self, kind: str) -> Iterator[EventRow]:
+        """All events of a kind, in order."""
+        rows = self._reader.execute("SELECT * FROM events WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
+        return map(EventRow._make, rows)
 
     @_reads
     def learner_events(self, learner: int, after: int) -> Iterator[EventRow]:
