@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench tables compare reproduce movielens liu2018 li2019 detectors folder docs wheel clean
+.PHONY: run test check bench service-fuzz tables compare reproduce movielens liu2018 li2019 detectors folder docs wheel clean
 
 run: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
@@ -19,6 +19,9 @@ check: $(VENV)/ready  ## style and types
 
 bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minutes)
 	$(BIN)/python -m benchmarks
+
+service-fuzz: $(VENV)/ready  ## 20,000 requests by the service's own description, right and wrong ones (some minutes)
+	$(BIN)/python tests/service/fuzz.py --requests 20000
 
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
 	$(REPRODUCE) kveton2015/table1 kveton2015/table2

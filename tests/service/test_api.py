@@ -220,7 +220,6 @@ def test_metrics_count_requests_lists_and_reports(service: Service) -> None:
         ({"name": "a", "positions": 0}, "/positions"),
         ({"name": "a", "positions": "3"}, "/positions"),
         ({"name": "a b", "positions": 3}, "/name"),
-        ({"name": "a\n", "positions": 3}, "/name"),
         ({"name": "a", "positions": 3, "position": 3}, "/position"),
         ({"name": "a", "positions": 3, "a/b~c": 3}, "/a~1b~0c"),
         ({"name": "a", "positions": 3, "policy": "nothing"}, "/policy"),

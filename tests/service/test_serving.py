@@ -21,9 +21,9 @@ import pytest
 from toplist.cli import Exit, main
 from toplist.problem import InvalidInput
 from toplist.service.client import Client, Retries
-from toplist.service.config import Settings
-from toplist.service.serving import held, listening, serve
+from toplist.service.serving import listening
 from toplist.service.shapes import RankingSpec
+from toplist.service.store.sqlite import SQLiteStore
 
 HERE = Path(__file__).parent
 
@@ -86,6 +86,19 @@ def test_a_process_from_start_to_end(tmp_path: Path) -> None:
     assert events.count("request") == 9
 
 
+def test_what_is_no_http_is_a_problem_too(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        host, port = service.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as raw:
+            raw.sendall(b"GET / HTTP/1.1\r\nX-Request-Id: a\x00b\r\n\r\n")
+            told = b""
+            while piece := raw.recv(4096):
+                told += piece
+    assert told.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in told
+    assert json.loads(told.partition(b"\r\n\r\n")[2])["status"] == 400
+
+
 def test_requests_in_flight_get_their_replies_before_the_end(tmp_path: Path) -> None:
     with running(tmp_path, seconds=0.7) as service:
         with Client(service.url) as client:
@@ -107,17 +120,11 @@ def test_ctrl_c_is_a_clean_end_too(tmp_path: Path) -> None:
     assert (tmp_path / "stopped").exists()
 
 
-def test_a_store_belongs_to_one_process_and_is_free_after_a_kill(tmp_path: Path) -> None:
-    store = tmp_path / "toplist.db"
-    with running(tmp_path) as service:
-        with pytest.raises(
-            InvalidInput, match=f"toplist.db is in use by process {service.process.pid}; end that first"
-        ):
-            serve(Settings(store=str(store), port=0))
-        service.process.kill()
-        service.process.wait()
-        with held(store):
-            pass
+def test_a_store_belongs_to_one_process(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "toplist.db")
+    assert main(["serve", "--store", str(tmp_path / "toplist.db"), "--port", "0"]) == Exit.INPUT
+    assert f"Another process serves {tmp_path / 'toplist.db'}; stop it first" in capsys.readouterr().err
+    store.close()
 
 
 def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import fcntl
 import logging
-import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
@@ -14,14 +12,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import uvicorn
 import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from toplist import __version__
-from toplist.files import Unwritable, check_writable
+from toplist.files import check_writable
 from toplist.problem import InvalidInput, refuse
 from toplist.service.api.app import App, make_app
 from toplist.service.api.logs import Handler, Log
+from toplist.service.api.problems import MEDIA, Problem
 from toplist.service.config import Settings, check_reach
 from toplist.service.desk import Desk
 from toplist.service.errors import StoreUnavailable
@@ -39,7 +40,7 @@ def serve(
     """Serve until a signal ends it; `told` is called with the address once requests are taken."""
     check_reach(settings)
     store = check_writable(settings.store, "The store")
-    with held(store), listening(settings.host, settings.port) as listener:
+    with listening(settings.host, settings.port) as listener:
         log = Log(settings.logs.requests)
         with logged(log), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings, opened(store), listener, log, told))
@@ -104,10 +105,21 @@ class Server(uvicorn.Server):
         self.begun.set()
 
 
+class Protocol(HttpToolsProtocol):
+    """uvicorn's, that says in our form what it cannot read; such a request never reaches the application."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, and close the connection."""
+        body = msgspec.json.encode(Problem(400, "malformed", msg).body)
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA}\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        self.transport.close()
+
+
 def _uvicorn(app: App, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http="httptools",
+        http=Protocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -135,33 +147,6 @@ async def repeated(work: Callable[[], Awaitable[Any]], seconds: float, log: Log,
             if not troubled:
                 log.fault("unforeseen", error, during=name)
             troubled = True
-
-
-@contextmanager
-def held(store: Path) -> Iterator[None]:
-    """The store for this process alone, as long as it runs: two would not know of each other's clicks.
-
-    The lock goes with the process, also when it is killed; the file stays, as taking it away would let two in.
-    """
-    path = store.with_name(f"{store.name}.lock")
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as problem:
-        raise Unwritable(str(refuse("The store's lock", str(path), "a file you may write to", str(problem)))) from None
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            owner = os.read(lock, 20).decode("ascii", "replace").strip()
-            by = f"process {owner}" if owner else "another process"
-            raise InvalidInput(
-                f"The store {store} is in use by {by}; end that first, or name another store with --store."
-            ) from None
-        os.ftruncate(lock, 0)
-        os.write(lock, f"{os.getpid()}\n".encode())
-        yield
-    finally:
-        os.close(lock)
 
 
 @contextmanager

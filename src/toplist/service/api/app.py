@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from toplist.problem import InvalidInput
 from toplist.service.api import openapi, problems
@@ -92,15 +93,17 @@ class App:
                         raise problems.undecoded(error, raw, route.decode) from None
                 answer = await route.handler(self.endpoints, Call(path, query, body))
                 status, media = route.status, route.media
-                if isinstance(answer, Stream):
+                if isinstance(answer, Struct):  # as most are
+                    content = self._encode(answer)
+                elif isinstance(answer, Stream):
                     size = await _stream(answer, status, request_id, receive, send, method == "HEAD")
                     return
-                if isinstance(answer, Text):
+                elif isinstance(answer, Text):
                     status, content, media, more = answer.status, answer.body, answer.media.encode(), answer.headers
                 elif isinstance(answer, Reply):
                     status, content, more = answer.status, self._encode(answer.body), answer.headers
                 else:
-                    content = b"" if answer is None else self._encode(answer)
+                    content = b""
             except Exception as error:
                 problem = self._problem(error, request_id, label)
                 status, more, media = problem.status, problem.headers, _PROBLEM
@@ -240,13 +243,11 @@ def _weight(parameters: Iterable[str]) -> float:
 async def _send(
     send: Send, status: int, content: bytes, media: bytes, request_id: bytes, more: Mapping[str, str], head: bool
 ) -> None:
-    headers: Headers = [(b"x-request-id", request_id), (b"x-content-type-options", b"nosniff")]
+    headers: Headers = [(b"x-request-id", request_id), *_COMMON]
     if status != 204:
-        headers += [(b"content-type", media), (b"content-length", b"%d" % len(content))]
+        headers += ((b"content-type", media), (b"content-length", b"%d" % len(content)))
     if more:
         headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
-    if "cache-control" not in more:
-        headers.append((b"cache-control", b"no-store"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if head else content})
 

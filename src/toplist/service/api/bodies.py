@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toplist.service.shapes import Item, ItemId, Key, Ranking, Row, Strict
 
@@ -119,6 +119,6 @@ class EventsQuery(Strict, frozen=True, kw_only=True):
     """From where on, and how many lines."""
 
     after: Annotated[int, Meta(ge=0, le=2**63 - 1, description="only events with a larger seq")] = 0
-    limit: Annotated[int, Meta(ge=1, le=2**63 - 1, description="at most so many; all where it is left out")] | None = (
-        None
-    )
+    limit: (
+        Annotated[int, Meta(ge=1, le=2**63 - 1, description="at most so many; all where it is left out")] | UnsetType
+    ) = UNSET

@@ -20,8 +20,8 @@ _REQUEST_ID = {
     "name": "X-Request-Id",
     "in": "header",
     "required": False,
-    "description": "a name for this request, for logs; a new one where there is none, or a strange one",
-    "schema": {"type": "string", "maxLength": 128},
+    "description": "a name for this request, for logs; where there is none, or a strange one, it gets another",
+    "schema": {"type": "string"},
 }
 _MEANINGS = {
     400: "The request cannot be read.",

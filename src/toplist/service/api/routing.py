@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -21,8 +21,7 @@ HTML = "text/html; charset=utf-8"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A request that was admitted, read and checked."""
 
     path: tuple[Any, ...]  # the parameters of the path, in their order
@@ -218,9 +217,12 @@ class Router:
         found = tree.find(steps) if tree is not None else None
         if found is not None:
             return found
-        allowed = sorted(name for name, tree in self._trees.items() if tree.find(steps) is not None)
-        if not allowed:
+        others = {name: match for name, tree in self._trees.items() if (match := tree.find(steps)) is not None}
+        if not others:
             raise Problem(404, "no-such-path", f"There is nothing at {text[:200]!r}; /openapi.json says what there is.")
+        # Of two paths that fit, the one with fewer parameters is meant.
+        least = min(len(texts) for _, texts in others.values())
+        allowed = sorted(name for name, (_, texts) in others.items() if len(texts) == least)
         if "GET" in allowed:
             allowed.append("HEAD")
         detail = f"{method[:20]} is not possible here, but {' and '.join(allowed)}."
