@@ -3,6 +3,7 @@
 import io
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -80,32 +81,47 @@ def test_a_terminal_is_written_over() -> None:
     assert stream.getvalue().count(f"\x1b[{5 + len(demo.ARTICLES)}A") == 1
 
 
-LINE = re.compile(
-    r"([\d,]+) lists learned, .* click-through of the last [\d,]+: ([\d.]+)%; the best list has 88.1%"
-)
+LINE = re.compile(r"([\d,]+) lists learned, .* click-through of the last [\d,]+: ([\d.]+)%; the best list has 88.1%")
+
+
+def watched(command: list[str], wanted: int) -> list[int]:
+    """Watch until so many lists are learned, then press Ctrl-C; how many it said, line by line."""
+    told: list[int] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while not told or told[-1] < wanted:
+            line = process.stdout.readline()
+            assert line, process.communicate()
+            if found := LINE.match(line):
+                told.append(int(found[1].replace(",", "")))
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    return told
 
 
 def test_it_learns_ends_cleanly_and_goes_on(tmp_path: Path) -> None:
     flags = ["--folder", str(tmp_path / "demo"), "--port", "0", "--rate", "400"]
     command = [sys.executable, "-u", "-m", "toplist", "demo", *flags]
-    done = subprocess.run([*command, "--seconds", "12"], capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    first = [LINE.match(line) for line in done.stdout.splitlines() if "lists learned" in line]
-    assert first
-    assert first[-1] is not None
-    learned = int(first[-1][1].replace(",", ""))
-    assert learned > 100
-    assert "Look at http://127.0.0.1:" in done.stdout
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as again:
-        assert again.stdout is not None
-        found = None
-        while found is None:
-            line = again.stdout.readline()
-            assert line, again.communicate()
-            found = LINE.match(line)
-        assert int(found[1].replace(",", "")) >= learned  # it goes on
-        again.send_signal(signal.SIGINT)
-        _, errors = again.communicate(timeout=60)
-    assert (again.returncode, errors) == (0, "")
+    first = watched(command, 200)
+    second = watched(command, first[-1] + 100)
+    assert second[0] >= first[-1]  # it goes on
     log = (tmp_path / "demo" / "service.log").read_text()
     assert log.count('"ended"') == 2
+
+
+def test_it_ends_by_itself_after_so_many_seconds(tmp_path: Path) -> None:
+    command = ["demo", "--folder", str(tmp_path), "--port", "0", "--seconds", "2"]
+    done = subprocess.run([sys.executable, "-m", "toplist", *command], capture_output=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        command = ["demo", "--folder", str(tmp_path), "--port", str(other.getsockname()[1])]
+        done = subprocess.run(
+            [sys.executable, "-m", "toplist", *command], capture_output=True, timeout=120, check=False
+        )
+    assert done.returncode == 2
+    assert b"The service did not start" in done.stderr
+    assert "another process listens there" in (tmp_path / "service.log").read_text()

@@ -11,10 +11,10 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from toplist.service.client import AsyncClient, ServiceError, Unreachable
 from toplist.service.shapes import Estimates, RankingSpec
 from toplist.slate import empty_page
 
+T = TypeVar("T")
 RANKING, POSITIONS, POLICY = "front-page", 4, "dcm-kl-ucb"
 ARTICLES = {  # and the probability that a visitor who looks at it is attracted
     "A bridge reopens after nine years": 0.10,
@@ -115,14 +116,21 @@ async def visit(
 
 async def prepared(client: AsyncClient) -> int:
     """Make the ranking, if it is not there from an earlier start; how many lists it had learned then."""
+    if await _there(client.ranking(RANKING)) is None:
+        await client.create_ranking(RankingSpec(name=RANKING, positions=POSITIONS, policy=POLICY))
+    await client.put_items(RANKING, list(ARTICLES))
+    known = await _there(client.estimates(RANKING))
+    return 0 if known is None else known.learned
+
+
+async def _there(answer: Awaitable[T]) -> T | None:
+    """What is asked for, or None where there is no such thing yet."""
     try:
-        await client.ranking(RANKING)
+        return await answer
     except ServiceError as error:
         if error.status != 404:
             raise
-        await client.create_ranking(RankingSpec(name=RANKING, positions=POSITIONS, policy=POLICY))
-    await client.put_items(RANKING, list(ARTICLES))
-    return (await client.estimates(RANKING)).learned
+        return None
 
 
 def told(now: Standing) -> list[str]:
