@@ -4,9 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz
+.PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate
 
-run: $(VENV)/ready  ## a short simulation of several policies
+run: $(VENV)/ready  ## the service with an example ranking and simulated visitors: watch it learn; Ctrl-C ends it
+	$(BIN)/python -m toplist demo
+
+simulate: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
 
 test: $(VENV)/ready  ## all tests, and the examples in docstrings and documents
