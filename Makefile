@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate
+.PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors: watch it learn; Ctrl-C ends it
 	$(BIN)/python -m toplist demo
@@ -22,6 +22,9 @@ check: $(VENV)/ready  ## style and types
 
 bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minutes)
 	$(BIN)/python -m benchmarks
+
+promises: $(VENV)/ready  ## what the service promises, put to the test at length; each prints its figure (about an hour)
+	$(BIN)/python -m tests.service.promises
 
 service-fuzz: $(VENV)/ready  ## 20,000 requests by the service's own description, right and wrong ones (some minutes)
 	$(BIN)/python tests/service/fuzz.py --requests 20000
