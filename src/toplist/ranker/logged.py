@@ -67,7 +67,7 @@ class LoggedRanker(Ranker):
     def room(self) -> int:
         """About how many bytes it takes in memory."""
         arrays = [self._known.rows, *self._learner.belief]
-        return 2 * sum(array.nbytes for array in arrays) + 200 * self._roster.capacity
+        return 2 * sum(int(array.nbytes) for array in arrays) + 200 * self._roster.capacity
 
     def recall(self, items: Sequence[str], record: Record) -> Shown:
         """A list that the log has, made by this ranker or by one that this is a copy of."""

@@ -117,7 +117,8 @@ async def visit(
 async def prepared(client: AsyncClient) -> int:
     """Make the ranking, if it is not there from an earlier start; how many lists it had learned then."""
     if await _there(client.ranking(RANKING)) is None:
-        await client.create_ranking(RankingSpec(name=RANKING, positions=POSITIONS, policy=POLICY))
+        spec = RankingSpec(name=RANKING, positions=POSITIONS, policy=POLICY, reference=best_click_through())
+        await client.create_ranking(spec)
     await client.put_items(RANKING, list(ARTICLES))
     known = await _there(client.estimates(RANKING))
     return 0 if known is None else known.learned
