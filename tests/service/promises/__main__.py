@@ -6,8 +6,7 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from benchmarks.server import Broken
-
+from .broken import Broken
 from .catalogue import PROMISES
 
 

@@ -16,7 +16,7 @@ from .journal import Log
 RANKING, ITEMS, POSITIONS = "ended", 100, 5
 CONNECTIONS = 32
 WINDOW = 600.0  # seconds: nothing closes by itself
-AT_WORK = 0.5  # seconds after which the signal comes, at most
+AT_WORK = 0.3  # seconds after the first list in which the signal comes
 
 
 def check(folder: Path, ends: int, seed: int = 8) -> str:
@@ -28,7 +28,7 @@ def check(folder: Path, ends: int, seed: int = 8) -> str:
         for number in range(ends):
             if number:
                 server.start()
-            some, others = asyncio.run(_ended_under_load(server, number, chance.uniform(0.05, AT_WORK)))
+            some, others = asyncio.run(_ended_under_load(server, number, chance.uniform(0.0, AT_WORK)))
             answered, refused = answered + some, refused + others
     return (
         f"{ends} SIGTERMs under load of {CONNECTIONS} connections: all exits clean; {answered} requests took effect, "
@@ -40,7 +40,6 @@ async def _ended_under_load(server: Server, number: int, after: float) -> tuple[
     """End a server while it is asked; how many requests were answered, and how many had neither answer nor effect."""
     lists: dict[str, str | None] = {}  # request ids to impressions; None: no answer
     reports: dict[str, bool] = {}  # impressions to whether their report was answered
-    before = len(Log.of(server.store).lists)
 
     async def come_again(name: str) -> None:
         caller = Caller(server.port)
@@ -77,6 +76,8 @@ async def _ended_under_load(server: Server, number: int, after: float) -> tuple[
             caller.close()
 
     load = asyncio.gather(*(come_again(f"visitor-{n}") for n in range(CONNECTIONS)))
+    while not any(reports.values()) and not load.done():
+        await asyncio.sleep(0.005)
     await asyncio.wait([load], timeout=after)
     server.running.send_signal(signal.SIGTERM)
     await load
@@ -92,6 +93,4 @@ async def _ended_under_load(server: Server, number: int, after: float) -> tuple[
     if missing:
         raise Broken(f"{len(missing)} acknowledged requests are not in the log, as {missing[0]}")
     answered = sum(1 for impression in lists.values() if impression is not None) + sum(reports.values())
-    if answered == 0 or len(log.lists) == before:
-        raise Broken("nothing was asked before the signal came")
     return answered, len(lists) + len(reports) - answered

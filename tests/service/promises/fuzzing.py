@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.server import Broken
 from fuzz import fuzz
+
+from .broken import Broken
 
 
 def check(_: Path, requests: int, examples: int) -> str:

@@ -16,6 +16,7 @@ RANKING, ITEMS, POSITIONS, KEYS = "killed", 30, 5, 6
 CONNECTIONS = 8
 WINDOW = 3.0  # seconds: some windows close while the server is down
 AT_WORK = 0.4  # seconds after its first list in which a server is killed
+LAST = 2.0  # seconds of load after the last kill
 EARLY, STARTING = 0.2, 1.5  # how often one is killed while it starts, and within how many seconds
 
 
@@ -81,7 +82,7 @@ async def _under_load(
         server.launch()
     if not load.done():
         await Caller(server.port).ask("GET", "/readyz")
-        await asyncio.wait([load], timeout=AT_WORK)
+        await asyncio.wait([load], timeout=LAST)  # learned in memory, to be compared with what the log says
     over.set()
     await load
     for visitor in visitors:

@@ -21,9 +21,7 @@ FINAL = 0.7  # the share of lists with a final report; the others are closed by 
 GROWTH = 0.05
 
 
-def check(
-    folder: Path, seconds: float, warm_up: float, per_second: float, growth: float = GROWTH, seed: int = 8
-) -> str:
+def check(folder: Path, seconds: float, warm_up: float, per_second: float, seed: int = 8) -> str:
     """A load of so many lists per second for so long; how much the memory grew after the warm-up."""
     with serving(folder / "steady.db") as server:
         server.create(RANKING, ITEMS, POSITIONS, click_window=WINDOW)
@@ -36,9 +34,9 @@ def check(
     grown = after / before - 1.0
     told = (
         f"{seconds:.0f} s at {lists / seconds:.0f} lists/s with their reports: resident memory {before / 2**20:.0f} MB "
-        f"after {warm_up:.0f} s, {after / 2**20:.0f} MB at the end, {grown:+.1%} (at most {growth:.0%})"
+        f"after {warm_up:.0f} s, {after / 2**20:.0f} MB at the end, {grown:+.1%} (at most {GROWTH:.0%})"
     )
-    if grown > growth:
+    if grown > GROWTH:
         raise Broken(told)
     return told
 

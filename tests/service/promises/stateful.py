@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import hypothesis
-from benchmarks.server import Broken
 from desks import BY_FEATURES, ELIMINATION, POLICIES
 from hypothesis.stateful import run_state_machine_as_test
 from test_desk_stateful import Machine
+
+from .broken import Broken
 
 
 class Counting(Machine):
