@@ -55,7 +55,7 @@ def test_what_is_told() -> None:
     assert lines[1] == "click-through of the last 70: 50.0%; the best list has 88.1%"
     assert lines[2].count("#") == round(40 * 0.5 / demo.best_click_through())
     assert len(lines) == 5 + len(demo.ARTICLES)
-    assert re.fullmatch(r" 1\. A bridge reopens after nine years +- +0\.10 +0", lines[5])
+    assert re.fullmatch(r" 1\. A bridge reopens after nine years +- +0\.04 +0", lines[5])
     assert lines[9].startswith("    The mayor's budget")  # which is not on the page
 
 
