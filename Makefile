@@ -4,9 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean
+.PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises
 
-run: $(VENV)/ready  ## a short simulation of several policies
+run: $(VENV)/ready  ## the service with an example ranking and simulated visitors: watch it learn; Ctrl-C ends it
+	$(BIN)/python -m toplist demo
+
+simulate: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
 
 test: $(VENV)/ready  ## all tests, and the examples in docstrings and documents
@@ -19,6 +22,12 @@ check: $(VENV)/ready  ## style and types
 
 bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minutes)
 	$(BIN)/python -m benchmarks
+
+promises: $(VENV)/ready  ## what the service promises, put to the test at length; each prints its figure (about an hour)
+	$(BIN)/python -m tests.service.promises
+
+service-fuzz: $(VENV)/ready  ## 20,000 requests by the service's own description, right and wrong ones (some minutes)
+	$(BIN)/python tests/service/fuzz.py --requests 20000
 
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
 	$(REPRODUCE) kveton2015/table1 kveton2015/table2

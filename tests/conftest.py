@@ -1,8 +1,10 @@
-"""Settings for all tests, and experiments that take no time."""
+"""Settings for all tests, experiments that take no time, and services that need no network."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,9 @@ from toplist.experiments import data as needed
 from toplist.experiments import library
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
 from toplist.worlds import b_top_k
+
+if TYPE_CHECKING:
+    from asking import Make, Service
 
 # Compiling a part for the first time takes seconds, so single examples have no deadline; runs repeat exactly.
 settings.register_profile("toplist", deadline=None, derandomize=True)
@@ -77,3 +82,24 @@ def tunes(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "tunes.txt").write_text("3 tunes")
     return folder.parent
+
+
+@pytest.fixture
+def make_service() -> Iterator[Make]:
+    """Services with any settings."""
+    from asking import services  # noqa: PLC0415 - of the tests of the service, which most tests know nothing of
+
+    with services() as make:
+        yield make
+
+
+@pytest.fixture
+def service(make_service: Make) -> Service:
+    """A service without keys, with a ranking of three items."""
+    return make_service(stocked=True)
+
+
+@pytest.fixture
+def keyed(make_service: Make) -> Service:
+    """A service with a key of each scope."""
+    return make_service(keyed=True)

@@ -42,7 +42,7 @@ from benchmarks.contenders import (
 )
 from benchmarks.measure import QUICK, exponent, ratio, steps_for
 from benchmarks.report import Table, Target, judged, nanoseconds, per_second, render, summary
-from benchmarks.sections import SECTIONS, baselines, features
+from benchmarks.sections import SECTIONS, baselines, features, service
 
 SMALL = Size(16, 4)
 
@@ -264,6 +264,24 @@ def test_quick_run_measures_policies_over_contexts(quick: dict[str, Any]) -> Non
     assert all(finite_and_positive(row["ratio"]) for row in [*beside_fused["rows"], *beside_numpy["rows"]])
     assert over_time["rows"][0]["target"] == "<= 1.1"
     assert all(finite_and_positive(row["last tenth"]) for row in over_time["rows"])
+
+
+@QUICK_RUN
+def test_quick_run_measures_the_service(quick: dict[str, Any]) -> None:
+    beside_nothing, others = quick["sections"]["service"]
+    rate, latency = beside_nothing["rows"]
+    for name in ("nothing", "lists and reports", "ratio", "cpu of nothing", "cpu of a request"):
+        assert finite_and_positive(rate[name])
+    for name in ("ratio", "p50 of nothing", "p50 of a list", "p99 of nothing", "p99 of a list", "p99 of a report"):
+        assert finite_and_positive(latency[name])
+    assert [row.get("target") for row in others["rows"]] == [
+        "<= 2048 MB", None, None, "<= 20 ms", "<= 20 ms", "<= 20 ms", "<= 2 s", None,
+    ]  # fmt: skip
+
+
+def test_service_is_judged_at_the_sizes_that_are_measured() -> None:
+    assert service.SHARES.keys() == service.P99.keys() == set(service.FULL_SCALE.sizes)
+    assert [target.number for target in service.SHARES.values()] == [0.5, 0.25]
 
 
 @QUICK_RUN

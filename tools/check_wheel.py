@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 CORE = {"llvmlite", "numba", "numpy", "toplist"}  # what an installation without extras consists of
 WITHOUT_PLOTS = 'this needs matplotlib, which cannot be imported; install it with: pip install "toplist[plots]"'
+WITHOUT_SERVE = 'this needs msgspec, which cannot be imported; install it with: pip install "toplist[serve]"'
 WITHOUT_FRAMES = 'this needs pandas, which cannot be imported; install it with: pip install "toplist[frames]"'
 
 
@@ -44,6 +45,7 @@ def built_wheel(folder: Path) -> Path:
     names = zipfile.ZipFile(wheel).namelist()
     expect("toplist/py.typed" in names, "the wheel says that it is typed")
     expect("toplist/experiments/report.css" in names, "the wheel carries the style of the report")
+    expect("toplist/service/api/page.html" in names, "the wheel carries the page of the service")
     expect(any(name.endswith("licenses/LICENSE") for name in names), "the wheel carries the licence")
     expect(all(name.startswith("toplist") for name in names), "the wheel holds nothing but toplist")
     source = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "toplist").rglob("*.py")}
@@ -75,6 +77,8 @@ def use(programs: Path, folder: Path) -> None:
     expect("dcm-kl-ucb" in run(programs / "toplist", *small, cwd=folder).stdout, "toplist simulate")
     refused = run(programs / "toplist", *small, "--plot", "regret.png", cwd=folder, code=3).stderr
     expect(refused.strip() == f"toplist: {WITHOUT_PLOTS}", "a plot without matplotlib is refused in one sentence")
+    refused = run(programs / "toplist", "serve", cwd=folder, code=3).stderr
+    expect(refused.strip() == f"toplist: {WITHOUT_SERVE}", "a service without its extra likewise")
     frame = "import toplist; toplist.Ranker(['a', 'b'], positions=1).estimates().to_frame()"
     said = run(programs / "python", "-c", frame, cwd=folder, code=1).stderr
     expect(said.strip().endswith(f"ImportError: {WITHOUT_FRAMES}"), "a data frame without pandas likewise")

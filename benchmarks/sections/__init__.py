@@ -15,6 +15,7 @@ from benchmarks.sections import (
     logistic,
     policies,
     ranker,
+    service,
     startup,
     threads,
 )
@@ -29,5 +30,6 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "logistic": logistic.measure,
     "threads": threads.measure,
     "ranker": ranker.measure,
+    "service": service.measure,
     "startup": startup.measure,
 }

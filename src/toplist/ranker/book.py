@@ -74,9 +74,7 @@ class Book:
     def enter(self) -> tuple[int, str]:
         """The number of a new list, which is now open, and the life it belongs to."""
         with self._lock:
-            if self._process != os.getpid():  # new, loaded, or forked
-                self._process = os.getpid()
-                self._lives.append((self.made, secrets.token_hex(6)))
+            self._begin_life()
             number = self.made
             self.made += 1
             self._open[number] = None
@@ -87,6 +85,20 @@ class Book:
                 if len(self._given_up) > self.limit:
                     del self._given_up[next(iter(self._given_up))]
             return number, self._lives[-1][1]
+
+    def _begin_life(self) -> None:
+        if self._process != os.getpid():  # new, loaded, or forked
+            self._process = os.getpid()
+            self._lives.append((self.made, secrets.token_hex(6)))
+
+    def enter_again(self, number: int) -> str:
+        """The life of a list that somebody's log has; it is open now if this book did not know it yet."""
+        with self._lock:
+            self._begin_life()
+            if number >= self.made:
+                self.made = number + 1
+                self._open[number] = None
+            return self._lives[max(0, bisect_right(self._lives, number, key=itemgetter(0)) - 1)][1]
 
     def check_own(self, number: int, life: str) -> None:
         """Refuse a list that another copy has made."""

@@ -15,13 +15,16 @@ from toplist.slate import Ints
 
 def eligible(roster: Roster, among: Sequence[str] | None, exclude: Sequence[str], pinned: dict[int, int]) -> Ints:
     """The eligible slots, ascending, pinned ones among them."""
-    everybody = roster.everybody()
+    everybody = roster.visible()
     if among is None and not exclude:
         return everybody
     excluded = roster.slots(exclude, "exclude")
     if contradiction := set(excluded) & set(pinned.values()):
         raise refuse("exclude", roster.names[contradiction.pop()], "without the pinned items", "choose one")
-    slots = everybody if among is None else np.array(roster.slots(among, "among"), dtype=np.int64)
+    slots = everybody
+    if among is not None:
+        visible = [slot for slot in roster.slots(among, "among") if not roster.is_hidden(slot)]
+        slots = np.array(visible, dtype=np.int64)
     return np.union1d(np.setdiff1d(slots, excluded), list(pinned.values())).astype(np.int64)
 
 

@@ -82,8 +82,9 @@ class Ranker:
         self._set_up(made, title, options, problem, identity, known, compiled)
         if len(names) < options.positions and not self._can.takes_subsets:
             self._refuse(f"needs items for all of its {options.positions} positions, not {len(names)}", "give more")
-        for item, row in zip(names, rows, strict=True):
-            self._settle(item, options.prior_mean, options.prior_strength, row)
+        self._roster.fill(names)
+        for slot, row in enumerate(rows):
+            self._inform(slot, options.prior_mean, options.prior_strength, row)
 
     def _set_up(
         self, policy: Any, title: str, options: Options, problem: Problem, identity: Identity, known: Features,
@@ -147,6 +148,10 @@ class Ranker:
         told = self._known.told(person, features)  # nobody else's code is run beyond this line
         with self._gate.reading:
             pinned = dict(zip(by_place, self._roster.slots(list(by_place.values()), "pins"), strict=True))
+            for slot in pinned.values():
+                if self._roster.is_hidden(slot):
+                    accepted, advice = "items that are not hidden", "unhide it, or leave it out"
+                    raise refuse("pins", self._roster.names[slot], accepted, advice)
             candidates = eligible_slots(self._roster, eligible, excluded, pinned)
             places = from_the_end(pinned, min(wanted, len(candidates)))
             seen_as, edition = self._known.of_call(told, self._roster.slot)
@@ -175,6 +180,12 @@ class Ranker:
 
     def adopt(self, items: Sequence[str], person: Any = None, features: Mapping[str, Any] | None = None) -> Shown:
         """A list that somebody else made, to be learned from like one's own; features as in `rank`."""
+        return self._adopted(items, person, features)
+
+    def _adopted(
+        self, items: Sequence[str], person: Any, features: Mapping[str, Any] | None, number: int | None = None
+    ) -> Shown:
+        """The adopted list under a new number, or the one that a log has."""
         if not self._can.learns_from_any_list:
             self._refuse("learns from its own lists only", "show a list of rank()")
         names = several("The adopted list", items, "items")
@@ -190,7 +201,8 @@ class Ranker:
             if self._can.needs_features:
                 rows = seen_as[slots]
                 slate.rows[: len(slots)] = gains(rows, self._coverage()) if self._can.covers_topics else rows
-            return self._shown(self._book.enter(), slate, origin="adopted")
+            entered = self._book.enter() if number is None else (number, self._book.enter_again(number))
+            return self._shown(entered, slate, origin="adopted")
 
     def _shown(self, entered: tuple[int, str], slate: Slate, **more: Any) -> Shown:
         names = self._roster.names
@@ -313,6 +325,31 @@ class Ranker:
             for item in names:
                 self._roster.leave(item, self._book.made)
 
+    def hide(self, items: str | Iterable[str]) -> None:
+        """Never show an item, or several, until `unhide`; what is known of it stays, and late clicks are learned."""
+        if not self._can.takes_subsets:
+            self._refuse("always shows all of its items", "make a new ranker without it")
+        self._set_hidden(items, True)
+
+    def unhide(self, items: str | Iterable[str]) -> None:
+        """Show an item, or several, again."""
+        self._set_hidden(items, False)
+
+    def _set_hidden(self, items: str | Iterable[str], hidden: bool) -> None:
+        names = _one_or_several(items)
+        with self._gate.writing:
+            self._roster.slots(names, f"the items to {'hide' if hidden else 'unhide'}")
+            for item in names:
+                self._roster.hide(item, hidden)
+
+    def change(self, item: str, features: Any) -> None:
+        """Give an item other features; lists made before are learned by those that they were made with."""
+        if not self._can.needs_features:
+            self._refuse("does not look at features", "leave them out")
+        row = self._known.checked(f"features of {item!r}", features)
+        with self._gate.writing:
+            self._known.put(self._roster.slot(item), row)
+
     def _settle(self, item: str, mean: float, strength: float, row: Any) -> None:
         slot = self._roster.vacant(self._book.all_open_are_later_than)
         if slot is None:
@@ -321,6 +358,10 @@ class Ranker:
         else:
             self._learner.forget(slot)
         self._roster.settle(item, slot)
+        self._inform(slot, mean, strength, row)
+
+    def _inform(self, slot: int, mean: float, strength: float, row: Any) -> None:
+        """What is known of a newcomer beforehand."""
         if row is not None:
             self._known.put(slot, row)
         if strength > 0.0:
@@ -345,9 +386,15 @@ class Ranker:
 
     @property
     def items(self) -> list[str]:
-        """The items that can be shown."""
+        """The items that are there, hidden ones among them."""
         with self._gate.reading:
             return self._roster.items()
+
+    @property
+    def hidden(self) -> list[str]:
+        """The items that are there, but not shown."""
+        with self._gate.reading:
+            return self._roster.hidden()
 
     @property
     def learned(self) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ class RosterState(NamedTuple):
     left: tuple[tuple[int, int], ...]
     examined: Ints  # slots
     used: int
+    hidden: tuple[int, ...] = ()  # slots, ascending
 
 
 class Roster:
@@ -37,11 +39,14 @@ class Roster:
         self.left: deque[tuple[int, int]] = deque()  # slots left, with how many lists had been made by then
         self._used = 0  # slots ever taken
         self._slot_of: dict[str, int] = {}
+        self._hidden: set[int] = set()  # slots of items that are there but never shown
         self._everybody: Ints | None = None
+        self._visible: Ints | None = None
 
     def state(self) -> RosterState:
         """What must be kept."""
-        return RosterState(tuple(self.names), tuple(self.left), np.flatnonzero(self.examined), self._used)
+        left, hidden = tuple(self.left), tuple(sorted(self._hidden))
+        return RosterState(tuple(self.names), left, np.flatnonzero(self.examined), self._used, hidden)
 
     @classmethod
     def of(cls, state: RosterState) -> Roster:
@@ -53,6 +58,7 @@ class Roster:
         roster.left.extend(state.left)
         roster.examined[state.examined] = True
         roster._used = state.used
+        roster._hidden = set(state.hidden)
         return roster
 
     @property
@@ -75,6 +81,27 @@ class Roster:
         if self._everybody is None:
             self._everybody = np.array(sorted(self._slot_of.values()), dtype=np.int64)
         return self._everybody
+
+    def visible(self) -> Ints:
+        """All slots whose items may be shown, ascending; the same array until that changes."""
+        if not self._hidden:
+            return self.everybody()
+        if self._visible is None:
+            self._visible = np.setdiff1d(self.everybody(), list(self._hidden), assume_unique=True)
+        return self._visible
+
+    def hide(self, name: str, hidden: bool) -> None:
+        """Show an item no more, or again."""
+        (self._hidden.add if hidden else self._hidden.discard)(self.slot(name))
+        self._visible = None
+
+    def is_hidden(self, slot: int) -> bool:
+        """Whether the item in a slot is never shown."""
+        return slot in self._hidden
+
+    def hidden(self) -> list[str]:
+        """The names of all that are hidden, by slot."""
+        return [str(self.names[slot]) for slot in sorted(self._hidden)]
 
     def slot(self, name: Any, what: str = "The item") -> int:
         """The slot of an item."""
@@ -113,15 +140,24 @@ class Roster:
         self.labels[slot] = label(name)
         self.examined[slot] = False
         self._slot_of[name] = slot
-        self._everybody = None
+        self._everybody = self._visible = None
+
+    def fill(self, names: Sequence[str]) -> None:
+        """Newcomers take the first slots of a roster where nobody ever was."""
+        self.names[: len(names)] = names
+        self.labels[: len(names)] = [label(name) for name in names]
+        self._slot_of = dict(zip(names, range(len(names)), strict=True))
+        self._used = len(names)
+        self._everybody = self._visible = None
 
     def leave(self, name: str, lists_made: int) -> None:
         """An item goes."""
         slot = self.slot(name)
         del self._slot_of[name]
         self.names[slot] = None
+        self._hidden.discard(slot)
         self.left.append((slot, lists_made))
-        self._everybody = None
+        self._everybody = self._visible = None
 
     def enlarge(self, capacity: int) -> None:
         """More slots."""
@@ -142,6 +178,7 @@ class Roster:
         return list(checked)
 
 
+@lru_cache(maxsize=1 << 18)  # learners of many keys have the same items
 def label(name: str) -> int:
     """The number that an item is known by to the random numbers: the same wherever and whenever it is added.
 

@@ -54,6 +54,7 @@ def packed(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
         "names": list(roster.names),
         "left": list(roster.left),
         "used": roster.used,
+        "hidden": list(roster.hidden),
         "made": book.made,
         "lives": list(book.lives),
         "learned": state.learned,
@@ -102,16 +103,18 @@ def _unpacked(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], pol
     options, problem = Options(**header["options"]).checked(), Problem(*header["problem"])
     names = tuple(header["names"])
     left = tuple((slot, made) for slot, made in header["left"])
-    roster = RosterState(names, left, arrays["examined"], header["used"])
+    hidden = tuple(header.get("hidden", ()))  # which older files do not know
+    roster = RosterState(names, left, arrays["examined"], header["used"], hidden)
     opened, given_up = (tuple(arrays[name].tolist()) for name in ("opened", "given_up"))
     book = BookState(header["made"], opened, given_up, header["lives"])
     there = [name for name in names if name is not None]
-    in_range = [*arrays["examined"].tolist(), *(slot for slot, _ in left)]
+    in_range = [*arrays["examined"].tolist(), *(slot for slot, _ in left), *hidden]
     if (
         problem.positions != options.positions
         or len(set(there)) < len(there)
         or not all(isinstance(name, str) for name in there)
         or not all(0 <= slot < len(names) for slot in in_range)
+        or any(names[slot] is None for slot in hidden)
         or not all(0 <= number < book.made for number in (*opened, *given_up))
     ):
         raise ValueError("its parts do not fit together")

@@ -1,0 +1,89 @@
+"""A store with a long past, written by the store's own code, but without a service that lives through it."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.contenders import Size
+from benchmarks.server import item_names
+from toplist.ranker import Record
+from toplist.service.bodies import ItemsBody, LearnerBody, ListBody, PutItem, RankingBody, encode
+from toplist.service.impressions import Merged, Numbers, Outcome
+from toplist.service.shapes import ListRequest, RankingSpec
+from toplist.service.store import protocol
+from toplist.service.store.protocol import (
+    EVERYBODY,
+    EventRow,
+    ItemRow,
+    LearnerRow,
+    NewImpression,
+    RankingRow,
+    RequestRow,
+    Row,
+)
+from toplist.service.store.sqlite import SQLiteStore
+
+KEYS = 1000
+OPEN = 1000  # impressions at the end of the log that nobody has closed
+AT_ONCE = 20_000  # impressions of a commit
+
+
+def write_long_log(path: Path, name: str, size: Size, impressions: int, seed: int = 8) -> None:
+    """So many impressions of a ranking, with a report each, all learned but the last."""
+    store = SQLiteStore(path)
+    rows: list[Row] = []
+    for number, some in enumerate(_history(name, size, impressions, random.Random(seed)), 1):
+        rows += some
+        if number % AT_ONCE == 0:
+            _commit(store, rows)
+            rows = []
+    _commit(store, rows)
+    store.close()
+
+
+def _commit(store: SQLiteStore, rows: list[Row]) -> None:
+    store.write(rows)
+    store.commit()
+
+
+def _history(name: str, size: Size, impressions: int, chance: random.Random) -> Iterator[list[Row]]:
+    """The rows of one thing after the other."""
+    window = 1800_000
+    now = time.time_ns() // 1_000_000 - 2 * window - impressions
+    names, numbers = item_names(size.items), Numbers()
+    spec = RankingSpec(name=name, positions=size.positions, policy="dcm-kl-ucb", click_window=window / 1000)
+    body = encode(RankingBody(spec, policy=1))
+    yield [EventRow(1, now, 1, EVERYBODY, protocol.RANKING, None, body), RankingRow(1, name, now, 1, body)]
+    put = encode(ItemsBody(put=[PutItem(item) for item in names]))
+    items = [ItemRow(1, item, (2 << 20) + n, None, False) for n, item in enumerate(names)]
+    yield [EventRow(2, now, 1, EVERYBODY, protocol.ITEMS, None, put), *items]
+    seq = 2
+    learners: list[int] = []
+    for n in range(min(KEYS, impressions)):
+        seq += 1
+        learners.append(seq)
+        event = EventRow(seq, now, 1, seq, protocol.LEARNER, None, encode(LearnerBody(f"key-{n}")))
+        yield [event, LearnerRow(seq, 1, f"key-{n}")]
+    for n in range(impressions):
+        now += 1
+        seq += 1
+        learner, id = learners[n % len(learners)], numbers.next(now)
+        slots = tuple(chance.sample(range(size.items), size.positions))
+        record = Record(n // len(learners) + 1, slots, b"", b"", n // len(learners))
+        request = ListRequest(request_id=f"request-{n}")
+        told = ListBody.of([names[slot] for slot in slots], record, request)
+        rows: list[Row] = [
+            EventRow(seq, now, 1, learner, protocol.LIST, id, encode(told)),
+            RequestRow(1, f"request-{n}", bytes(16), id, now),
+        ]
+        outcome, state = Outcome(), protocol.OPEN
+        if n < impressions - OPEN:
+            outcome = Outcome(Merged((chance.randint(1, size.positions),), final=True), "final", seq)
+            state = protocol.LEARNED
+            rows.append(EventRow(seq + 1, now, 1, learner, protocol.LEARN, id, encode(outcome)))
+        rows.append(NewImpression(id, seq, 1, learner, state, now + window, encode(outcome)))
+        seq = seq + 1 if state == protocol.LEARNED else seq
+        yield rows

@@ -1,0 +1,48 @@
+"""`toplist keys`: makes API keys for the service."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from toplist.cli.exits import Exit
+from toplist.cli.parsing import add_command
+
+EXAMPLES = """examples:
+  toplist keys new --scope serve --name shop-window
+
+The key is printed once and kept nowhere. What goes into the settings is its
+hash: whoever reads them cannot call.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(commands, "keys", run, "make an API key for the service", EXAMPLES)
+    parser.add_argument("action", choices=["new"], help="what to do")
+    parser.add_argument(
+        "--scope", choices=["serve", "admin"], required=True,
+        help="what its owner may do: serve asks for lists, reports clicks and reads; admin may do everything",
+    )  # fmt: skip
+    parser.add_argument("--name", default="key-1", help="whose key it is, as the log will say (default: key-1)")
+
+
+def run(arguments: Namespace) -> int:
+    """Print a key, and the lines for the settings."""
+    from toplist.files import optional
+    from toplist.problem import refuse
+
+    msgspec = optional("msgspec", "serve")
+    from toplist.service.api.keys import hashed, new_key, setting
+    from toplist.service.config import FILE, KeySetting
+
+    key = new_key()
+    try:
+        kept = {"name": arguments.name, "scope": arguments.scope, "sha256": hashed(key)}
+        msgspec.convert(kept, KeySetting)
+    except msgspec.ValidationError:
+        accepted = "1 to 50 letters, digits, dots, dashes and underscores"
+        raise refuse("--name", arguments.name, accepted, "choose another one") from None
+    print(f"The key, which is shown this once:\n\n{key}\n\nAdd to {FILE}:\n")
+    print(setting(key, arguments.name, arguments.scope), end="")
+    return Exit.FINE

@@ -1,0 +1,85 @@
+"""`toplist store`: copies the store of a service, and checks it against its own log."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from toplist.cli.exits import Exit
+from toplist.cli.parsing import add_command
+from toplist.cli.serve import add_set, settings_of
+
+EXAMPLES = """examples:
+  toplist store backup monday.db
+  toplist store check --store monday.db
+
+Both may be done while the service runs. A backup is a store like any other:
+toplist serve --store monday.db goes on from there.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(commands, "store", run, "copy the store of a service, or check it against its log", EXAMPLES)
+    parser.add_argument(
+        "action", choices=["backup", "check"],
+        help="backup: write all that is committed to a new file; check: learn everything again from the log, and "
+        "compare it to the last bit with what is kept",
+    )  # fmt: skip
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the new file of a backup")
+    parser.add_argument(
+        "--config", metavar="FILE", help="the file of settings (default: toplist.toml, where there is one)"
+    )
+    parser.add_argument("--store", metavar="FILE", help="the file of the store (default: toplist.db)")
+    add_set(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Back up, or check."""
+    from toplist.problem import InvalidInput, refuse
+
+    store = Path(settings_of(arguments).store)
+    if not store.is_file():
+        raise refuse("The store", str(store), "a file that exists", "name it with --store")
+    if arguments.action == "check":
+        if arguments.file is not None:
+            raise InvalidInput("A check takes no further file; name the store with --store.")
+        return check(store)
+    if arguments.file is None:
+        raise InvalidInput("A backup needs a file to write to; write toplist store backup FILE.")
+    return backup(store, arguments.file)
+
+
+def backup(store: Path, file: str) -> int:
+    """Write all that is committed to a new file."""
+    from toplist.files import check_writable, replacing
+    from toplist.problem import refuse
+    from toplist.service.store.sqlite import SQLiteStore
+
+    target = check_writable(file, "The backup")
+    if target.exists():
+        raise refuse("The backup", file, "a new file", "name another one, or remove it")
+    opened = SQLiteStore(store, read_only=True)
+    try:
+        with replacing(target, "The backup") as new:  # there is all of it, or nothing
+            opened.backup(new)
+    finally:
+        opened.close()
+    print(f"{store} is copied to {file}, {target.stat().st_size:,} bytes.")
+    return Exit.FINE
+
+
+def check(store: Path) -> int:
+    """Say what differs from the log."""
+    from toplist.service.rebuild import rebuilt
+    from toplist.tables import counted
+
+    learners = differing = 0
+    for one in rebuilt(store):
+        learners += 1
+        if one.differs:
+            differing += 1
+            print(f"The learner of {one.ranking!r} and key {one.key!r} differs from {' and '.join(one.differs)}.")
+    print(f"{counted(learners, 'learner')} rebuilt from the log; what is kept differs in {differing}.")
+    return Exit.BROKEN if differing else Exit.FINE

@@ -1,0 +1,191 @@
+"""One list that was shown: its number, what was reported of it, and what becomes of another report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from toplist.problem import refuse
+from toplist.service.errors import Refused
+from toplist.service.shapes import Report
+from toplist.service.store.protocol import DROPPED, LEARNED, OPEN
+
+LATE, CONTRADICTS, GONE, UNKNOWN = "late", "contradicts", "dropped", "unknown"
+
+DETAILS = {
+    LATE: "The click window closed before this report came, and the list was learned without it.",
+    CONTRADICTS: "A final report said something else, and the list was learned from that.",
+    GONE: "The list was not shown in time, or its ranking was deleted, so nothing is learned from it.",
+    UNKNOWN: "There is no such impression: it was never made, or is forgotten by now.",
+}
+
+
+class Numbers:
+    """Impression ids: UUIDs of version 7, each larger than the one before, and not to be guessed."""
+
+    def __init__(self) -> None:
+        self._moment = 0
+        self._count = 0
+        self._random = b""
+
+    def next(self, now: int) -> bytes:
+        """The id of an impression that is made now."""
+        if now > self._moment:
+            self._moment, self._count = now, 0
+        elif self._count == 0xFFF:  # as many as there is room for in a millisecond: borrow from the next
+            self._moment, self._count = self._moment + 1, 0
+        else:
+            self._count += 1
+        if len(self._random) < 8:
+            self._random = os.urandom(4096)
+        chance, self._random = self._random[:8], self._random[8:]
+        head = (self._moment << 16 | 0x7000 | self._count).to_bytes(8, "big")
+        return head + bytes([0x80 | chance[0] & 0x3F]) + chance[1:]
+
+
+def as_text(id: bytes) -> str:
+    """An id as people write it.
+
+    >>> as_text(bytes(range(16)))
+    '00010203-0405-0607-0809-0a0b0c0d0e0f'
+    """
+    h = id.hex()
+    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+
+
+def as_id(text: str) -> bytes | None:
+    """The id that somebody wrote, or None where it is none."""
+    try:
+        id = bytes.fromhex(text.replace("-", ""))
+    except ValueError:
+        return None
+    return id if len(id) == 16 and as_text(id) == text.lower() else None
+
+
+class Merged(Struct, frozen=True, omit_defaults=True):
+    """All that was reported so far: the least that contains every report, in whatever order they came, however often.
+
+    Positions count from 1. `left` is the farthest anybody said, `seen` the largest chance of each position.
+    """
+
+    clicks: tuple[int, ...] = ()  # ascending
+    left: int | None = None
+    seen: dict[int, float] | None = None
+    final: bool = False
+
+    def with_(self, other: Merged) -> Merged:
+        """Both together.
+
+        >>> Merged((1, 3)).with_(Merged((2, 3), left=4))
+        Merged(clicks=(1, 2, 3), left=4, seen=None, final=False)
+        """
+        seen = self.seen
+        if other.seen is not None:
+            mine = seen or {}
+            seen = {place: max(mine.get(place, 0.0), other.seen.get(place, 0.0)) for place in {*mine, *other.seen}}
+            seen = dict(sorted(seen.items()))
+        left = other.left if self.left is None else self.left if other.left is None else max(self.left, other.left)
+        clicks = tuple(sorted({*self.clicks, *other.clicks}))
+        return Merged(clicks, left, seen, self.final or other.final)
+
+    def contains(self, other: Merged) -> bool:
+        """Whether the other adds nothing; that it is final is nothing."""
+        return (
+            set(other.clicks) <= set(self.clicks)
+            and (other.left is None or (self.left is not None and other.left <= self.left))
+            and (
+                other.seen is None
+                or (self.seen is not None and all(self.seen.get(place, -1.0) >= p for place, p in other.seen.items()))
+            )
+        )
+
+    def learnable(self) -> dict[str, Any]:
+        """As a ranker learns it: nobody leaves above what they click."""
+        left = self.left
+        if left is not None and self.clicks:
+            left = max(left, self.clicks[-1])
+        return {"clicks": self.clicks, "left": left, "seen": self.seen}
+
+
+NOTHING = Merged()
+
+
+class Outcome(Struct, frozen=True, omit_defaults=True):
+    """An impression's report column, and the body of the event that closes it."""
+
+    merged: Merged = NOTHING
+    reason: str | None = None  # "final" or "window", once it is learned
+    list: int = 0  # the event of its list
+
+
+encode = msgspec.json.Encoder().encode
+decode_outcome = msgspec.json.Decoder(Outcome).decode
+
+
+def merged_of(report: Report, items: Sequence[str]) -> Merged:
+    """A report in positions, if it fits the list."""
+    clicks = tuple(sorted({_place(given, items, f"/clicks/{n}") for n, given in enumerate(report.clicks)}))
+    left = None if report.left is None else _place(report.left, items, "/left")
+    if left is not None and clicks and left < clicks[-1]:
+        accepted = f"at least {clicks[-1]}, the last click"
+        raise Refused(str(refuse("left", report.left, accepted, "nobody leaves above what they click")), "/left")
+    seen: dict[int, float] | None = None
+    if isinstance(report.seen, dict):
+        seen = {}
+        for given, chance in report.seen.items():
+            pointer = f"/seen/{given.replace('~', '~0').replace('/', '~1')}"
+            place = _place(given if given in items or not given.isdecimal() else int(given), items, pointer)
+            if place in seen:
+                raise Refused(str(refuse("seen", given, "each place once", "name it in one way")), pointer)
+            seen[place] = chance
+        seen = dict(sorted(seen.items()))
+    elif report.seen is not None:
+        seen = dict.fromkeys(sorted({_place(given, items, f"/seen/{n}") for n, given in enumerate(report.seen)}), 1.0)
+    return Merged(clicks, left, seen, report.final)
+
+
+def _place(given: int | str, items: Sequence[str], pointer: str) -> int:
+    if isinstance(given, str):
+        if given in items:
+            return items.index(given) + 1
+        accepted, advice = "an item of the list", f"the list holds {', '.join(map(repr, items[:10]))}"
+    elif 1 <= given <= len(items):
+        return given
+    else:
+        accepted = f"a position between 1 and {len(items)}" if items else "left out, since the list is empty"
+        advice = "positions are counted from 1, from the top"
+    raise Refused(str(refuse(pointer, given, accepted, advice)), pointer)
+
+
+class Impression:
+    """A list in memory."""
+
+    __slots__ = ("due", "id", "items", "learner", "outcome", "ranking", "seq", "shown", "state", "touched")
+
+    def __init__(
+        self, id: bytes, seq: int, ranking: int, learner: int, state: int, due: int, items: list[str] | None,
+        outcome: Outcome, touched: int,
+    ) -> None:  # fmt: skip
+        self.id, self.seq, self.ranking, self.learner = id, seq, ranking, learner
+        self.state, self.due = state, due
+        self.items = items  # None: nobody has asked yet
+        self.outcome = outcome
+        self.touched = touched  # the latest event that changed it
+        self.shown: Any = None  # as the learner's ranker knows it, while that is in memory: (ranker, list)
+
+    def verdict(self, report: Merged) -> str | None:
+        """Why a report does not count; None where it does. Equal for equal reports, whenever they come."""
+        if self.state == DROPPED:
+            return GONE
+        if self.state == LEARNED and not self.outcome.merged.contains(report):
+            return CONTRADICTS if self.outcome.reason == "final" else LATE
+        return None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still learn something."""
+        return self.state <= OPEN

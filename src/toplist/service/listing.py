@@ -1,0 +1,65 @@
+"""A list is made: in memory, and in rows to write."""
+
+from __future__ import annotations
+
+import hashlib
+
+from toplist.problem import InvalidInput
+from toplist.service.bodies import ListBody, Outcome, encode
+from toplist.service.impressions import Impression, Numbers, as_text
+from toplist.service.learners import HotLearner
+from toplist.service.memory import Memory
+from toplist.service.pointing import pointed
+from toplist.service.shapes import ListReply, ListRequest
+from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, NewImpression, Row
+
+SMALL_SLATE = 4096  # bytes of a list that are kept at hand; larger ones are read again
+
+NOTHING_YET = Outcome()
+NOTHING_REPORTED = encode(NOTHING_YET)
+
+
+def listed(
+    memory: Memory, numbers: Numbers, learner: HotLearner, request: ListRequest, now: int, rows: list[Row]
+) -> Impression:
+    """Make a list, and its rows."""
+    ranking, ranker = learner.ranking, learner.ranker
+    try:
+        pins = {int(place): item for place, item in request.pins.items()} if request.pins else None
+        shown = ranker.rank(
+            request.among, request.positions, exclude=request.exclude, pins=pins, person=request.person,
+            features=request.features,
+        )  # fmt: skip
+    except (InvalidInput, ValueError) as problem:
+        if rows:  # the learner is new, and was not worth the while
+            memory.learners.undo(learner)
+        raise pointed(problem, request, ranking) from problem
+    seq, id = memory.next_seq(), numbers.next(now)
+    items = list(shown.items)
+    record = ranker.record(shown)
+    state = DEFERRED if request.deferred else OPEN
+    due = now + round(ranking.spec.click_window * 1000)
+    one = Impression(id, seq, ranking.id, learner.id, state, due, items, NOTHING_YET, seq)
+    shown.among = None  # one array of all items per list would be much to keep
+    if len(record.rows) + len(record.memo) <= SMALL_SLATE:
+        one.shown = (ranker, shown)
+    memory.remember(one)
+    learner.seq = seq
+    learner.unkept += 1
+    rows += (
+        EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(ListBody.of(items, record, request))),
+        NewImpression(id, seq, ranking.id, learner.id, state, due, NOTHING_REPORTED),
+    )
+    if learner.wants_snapshot:
+        rows.append(learner.snapshot())
+    return one
+
+
+def digest(request: ListRequest) -> bytes:
+    """What was asked for, in short: equal for equal requests."""
+    return hashlib.blake2b(encode(request), digest_size=16).digest()
+
+
+def reply_of(one: Impression, items: list[str], name: str, request: ListRequest) -> ListReply:
+    """A list as it is sent."""
+    return ListReply(impression=as_text(one.id), items=items, ranking=name, key=request.key, deferred=request.deferred)

@@ -1,0 +1,61 @@
+"""What the service knows, for people to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from toplist.service.bodies import decode_learner
+from toplist.service.impressions import Impression, as_text
+from toplist.service.memory import Memory
+from toplist.service.rankings import RankingState
+from toplist.service.shapes import Event, Ranking
+from toplist.service.shapes import Impression as ImpressionShape
+from toplist.service.store.protocol import EVERYBODY, STATES, Store
+from toplist.service.times import as_time
+
+READ_AT_ONCE = 5000  # events of an export
+
+
+def ranking_shape(ranking: RankingState) -> Ranking:
+    """A ranking as it is read."""
+    spec = msgspec.structs.asdict(ranking.spec)
+    return Ranking(**spec, items=len(ranking.items), created=as_time(ranking.created))
+
+
+def impression(memory: Memory, one: Impression) -> ImpressionShape:
+    """A list that was made, and what is known of it."""
+    event = memory.event(one.seq)
+    assert event is not None
+    merged = one.outcome.merged
+    seen = None if merged.seen is None else {str(place): chance for place, chance in merged.seen.items()}
+    name, key = names(memory, one)
+    return ImpressionShape(
+        impression=as_text(one.id), ranking=name, key=key, items=list(memory.items_of(one)),
+        state=STATES[one.state], made=as_time(event.at), due=as_time(one.due), clicks=list(merged.clicks),
+        left=merged.left, seen=seen, reason=one.outcome.reason,
+    )  # fmt: skip
+
+
+def names(memory: Memory, one: Impression) -> tuple[str, str | None]:
+    """The names of an impression's ranking and key, if these are there still."""
+    ranking = memory.by_id.get(one.ranking)
+    event = memory.event(one.learner)
+    return ranking.name if ranking else "", None if event is None else decode_learner(event.body).key
+
+
+def events(store: Store, ranking: RankingState, after: int) -> Iterator[Event]:
+    """The log of a ranking, as far as it is committed when the end is reached."""
+    keys: dict[int, str | None] = {EVERYBODY: None}
+    while after < store.last_seq():
+        for event in store.events(ranking.id, after, after + READ_AT_ONCE):
+            if event.learner not in keys:
+                begun = store.event(event.learner)
+                keys[event.learner] = None if begun is None else decode_learner(begun.body).key
+            yield Event(
+                seq=event.seq, at=as_time(event.at), ranking=ranking.name, key=keys[event.learner], kind=event.kind,
+                impression=None if event.impression is None else as_text(event.impression),
+                body=msgspec.Raw(event.body),
+            )  # fmt: skip
+        after += READ_AT_ONCE

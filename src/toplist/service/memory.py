@@ -1,0 +1,127 @@
+"""Everything that the desk knows beside the store: derived from it, so it can be dropped and read again at any time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+import numpy as np
+
+from toplist.service.bodies import ListBody, decode_list, decode_outcome, decode_ranking
+from toplist.service.impressions import Impression
+from toplist.service.learners import Learners
+from toplist.service.rankings import ItemState, RankingState, Setting
+from toplist.service.store.protocol import EventRow, NewImpression, Store
+from toplist.service.writer import Writer
+
+REMEMBERED = 20_000  # impressions and requests in memory, beside those that are not committed yet
+
+
+class Asked(NamedTuple):
+    """What was made for a request."""
+
+    digest: bytes
+    impression: bytes
+    seq: int
+
+
+class Memory:
+    """Rankings, learners in use, and the latest impressions and requests."""
+
+    def __init__(self, store: Store, writer: Writer, room: int) -> None:
+        self.store, self.writer = store, writer
+        self._seq = writer.handed = store.last_seq()
+        self.learners = Learners(store, writer, room)
+        self.rankings: dict[str, RankingState] = {}
+        self.by_id: dict[int, RankingState] = {}
+        self.impressions: OrderedDict[bytes, Impression] = OrderedDict()
+        self.requests: OrderedDict[tuple[int, str], Asked] = OrderedDict()
+        for row in store.rankings():
+            body = decode_ranking(row.spec)
+            ranking = RankingState(row.id, row.created, Setting(row.name, body.spec, row.policy, body.trained))
+            ranking.served = bool(store.learners(row.id, 0, 1))
+            for item in store.items(row.id):
+                features = None if item.features is None else np.frombuffer(item.features)
+                ranking.items[item.id] = ItemState(item.place, features, item.hidden)
+            self.add(ranking)
+
+    def add(self, ranking: RankingState) -> None:
+        """A ranking that is there from now on."""
+        self.rankings[ranking.name] = self.by_id[ranking.id] = ranking
+
+    def next_seq(self) -> int:
+        """The number of the next event."""
+        self._seq += 1
+        return self._seq
+
+    def remember(self, one: Impression) -> None:
+        """Keep an impression at hand; the oldest go, if all that happened to them is committed."""
+        self.impressions[one.id] = one
+        if len(self.impressions) > REMEMBERED:
+            first = self.writer.settled_before()
+            while len(self.impressions) > REMEMBERED:
+                oldest = next(iter(self.impressions.values()))
+                if oldest.touched >= first:
+                    break
+                del self.impressions[oldest.id]
+
+    def remember_request(self, ranking: int, request: str, asked: Asked) -> None:
+        """Keep a request at hand, likewise."""
+        self.requests[ranking, request] = asked
+        if len(self.requests) > REMEMBERED:
+            first = self.writer.settled_before()
+            while len(self.requests) > REMEMBERED and next(iter(self.requests.values())).seq < first:
+                self.requests.popitem(last=False)
+
+    def impression(self, id: bytes) -> Impression | None:
+        """An impression, from memory or the store."""
+        one = self.impressions.get(id)
+        if one is None:
+            row = self.store.impression(id)
+            if row is None:
+                return None
+            one = self.taken_in(row)
+        return one
+
+    def taken_in(self, row: NewImpression) -> Impression:
+        """An impression that the store has; memory goes first, for it knows what is not committed yet."""
+        one = self.impressions.get(row.id)
+        if one is None:
+            outcome = decode_outcome(row.report)
+            one = Impression(row.id, row.seq, row.ranking, row.learner, row.state, row.due, None, outcome, 0)
+            self.remember(one)
+        return one
+
+    def items_of(self, one: Impression) -> list[str]:
+        """The items of a list."""
+        if one.items is None:
+            one.items = self.list_of(one).items
+        return one.items
+
+    def list_of(self, one: Impression) -> ListBody:
+        """What the log says of a list."""
+        event = self.event(one.seq)
+        assert event is not None  # goes together with its impression
+        return decode_list(event.body)
+
+    def event(self, seq: int) -> EventRow | None:
+        """An event, committed or not."""
+        for event in self.writer.pending_events():
+            if event.seq == seq:
+                return event
+        return self.store.event(seq)
+
+    def asked(self, ranking: int, request: str) -> Asked | None:
+        """What was made for a request, if it was made."""
+        known = self.requests.get((ranking, request))
+        if known is None:
+            row = self.store.request(ranking, request)
+            if row is not None:
+                known = Asked(row.digest, row.impression, 0)
+        return known
+
+    def forget(self, learner: int, seq: int) -> None:
+        """Impressions that the store has forgotten."""
+        for one in list(self.impressions.values()):
+            if one.learner == learner and not one.is_open and one.touched <= seq:
+                del self.impressions[one.id]

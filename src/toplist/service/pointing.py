@@ -1,0 +1,59 @@
+"""Which field of a request for a list an error is about, found only once there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from toplist.service.errors import Refused
+from toplist.service.rankings import RankingState
+from toplist.service.shapes import ListRequest
+
+
+def pointed(problem: Exception, request: ListRequest, ranking: RankingState) -> Refused:
+    """The error with the field that it is about, where that can be told."""
+    for place in request.pins:
+        if not (place.isascii() and place.isdecimal()):
+            message = f"A pinned position is {place!r}, but must be a whole number; positions are counted from 1."
+            return Refused(message, f"/pins/{escaped(place)}")
+    return Refused(str(problem), _field(request, ranking))
+
+
+def escaped(name: str) -> str:
+    """A name within a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _field(request: ListRequest, ranking: RankingState) -> str | None:
+    items, spec = ranking.items, ranking.spec
+    if request.positions is not None and request.positions > spec.positions:
+        return "/positions"
+    for name, given in (("among", request.among), ("exclude", request.exclude)):
+        if given and not ranking.can.takes_subsets:
+            return f"/{name}"
+        at = _first_wrong(given or (), items)
+        if at is not None:
+            return f"/{name}/{at}"
+    wanted = request.positions or spec.positions
+    seen: set[str] = set()
+    for place, item in request.pins.items():
+        wrong = item not in items or items[item].hidden or item in request.exclude or item in seen
+        if wrong or not 1 <= int(place) <= wanted or not ranking.can.takes_pins:
+            return f"/pins/{escaped(place)}"
+        seen.add(item)
+    if (request.person is None) != (spec.person == 0) or len(request.person or ()) != spec.person:
+        return "/person"
+    if request.features is not None:
+        for item in request.features:
+            if item not in items or len(request.features[item]) != spec.features:
+                return f"/features/{escaped(item)}"
+        return "/features"
+    return None
+
+
+def _first_wrong(given: Iterable[str], items: Container[str]) -> int | None:
+    seen: set[str] = set()
+    for n, item in enumerate(given):
+        if item in seen or item not in items:
+            return n
+        seen.add(item)
+    return None

@@ -1,0 +1,158 @@
+"""A ranking in memory: its settings, its items, and how these changed while it was there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from toplist.policies.entries import make
+from toplist.problem import InvalidInput, refuse
+from toplist.protocols import Capabilities
+from toplist.service.bodies import ItemsBody, PutItem
+from toplist.service.errors import Refused
+from toplist.service.shapes import Item, RankingSpec
+from toplist.slate import Floats
+
+
+class ItemState(NamedTuple):
+    """An item as it is now."""
+
+    place: int
+    features: Floats | None
+    hidden: bool
+
+
+Items = dict[str, ItemState]
+
+
+class Change(NamedTuple):
+    """What an event did to the items."""
+
+    seq: int
+    body: ItemsBody
+
+
+class Setting(NamedTuple):
+    """What a learner is made from, beside items and key."""
+
+    name: str
+    spec: RankingSpec
+    policy: int  # the event since which the ranking has its policy
+    trained: bool  # whether a learner knows what happened before that
+
+    def seed(self, key: str | None) -> int:
+        """The seed of a key's learner: the ranking's own where there is no key."""
+        if key is None:
+            return self.spec.seed
+        digest = hashlib.blake2b(f"{self.spec.seed}/{key}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "little") >> 1
+
+    def capabilities(self) -> Capabilities:
+        """What the policy can take."""
+        can: Capabilities = make(self.spec.policy).capabilities()
+        return can
+
+
+class RankingState:
+    """A ranking, with its items in the order in which they came."""
+
+    def __init__(self, id: int, created: int, setting: Setting) -> None:
+        self.id, self.created, self.setting = id, created, setting
+        self.can = setting.capabilities()
+        self.items: Items = {}
+        self.changes: list[Change] = []  # of the items, the latest
+        self.trimmed = 0  # how many came before these since the ranking is in memory
+        self.served = False  # whether there is a learner already
+        self.changing = False  # whether another policy is being trained
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.setting.name
+
+    @property
+    def spec(self) -> RankingSpec:
+        """Its settings."""
+        return self.setting.spec
+
+    def checked(self, items: Sequence[Item]) -> ItemsBody:
+        """What putting these items changes, or the error that says why it cannot be."""
+        width = self.spec.features
+        seen: set[str] = set()
+        put: list[PutItem] = []
+        for n, item in enumerate(items):
+            at = f"/items/{n}"
+            known = self.items.get(item.id)
+            if item.id in seen:
+                raise Refused(f"The item {item.id!r} is put twice; name each once.", f"{at}/id")
+            seen.add(item.id)
+            row = item.features
+            if row is not None and len(row) != width:
+                accepted = f"{width} numbers, as many as the ranking's features" if width else "left out"
+                raise Refused(str(refuse("features", row, accepted, "see the ranking's features")), f"{at}/features")
+            if row is not None and not np.isfinite(row).all():
+                raise Refused("features must be finite numbers; one of them is not.", f"{at}/features")
+            if row is not None and self.can.covers_topics and not all(0.0 <= share <= 1.0 for share in row):
+                accepted = "numbers in [0, 1]"
+                advice = "give how far the item covers each topic"
+                raise Refused(str(refuse("features", row, accepted, advice)), f"{at}/features")
+            if known is None:
+                if width and row is None:
+                    raise Refused(f"The item {item.id!r} is new, and needs {width} features.", f"{at}/features")
+                if self.served and not self.can.adds_items:
+                    raise Refused(
+                        f"The policy {self.spec.policy} takes in no items once it serves; make a new ranking with all "
+                        f"of them, or change the policy.", f"{at}/id",
+                    )  # fmt: skip
+            if item.hidden and not self.can.takes_subsets:
+                raise Refused(f"The policy {self.spec.policy} shows all of its items; hide none.", f"{at}/hidden")
+            same_row = row is None or (known is not None and known.features is not None
+                                       and known.features.tolist() == row)  # fmt: skip
+            if known is None or known.hidden != item.hidden or not same_row:
+                put.append(PutItem(item.id, None if same_row else row, item.hidden))
+        return ItemsBody(put=put)
+
+    def change(self, seq: int, body: ItemsBody) -> None:
+        """Change the items, and remember it for learners that come along later."""
+        apply(self.items, seq, body)
+        self.changes.append(Change(seq, body))
+
+    def check_removable(self, ids: Iterable[str]) -> None:
+        """Refuse where the policy cannot do without an item."""
+        if self.served and not self.can.takes_subsets and any(id in self.items for id in ids):
+            raise Refused(f"The policy {self.spec.policy} shows all of its items; make a new ranking without it.")
+
+
+def apply(items: Items, seq: int, body: ItemsBody) -> None:
+    """Change items as an event of the log says; new ones go behind all others."""
+    for n, put in enumerate(body.put):
+        known = items.get(put.id)
+        features = known.features if known is not None else None
+        if put.features is not None:
+            features = np.array(put.features)
+        place = known.place if known is not None else (seq << 20) + n
+        items[put.id] = ItemState(place, features, put.hidden)
+    for id in body.removed:
+        items.pop(id, None)
+
+
+def as_item(id: str, state: ItemState) -> Item:
+    """An item as it is read."""
+    return Item(id=id, features=None if state.features is None else state.features.tolist(), hidden=state.hidden)
+
+
+def policy_problem(setting: Setting) -> Refused | None:
+    """Why a ranking cannot have its settings, pointing at the one that is wrong; None where it can."""
+    spec = setting.spec
+    try:
+        can = setting.capabilities()
+    except InvalidInput as problem:
+        return Refused(str(problem), "/policy")
+    if can.needs_features and spec.features == 0:
+        return Refused(f"The policy {spec.policy} learns from features; say how many an item has.", "/features")
+    if spec.person and (not can.needs_features or can.covers_topics):
+        return Refused(f"The policy {spec.policy} knows nothing of persons; leave person out.", "/person")
+    return None

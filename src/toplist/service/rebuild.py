@@ -1,0 +1,92 @@
+"""Every learner again from the log alone, and a comparison to the last bit with snapshots and with live ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from toplist.service.bodies import decode_learner, decode_ranking
+from toplist.service.rankings import Setting
+from toplist.service.replay import Replay, beginning, first_event, from_snapshot, in_order, items_at
+from toplist.service.store.protocol import LEARNER, RANKING, EventRow, LearnerRow
+from toplist.service.store.sqlite import SQLiteStore
+
+Live = Mapping[tuple[str, str | None], bytes]
+
+
+class Rebuilt(NamedTuple):
+    """A learner, rebuilt."""
+
+    ranking: str
+    key: str | None
+    learned: int  # lists
+    state: bytes
+    differs: tuple[str, ...]  # from what: "its snapshot", "the live one", "what the service would load"
+
+
+def rebuilt(path: Path, live: Live | None = None) -> Iterator[Rebuilt]:
+    """All learners of a store, which may be in use; what is `live` must not change meanwhile.
+
+    Where a ranking's retention let events be forgotten, a learner is begun from what was kept before.
+    """
+    store = SQLiteStore(path, read_only=True)
+    try:
+        settings = _settings(store.log(RANKING))
+        for event in store.log(LEARNER):
+            if event.ranking in settings:
+                row = LearnerRow(event.seq, event.ranking, decode_learner(event.body).key)
+                yield _rebuilt(store, settings[event.ranking], row, live)
+    finally:
+        store.close()
+
+
+def differences(path: Path, live: Live | None = None) -> list[str]:
+    """A sentence for every learner that is not as the log says it must be; none is what one wants to see."""
+    return [
+        f"The learner of {one.ranking!r} and key {one.key!r} differs from {' and '.join(one.differs)}."
+        for one in rebuilt(path, live)
+        if one.differs
+    ]
+
+
+def _settings(events: Iterable[EventRow]) -> dict[int, Setting]:
+    """The rankings that are there, as their events say."""
+    settings: dict[int, Setting] = {}
+    for event in events:
+        body = decode_ranking(event.body)
+        if body.deleted:
+            settings.pop(event.ranking, None)
+        else:
+            settings[event.ranking] = Setting(body.spec.name, body.spec, body.policy, body.trained)
+    return settings
+
+
+def _rebuilt(store: SQLiteStore, setting: Setting, row: LearnerRow, live: Live | None) -> Rebuilt:
+    base = store.snapshot(row.id, setting.policy, base=True)
+    if base is not None:
+        replay = from_snapshot(setting, row, base, store.event)
+    else:
+        start = first_event(setting, row.id)
+        replay = beginning(setting, row, items_at(store, row.ranking, start), store.event)
+    kept = store.snapshot(row.id, setting.policy)
+    differs: list[str] = []
+    if kept is not None:
+        _run(store, row, replay, kept.seq)
+        if replay.ranker.to_bytes() != kept.body:
+            differs.append("its snapshot")
+    _run(store, row, replay)
+    state = replay.ranker.to_bytes()
+    if kept is not None:
+        served = from_snapshot(setting, row, kept, store.event)
+        _run(store, row, served)
+        if served.ranker.to_bytes() != state:
+            differs.append("what the service would load")
+    if live is not None and (alive := live.get((setting.name, row.key))) is not None and alive != state:
+        differs.append("the live one")
+    return Rebuilt(setting.name, row.key, replay.ranker.learned, state, tuple(differs))
+
+
+def _run(store: SQLiteStore, row: LearnerRow, replay: Replay, until: int | None = None) -> None:
+    events = in_order(store.learner_events(row.id, replay.seq), store.item_events(row.ranking, replay.seq))
+    replay.run(event for event in events if until is None or event.seq <= until)

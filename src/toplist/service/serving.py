@@ -1,0 +1,206 @@
+"""Runs the service: opens the store, listens, closes what is due, and ends without losing a reply."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvicorn
+import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from toplist import __version__
+from toplist.files import check_writable
+from toplist.problem import InvalidInput, refuse
+from toplist.service.api.app import App, make_app
+from toplist.service.api.logs import Handler, Log
+from toplist.service.api.problems import MEDIA, Problem
+from toplist.service.config import Settings, check_reach
+from toplist.service.desk import Desk
+from toplist.service.errors import StoreUnavailable
+
+CLOSING = 0.1  # seconds between two looks for impressions whose click window has closed
+RETAINING = 60.0  # and for those that are older than they are kept
+
+
+def serve(
+    settings: Settings,
+    *,
+    told: Callable[[str], None] = lambda _: None,
+    opened: Callable[[Path, Settings], Desk] | None = None,
+) -> None:
+    """Serve until a signal ends it; `told` is called with the address once requests are taken."""
+    check_reach(settings)
+    store = check_writable(settings.store, "The store")
+    with listening(settings.host, settings.port) as listener:
+        log = Log(settings.logs.requests)
+        with logged(log), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(settings, (opened or _desk)(store, settings), listener, log, told))
+
+
+def _desk(store: Path, settings: Settings) -> Desk:
+    return Desk(store, hot_bytes=settings.memory << 20)
+
+
+async def _serve(
+    settings: Settings, desk: Desk, listener: socket.socket, log: Log, told: Callable[[str], None]
+) -> None:
+    """The life of the service, from the opening of the store to its closing."""
+    app = make_app(desk, settings, log)
+    server = Server(_uvicorn(app, settings))
+    ending = asyncio.Event()
+
+    def end() -> None:
+        server.force_exit = ending.is_set()  # asked twice, it waits for nobody
+        ending.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, end)
+    await desk.start()
+    chores: list[asyncio.Task[None]] = []
+    try:
+        chores = [
+            asyncio.create_task(repeated(desk.close_due, CLOSING, log, "closing")),
+            asyncio.create_task(repeated(desk.retain, RETAINING, log, "retaining")),
+        ]
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        asked_to_end = asyncio.create_task(ending.wait())
+        begun = asyncio.create_task(server.begun.wait())
+        await asyncio.wait({serving, begun}, return_when=asyncio.FIRST_COMPLETED)
+        address = url(listener)
+        log.tell("ready", address=address, version=__version__, store=settings.store, keys=len(settings.keys))
+        told(address)
+        await asyncio.wait({serving, asked_to_end}, return_when=asyncio.FIRST_COMPLETED)
+        log.tell("ending", in_flight=app.endpoints.metrics.in_flight)
+        app.endpoints.ending = True  # whoever asks whether it is ready sends the next requests elsewhere
+        server.should_exit = True
+        await serving
+    finally:
+        for chore in chores:
+            chore.cancel()
+        await asyncio.gather(*chores, return_exceptions=True)
+        await desk.stop()
+        log.tell("ended")
+
+
+class Server(uvicorn.Server):
+    """uvicorn's, that leaves signals to us and says when it has begun."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.begun = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are ours: the store is closed after the last reply, and then it is over."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        await super().startup(sockets)
+        self.begun.set()
+
+
+class Protocol(HttpToolsProtocol):
+    """uvicorn's, that says in our form what it cannot read; such a request never reaches the application."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, and close the connection."""
+        body = msgspec.json.encode(Problem(400, "malformed", msg).body)
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA}\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        self.transport.close()
+
+
+def _uvicorn(app: App, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=settings.proxies or None,
+        timeout_graceful_shutdown=settings.grace,
+    )
+
+
+async def repeated(work: Callable[[], Awaitable[Any]], seconds: float, log: Log, name: str) -> None:
+    """Do something again and again, whatever happens to it."""
+    troubled = False
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await work()
+            troubled = False
+        except StoreUnavailable as error:
+            if not troubled:  # once is enough, as it will go on for a while
+                log.tell("store unavailable", during=name, detail=str(error))
+            troubled = True
+        except Exception as error:
+            if not troubled:
+                log.fault("unforeseen", error, during=name)
+            troubled = True
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens, or the error that says why none can."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as problem:
+        raise refuse("The host", host, "an address of this machine", f"name another one ({problem})") from None
+    with socket.socket(family, kind, protocol) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+        except OSError as problem:
+            raise _unlistenable(host, port, problem) from None
+        listener.listen(2048)
+        listener.setblocking(False)
+        yield listener
+
+
+def _unlistenable(host: str, port: int, problem: OSError) -> InvalidInput:
+    match problem.errno:
+        case errno.EADDRINUSE:
+            return refuse(
+                "The port", port, "free", "another process listens there; end it, or name another with --port"
+            )
+        case errno.EACCES:
+            return refuse("The port", port, "one that you may use", "take one above 1023")
+        case errno.EADDRNOTAVAIL:
+            return refuse("The host", host, "an address of this machine", "name another one")
+    return refuse("The address", f"{host}:{port}", "one to listen on", str(problem))
+
+
+def url(listener: socket.socket) -> str:
+    """Where it can be called."""
+    host, port, *_ = listener.getsockname()
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextmanager
+def logged(log: Log) -> Iterator[None]:
+    """What other libraries have to say, in our log."""
+    root, handler = logging.getLogger(), Handler(log)
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
+        with suppress(OSError, ValueError):
+            log.flush()

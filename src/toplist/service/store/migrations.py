@@ -1,0 +1,59 @@
+"""The tables, version by version: a store is brought from its own to the latest when it is opened."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from toplist.problem import InvalidInput
+
+# One script per version, never changed once it is released: a change is another script.
+SCRIPTS = (
+    """
+    CREATE TABLE events (
+        seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, ranking INTEGER NOT NULL, learner INTEGER NOT NULL,
+        kind TEXT NOT NULL, impression BLOB, body BLOB NOT NULL
+    );
+    CREATE INDEX events_of_learner ON events (learner, seq) WHERE learner > 0;
+    CREATE INDEX events_of_ranking ON events (ranking, seq) WHERE learner = 0;
+    CREATE TABLE impressions (
+        id BLOB PRIMARY KEY, seq INTEGER NOT NULL, ranking INTEGER NOT NULL, learner INTEGER NOT NULL,
+        state INTEGER NOT NULL, due INTEGER NOT NULL, report BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX impressions_due ON impressions (due) WHERE state < 2;
+    CREATE TABLE requests (
+        ranking INTEGER NOT NULL, request TEXT NOT NULL, digest BLOB NOT NULL, impression BLOB NOT NULL,
+        at INTEGER NOT NULL, PRIMARY KEY (ranking, request)
+    ) WITHOUT ROWID;
+    CREATE TABLE learners (id INTEGER PRIMARY KEY, ranking INTEGER NOT NULL, key TEXT);
+    CREATE UNIQUE INDEX learners_by_key ON learners (ranking, key);
+    CREATE TABLE snapshots (
+        learner INTEGER NOT NULL, base INTEGER NOT NULL, seq INTEGER NOT NULL, policy INTEGER NOT NULL,
+        body BLOB NOT NULL, PRIMARY KEY (learner, base)
+    );
+    CREATE TABLE rankings (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, policy INTEGER NOT NULL,
+        spec BLOB NOT NULL
+    );
+    CREATE TABLE items (
+        ranking INTEGER NOT NULL, id TEXT NOT NULL, place INTEGER NOT NULL, features BLOB, hidden INTEGER NOT NULL,
+        PRIMARY KEY (ranking, id)
+    ) WITHOUT ROWID;
+    """,
+)
+
+
+def migrate(connection: sqlite3.Connection, scripts: tuple[str, ...] = SCRIPTS) -> None:
+    """Bring the tables to the latest version, each step whole or not at all."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(scripts):
+        raise InvalidInput(
+            f"The store has version {version}, but this toplist knows versions up to {len(scripts)}; use the toplist "
+            f"that wrote it, or a later one."
+        )
+    for number, script in enumerate(scripts[version:], version + 1):
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

@@ -1,0 +1,21 @@
+"""Time, as the service counts it and as people read it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+
+def milliseconds() -> int:
+    """The time of day."""
+    return time.time_ns() // 1_000_000
+
+
+def as_time(moment: int) -> str:
+    """Milliseconds as RFC 3339.
+
+    >>> as_time(1_700_000_000_123)
+    '2023-11-14T22:13:20.123Z'
+    """
+    text = datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")

@@ -1,0 +1,56 @@
+"""Work that takes longer than a request may wait, done in another thread: compiling a policy, and training it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from toplist.problem import InvalidInput
+from toplist.service.errors import Refused
+from toplist.service.rankings import Items, ItemState, Setting, policy_problem
+from toplist.service.replay import begin, beginning, from_snapshot, in_order, items_at
+from toplist.service.store.protocol import LearnerRow, SnapshotRow
+from toplist.service.store.sqlite import SQLiteStore
+
+ALL_EARLIER = 1 << 62  # the lists of every event so far were made by another policy
+
+
+def warm_up(setting: Setting) -> None:
+    """Compile what lists and learning need, by making and learning one; refuse settings that cannot work."""
+    if (problem := policy_problem(setting)) is not None:
+        raise problem
+    spec = setting.spec
+    row = np.zeros(spec.features)
+    row[:1] = 0.5
+    items: Items = {f"item {n}": ItemState(n, row, False) for n in range(spec.positions + 1)}
+    try:
+        ranker = begin(setting, None, items)
+        person = [0.0] * spec.person if spec.person else None
+        ranker.learn(ranker.rank(person=person), clicks=[1])
+    except InvalidInput as problem:
+        raise Refused(str(problem), "/policy") from problem
+
+
+def trained(
+    path: Path, ranking: int, setting: Setting, rows: list[LearnerRow], kept: list[SnapshotRow] | None = None
+) -> tuple[list[SnapshotRow], int]:
+    """Learners led through the whole log, as adopted lists, or on from what is `kept`; and through how many events."""
+    setting = setting._replace(policy=ALL_EARLIER, trained=True)
+    store = SQLiteStore(path, read_only=True)
+    snapshots: list[SnapshotRow] = []
+    led = 0
+    try:
+        for n, row in enumerate(rows):
+            if kept is None:
+                replay = beginning(setting, row, items_at(store, ranking, row.id), store.event)
+            else:
+                replay = from_snapshot(setting, row, kept[n], store.event)
+            until = store.last_seq()  # what is committed while this is read belongs to the next time
+            events = in_order(store.learner_events(row.id, replay.seq), store.item_events(ranking, replay.seq))
+            replay.run(event for event in events if event.seq <= until)
+            led += replay.events
+            snapshots.append(SnapshotRow(row.id, False, replay.seq, ALL_EARLIER, replay.ranker.to_bytes()))
+    finally:
+        store.close()
+    return snapshots, led

@@ -1,0 +1,115 @@
+"""A ranker with a log: lists taken up again, and bytes that are equal for equals."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from known import ONE_OF_A_KIND, known
+
+from toplist import InvalidInput
+from toplist.beliefs import frozen
+from toplist.ranker import AlreadyLearned, LoggedRanker, Record
+from toplist.ranker.logged import NO_LIMIT
+
+ITEMS = [f"item {n}" for n in range(6)]
+
+
+def fresh(policy: Any) -> LoggedRanker:
+    told = known(policy, ITEMS)
+    return LoggedRanker(ITEMS, 3, policy, 5, open_slates=NO_LIMIT, name="here", compiled=False, **told)
+
+
+def play(ranker: LoggedRanker, log: list[Any], lists: int) -> None:
+    """Make lists, learn most of them late, and change the items where the policy lets one."""
+    waiting: list[Any] = []
+    for number in range(lists):
+        shown = ranker.rank()
+        log.append(("list", shown.items, ranker.record(shown)))
+        waiting.append(shown)
+        if number % 3 == 2:
+            for late in reversed(waiting[:2]):
+                ranker.learn(late, clicks=[1 + number % 3])
+                log.append(("learn", late.items, ranker.record(late), [1 + number % 3]))
+            ranker.drop(waiting[2].number)
+            log.append(("drop", waiting[2].number))
+            waiting.clear()
+        if number == 7 and ranker.capabilities.adds_items:
+            ranker.remove("item 2")
+            ranker.add("item 9", **known(ranker.policy, ["item 9"]))
+            ranker.hide("item 1")
+            log.append(("items",))
+
+
+def replay(ranker: LoggedRanker, log: list[Any]) -> None:
+    for kind, *what in log:
+        if kind == "list":
+            ranker.recall(*what)
+        elif kind == "learn":
+            ranker.learn(ranker.recall(*what[:2]), clicks=what[2])
+        elif kind == "drop":
+            ranker.drop(what[0])
+        else:
+            ranker.remove("item 2")
+            ranker.add("item 9", **known(ranker.policy, ["item 9"]))
+            ranker.hide("item 1")
+
+
+@pytest.mark.parametrize("policy", ONE_OF_A_KIND)
+def test_a_log_makes_the_same_ranker_again_to_the_last_bit(policy: str) -> None:
+    ours, again = fresh(policy), fresh(policy)
+    log: list[Any] = []
+    play(ours, log, 20)
+    replay(again, log)
+    assert again.to_bytes() == ours.to_bytes()
+    assert again.rank().items == ours.rank().items
+
+
+@pytest.mark.parametrize("policy", ONE_OF_A_KIND)
+def test_bytes_make_the_same_ranker_again_at_any_moment(policy: str) -> None:
+    ours = fresh(policy)
+    log: list[Any] = []
+    play(ours, log, 11)
+    again = LoggedRanker.from_bytes(ours.to_bytes(), policy, "here", compiled=False)
+    assert again.to_bytes() == ours.to_bytes()
+    for number in range(8):
+        here, there = ours.rank(), again.rank()
+        assert here.items == there.items
+        ours.learn(here, clicks=[1 + number % 3])
+        again.learn(there, clicks=[1 + number % 3])
+    opened = log[-1] if log[-1][0] == "list" else log[-2]
+    for ranker in (ours, again):  # a list from before, known by the log alone
+        ranker.learn(ranker.recall(*opened[1:]), clicks=[2])
+        with pytest.raises(AlreadyLearned):
+            ranker.learn(ranker.recall(*opened[1:]), clicks=[2])
+    assert again.to_bytes() == ours.to_bytes()
+
+
+def test_lists_of_another_policy_are_learned_as_adopted_ones() -> None:
+    old, new, same = fresh("cascade-ucb1"), fresh("cascade-kl-ucb"), fresh("cascade-kl-ucb")
+    for number in (0, 1, 4):  # some may be forgotten
+        shown = old.rank()
+        new.learn(new.take_over(shown.items, number), clicks=[1])
+        same.learn(same.adopt(shown.items), clicks=[1])
+    assert frozen(new.belief) == frozen(same.belief)
+    assert new.rank().number == 5
+    with pytest.raises(InvalidInput, match="learns from its own lists only"):
+        fresh("top-rank(delta=0.1)").take_over(ITEMS[:3], 0)
+
+
+def test_bytes_are_small_and_damage_is_seen() -> None:
+    many = LoggedRanker([f"article-{n}" for n in range(1000)], 10, "cascade-kl-ucb", compiled=False)
+    kept = many.to_bytes()
+    assert len(kept) < 10_000
+    for damaged in (b"", b"nonsense", kept[:100], kept[:-1] + b"x"):
+        with pytest.raises(InvalidInput, match="take an older copy"):
+            LoggedRanker.from_bytes(damaged, "cascade-kl-ucb", "here")
+
+
+def test_a_record_has_the_features_that_the_list_was_made_with() -> None:
+    ours = fresh("cascade-lin-ucb")
+    shown = ours.rank()
+    record = ours.record(shown)
+    assert isinstance(record, Record)
+    assert np.frombuffer(record.rows).reshape(3, -1).shape == (3, 12)
+    ours.change(shown[0], features=[0.5] * 12)
+    assert ours.record(ours.recall(shown.items, record)) == record

@@ -1,0 +1,235 @@
+"""A desk that keeps everything in memory and learns nothing, so that tests of HTTP are about HTTP."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from toplist.service.bodies import Outcome, encode
+from toplist.service.desk import Desk
+from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
+from toplist.service.impressions import Merged
+from toplist.service.shapes import (
+    Estimate,
+    Estimates,
+    Event,
+    Explanation,
+    Impression,
+    Item,
+    ItemsChanged,
+    ListReply,
+    ListRequest,
+    Ranking,
+    RankingChange,
+    RankingSpec,
+    Reason,
+    Report,
+    ReportReply,
+)
+from toplist.service.writer import Commits
+
+THEN = "2026-11-15T12:00:00.000Z"
+
+
+class Double:
+    """The methods of a desk, as HTTP calls them."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Ranking] = {}
+        self.item_of: dict[str, dict[str, Item]] = {}
+        self.lists: dict[str, Impression] = {}
+        self.by_request: dict[tuple[str, str], tuple[ListRequest, ListReply]] = {}
+        self.log: list[Event] = []
+        self.ready = False
+        self.full = False  # as a disk is
+        self.backups: list[Path] = []
+
+    def as_desk(self) -> Desk:
+        return cast(Desk, self)
+
+    @property
+    def hot_learners(self) -> int:
+        return 3
+
+    @property
+    def commits(self) -> Commits:
+        return Commits(len(self.log), 2 * len(self.log), 0.5)
+
+    @property
+    def open_impressions(self) -> int:
+        return 7
+
+    @property
+    def learned(self) -> Counter[str]:
+        return Counter(final=2, window=1)
+
+    async def start(self) -> None:
+        self.ready = True
+
+    async def stop(self) -> None:
+        self.ready = False
+
+    def _note(self, name: str, kind: str, body: Any, impression: str | None = None, key: str | None = None) -> None:
+        if self.full:
+            raise StoreUnavailable("The disk is full; make room.", retry_after=1.5)
+        self.log.append(
+            Event(seq=len(self.log) + 1, at=THEN, ranking=name, key=key, kind=kind, impression=impression, body=body)
+        )
+
+    def as_if_learned(self, name: str, clicks: Sequence[int]) -> None:
+        """As if a list had been learned."""
+        self._note(name, "learned", msgspec.Raw(encode(Outcome(Merged(tuple(clicks))))))
+
+    async def create_ranking(self, spec: RankingSpec) -> Ranking:
+        if spec.name in self.kept:
+            raise Conflict(f"There is a ranking {spec.name!r} already; choose another name.", "/name")
+        if spec.policy not in {"dcm-kl-ucb", "cascade-kl-ucb"}:
+            raise Refused(f"There is no policy {spec.policy[:50]!r}.", "/policy")
+        self._note(spec.name, "ranking", msgspec.to_builtins(spec))
+        made = Ranking(**msgspec.structs.asdict(spec), items=0, created=THEN)
+        self.kept[spec.name] = made
+        self.item_of[spec.name] = {}
+        return made
+
+    def ranking(self, name: str) -> Ranking:
+        if name not in self.kept:
+            raise NotFound(f"There is no ranking {name!r}.")
+        return msgspec.structs.replace(self.kept[name], items=len(self.item_of[name]))
+
+    def rankings(self) -> list[Ranking]:
+        return [self.ranking(name) for name in sorted(self.kept)]
+
+    async def change_ranking(self, name: str, change: RankingChange) -> Ranking:
+        self.ranking(name)
+        fields = {k: v for k, v in msgspec.structs.asdict(change).items() if v is not msgspec.UNSET and k != "train"}
+        if fields.get("policy", "dcm-kl-ucb") not in {"dcm-kl-ucb", "cascade-kl-ucb"}:
+            raise Refused("There is no such policy.", "/policy")
+        self._note(name, "ranking", fields)
+        self.kept[name] = msgspec.structs.replace(self.kept[name], **fields)
+        return self.ranking(name)
+
+    async def delete_ranking(self, name: str) -> None:
+        self.ranking(name)
+        self._note(name, "ranking", None)
+        del self.kept[name], self.item_of[name]
+
+    async def put_items(self, name: str, items: Sequence[Item]) -> ItemsChanged:
+        ranking, there = self.ranking(name), self.item_of[name]
+        for place, item in enumerate(items):
+            if item.features is not None and len(item.features) != ranking.features:
+                raise Refused(f"An item has {ranking.features} features.", f"/items/{place}/features")
+        added = len({item.id for item in items} - set(there))
+        unchanged = sum(there.get(item.id) == item for item in items)
+        self._note(name, "items", {"put": [item.id for item in items]})
+        there |= {item.id: item for item in items}
+        return ItemsChanged(added=added, changed=len(items) - added - unchanged, unchanged=unchanged)
+
+    async def remove_items(self, name: str, ids: Sequence[str]) -> int:
+        self.ranking(name)
+        self._note(name, "items", {"removed": list(ids)})
+        return sum(self.item_of[name].pop(item, None) is not None for item in ids)
+
+    def item(self, name: str, item: str) -> Item:
+        self.ranking(name)
+        if item not in self.item_of[name]:
+            raise NotFound(f"There is no item {item!r}.")
+        return self.item_of[name][item]
+
+    def items(self, name: str, after: str | None = None, limit: int = 1000) -> list[Item]:
+        self.ranking(name)
+        return [self.item_of[name][item] for item in sorted(self.item_of[name]) if item > (after or "")][:limit]
+
+    async def make_list(self, name: str, request: ListRequest) -> ListReply:
+        ranking = self.ranking(name)
+        for unknown in set(request.among or []) - set(self.item_of[name]):
+            raise Refused(f"There is no item {unknown!r}.", "/among")
+        if request.request_id is not None and (name, request.request_id) in self.by_request:
+            before, reply = self.by_request[name, request.request_id]
+            if before != request:
+                raise Conflict("This request_id was used for another list.", "/request_id")
+            return reply
+        eligible = [item.id for item in self.items(name) if not item.hidden and item.id not in request.exclude]
+        shown = [item for item in eligible if request.among is None or item in request.among]
+        shown = shown[: request.positions or ranking.positions]
+        number = len(self.lists)
+        reply = ListReply(
+            impression=f"019a8b5e-7c1f-7d3a-9b42-{number:012x}", items=shown, ranking=name, key=request.key,
+            deferred=request.deferred,
+        )  # fmt: skip
+        self._note(name, "list", {"items": shown}, reply.impression, request.key)
+        self.lists[reply.impression] = Impression(
+            impression=reply.impression, ranking=name, key=request.key, items=shown,
+            state="deferred" if request.deferred else "open", made=THEN, due=THEN, clicks=[], left=None, seen=None,
+            reason=None,
+        )  # fmt: skip
+        if request.request_id is not None:
+            self.by_request[name, request.request_id] = request, reply
+        return reply
+
+    async def report(self, impression: str, report: Report) -> ReportReply:
+        shown = self.impression(impression)
+        places = set(shown.clicks)
+        for number, click in enumerate(report.clicks):
+            if click not in (range(1, len(shown.items) + 1) if isinstance(click, int) else shown.items):
+                raise Refused(f"{click!r} is not on the list.", f"/clicks/{number}")
+            places.add(click if isinstance(click, int) else shown.items.index(click) + 1)
+        if shown.state == "learned" and places != set(shown.clicks):
+            return ReportReply(impression=impression, counted=False, why="late", detail="It was learned before.")
+        self._note(shown.ranking, "report", msgspec.to_builtins(report), impression, shown.key)
+        self.lists[impression] = msgspec.structs.replace(
+            shown, clicks=sorted(places), state="learned" if report.final else "open"
+        )
+        return ReportReply(impression=impression, counted=True)
+
+    async def activate(self, impression: str) -> ReportReply:
+        self.lists[impression] = msgspec.structs.replace(self.impression(impression), state="open")
+        return ReportReply(impression=impression, counted=True)
+
+    def impression(self, impression: str) -> Impression:
+        if impression not in self.lists:
+            raise NotFound(f"There is no impression {impression}.")
+        return self.lists[impression]
+
+    async def estimates(
+        self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
+    ) -> Estimates:
+        ranking = self.ranking(name)
+        if person is not None and len(person) != ranking.person:
+            raise Refused(f"A person has {ranking.person} features.")
+        if key is not None and key not in self.keys(name):
+            raise NotFound(f"There is no key {key!r}.")
+        rows = [
+            Estimate(item=item.id, examined=0.0, mean=None, low=None, high=None, index=None)
+            for item in self.items(name)
+        ]
+        return Estimates(ranking=name, key=key, policy=ranking.policy, learned=0, items=rows[:limit])
+
+    async def explanation(self, impression: str) -> Explanation:
+        shown = self.impression(impression)
+        reasons = [
+            Reason(position=place, item=item, examined=None, mean=None, bonus=None, index=None, why="by its name")
+            for place, item in enumerate(shown.items, 1)
+        ]
+        return Explanation(impression=impression, ranking=shown.ranking, key=shown.key, positions=reasons)
+
+    def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
+        self.ranking(name)
+        found = {shown.key for shown in self.lists.values() if shown.ranking == name and shown.key is not None}
+        return sorted(key for key in found if key > (after or ""))[:limit]
+
+    def events(self, name: str, after: int = 0) -> Iterator[Event]:
+        self.ranking(name)
+        return iter([event for event in self.log if event.ranking == name and event.seq > after])
+
+    async def close_due(self, now: int | None = None) -> int:
+        return 0
+
+    async def retain(self, now: int | None = None) -> int:
+        return 0
+
+    async def backup(self, path: Path) -> None:
+        self.backups.append(path)

@@ -1,0 +1,97 @@
+"""Asks a running service for all that its description allows, and for what it forbids: `make service-fuzz`.
+
+Schemathesis makes the requests, in all its phases. They must find no 5xx, and no 4xx that is not a problem+json as
+described. The figure that is printed is the service's own count of what it answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+
+from toplist.service.api.keys import new_key, setting
+
+# What fits the schema may still be refused: no schema says which policies there are, or which items.
+LEFT_OUT = "positive_data_acceptance"
+
+
+class Outcome(NamedTuple):
+    """What came of it."""
+
+    statuses: Counter[int]
+    failed: bool
+    told: str
+
+    @property
+    def requests(self) -> int:
+        """How many there were."""
+        return sum(self.statuses.values())
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count:,} x {status}" for status, count in sorted(self.statuses.items()))
+        broken = sum(count for status, count in self.statuses.items() if status >= 500)
+        return f"{self.requests:,} requests, {broken} answered by 5xx: {counts}"
+
+
+def fuzz(requests: int, examples: int) -> Outcome:
+    """Ask until there were so many requests; up to so many examples per operation and round."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
+    key = new_key()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "toplist.toml").write_text(setting(key, "fuzz", "admin"))
+        command = [sys.executable, "-m", "toplist", "serve", "--port", "0", "--set", "logs.requests=none"]
+        with subprocess.Popen(command, cwd=folder, env=clean, stdout=subprocess.PIPE, text=True) as service:
+            try:
+                assert service.stdout is not None
+                url = service.stdout.readline().split()[-1]
+                seed, done = 0, Outcome(Counter(), False, "")
+                while done.requests < requests and not done.failed:
+                    seed += 1
+                    done = _round(url, key, seed, examples, Path(folder), clean)
+                    print(f"round {seed}: {done}", flush=True)
+                return done
+            finally:
+                service.terminate()
+
+
+def _round(url: str, key: str, seed: int, examples: int, folder: Path, environment: dict[str, str]) -> Outcome:
+    authorization = {"authorization": f"Bearer {key}"}
+    command = [
+        sys.executable, "-W", "ignore", "-m", "schemathesis.cli", "run", f"{url}/openapi.json", "--phases",
+        "examples,coverage,fuzzing,stateful", "--max-examples", str(examples), "--seed", str(seed), "--exclude-checks",
+        LEFT_OUT, "--continue-on-failure", "--generation-database", "none", "--no-color", "--warnings", "off",
+        "--request-timeout", "120", "--header", f"Authorization: Bearer {key}",
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    counted: Counter[int] = Counter()
+    text = httpx.get(f"{url}/metrics", headers=authorization).text
+    for status, count in re.findall(r'^toplist_requests_total\{.*status="(\d+)"\} (\S+)$', text, flags=re.MULTILINE):
+        counted[int(status)] += int(float(count))
+    broken = any(status >= 500 for status in counted)
+    return Outcome(counted, done.returncode != 0 or broken, done.stdout + done.stderr)
+
+
+def main() -> int:
+    """The long form."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=20_000, help="how many requests at least")
+    parser.add_argument("--examples", type=int, default=100, help="examples per operation and round")
+    arguments = parser.parse_args()
+    outcome = fuzz(arguments.requests, arguments.examples)
+    if outcome.failed:
+        print(outcome.told)
+    print(outcome)
+    return int(outcome.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""Callers who do not give up: a request whose answer never came is sent again, as it is, until it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from typing import Any
+
+from benchmarks.load import Answer, Line
+from benchmarks.server import PATIENCE, Broken
+
+from .journal import Journal
+
+LISTS = "/v1/rankings/{ranking}/lists"
+CLICKS = "/v1/impressions/{impression}/clicks"
+ACTIVATION = "/v1/impressions/{impression}/activation"
+
+
+class Caller:
+    """One connection after the other to a server that may vanish at any moment, and come back."""
+
+    def __init__(self, port: int, patience: float = PATIENCE) -> None:
+        self._port, self._patience = port, patience
+        self._line: Line | None = None
+        self.unanswered = 0  # requests that were sent without an answer, and then sent again
+        self.unavailable = 0  # answers that said 503, after which the request was sent again
+
+    async def once(self, method: str, path: str, body: Any = None) -> Answer:
+        """Ask once; ConnectionError where no answer comes."""
+        if self._line is None:
+            try:
+                self._line = await Line.to(self._port)
+            except OSError as problem:
+                raise ConnectionError(str(problem)) from None
+        try:
+            return await self._line.ask(method, path, b"" if body is None else json.dumps(body).encode())
+        except ConnectionError:
+            self._line = None
+            self.unanswered += 1
+            raise
+
+    async def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Ask until there is an answer, and a good one."""
+        until = asyncio.get_running_loop().time() + self._patience
+        answer = None
+        while asyncio.get_running_loop().time() < until:
+            try:
+                answer = await self.once(method, path, body)
+            except ConnectionError:
+                await asyncio.sleep(0.02)
+                continue
+            if answer.status != 503:
+                break
+            if b"retry-after:" not in answer.head:
+                raise Broken(f"{method} {path} was answered with 503, but not when to come back")
+            self.unavailable += 1
+            await asyncio.sleep(0.05)
+        if answer is None or answer.status >= 400:
+            raise Broken(f"{method} {path} {body} did not resolve on retry: {answer}")
+        told: dict[str, Any] = json.loads(answer.body)
+        return told
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+
+class Visitor:
+    """Somebody who asks for lists and clicks, as people do: nothing, something, in one report or several."""
+
+    def __init__(self, caller: Caller, journal: Journal, ranking: str, name: str, seed: int, keys: int = 0) -> None:
+        self.caller, self.journal = caller, journal
+        self._path = LISTS.format(ranking=ranking)
+        self._name, self._random = name, random.Random(f"{seed}/{name}")
+        self._keys = keys
+        self.visits = 0
+
+    async def visit(self) -> None:
+        """One list and what came of it; every now and then a request is made twice, as retries do."""
+        chance = self._random
+        self.visits += 1
+        request_id = f"{self._name}-{self.visits}"
+        asked: dict[str, Any] = {"request_id": request_id}
+        if self._keys:
+            asked["key"] = f"key-{chance.randrange(self._keys)}"
+        if chance.random() < 0.1:
+            asked["deferred"] = True
+        for _ in range(1 + (chance.random() < 0.1)):
+            listed = await self.caller.ask("POST", self._path, asked)
+            self.journal.listed(listed, request_id)
+        impression, places = listed["impression"], len(listed["items"])
+        if "deferred" in asked and chance.random() < 0.5:
+            self.journal.reported(await self.caller.ask("PUT", ACTIVATION.format(impression=impression)), ())
+        clicks = sorted(chance.sample(range(1, places + 1), chance.randrange(places)))
+        reports: list[dict[str, Any]]
+        match chance.randrange(4):
+            case 0:  # nothing comes back, and the window closes
+                return
+            case 1:  # click by click, and the window closes
+                reports = [{"clicks": clicks[: n + 1]} for n in range(len(clicks))]
+            case 2:  # all at once, by name
+                reports = [{"clicks": [listed["items"][place - 1] for place in clicks], "final": True}]
+            case _:  # click by click, and then the end
+                reports = [*({"clicks": [place]} for place in clicks), {"clicks": clicks, "final": True}]
+        for report in reports:
+            await self.report(impression, listed["items"], report)
+            if chance.random() < 0.1:
+                await self.report(impression, listed["items"], report)
+
+    async def report(self, impression: str, items: list[str], report: dict[str, Any]) -> None:
+        """Report something, and keep what was said to it."""
+        places = [items.index(click) + 1 if isinstance(click, str) else click for click in report["clicks"]]
+        self.journal.reporting(impression, places)
+        self.journal.reported(await self.caller.ask("PUT", CLICKS.format(impression=impression), report), places)

@@ -1,0 +1,70 @@
+"""All promises, each with the sizes of its long form and of the short form that is run with the tests."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import ages, duplicates, ending, full_disk, fuzzing, kills, memory, rebuilds, regret, stateful
+
+
+class Promise(NamedTuple):
+    """A promise of the service, and how it is put to the test."""
+
+    says: str
+    check: Callable[..., str]  # raises `Broken`, or tells what was found
+    long: Mapping[str, Any]
+    short: Mapping[str, Any]
+    tested: bool = False  # whether another test is its short form already
+
+    def kept(self, short: bool) -> str:
+        """Put it to the test, in a folder of its own; what was found."""
+        with tempfile.TemporaryDirectory(prefix="toplist-promise-", ignore_cleanup_errors=True) as folder:
+            return self.check(Path(folder), **(self.short if short else self.long))
+
+
+PROMISES: dict[str, Promise] = {
+    "kills": Promise(
+        "1. kill -9 under load loses nothing that was acknowledged, and nothing is learned twice",
+        kills.check, {"kills": 200}, {"kills": 20},
+    ),
+    "duplicates": Promise(
+        "2. reports sent ten times in any order are learned once, with identical replies",
+        duplicates.check, {"impressions": 3000}, {"impressions": 60},
+    ),
+    "rebuilds": Promise(
+        "3. beliefs rebuilt, backed up and restored are the live ones, byte for byte",
+        rebuilds.check, {"impressions": 100_000}, {"impressions": 500},
+    ),
+    "ages": Promise(
+        "4. clicks of any age are classified, and windows close soon",
+        ages.check, {"impressions": 20_000, "window": 30.0}, {"impressions": 150, "window": 1.5},
+    ),
+    "fuzzing": Promise(
+        "5. no request that fits or breaks the OpenAPI document gets a 5xx",
+        fuzzing.check, {"requests": 20_000, "examples": 100}, {"requests": 1, "examples": 3}, tested=True,
+    ),
+    "stateful": Promise(
+        "6. any order of steps, restarts and crashes among them, leads to what a small model says",
+        stateful.check, {"examples": 500, "steps": 60}, {"examples": 30, "steps": 40}, tested=True,
+    ),
+    "memory": Promise(
+        "7. memory does not grow under a steady load",
+        memory.check, {"seconds": 600.0, "warm_up": 120.0, "per_second": 300.0},
+        {"seconds": 8.0, "warm_up": 4.0, "per_second": 100.0},
+    ),
+    "ending": Promise(
+        "7. SIGTERM loses no reply in flight",
+        ending.check, {"ends": 50}, {"ends": 2},
+    ),
+    "full_disk": Promise(
+        "7. a full disk is refused with 503, loses nothing acknowledged, and is recovered from",
+        full_disk.check, {"times": 20}, {"times": 1},
+    ),
+    "regret": Promise(
+        "8. a service fed by simulated visitors has the regret of the simulator",
+        regret.check, {"runs": 100, "steps": 2000}, {"runs": 20, "steps": 150},
+    ),
+}  # fmt: skip

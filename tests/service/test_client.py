@@ -1,0 +1,223 @@
+"""The client, sync and async, in front of the real application and of networks that fail."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from asking import ADMIN, SERVE, Service
+
+from toplist.service import asks
+from toplist.service.api.routes import ROUTES
+from toplist.service.client import LONGEST_WAIT, AsyncClient, Client, Retries, ServiceError, Unreachable
+from toplist.service.shapes import Item, RankingSpec
+
+Outcome = Exception | httpx.Response
+
+
+class Between(httpx.BaseTransport):
+    """What lies between a client and the service: it may lose a request, or the reply to it."""
+
+    def __init__(self, service: Service, *trouble: Callable[[httpx.Request], Outcome | None]) -> None:
+        self.service, self.trouble = service, list(trouble)
+        self.requests: list[httpx.Request] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        outcome = self.trouble.pop(0)(request) if self.trouble else None
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome or self.passed_on(request)
+
+    def passed_on(self, request: httpx.Request) -> httpx.Response:
+        reply = self.service.ask(
+            request.method, str(request.url), content=request.read(), headers=dict(request.headers)
+        )
+        return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
+
+    def lose_reply(self, request: httpx.Request) -> Outcome:
+        self.passed_on(request)
+        return httpx.ReadError("the connection was reset")
+
+
+def lose_request(_: httpx.Request) -> Outcome:
+    return httpx.ReadTimeout("nothing came")
+
+
+def refuse_connection(_: httpx.Request) -> Outcome:
+    return httpx.ConnectError("nobody listens")
+
+
+def answer(status: int, **headers: str) -> Callable[[httpx.Request], Outcome]:
+    return lambda _: httpx.Response(status, headers=headers, text="<html>sorry</html>")
+
+
+def client_of(service: Service, *trouble: Any, waits: list[float] | None = None, **more: Any) -> tuple[Client, Between]:
+    between = Between(service, *trouble)
+    slept = [] if waits is None else waits
+    made = Client(
+        "http://localhost", transport=between, sleep=slept.append, retries=Retries(4, random.Random(1)), **more
+    )
+    return made, between
+
+
+def test_everything_that_can_be_asked(service: Service) -> None:
+    client, _ = client_of(service)
+    with client:
+        assert client.create_ranking(RankingSpec(name="shop", positions=2, features=1)).features == 1
+        assert [each.name for each in client.rankings().rankings] == ["front-page", "shop"]
+        assert client.put_items("shop", ["a/b", Item(id="c", features=[0.5]), ".."]).added == 3
+        assert client.put_item("shop", "d", features=[1.0], hidden=True).added == 1
+        assert client.item("shop", "a/b") == Item(id="a/b")
+        assert client.item("shop", "..").id == ".."
+        page = client.items("shop", limit=2)
+        assert [item.id for item in client.items("shop", after=page.next).items] == ["c", "d"]
+        assert client.change_ranking("shop", click_window=5.0).click_window == 5.0
+        made = client.make_list("shop", key="k", exclude=[".."])
+        assert made.items == ["a/b", "c"]
+        assert client.report(made.impression, ["c"]).counted
+        assert client.report(made.impression, [2, 1], final=True).counted
+        assert client.impression(made.impression).clicks == [1, 2]
+        assert client.explanation(made.impression).positions[0].item == "a/b"
+        deferred = client.make_list("shop", deferred=True)
+        assert client.activate(deferred.impression).counted
+        assert client.keys("shop").keys == ["k"]
+        assert len(client.estimates("shop", limit=3).items) == 3
+        assert client.history("shop").lists == 0
+        assert client.remove_items("shop", ["d", "e"]).removed == 1
+        client.remove_item("shop", "c")
+        seqs = [event.seq for event in client.events("shop")]
+        assert seqs == sorted(seqs)
+        assert [event.seq for event in client.events("shop", after=seqs[2])] == seqs[3:]
+        client.delete_ranking("shop")
+        with pytest.raises(ServiceError) as refused:
+            client.ranking("shop")
+    assert refused.value.status == 404
+    assert refused.value.problem.type == "urn:toplist:problem:not-found"
+    assert refused.value.request_id
+
+
+def test_the_async_client_does_the_same(service: Service) -> None:
+    async def play() -> list[Any]:
+        transport = httpx.ASGITransport(service.app)
+        async with AsyncClient("http://localhost", transport=transport) as client:
+            made = await client.make_list("front-page", request_id="r")
+            counted = await client.report(made.impression, [1], final=True)
+            kinds = [event.kind async for event in client.events("front-page")]
+            return [made.items, counted.counted, kinds]
+
+    assert service.run(play()) == [["cocoa", "coffee"], True, ["ranking", "items", "list", "report"]]
+
+
+def test_both_clients_have_every_route_that_is_not_about_the_service_itself() -> None:
+    built = {
+        name for name, value in vars(asks).items() if inspect.isfunction(value) and value.__module__ == asks.__name__
+    }
+    built = {name for name in built if not name.startswith("_")} - {"decoded"}
+    assert len(built) == sum(route.tag != "service" for route in ROUTES)
+    for kind in (Client, AsyncClient):
+        assert built <= set(dir(kind))
+    assert Client.make_list.__doc__ == asks.make_list.__doc__
+
+
+def test_a_key_is_sent(keyed: Service) -> None:
+    client, _ = client_of(keyed, key=ADMIN)
+    client.create_ranking(RankingSpec(name="a", positions=1))
+    with pytest.raises(ServiceError, match=r"403 Forbidden: .* needs admin"):
+        client_of(keyed, key=SERVE)[0].delete_ranking("a")
+
+
+def test_a_list_whose_reply_was_lost_is_the_same_list_on_retry(service: Service) -> None:
+    client, between = client_of(service)
+    between.trouble = [between.lose_reply, lose_request, answer(502)]
+    made = client.make_list("front-page")
+    assert len(service.desk.lists) == 1
+    assert made.impression in service.desk.lists
+    sent = [msgspec.json.decode(request.content)["request_id"] for request in between.requests]
+    assert len(sent) == 4
+    assert len(set(sent)) == 1
+    assert client.make_list("front-page").impression != made.impression
+
+
+def test_a_report_whose_reply_was_lost_counts_once(service: Service) -> None:
+    client, between = client_of(service)
+    made = client.make_list("front-page")
+    between.trouble = [between.lose_reply, between.lose_reply]
+    assert client.report(made.impression, [1]).counted
+    assert service.desk.lists[made.impression].clicks == [1]
+
+
+def test_what_may_have_been_done_is_not_done_twice(service: Service) -> None:
+    client, between = client_of(service)
+    between.trouble = [between.lose_reply]
+    with pytest.raises(Unreachable, match="got no answer in 1 attempts"):
+        client.create_ranking(RankingSpec(name="a", positions=1))
+    between.trouble = [refuse_connection, answer(503), answer(429)]
+    client.create_ranking(RankingSpec(name="b", positions=1))
+    between.trouble = [answer(504)]
+    with pytest.raises(ServiceError, match="504"):
+        client.delete_ranking("b")
+
+
+def test_waits_grow_at_random_and_the_server_may_ask_for_more(service: Service) -> None:
+    waits: list[float] = []
+    client, between = client_of(service, lose_request, lose_request, lose_request, waits=waits)
+    client.rankings()
+    assert all(0.0 <= wait <= 0.05 * 2**attempt for attempt, wait in enumerate(waits))
+    assert len(set(waits)) == 3
+    between.trouble = [answer(503, **{"retry-after": "7"})]
+    client.rankings()
+    assert waits[-1] == 7.0
+    between.trouble = [answer(429, **{"retry-after": "soon"})]
+    client.rankings()
+    assert waits[-1] <= LONGEST_WAIT
+    between.trouble = [answer(503, **{"retry-after": "3600"})]
+    with pytest.raises(ServiceError, match="503"):
+        client.rankings()
+
+
+def test_it_gives_up_in_the_end(service: Service) -> None:
+    client, between = client_of(service, *[lose_request] * 9)
+    with pytest.raises(Unreachable, match="GET /v1/rankings got no answer in 5 attempts: nothing came"):
+        client.rankings()
+    between.trouble = [answer(503)] * 9
+    with pytest.raises(ServiceError) as refused:
+        client.rankings()
+    assert refused.value.problem.detail == "<html>sorry</html>"
+
+
+def test_what_the_service_refuses_is_not_tried_again(service: Service) -> None:
+    client, between = client_of(service)
+    with pytest.raises(ServiceError) as refused:
+        client.make_list("front-page", among=["nothing"])
+    assert len(between.requests) == 1
+    assert refused.value.problem.errors[0].pointer == "/among"  # type: ignore[index]
+
+
+def test_the_async_client_tries_again_too(service: Service) -> None:
+    waits: list[float] = []
+    trouble = [lose_request, answer(503)]
+
+    class Flaky(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            outcome = trouble.pop(0)(request) if trouble else None
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome or await httpx.ASGITransport(service.app).handle_async_request(request)
+
+    async def slept(seconds: float) -> None:
+        waits.append(seconds)
+        await asyncio.sleep(0)
+
+    async def play() -> int:
+        async with AsyncClient("http://localhost", transport=Flaky(), sleep=slept) as client:
+            return len((await client.rankings()).rankings)
+
+    assert service.run(play()) == 1
+    assert len(waits) == 2

@@ -1,0 +1,151 @@
+"""What is kept and for how long: backups while running, retention, the export of the log, versions of the tables."""
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desks import BY_FEATURES, POLICIES, Clock, at_work, front, learned, run, shown, told
+
+from toplist import InvalidInput
+from toplist.service import export
+from toplist.service.errors import NotFound, Refused, StoreUnavailable
+from toplist.service.rebuild import differences, rebuilt
+from toplist.service.shapes import RankingChange
+from toplist.service.store.migrations import SCRIPTS, migrate
+from toplist.service.store.sqlite import SQLiteStore
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_backup_while_running_is_a_store_like_any_other(policy: str, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, policy)
+            for number in range(50):
+                await told(desk, await shown(desk, key=str(number % 2)), 1 + number % 3, final=True)
+            waiting = await shown(desk, key="0", request_id="r")
+            alive = desk.states()
+            await desk.backup(tmp_path / "copy")
+            await told(desk, await shown(desk, key="0"), 1, final=True)
+            with pytest.raises(Refused, match="already"):
+                await desk.backup(tmp_path / "copy")
+            async with at_work(tmp_path / "copy") as again:
+                for key in ("0", "1"):
+                    await again.estimates("front", key)
+                assert again.states() == alive
+                assert await shown(again, key="0", request_id="r") == waiting
+                assert (await told(again, waiting, 1, final=True)).counted
+            assert differences(tmp_path / "copy") == []
+
+    run(play())
+
+
+def test_what_is_old_is_forgotten_but_not_what_was_learned_from_it(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock, hot_bytes=0) as desk:
+            await front(desk, retention=1000.0, click_window=5000.0)
+            old = [await shown(desk, key=str(n % 2), request_id=str(n)) for n in range(20)]
+            for reply in old[:18]:
+                await told(desk, reply, 1)
+                await told(desk, reply, 1, final=True)
+            clock.pass_(600)
+            young = await shown(desk, key="0")
+            await told(desk, young, 2, final=True)
+            assert await desk.retain() == 0
+            clock.pass_(600)
+            states: dict[Any, bytes] = {}
+            for key in ("0", "1"):
+                await learned(desk, key)
+                states |= desk.states()
+            assert await desk.retain() == 18
+            assert await desk.retain() == 0
+            for reply in old[:18]:
+                with pytest.raises(NotFound):
+                    await told(desk, reply, 1)
+            assert (await told(desk, young, 2)).counted
+            assert (await told(desk, old[18], 1)).counted  # open still, so it is kept
+            kinds = [event.kind for event in desk.events("front")]
+            assert (kinds.count("list"), kinds.count("learned"), kinds.count("report")) == (3, 1, 1)
+            assert kinds.count("forgotten") == 2
+            assert (await shown(desk, key="0", request_id="0")).impression != old[0].impression
+            assert (await shown(desk, key="0", request_id="18")).impression == old[18].impression
+            assert await learned(desk, "1") == 9
+            assert desk.states()["front", "1"] == states["front", "1"]
+            await told(desk, old[19], 3, final=True)
+        assert differences(tmp_path / "db") == []
+        assert [one.learned for one in rebuilt(tmp_path / "db")] == [10, 10]
+        async with at_work(tmp_path / "db", clock) as desk:
+            assert await learned(desk, "0") == 10
+            last = max(event.seq for event in desk.events("front"))
+            clock.pass_(100_000)
+            await desk.close_due()
+            clock.pass_(100_000)
+            assert await desk.retain() > 0
+            assert {event.kind for event in desk.events("front")} == {"ranking", "items", "learner", "forgotten"}
+            await desk.change_ranking("front", RankingChange(retention=None))
+            assert max(event.seq for event in desk.events("front")) > last  # no number is ever used again
+
+    run(play())
+
+
+def test_the_log_comes_out_as_lines_of_json(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, BY_FEATURES)
+            reply = await shown(desk, key="k", request_id="r")
+            await told(desk, reply, 2)
+            await told(desk, reply, 2, 3, final=True)
+            lines = [json.loads(line) for line in export.ndjson(desk.events("front"))]
+            assert [line["kind"] for line in lines] == ["ranking", "items", "learner", "list", "report", "learned"]
+            assert [line["seq"] for line in lines] == list(range(1, 7))
+            assert lines[3]["body"]["items"] == reply.items
+            assert (lines[3]["key"], lines[3]["impression"]) == ("k", reply.impression)
+            assert lines[5]["body"] == {"merged": {"clicks": [2, 3], "final": True}, "reason": "final", "list": 4}
+            assert [event.seq for event in desk.events("front", after=4)] == [5, 6]
+            with pytest.raises(NotFound):
+                list(desk.events("nobody"))
+
+    run(play())
+
+
+def test_parquet_is_refused_in_a_sentence_where_it_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(module: str, *_: Any) -> Any:
+        raise ImportError(module)
+
+    monkeypatch.setattr("importlib.import_module", missing)
+    with pytest.raises(ImportError, match=r'this needs pyarrow.*pip install "toplist\[parquet\]"'):
+        export.write_parquet([], tmp_path / "log.parquet")
+
+
+def test_tables_are_brought_to_the_latest_version_step_by_step_or_not_at_all(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+    migrate(connection)
+    assert connection.execute("PRAGMA user_version").fetchone() == (len(SCRIPTS),)
+    migrate(connection)
+    more = (*SCRIPTS, "CREATE TABLE more (x); INSERT INTO more VALUES (1);", "CREATE TABLE broken (x); nonsense;")
+    with pytest.raises(sqlite3.OperationalError):
+        migrate(connection, more)
+    assert connection.execute("PRAGMA user_version").fetchone() == (len(SCRIPTS) + 1,)
+    assert connection.execute("SELECT * FROM more").fetchall() == [(1,)]
+    assert not connection.execute("SELECT * FROM sqlite_master WHERE name = 'broken'").fetchall()
+    connection.close()
+    with pytest.raises(InvalidInput, match="use the toplist that wrote it, or a later one"):
+        SQLiteStore(tmp_path / "db")
+
+
+def test_a_file_that_is_no_store_is_refused_and_one_that_breaks_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "db").write_text("this is no database, but a text that is long enough to be taken for a header " * 20)
+    with pytest.raises(InvalidInput, match="cannot be opened"):
+        SQLiteStore(tmp_path / "db")
+    store = SQLiteStore(tmp_path / "new")
+    store._writer.execute("DROP TABLE requests")
+    with pytest.raises(StoreUnavailable, match="cannot be read"):
+        store.request(1, "r")
+    assert store._writer.execute("PRAGMA synchronous").fetchone() == (2,)  # full
+    assert store._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    store.close()

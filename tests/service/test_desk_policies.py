@@ -1,0 +1,149 @@
+"""Another policy for a ranking that is served: trained from the log before it serves."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+from desks import BY_FEATURES, ELIMINATION, Clock, at_work, front, items, learned, row, run, shown, told
+
+from toplist import Ranker
+from toplist.beliefs import frozen
+from toplist.service import desk as desk_module
+from toplist.service import training
+from toplist.service.errors import Conflict, Refused
+from toplist.service.rebuild import differences
+from toplist.service.shapes import Item, RankingChange, Report
+
+
+def test_a_new_policy_knows_what_the_log_knows_as_if_it_had_adopted_every_list(tmp_path: Path) -> None:
+    async def play() -> None:
+        names = [item.id for item in items(8)]
+        same = Ranker(names, 3, "dcm-kl-ucb", seed=7)
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, "cascade-ucb1")
+            draw = random.Random(1)
+            for _ in range(100):
+                reply = await shown(desk)
+                clicks = draw.sample([1, 2, 3], draw.randint(0, 2))
+                await told(desk, reply, *clicks, final=True)
+                same.learn(same.adopt(reply.items), clicks)
+            waiting = await shown(desk)
+            assert (await desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb"))).policy == "dcm-kl-ucb"
+            assert await learned(desk) == 100
+            assert desk._memory is not None
+            (learner,) = desk._memory.learners
+            assert frozen(learner.ranker.belief) == frozen(same.belief)
+            after = await shown(desk)
+            await told(desk, waiting, 2, final=True)  # made by the old policy, learned by the new one
+            same.learn(same.adopt(waiting.items), [2])
+            await told(desk, after, 1, final=True)
+            same.learn(same.adopt(after.items), [1])
+            assert frozen(learner.ranker.belief) == frozen(same.belief)
+            assert (await desk.explanation(waiting.impression)).positions[0].why == "somebody else's choice"
+            assert differences(tmp_path / "db", desk.states()) == []
+            before = desk.states()
+        async with at_work(tmp_path / "db") as desk:
+            assert (await desk.estimates("front")).policy == "dcm-kl-ucb"
+            assert desk.states() == before
+
+    run(play())
+
+
+def test_cold_learners_are_trained_when_they_are_first_used(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db", hot_bytes=0) as desk:
+            await front(desk, "cascade-ucb1")
+            for number in range(30):
+                await told(desk, await shown(desk, key=f"key {number % 3}"), 1, final=True)
+            await desk.remove_items("front", ["item-3"])
+            await desk.put_items("front", items(2, first=20))
+            await desk.change_ranking("front", RankingChange(policy="cascade-ts"))
+            for number in range(3):
+                assert await learned(desk, f"key {number}") == 10
+                assert "item-3" not in (await shown(desk, key=f"key {number}", positions=3)).items
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_what_happens_while_it_is_trained_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, "cascade-ucb1")
+            first = await shown(desk)
+            await told(desk, first, 1, final=True)
+            rounds = 0
+            trained = training.trained
+
+            def slowly(*given: object) -> object:
+                nonlocal rounds
+                rounds += 1
+                asyncio.run_coroutine_threadsafe(meanwhile(), loop).result()
+                return trained(*given)  # type: ignore[arg-type]
+
+            async def meanwhile() -> None:
+                await told(desk, await shown(desk), 1, final=True)
+                await desk.put_items("front", items(1, first=100 + rounds))
+                with pytest.raises(Conflict, match="another policy already"):
+                    await desk.change_ranking("front", RankingChange(policy="cascade-ts"))
+
+            loop = asyncio.get_running_loop()
+            monkeypatch.setattr(training, "trained", slowly)
+            monkeypatch.setattr(desk_module, "LAST_ROUND", 1)
+            await desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb"))
+            assert rounds == 5
+            assert await learned(desk) == 6
+            assert desk.ranking("front").items == 13
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_a_policy_that_learns_from_its_own_lists_only_starts_anew_or_not_at_all(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            old = [await shown(desk, key="a") for _ in range(3)]
+            await told(desk, old[0], 1, final=True)
+            with pytest.raises(Refused, match="say train: false") as refused:
+                await desk.change_ranking("front", RankingChange(policy=ELIMINATION))
+            assert refused.value.field == "/policy"
+            assert desk.ranking("front").policy == "cascade-kl-ucb"
+            await desk.put_items("front", items(1, first=50))
+            await desk.change_ranking("front", RankingChange(policy=ELIMINATION, train=False))
+            assert await learned(desk, "a") == 0
+            new = await shown(desk, key="a")
+            assert (await told(desk, old[1], 1, final=True)).counted
+            assert await learned(desk, "a") == 0
+            assert (await told(desk, new, 1, final=True)).counted
+            assert await learned(desk, "a") == 1
+            assert differences(tmp_path / "db", desk.states()) == []
+            before = desk.states()
+        async with at_work(tmp_path / "db") as desk:
+            assert (await told(desk, old[2], 1, final=True)).counted
+            assert await learned(desk, "a") == 1
+            assert desk.states() == before
+
+    run(play())
+
+
+def test_from_items_to_features_and_back(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk, "cascade-ucb1", features=4, count=0)
+            await desk.put_items("front", [Item(id=f"item-{n}", features=row(n)) for n in range(6)])
+            for _ in range(10):
+                await told(desk, await shown(desk), 1, final=True)
+            for policy in (BY_FEATURES, "cascade-ucb1", BY_FEATURES):
+                await desk.change_ranking("front", RankingChange(policy=policy))
+                reply = await shown(desk)
+                await desk.report(reply.impression, Report(clicks=[2], final=True))
+            assert await learned(desk) == 13
+            assert differences(tmp_path / "db", desk.states()) == []
+            with pytest.raises(Refused):
+                await desk.change_ranking("front", RankingChange(policy="nonsense"))
+
+    run(play())

@@ -1,0 +1,254 @@
+"""Reports: learned from exactly once, whatever comes how often and when, and every one gets an answer."""
+
+import asyncio
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desks import BY_FEATURES, WINDOW, Clock, at_work, front, items, learned, run, shown, told
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from toplist.service.errors import NotFound, Refused
+from toplist.service.impressions import Merged, Numbers, as_id, as_text
+from toplist.service.shapes import Report
+from toplist.service.store.protocol import LEARN
+
+PLACES = st.integers(1, 5)
+REPORTS = st.builds(
+    Merged,
+    clicks=st.sets(PLACES).map(lambda places: tuple(sorted(places))),
+    left=st.none() | PLACES,
+    seen=st.none() | st.dictionaries(PLACES, st.floats(0, 1)).map(lambda seen: dict(sorted(seen.items()))),
+    final=st.booleans(),
+)
+
+
+@given(REPORTS, REPORTS, REPORTS)
+def test_merging_takes_order_and_repetition_as_nothing(a: Merged, b: Merged, c: Merged) -> None:
+    assert a.with_(b) == b.with_(a)
+    assert a.with_(b).with_(c) == a.with_(b.with_(c))
+    assert a.with_(a) == a == a.with_(Merged())
+    assert a.with_(b).contains(a)
+    assert a.contains(b) == (replace(a.with_(b), final=False) == replace(a, final=False))
+
+
+def test_a_final_report_is_learned_at_once_and_no_other_is(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            first, second = await shown(desk), await shown(desk)
+            assert (await told(desk, first, 1)).counted
+            assert await learned(desk) == 0
+            assert (await told(desk, second, second.items[2], final=True)).counted
+            assert await learned(desk) == 1
+            found = desk.impression(second.impression)
+            assert (found.state, found.clicks, found.reason) == ("learned", [3], "final")
+            assert desk.impression(first.impression).state == "open"
+
+    run(play())
+
+
+def test_each_report_ten_times_in_any_order_is_learned_once_with_one_answer(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            lists = [await shown(desk) for _ in range(10)]
+            reports = [
+                (shown.impression, report)
+                for shown in lists
+                for report in (Report(clicks=[1]), Report(clicks=[1, 3]), Report(clicks=[1, 3], final=True))
+            ]
+            sent = [*reports * 10]
+            random.Random(1).shuffle(sent)
+            answers = await asyncio.gather(*(desk.report(*one) for one in sent))
+            assert all(answer.counted for answer in answers)
+            assert len({answer.impression: answer for answer in answers}) == 10
+            assert await learned(desk) == 10
+            kinds = [event.kind for event in desk.events("front")]
+            assert kinds.count(LEARN) == 10
+
+    run(play())
+
+
+def test_what_comes_after_the_window_is_late_unless_it_was_known(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk)
+            reply = await shown(desk)
+            assert (await told(desk, reply, 2)).counted
+            clock.pass_(WINDOW)
+            late = await told(desk, reply, 1, 2)  # nobody has closed it yet, but its time is over
+            assert (late.counted, late.why) == (False, "late")
+            assert late == await told(desk, reply, 1, 2)
+            assert (await told(desk, reply, 2)).counted
+            assert (await told(desk, reply, 2, final=True)).counted
+            assert (await told(desk, reply)).counted
+            assert desk.impression(reply.impression).clicks == [2]
+            assert await desk.close_due() == 0
+            assert await learned(desk) == 1
+
+    run(play())
+
+
+def test_what_a_final_report_does_not_say_contradicts_it(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            reply = await shown(desk)
+            await told(desk, reply, 1, final=True)
+            for more in ((2,), (1, 2)):
+                answer = await told(desk, reply, *more, final=True)
+                assert (answer.counted, answer.why) == (False, "contradicts")
+            assert (await told(desk, reply, 1)).counted
+            assert not (await told(desk, reply, 1, left=2)).counted
+            assert await learned(desk) == 1
+
+    run(play())
+
+
+def test_an_impression_without_clicks_is_learned_when_its_window_closes(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk)
+            first = await shown(desk)
+            clock.pass_(WINDOW / 2)
+            second = await shown(desk)
+            assert await desk.close_due() == 0
+            clock.pass_(WINDOW / 2)
+            assert await desk.close_due() == 1
+            assert desk.impression(first.impression).reason == "window"
+            assert desk.impression(second.impression).state == "open"
+            clock.pass_(WINDOW)
+            assert await desk.close_due() == 1
+            estimates = await desk.estimates("front")
+            assert estimates.learned == 2
+            assert sum(row.examined or 0 for row in estimates.items) == 6  # no click says something of all places
+
+    run(play())
+
+
+def test_a_deferred_list_has_its_window_from_when_it_is_shown_and_is_dropped_if_it_never_is(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk)
+            activated, clicked, never = [await shown(desk, deferred=True) for _ in range(3)]
+            assert activated.deferred
+            clock.pass_(WINDOW - 1)
+            for _ in range(2):
+                assert (await desk.activate(activated.impression)).counted
+            assert (await told(desk, clicked, 1)).counted
+            clock.pass_(2)
+            assert await desk.close_due() == 1
+            assert desk.impression(never.impression).state == "dropped"
+            for answer in (await told(desk, never, 1), await desk.activate(never.impression)):
+                assert (answer.counted, answer.why) == (False, "dropped")
+            assert {desk.impression(one.impression).state for one in (activated, clicked)} == {"open"}
+            clock.pass_(WINDOW)
+            assert await desk.close_due() == 2
+            assert await learned(desk) == 2
+            assert (await desk.activate(activated.impression)).counted
+
+    run(play())
+
+
+def test_clicks_of_any_age_are_classified_by_their_age_alone(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk)
+            draw = random.Random(5)
+            made = [(await shown(desk), draw.uniform(0, 2 * WINDOW), draw.randint(1, 3)) for _ in range(60)]
+            began = clock.now
+            for reply, age, place in sorted(made, key=lambda one: one[1]):
+                clock.now = began + round(age * 1000)
+                if draw.random() < 0.5:
+                    await desk.close_due()
+                assert (await told(desk, reply, place)).counted == (age * 1000 < WINDOW * 1000)
+            clock.pass_(WINDOW)
+            await desk.close_due()
+            assert await learned(desk) == 60
+            for reply, age, place in made:
+                assert desk.impression(reply.impression).clicks == ([place] if age < WINDOW else [])
+
+    run(play())
+
+
+def test_unknown_impressions_are_not_found(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            for unknown in (as_text(bytes(16)), "nonsense", "", (await shown(desk)).impression.replace("-", "")):
+                with pytest.raises(NotFound, match="no such impression"):
+                    await desk.report(unknown, Report())
+                with pytest.raises(NotFound):
+                    await desk.activate(unknown)
+                with pytest.raises(NotFound):
+                    desk.impression(unknown)
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    ("report", "field"),
+    [
+        ({"clicks": [1, 4]}, "/clicks/1"),
+        ({"clicks": ["item-99"]}, "/clicks/0"),
+        ({"left": 9}, "/left"),
+        ({"clicks": [3], "left": 2}, "/left"),
+        ({"seen": [1, 8]}, "/seen/1"),
+        ({"seen": {"7": 0.5}}, "/seen/7"),
+        ({"seen": {"a/b": 0.5}}, "/seen/a~1b"),
+    ],
+)
+def test_what_does_not_fit_the_list_is_refused_and_changes_nothing(
+    tmp_path: Path, report: dict[str, Any], field: str
+) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            reply = await shown(desk)
+            with pytest.raises(Refused) as refused:
+                await desk.report(reply.impression, Report(**report, final=True))
+            assert refused.value.field == field
+            assert desk.impression(reply.impression).state == "open"
+
+    run(play())
+
+
+def test_left_and_seen_are_learned_by_policies_that_go_by_them(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, "dcm-lsb", features=4, count=0)
+            await desk.put_items("front", items(6, BY_FEATURES))
+            reply = await shown(desk)
+            await told(desk, reply, 1, left=1)
+            await told(desk, reply, 1, left=2, seen=[1, 2])
+            await told(desk, reply, 2, seen={reply.items[2]: 0.25}, final=True)
+            found = desk.impression(reply.impression)
+            assert (found.clicks, found.left, found.seen) == ([1, 2], 2, {"1": 1.0, "2": 1.0, "3": 0.25})
+            assert await learned(desk) == 1
+
+    run(play())
+
+
+def test_ids_are_ordered_and_of_version_7() -> None:
+    numbers = Numbers()
+    moments = [5, 5, 6, 4, *itertools.repeat(7, 5000), 7]
+    ids = [numbers.next(moment) for moment in moments]
+    assert ids == sorted(set(ids))
+    for id in ids:
+        assert id[6] >> 4 == 7
+        assert id[8] >> 6 == 2
+        assert as_id(as_text(id)) == id
+    assert int.from_bytes(ids[0][:6], "big") == 5

@@ -1,0 +1,82 @@
+"""Every request of docs/service.md is made, to a real service, and gets the answer that stands there."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+from test_whole import served
+
+from toplist.service.api.routes import ROUTES
+from toplist.service.api.routing import Router
+
+TEXT = (Path(__file__).parent.parent.parent / "docs" / "service.md").read_text()
+BLOCKS = re.findall(r"^```none\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILINE)
+ANY = "…"
+
+
+def read(text: str) -> Any:
+    """JSON in which dots stand for anything."""
+    text = re.sub(r",\s*\.\.\.\s*}", f', "{ANY}": "{ANY}"}}', text)
+    text = re.sub(r'"\.\.\."', f'"{ANY}"', text)
+    return json.loads(re.sub(r"\.\.\.", f'"{ANY}"', text))
+
+
+def fits(said: Any, found: Any) -> bool:
+    if said in (ANY, [ANY]):
+        return True
+    if isinstance(said, dict) and isinstance(found, dict):
+        names = set(said) - {ANY}
+        return (names <= set(found) if ANY in said else names == set(found)) and all(
+            fits(said[name], found[name]) for name in names
+        )
+    if isinstance(said, list) and isinstance(found, list):
+        return len(said) == len(found) and all(map(fits, said, found))
+    return bool(said == found)
+
+
+def test_requests_get_the_answers_that_are_said(tmp_path: Path) -> None:
+    with served(tmp_path) as url:
+        impression = ""
+        for block in BLOCKS:
+            request, _, answer = block.replace("{impression}", impression).partition("\n\n")
+            line, _, body = request.partition("\n")
+            method, path = line.split()
+            status, _, said = answer.partition("\n")
+            more = {"json": json.loads(body)} if body else {}
+            reply = httpx.request(method, url + path, timeout=120, **more)
+            assert reply.status_code == int(status), (line, reply.text)
+            if said.strip():
+                assert fits(read(said), reply.json()), (line, said, reply.text)
+                impression = reply.json().get("impression") or impression
+            else:
+                assert not reply.content
+        (program,) = re.findall(r"^```{code-block} python\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILINE)
+        exec(program.replace("http://127.0.0.1:8600", url), {})
+
+
+def test_every_route_is_there() -> None:
+    find = Router(ROUTES).find
+    asked = set()
+    for block in BLOCKS:
+        method, path = block.split("\n")[0].split()
+        route = find(method, path.partition("?")[0].encode())[0].route
+        asked.add(route.name)
+    asked |= {route.name for route in ROUTES if f"`{route.method} {route.path}`" in TEXT}
+    assert asked == {route.name for route in ROUTES}
+
+
+def test_every_status_is_there() -> None:
+    table = TEXT[TEXT.index("| status |") :]
+    said = set(map(int, re.findall(r"\b[45]\d\d\b", table[: table.index("\n\n")])))
+    assert said >= {400, 401, 403, 404, 405, 406, 409, 413, 415, 421, 422, 429, 503}
+
+
+def test_dots_stand_for_anything() -> None:
+    assert fits(read('{"a": [..., "..."], ...}'), {"a": [1, "x"], "b": 2})
+    assert fits(read('{"a": [...]}'), {"a": [1, 2, 3]})
+    assert not fits(read('{"a": [..., 2]}'), {"a": [1, 3]})
+    assert not fits(read('{"a": 1}'), {"a": 1, "b": 2})

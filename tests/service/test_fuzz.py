@@ -1,0 +1,9 @@
+"""The short form of `make service-fuzz`."""
+
+from fuzz import fuzz
+
+
+def test_no_request_breaks_the_service_or_what_it_describes() -> None:
+    outcome = fuzz(requests=1, examples=3)
+    assert not outcome.failed, outcome.told
+    assert outcome.requests > 500

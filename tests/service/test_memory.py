@@ -1,0 +1,75 @@
+"""Memory forgets what the store has, and nobody can tell."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from desks import ELIMINATION, WINDOW, Clock, at_work, front, items, learned, run, shown, told
+
+from toplist.service import listing, memory
+from toplist.service.rebuild import differences
+
+
+def test_with_room_for_two_lists_in_memory_everything_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "REMEMBERED", 2)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", Clock()) as desk:
+            await front(desk)
+            replies = await asyncio.gather(*(shown(desk, request_id=str(n), key="k") for n in range(20)))
+            assert desk._memory is not None
+            await shown(desk)
+            await shown(desk, request_id="x")
+            assert len(desk._memory.impressions) <= 3
+            assert len(desk._memory.requests) <= 3
+            assert [await shown(desk, request_id=str(n), key="k") for n in range(20)] == replies
+            for reply in replies:
+                await told(desk, reply, 1)
+            for reply in replies:
+                assert (await told(desk, reply, 2, final=True)).counted
+            for reply in replies:
+                assert desk.impression(reply.impression).clicks == [1, 2]
+                assert not (await told(desk, reply, 3)).counted
+            assert await learned(desk, "k") == 20
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_what_is_closed_in_one_go_is_not_forgotten_before_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "REMEMBERED", 2)
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk)
+            replies = [await shown(desk) for _ in range(10)]
+            clock.pass_(WINDOW)
+            closing = asyncio.create_task(desk.close_due())
+            await asyncio.sleep(0)
+            late = [await told(desk, reply, 1) for reply in replies]
+            assert {answer.why for answer in late} == {"late"}
+            assert await closing == 10
+            assert await learned(desk) == 10
+            assert sum(event.kind == "learned" for event in desk.events("front")) == 10
+
+    run(play())
+
+
+def test_large_slates_are_read_again_when_they_are_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(path: Path) -> bytes:
+        async with at_work(path, Clock()) as desk:
+            await front(desk, ELIMINATION, count=0)
+            await desk.put_items("front", items(300))
+            for number in range(30):
+                await told(desk, await shown(desk), 1 + number % 3, final=True)
+            assert differences(path, desk.states()) == []
+            return desk.states()["front", None]
+
+    at_hand = run(play(tmp_path / "one"))
+    monkeypatch.setattr(listing, "SMALL_SLATE", 0)
+    assert run(play(tmp_path / "two")) == at_hand

@@ -1,0 +1,99 @@
+"""The description of the API is valid, its examples are, and the service does what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+import pytest
+from asking import Service
+
+from toplist.service.api.openapi import document, refusals
+from toplist.service.api.problems import ProblemBody
+from toplist.service.api.routes import IMPRESSION, ROUTES
+from toplist.service.api.routing import Route
+
+NAMED = [pytest.param(route, id=route.name) for route in ROUTES]
+DOCUMENT = document()
+
+
+def check(schema: Any, value: Any) -> None:
+    """Complain where a value is not as a schema of the document says."""
+    whole = {"allOf": [schema], "components": DOCUMENT["components"]}  # where its references lead
+    jsonschema_rs.Draft202012Validator(msgspec.to_builtins(whole)).validate(value)
+
+
+def operation(route: Route) -> Any:
+    return DOCUMENT["paths"][route.path][route.method.lower()]
+
+
+def test_the_document_is_openapi() -> None:
+    from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR  # noqa: PLC0415 - it takes a second
+
+    OPENAPI_31_VALIDATOR.validate(DOCUMENT)
+    for schema in DOCUMENT["components"]["schemas"].values():
+        jsonschema_rs.meta.validate(schema)
+
+
+def test_the_service_gives_it_away(service: Service) -> None:
+    assert service.ask("GET", "/openapi.json").json() == msgspec.to_builtins(document(with_keys=False))
+
+
+def test_every_reference_leads_somewhere() -> None:
+    text = msgspec.json.encode(DOCUMENT).decode()
+    for name in {part.partition('"')[0] for part in text.split('"$ref":"#/')[1:]}:
+        found = DOCUMENT
+        for step in name.split("/"):
+            found = found[step]
+
+
+def test_every_link_leads_to_an_operation() -> None:
+    names = {route.name: route for route in ROUTES}
+    assert len(names) == len(ROUTES)
+    for route in ROUTES:
+        for link in route.links:
+            assert set(link.parameters) == set(names[link.operation].names)
+
+
+@pytest.mark.parametrize("route", NAMED)
+def test_examples_are_what_is_asked_for_and_answered(route: Route) -> None:
+    described = operation(route)
+    if route.request is not None:
+        content = described["requestBody"]["content"]["application/json"]
+        check(content["schema"], content["example"])
+        msgspec.convert(content["example"], route.request)
+    if route.reply_example is not None:
+        content = described["responses"][str(route.status)]["content"][route.media]
+        check(content["schema"], content["example"])
+        assert msgspec.to_builtins(msgspec.convert(content["example"], route.reply)) == content["example"]
+
+
+@pytest.mark.parametrize("status", sorted({int(name[7:]) for name in DOCUMENT["components"]["responses"]}))
+def test_examples_of_problems_are_problems(status: int) -> None:
+    content = DOCUMENT["components"]["responses"][f"Problem{status}"]["content"]["application/problem+json"]
+    check(content["schema"], content["example"])
+    assert msgspec.convert(content["example"], ProblemBody).status == status
+
+
+def test_every_problem_of_a_route_is_described() -> None:
+    for route in ROUTES:
+        for keys in (True, False):
+            for status in refusals(route, keys):
+                assert f"Problem{status}" in DOCUMENT["components"]["responses"]
+
+
+def test_examples_work_one_after_the_other(service: Service) -> None:
+    """Against a service that has the ranking of the examples already."""
+    made = service.ask("POST", "/v1/rankings/front-page/lists", json={}).json()["impression"]
+    for route in ROUTES:
+        if route.name in {"create_ranking", "delete_ranking"}:
+            continue
+        path = route.path.format(name="front-page", item="coffee", impression=made)
+        more = {} if route.request is None else {"json": route.request_example}
+        reply = service.ask(route.method, path, **more)
+        assert reply.status_code == route.status, (route.name, reply.text)
+        assert reply.headers.get("content-type", "").split(";")[0] == (route.media if route.reply else "").split(";")[0]
+        if route.reply is not None and route.media == "application/json":
+            check(operation(route)["responses"][str(route.status)]["content"][route.media]["schema"], reply.json())
+    assert made != IMPRESSION

@@ -1,0 +1,65 @@
+"""What the service promises, in short; `make promises` has the long forms, and prints their figures."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from promises.broken import Broken
+from promises.catalogue import PROMISES
+from promises.journal import Journal, Learned, Listed, Log, audit
+from promises.regret import judged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, promise in PROMISES.items() if not promise.tested])
+def test_promise_is_kept(name: str) -> None:
+    print(PROMISES[name].kept(short=True))
+
+
+# The checks can fail.
+
+
+def memories() -> tuple[Journal, Log]:
+    """Two lists, of which one was clicked, as callers and the store have them in mind."""
+    journal, log = Journal(), Log()
+    for name in ("one", "other"):
+        journal.listed({"impression": name, "items": ["a", "b"], "key": None, "deferred": False}, f"request {name}")
+        log.lists[name] = Listed(("a", "b"), None, f"request {name}")
+        log.learned[name].append(Learned(frozenset({2} if name == "one" else ()), "window", 0))
+    journal.reporting("one", [2])
+    journal.reported({"impression": "one", "counted": True}, [2])
+    return journal, log
+
+
+def test_memories_that_agree_pass() -> None:
+    audit(*memories())
+
+
+FAULTS: dict[str, Callable[[Journal, Log], object]] = {
+    "lists lost": lambda _, log: log.lists.pop("one"),
+    "lists lost or changed": lambda _, log: log.lists.update(one=Listed(("b", "a"), None, "request one")),
+    "requests with two lists": lambda _, log: log.lists.update(other=Listed(("a", "b"), None, "request one")),
+    "learned twice": lambda _, log: log.learned["one"].append(log.learned["one"][0]),
+    "never closed": lambda _, log: log.learned.pop("other"),
+    "learned and dropped": lambda _, log: log.dropped.add("one"),
+    "dropped though they were shown": lambda _, log: log.dropped.update({"other"} if log.learned.pop("other") else ()),
+    "clicks lost": lambda journal, _: journal.counted["one"].add(1),
+    "that nobody sent": lambda journal, _: journal.sent["one"].clear(),
+    "that were refused": lambda journal, _: journal.refused.update(one=journal.counted.pop("one")),
+}
+
+
+@pytest.mark.parametrize("found", FAULTS)
+def test_memories_that_differ_are_told_apart(found: str) -> None:
+    journal, log = memories()
+    FAULTS[found](journal, log)
+    with pytest.raises(Broken, match=found):
+        audit(journal, log)
+
+
+def test_another_regret_is_noticed() -> None:
+    chance = np.random.default_rng(8)
+    judged(chance.normal(20.0, 2.0, 50), chance.normal(20.0, 2.0, 1000), 100)
+    for other in (chance.normal(22.0, 2.0, 50), chance.normal(20.0, 5.0, 50)):
+        with pytest.raises(Broken, match=r"p = 0\.00"):
+            judged(other, chance.normal(20.0, 2.0, 1000), 100)

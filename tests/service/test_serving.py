@@ -1,0 +1,203 @@
+"""A real process: it starts, refuses what cannot be, and ends without losing a reply."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from time import sleep
+
+import httpx
+import pytest
+
+from toplist.cli import Exit, main
+from toplist.problem import InvalidInput
+from toplist.service.client import Client, Retries
+from toplist.service.serving import listening
+from toplist.service.shapes import RankingSpec
+from toplist.service.store.sqlite import SQLiteStore
+
+HERE = Path(__file__).parent
+
+
+class Running:
+    """A service that runs."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self.process, self.url = process, url
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, list[dict[str, object]]]:
+        self.process.send_signal(number)
+        _, told = self.process.communicate(timeout=30)
+        return self.process.returncode, [json.loads(line) for line in told.splitlines()]
+
+
+@contextmanager
+def running(folder: Path, *flags: str) -> Iterator[Running]:
+    command = [sys.executable, "-W", "error", str(HERE / "process.py"), "--port", "0", *flags]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
+    process = subprocess.Popen(
+        command, cwd=folder, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        found = re.fullmatch(r"toplist serves toplist.db at (http://127.0.0.1:\d+)\n", first)
+        assert found, (first, process.communicate(timeout=30))
+        yield Running(process, found[1])
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=30)
+
+
+def test_a_process_from_start_to_end(tmp_path: Path) -> None:
+    with running(tmp_path) as service, Client(service.url) as client:
+        assert httpx.get(f"{service.url}/readyz").json()["status"] == "ready"
+        client.create_ranking(RankingSpec(name="shop", positions=2))
+        client.put_items("shop", ["a", "b", "c"])
+        made = client.make_list("shop")
+        assert client.report(made.impression, [1], final=True).counted
+        assert client.item("shop", "a").id == "a"
+        raw = httpx.get(f"{service.url}/v1/rankings/shop/items/a%2Fb")
+        assert raw.status_code == 404
+        assert "a/b" in raw.json()["detail"]
+        chunked = httpx.post(
+            f"{service.url}/v1/rankings/shop/lists",
+            content=iter([b"{", b"}"]),
+            headers={"content-type": "application/json"},
+        )
+        assert chunked.status_code == 200
+        assert len(httpx.get(f"{service.url}/v1/rankings/shop/events").text.splitlines()) >= 4
+        code, lines = service.end()
+    assert code == Exit.FINE
+    assert (tmp_path / "stopped").read_text() == "2 lists"
+    events = [line["event"] for line in lines]
+    assert events[0] == "ready"
+    assert events[-2:] == ["ending", "ended"]
+    assert events.count("request") == 9
+
+
+def test_what_is_no_http_is_a_problem_too(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        host, port = service.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as raw:
+            raw.sendall(b"GET / HTTP/1.1\r\nX-Request-Id: a\x00b\r\n\r\n")
+            told = b""
+            while piece := raw.recv(4096):
+                told += piece
+    assert told.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in told
+    assert json.loads(told.partition(b"\r\n\r\n")[2])["status"] == 400
+
+
+def test_requests_in_flight_get_their_replies_before_the_end(tmp_path: Path) -> None:
+    with running(tmp_path) as service, ThreadPoolExecutor(8) as pool, Client(service.url) as client:
+        client.create_ranking(RankingSpec(name="shop", positions=2))
+        client.put_items("shop", ["a", "b", "c"])
+        (tmp_path / "wait").touch()
+        asked = [
+            pool.submit(httpx.post, f"{service.url}/v1/rankings/shop/lists", json={}, timeout=60) for _ in range(8)
+        ]
+        while "toplist_requests_in_flight 9.0" not in httpx.get(f"{service.url}/metrics").text:
+            sleep(0.02)
+        service.process.terminate()
+        while listens(service.url):
+            sleep(0.02)
+        (tmp_path / "wait").unlink()
+        assert [each.result().status_code for each in asked] == [200] * 8
+        assert service.process.wait(timeout=30) == Exit.FINE
+    assert (tmp_path / "stopped").read_text() == "8 lists"
+
+
+def listens(url: str) -> bool:
+    host, port = url.removeprefix("http://").split(":")
+    try:
+        socket.create_connection((host, int(port))).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_ctrl_c_is_a_clean_end_too(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        code, _ = service.end(signal.SIGINT)
+    assert code == Exit.FINE
+    assert (tmp_path / "stopped").exists()
+
+
+def test_a_store_belongs_to_one_process(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "toplist.db")
+    assert main(["serve", "--store", str(tmp_path / "toplist.db"), "--port", "0"]) == Exit.INPUT
+    assert f"Another process serves {tmp_path / 'toplist.db'}; stop it first" in capsys.readouterr().err
+    store.close()
+
+
+def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["serve", "--port", str(port), "--store", str(tmp_path / "a.db")]) == Exit.INPUT
+    error = capsys.readouterr().err
+    assert f"The port is {port}, but must be free; another process listens there; end it, or name another with" in error
+
+
+def test_an_address_that_is_not_ours() -> None:
+    with pytest.raises(InvalidInput, match=r"The host is '192\.0\.2\.1', but must be an address of this machine"):
+        listening("192.0.2.1", 0).__enter__()
+    with pytest.raises(InvalidInput, match=r"The host is 'no.such.host.invalid', but must be an address"):
+        listening("no.such.host.invalid", 0).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--host", "0.0.0.0"], "where others can call, but no keys are configured"),
+        (["--store", "/missing/toplist.db"], "create the folder '/missing' first"),
+        (["--set", "limits.rat=1"], "There is no setting limits.rat, as a flag has it; perhaps you mean 'limits.rate'"),
+        (["--set", "limits.rate"], "--set is 'limits.rate', but must be NAME=VALUE; write it like limits.rate=100"),
+        (["--port", "many"], "port is 'many', but must be int"),
+        (["--config", "nothing.toml"], "The file of settings is 'nothing.toml', but must be a file that exists"),
+    ],
+)
+def test_what_cannot_be_served(
+    flags: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", *flags]) in {Exit.INPUT, Exit.SYSTEM}
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["serve"], ["keys", "new", "--scope", "serve"], ["store", "check"]])
+def test_without_the_extra_one_hears_what_to_install(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    assert main(words) == Exit.SYSTEM
+    assert capsys.readouterr().err == (
+        'toplist: this needs msgspec, which cannot be imported; install it with: pip install "toplist[serve]"\n'
+    )
+
+
+def test_a_key_is_printed_once_with_its_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["keys", "new", "--scope", "serve", "--name", "page"]) == Exit.FINE
+    told = capsys.readouterr().out
+    (key,) = re.findall(r"^toplist_\S+$", told, flags=re.MULTILINE)
+    (tmp_path / "toplist.toml").write_text(told[told.index("[[keys]]") :])
+    with running(tmp_path) as service:
+        assert httpx.get(f"{service.url}/v1/rankings").status_code == 401
+        with Client(service.url, key, retries=Retries(0)) as client:
+            assert client.rankings().rankings == []
+        _, lines = service.end()
+    assert key not in json.dumps(lines)
+    assert main(["keys", "new", "--scope", "serve", "--name", "a b"]) == Exit.INPUT
+    assert "--name is 'a b', but must be" in capsys.readouterr().err

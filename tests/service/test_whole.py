@@ -1,0 +1,83 @@
+"""The service as people use it: a real process on a real store, from the first start to the second."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from toplist.cli import Exit, main
+from toplist.service.client import Client
+from toplist.service.shapes import RankingSpec
+
+Output = pytest.CaptureFixture[str]
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """`toplist serve` in a folder; its address."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
+    command = [sys.executable, "-W", "error", "-m", "toplist", "serve", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=folder, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().split()[-1]
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+            assert process.returncode == Exit.FINE
+        finally:
+            process.kill()
+
+
+def test_it_learns_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    monkeypatch.chdir(tmp_path)
+    with served(tmp_path) as url, Client(url) as client:
+        client.create_ranking(RankingSpec(name="shop", positions=2, policy="cascade-ucb1"))
+        client.put_items("shop", ["tea", "coffee", "cocoa", "milk"])
+        for _ in range(100):
+            made = client.make_list("shop")
+            clicks = [made.items.index("tea") + 1] if "tea" in made.items else []
+            assert client.report(made.impression, clicks, final=True).counted
+        before = client.estimates("shop")
+        assert before.items[0].item == "tea" or before.learned == 100
+        told = httpx.get(f"{url}/metrics").text
+        assert 'toplist_learned_total{reason="final"} 100.0' in told
+        assert "toplist_open_impressions 0.0" in told
+        assert main(["store", "backup", "copy.db"]) == Exit.FINE  # while it runs
+        assert httpx.get(url).status_code == 200
+    with served(tmp_path) as url, Client(url) as client:
+        assert client.estimates("shop") == before
+        assert client.history("shop").lists == 100
+        assert client.report(made.impression, clicks, final=True).counted
+        assert [event.kind for event in client.events("shop")].count("learned") == 100
+    for store in ("toplist.db", "copy.db"):
+        assert main(["store", "check", "--store", store]) == Exit.FINE
+    told = capsys.readouterr().out
+    assert told.count("1 learner rebuilt from the log; what is kept differs in 0.") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["backup", "a.db"], "The store is 'toplist.db', but must be a file that exists; name it with --store"),
+        (["backup", "--store", "here.db"], "A backup needs a file to write to; write toplist store backup FILE."),
+        (["backup", "here.db", "--store", "here.db"], "The backup is 'here.db', but must be a new file"),
+        (["check", "a.db", "--store", "here.db"], "A check takes no further file; name the store with --store."),
+    ],
+)
+def test_what_cannot_be_copied_or_checked(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.db").touch()
+    assert main(["store", *words]) == Exit.INPUT
+    assert message in capsys.readouterr().err

@@ -1,0 +1,90 @@
+"""Group commit: nobody is answered before the commit, many share one, and order is kept."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from desks import run
+
+from toplist.service.errors import StoreUnavailable
+from toplist.service.store.protocol import EventRow, Row
+from toplist.service.writer import Writer
+
+
+class Slow:
+    """A store whose commits wait for a sign, or fail."""
+
+    def __init__(self) -> None:
+        self.written: list[list[int]] = []
+        self.may_commit = threading.Semaphore(0)
+        self.fails = False
+
+    def write(self, rows: Sequence[Row]) -> None:
+        self.written.append([row.seq for row in rows if isinstance(row, EventRow)])
+
+    def commit(self) -> None:
+        self.may_commit.acquire()
+        if self.fails:
+            raise OSError("disk full")
+
+
+def event(seq: int) -> EventRow:
+    return EventRow(seq, 0, 1, 1, "list", None, b"{}")
+
+
+def test_what_comes_while_a_commit_is_under_way_goes_into_the_next() -> None:
+    async def play() -> None:
+        store: Any = Slow()
+        writer = Writer(store, lambda: None)
+        first = writer.write([event(1), event(2)])
+        also = writer.write([event(3)])
+        await asyncio.sleep(0.01)
+        later = [writer.write([event(seq)]) for seq in (4, 5, 6)]
+        nothing = writer.write([])  # waits for all before it
+        await asyncio.sleep(0.01)
+        assert not first.done()
+        assert [row.seq for row in writer.pending_events()] == [1, 2, 3, 4, 5, 6]
+        store.may_commit.release()
+        await asyncio.gather(first, also)
+        assert not any(one.done() for one in (*later, nothing))
+        store.may_commit.release()
+        await asyncio.gather(*later, nothing)
+        assert store.written == [[1, 2, 3], [4, 5, 6]]
+        assert (writer.commits.count, writer.commits.waited, writer.pending) == (2, 6, False)
+        await writer.write([])  # without rows there is nothing to commit
+        await writer.drained()
+        assert writer.commits.count == 2
+        writer.close()
+
+    run(play())
+
+
+def test_a_failed_commit_fails_its_batch_and_all_behind_it_and_then_it_goes_on() -> None:
+    async def play() -> None:
+        store: Any = Slow()
+        failures: list[bool] = []
+        writer = Writer(store, lambda: failures.append(first.done()))
+        first = writer.write([event(1)])
+        await asyncio.sleep(0.01)
+        behind = writer.write([event(2)])
+        behind.cancel()  # its client has left
+        also = writer.write([event(3)])
+        store.fails = True
+        store.may_commit.release()
+        for one in (first, also):
+            with pytest.raises(StoreUnavailable, match="disk full"):
+                await one
+        assert failures == [False]  # memory is dropped before anybody is told
+        assert not writer.pending
+        assert writer.failures == 1
+        store.fails = False
+        again = writer.write([event(2)])
+        store.may_commit.release()
+        await again
+        assert store.written == [[1], [2]]
+        await writer.drained()
+        writer.close()
+
+    run(play())
