@@ -173,7 +173,8 @@ def test_every_command_and_flag_is_documented(name: str, site: Path) -> None:
     documented = {word for written in code for word in written.split()[:1]}
     for action in PARSERS[name]._actions:
         if not isinstance(action, argparse._SubParsersAction):
-            missing = [flag for flag in action.option_strings or [str(action.metavar)] if flag not in documented]
+            word = action.metavar or "{" + ",".join(map(str, action.choices or ())) + "}"
+            missing = [flag for flag in action.option_strings or [str(word)] if flag not in documented]
             assert not missing, f"docs/commands.md lacks {missing} of {name}"
             assert action.help, f"{name} {action.dest} has no help"
 
