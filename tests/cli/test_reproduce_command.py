@@ -360,6 +360,6 @@ def test_verdicts_can_be_read_by_programs(folder: Path) -> None:
     assert told["size"] == {"steps": 50, "runs": 2, "seed": 0, "quick": True}
     assert set(told) == {
         "format", "format_version", "experiment", "outcome", "claims", "size", "seconds", "data", "substitute",
-        "finished", "version", "machine", "parts",
+        "finished", "version", "machine", "parts", "regrets",
     }  # fmt: skip
     assert os.fspath(folder) not in json.dumps(told)
