@@ -4,9 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench promises service-fuzz tables compare reproduce movielens liu2018 li2019 detectors folder docs wheel clean
+.PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises
 
-run: $(VENV)/ready  ## a short simulation of several policies
+run: $(VENV)/ready  ## the service with an example ranking and simulated visitors: watch it learn; Ctrl-C ends it
+	$(BIN)/python -m toplist demo
+
+simulate: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
 
 test: $(VENV)/ready  ## all tests, and the examples in docstrings and documents
@@ -34,8 +37,11 @@ compare: $(VENV)/ready  ## all policies for people who do not change x seven kin
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.png --json out/compare.json
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.svg --quiet
 
-reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, else those without data (under an hour, by estimate)
+reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, else those without data (about 50 minutes)
 	$(REPRODUCE) --all $(if $(DATA),--data "$(DATA)")
+
+reproduction-page: $(VENV)/ready  ## docs/reproduction.md and its pictures, from what make reproduce has kept
+	$(BIN)/python -m toplist.experiments.page out/reproduction docs/reproduction.md
 
 movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)
 	$(REPRODUCE) hiranandani2019/ratio hiranandani2019/figure2 --data "$(DATA)"

@@ -18,6 +18,9 @@ import pytest
 
 import toplist
 from toplist import cli, naming
+from toplist.experiments import page as reproduction
+from toplist.experiments.experiment import Outcome
+from toplist.experiments.library import library
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -170,7 +173,8 @@ def test_every_command_and_flag_is_documented(name: str, site: Path) -> None:
     documented = {word for written in code for word in written.split()[:1]}
     for action in PARSERS[name]._actions:
         if not isinstance(action, argparse._SubParsersAction):
-            missing = [flag for flag in action.option_strings or [str(action.metavar)] if flag not in documented]
+            word = action.metavar or "{" + ",".join(map(str, action.choices or ())) + "}"
+            missing = [flag for flag in action.option_strings or [str(word)] if flag not in documented]
             assert not missing, f"docs/commands.md lacks {missing} of {name}"
             assert action.help, f"{name} {action.dest} has no help"
 
@@ -223,3 +227,13 @@ def test_every_dependency_is_accounted_for() -> None:
 def plain(package: str) -> str:
     """The name of a package, as all spellings have it in common."""
     return re.split(r"[=<>\[; ]", package)[0].lower().replace("_", "-")
+
+
+def test_every_experiment_was_played_for_the_page_of_reproductions() -> None:
+    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert "| quick |" not in page, "some of it was played at a smaller size; run make reproduce"
+    for name, experiment in library().items():
+        section = page.partition(f"(reproduction-{name.replace('/', '-')})=")[2].partition("\n(reproduction-")[0]
+        assert f"`toplist reproduce {name}" in section, f"docs/reproduction.md lacks {name}; run make reproduction-page"
+        assert reproduction.plain(experiment.setting) in section
+        assert any(str(outcome) in section for outcome in Outcome)

@@ -295,6 +295,24 @@ def test_ctrl_c_and_kill_leave_a_file_to_go_on_from(tmp_path: Path) -> None:
     assert same(resumed, toplist.simulate("dcm-kl-ucb", WORLD, USERS, steps=300_000, runs=3, seed=1))
 
 
+def test_at_any_moment_all_but_the_runs_in_progress_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toplist.engine.store.PAUSE", 0.0)  # which spares large files, but is not to count here
+    file, steps, seen = tmp_path / "kept.npz", 500_000, []  # a run takes longer than writing the file
+
+    def look(now: toplist.Progress) -> None:
+        kept = 0
+        if file.exists():
+            with np.load(file) as arrays:
+                kept = sum(name.startswith("finished/") for name in arrays.files)
+        # The one that is played, and one that ended while this was called.
+        assert now.done - kept * steps <= 2 * steps
+        seen.append(kept)
+
+    simulate(policies="cascade-ucb1", steps=steps, runs=40, threads=1, resume=file, progress=look)
+    assert len(set(seen)) > 10
+    assert seen[-1] == 40
+
+
 class Impatient(DCM):
     """Users of the test's own, who may change their ways."""
 

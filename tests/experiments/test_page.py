@@ -49,6 +49,8 @@ def test_every_experiment_with_its_verdict(results: Path, target: Path, capsys: 
     assert "- `start` is ours, for \\> 1 item" in text
     assert "To run it again: `toplist reproduce kveton2015/table1`." in text
     assert "To run it: `toplist reproduce kveton2015/songs --data FOLDER`." in text
+    assert "|  | random | cascade-ucb1 | runs |" in text
+    assert "- Flat: the last tenth of the steps adds under 4%" in text
     assert str(results) not in text
 
 

@@ -74,7 +74,8 @@ def test_everything_is_there(results: Path, made_up: dict[str, Any]) -> None:
         "regret <grows> | as *printed*", "1.5 ± 0.5 (print: 2)", "theirs is 1 < 2", "not met", "needs data",
         "start is ours, for > 1 item", "300 steps, 3 runs, seed 0", "toplist 0.1.0", "Python 3", "core",
         "Get the tunes of <everybody>.", "Kveton, Szepesvari, Wen and Ashkan, ICML 2015", "3 of 4 played", "1 of 2",
-        "in 2 parts", "random: 0:0", "Nothing that we know of.",
+        "in 2 parts", "random: 0:0", "Nothing that we know of.", "Regret where the curves end", "What decides",
+        "the last half adds at least 45%",
     ):  # fmt: skip
         assert words in text, words
 

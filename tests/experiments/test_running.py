@@ -63,6 +63,12 @@ def test_everything_is_kept_and_told(made_up: dict[str, Any], tmp_path: Path, st
     assert [claim.number for claim in verdict.claims] == ["1.5 ± 0.5 (print: 2)", "300"]
     assert list(verdict.parts) == ["random", "cascade-ucb1"]
     assert verdict.seconds == pytest.approx(sum(verdict.parts.values()))
+    for (part, policy, mean, error, runs), label in zip(verdict.regrets, ("random", "cascade-ucb1"), strict=True):
+        with np.load(tmp_path / NAME / "300-steps-seed-0" / f"{label}.npz") as arrays:
+            ends = [arrays[name][-1, 0] for name in arrays.files if name.startswith("finished/")]
+        assert (part, policy, runs) == (label, label, 3)
+        assert mean == pytest.approx(np.mean(ends))
+        assert error == pytest.approx(np.std(ends, ddof=1) / np.sqrt(3))
     assert verdict.version == toplist.__version__
     assert verdict.machine["cores"] >= 1
     assert [now.share for now in told] == sorted(now.share for now in told)

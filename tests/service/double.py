@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -29,6 +30,7 @@ from toplist.service.shapes import (
     Report,
     ReportReply,
 )
+from toplist.service.writer import Commits
 
 THEN = "2026-11-15T12:00:00.000Z"
 
@@ -54,8 +56,16 @@ class Double:
         return 3
 
     @property
-    def commits(self) -> int:
-        return len(self.log)
+    def commits(self) -> Commits:
+        return Commits(len(self.log), 2 * len(self.log), 0.5)
+
+    @property
+    def open_impressions(self) -> int:
+        return 7
+
+    @property
+    def learned(self) -> Counter[str]:
+        return Counter(final=2, window=1)
 
     async def start(self) -> None:
         self.ready = True
@@ -70,7 +80,7 @@ class Double:
             Event(seq=len(self.log) + 1, at=THEN, ranking=name, key=key, kind=kind, impression=impression, body=body)
         )
 
-    def learned(self, name: str, clicks: Sequence[int]) -> None:
+    def as_if_learned(self, name: str, clicks: Sequence[int]) -> None:
         """As if a list had been learned."""
         self._note(name, "learned", msgspec.Raw(encode(Outcome(Merged(tuple(clicks))))))
 

@@ -163,12 +163,12 @@ def test_the_event_log_comes_line_by_line(service: Service) -> None:
 
 def test_history_counts_what_was_learned(service: Service) -> None:
     for number in range(25):
-        service.desk.learned("front-page", [1] if number % 5 else [])
+        service.desk.as_if_learned("front-page", [1] if number % 5 else [])
     told = service.ask("GET", "/v1/rankings/front-page/history").json()
     assert (told["lists"], told["clicked"], told["clicks"], told["complete"]) == (25, 20, 20, True)
     assert [point["lists"] for point in told["points"]] == [10, 10, 5]
     for _ in range(4000):
-        service.desk.learned("front-page", [1, 2])
+        service.desk.as_if_learned("front-page", [1, 2])
     told = service.ask("GET", "/v1/rankings/front-page/history").json()
     assert (told["lists"], told["clicks"]) == (4025, 8020)
     assert len(told["points"]) <= 201
@@ -206,6 +206,10 @@ def test_metrics_count_requests_lists_and_reports(service: Service) -> None:
         "toplist_lists_total 1.0",
         "toplist_hot_learners 3.0",
         "toplist_commits_total 4.0",
+        "toplist_committed_total 8.0",
+        "toplist_commit_seconds_total 0.5",
+        "toplist_open_impressions 7.0",
+        'toplist_learned_total{reason="window"} 1.0',
         'toplist_reports_total{outcome="counted"} 1.0',
         'toplist_reports_total{outcome="late"} 1.0',
         'toplist_request_seconds_count{method="POST",route="/v1/rankings/{name}/lists"} 1.0',
@@ -220,6 +224,8 @@ def test_metrics_count_requests_lists_and_reports(service: Service) -> None:
         ({"name": "a", "positions": 0}, "/positions"),
         ({"name": "a", "positions": "3"}, "/positions"),
         ({"name": "a b", "positions": 3}, "/name"),
+        ({"name": "a\n", "positions": 3}, "/name"),
+        ({"name": "a", "positions": 3, "reference": 1.5}, "/reference"),
         ({"name": "a", "positions": 3, "position": 3}, "/position"),
         ({"name": "a", "positions": 3, "a/b~c": 3}, "/a~1b~0c"),
         ({"name": "a", "positions": 3, "policy": "nothing"}, "/policy"),
@@ -418,7 +424,7 @@ def test_whoever_leaves_before_the_body_is_read_leaves_no_trace(service: Service
 
 def test_whoever_leaves_an_export_stops_it(service: Service) -> None:
     for _ in range(5000):
-        service.desk.learned("front-page", [])
+        service.desk.as_if_learned("front-page", [])
     sent: list[Any] = []
 
     async def receive() -> Any:

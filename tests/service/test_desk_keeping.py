@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desks import BY_FEATURES, POLICIES, Clock, at_work, front, learned, run, shown, told
+from desks import BY_FEATURES, POLICIES, Clock, at_work, front, items, learned, run, shown, told
 
 from toplist import InvalidInput
+from toplist.cli import Exit, main
+from toplist.files import optional
 from toplist.service import export
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
-from toplist.service.shapes import RankingChange
+from toplist.service.shapes import ListRequest, RankingChange, RankingSpec
 from toplist.service.store.migrations import SCRIPTS, migrate
 from toplist.service.store.sqlite import SQLiteStore
 
@@ -109,6 +111,38 @@ def test_the_log_comes_out_as_lines_of_json(tmp_path: Path) -> None:
                 list(desk.events("nobody"))
 
     run(play())
+
+
+def test_an_export_has_every_event_in_either_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "toplist.db"
+
+    async def play() -> None:
+        async with at_work(file) as desk:
+            await front(desk)
+            await told(desk, await shown(desk, key="k"), 1, final=True)
+            await desk.create_ranking(RankingSpec(name="side", positions=1))
+            await desk.put_items("side", items(2))
+            await told(desk, await desk.make_list("side", ListRequest()), final=True)
+
+    run(play())
+    lines, rows = tmp_path / "log.ndjson", tmp_path / "log.parquet"
+    for target, more in ((lines, []), (rows, []), (tmp_path / "front.ndjson", ["--ranking", "front"])):
+        assert main(["store", "export", str(target), "--store", str(file), *more]) == Exit.FINE
+    assert "10 events" in capsys.readouterr().out
+    events = [json.loads(line) for line in lines.read_text().splitlines()]
+    table = optional("pyarrow.parquet", "parquet").read_table(rows).to_pylist()
+    assert [row | {"body": json.loads(row["body"])} for row in table] == events
+    assert {event["ranking"] for event in events} == {"front", "side"}
+    assert [event for event in events if event["ranking"] == "front"] == [
+        json.loads(line) for line in (tmp_path / "front.ndjson").read_text().splitlines()
+    ]
+    for target, more, said in (
+        (tmp_path / "log.csv", [], "a file that ends in .ndjson or .parquet"),
+        (lines, ["--ranking", "frnt"], "perhaps you mean 'front'"),
+    ):
+        assert main(["store", "export", str(target), "--store", str(file), *more]) == Exit.INPUT
+        assert said in capsys.readouterr().err
+    assert len(lines.read_text().splitlines()) == 10  # an export that fails leaves the older one
 
 
 def test_parquet_is_refused_in_a_sentence_where_it_cannot_be_written(

@@ -49,6 +49,9 @@ def test_it_learns_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert client.report(made.impression, clicks, final=True).counted
         before = client.estimates("shop")
         assert before.items[0].item == "tea" or before.learned == 100
+        told = httpx.get(f"{url}/metrics").text
+        assert 'toplist_learned_total{reason="final"} 100.0' in told
+        assert "toplist_open_impressions 0.0" in told
         assert main(["store", "backup", "copy.db"]) == Exit.FINE  # while it runs
         assert httpx.get(url).status_code == 200
     with served(tmp_path) as url, Client(url) as client:

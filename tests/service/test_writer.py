@@ -52,10 +52,10 @@ def test_what_comes_while_a_commit_is_under_way_goes_into_the_next() -> None:
         store.may_commit.release()
         await asyncio.gather(*later, nothing)
         assert store.written == [[1, 2, 3], [4, 5, 6]]
-        assert (writer.commits, writer.pending) == (2, False)
+        assert (writer.commits.count, writer.commits.waited, writer.pending) == (2, 6, False)
         await writer.write([])  # without rows there is nothing to commit
         await writer.drained()
-        assert writer.commits == 2
+        assert writer.commits.count == 2
         writer.close()
 
     run(play())

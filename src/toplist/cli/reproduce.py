@@ -39,7 +39,7 @@ def add_parser(commands: Any) -> None:
         "names", nargs="*", metavar="EXPERIMENT",
         help="as kveton2015/table1, or all of a paper, as kveton2015; without any, list them all with their state",
     )  # fmt: skip
-    parser.add_argument("--all", action="store_true", help="all experiments (under an hour on two cores, by estimate)")
+    parser.add_argument("--all", action="store_true", help="all experiments (about 50 minutes on two cores)")
     parser.add_argument(
         "--quick", action="store_true",
         help="smaller sizes with the same tests; what cannot be decided at that size says so",

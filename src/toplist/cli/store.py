@@ -1,4 +1,4 @@
-"""`toplist store`: copies the store of a service, and checks it against its own log."""
+"""`toplist store`: copies the store of a service, checks it against its own log, and exports that."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from toplist.cli.serve import add_set, settings_of
 EXAMPLES = """examples:
   toplist store backup monday.db
   toplist store check --store monday.db
+  toplist store export events.parquet --ranking front-page
 
-Both may be done while the service runs. A backup is a store like any other:
-toplist serve --store monday.db goes on from there.
+All may be done while the service runs. A backup is a store like any other:
+toplist serve --store monday.db goes on from there. An export has the event log,
+an event per line (.ndjson) or per row (.parquet).
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "store", run, "copy the store of a service, or check it against its log", EXAMPLES)
+    parser = add_command(commands, "store", run, "copy, check or export the store of a service", EXAMPLES)
     parser.add_argument(
-        "action", choices=["backup", "check"],
+        "action", choices=["backup", "check", "export"],
         help="backup: write all that is committed to a new file; check: learn everything again from the log, and "
-        "compare it to the last bit with what is kept",
+        "compare it to the last bit with what is kept; export: write the event log to a file",
     )  # fmt: skip
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the new file of a backup")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="what a backup or an export is written to")
+    parser.add_argument("--ranking", metavar="NAME", help="the ranking to export (default: all of them)")
     parser.add_argument(
         "--config", metavar="FILE", help="the file of settings (default: toplist.toml, where there is one)"
     )
@@ -36,18 +39,23 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Back up, or check."""
+    """Back up, check or export."""
     from toplist.problem import InvalidInput, refuse
 
     store = Path(settings_of(arguments).store)
     if not store.is_file():
         raise refuse("The store", str(store), "a file that exists", "name it with --store")
+    if arguments.ranking is not None and arguments.action != "export":
+        raise InvalidInput(f"--ranking says what to export; leave it out of a {arguments.action}.")
     if arguments.action == "check":
         if arguments.file is not None:
             raise InvalidInput("A check takes no further file; name the store with --store.")
         return check(store)
     if arguments.file is None:
-        raise InvalidInput("A backup needs a file to write to; write toplist store backup FILE.")
+        action = arguments.action
+        raise InvalidInput(f"The {action} needs a file to write to; write toplist store {action} FILE.")
+    if arguments.action == "export":
+        return export(store, arguments.file, arguments.ranking)
     return backup(store, arguments.file)
 
 
@@ -67,6 +75,22 @@ def backup(store: Path, file: str) -> int:
     finally:
         opened.close()
     print(f"{store} is copied to {file}, {target.stat().st_size:,} bytes.")
+    return Exit.FINE
+
+
+def export(store: Path, file: str, ranking: str | None) -> int:
+    """Write the event log of one ranking, or of all that there are."""
+    from toplist.service.export import write
+    from toplist.service.looking import logged
+    from toplist.service.store.sqlite import SQLiteStore
+    from toplist.tables import counted
+
+    opened = SQLiteStore(store, read_only=True)
+    try:
+        written = write(logged(opened, ranking), Path(file))
+    finally:
+        opened.close()
+    print(f"{counted(written, 'event')} of {store} are written to {file}.")
     return Exit.FINE
 
 

@@ -115,7 +115,7 @@ class Crew:
                     self._done = max(self._done, self.total - len(pending) * self._steps)
                 for future in ended:
                     future.result()  # raises what the run raised
-                self._save(at_most_every=2.0)
+                self._save(patient=True)
                 report()
         finally:
             self._stopped.set()  # runs stop after their chunk
@@ -143,10 +143,10 @@ class Crew:
         """The key of a run, the same for every policy."""
         return branch(self._seed, run)
 
-    def _save(self, at_most_every: float = 0.0) -> None:
+    def _save(self, patient: bool = False) -> None:
         """A file that cannot be written costs the resumption, never the simulation."""
         try:
-            self._store.save(at_most_every)
+            self._store.save(patient)
         except (OSError, InvalidInput) as error:
             if not self._warned:
                 warnings.warn(f"What was played could not be saved, and is tried again: {error}", stacklevel=3)

@@ -48,8 +48,8 @@ def simulate(
     `checkpoints` are the steps after which curves are kept: a sequence, or a number of evenly spaced ones. `progress`
     is called about ten times a second. `resume` names a file that keeps what was played: an interrupted simulation
     called again with it goes on where it stopped, and one that asks for more runs plays only those; a killed process
-    loses some seconds. `plot` names a picture to draw at the end; whether it can be written is checked before the first
-    step.
+    loses seconds of the runs in progress. `plot` names a picture to draw at the end; whether it can be written is
+    checked before the first step.
 
     >>> from toplist import simulate, worlds
     >>> result = simulate("best", *worlds.b_lb(16, 4, 0.2, 0.15, 0.5), steps=100, runs=2, threads=1)

@@ -21,6 +21,7 @@ from toplist.slate import Floats, Ints
 
 FORMAT = "toplist simulation 1"
 WHAT = "The file to resume from"
+PAUSE = 10.0  # times as long as writing took, before it is written again: a large file must not be written all the time
 
 
 class Store:
@@ -74,14 +75,10 @@ class Store:
         self._unfinished[label, run] = kept
         self._changed = True
 
-    def save(self, at_most_every: float = 0.0) -> None:
-        """Write the file, unless nothing changed or it was written just now."""
+    def save(self, patient: bool = False) -> None:
+        """Write the file, unless nothing changed; who is `patient` does not spend all the time on writing."""
         begun = time.monotonic()
-        if (
-            self._path is None
-            or not self._changed
-            or (at_most_every > 0.0 and begun - self._saved_at < max(at_most_every, self._pause))
-        ):
+        if self._path is None or not self._changed or (patient and begun - self._saved_at < self._pause):
             return
         arrays: dict[str, Any] = {f"finished/{label}/{run}": curves for (label, run), curves in self._finished.items()}
         arrays |= {f"detections/{label}/{run}": found for (label, run), found in self._detections.items()}
@@ -89,8 +86,7 @@ class Store:
             arrays |= {f"unfinished/{label}/{run}/{name}": value for name, value in kept.items()}
         write_arrays(self._path, WHAT, self._description, arrays)
         self._saved_at, self._changed = time.monotonic(), False
-        if at_most_every > 0.0:
-            self._pause = 10.0 * (self._saved_at - begun)  # a large file must not be written all the time
+        self._pause = PAUSE * (self._saved_at - begun)
 
     def _take(self, arrays: dict[str, Any]) -> None:
         for key, value in arrays.items():

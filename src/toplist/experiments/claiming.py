@@ -42,7 +42,7 @@ def claim(found: Found, text: str, answer: Answer, steps: int, remark: str = "",
     if found.size.steps < steps:
         remarks.insert(0, f"the paper says it of {steps:,} steps, and {found.size.steps:,} were played")
     if by_scaling and found.data is not None and found.data.substitute:
-        remarks.append(f"on substitute data for {found.data.substitute}")
+        remarks.append(f"on substitute data: {found.data.substitute}")
     return Claim(text, found.outcome(holds, by_scaling), number, "; ".join(remarks))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,7 +98,9 @@ def find(kind: str, folder: Path | None) -> Data | None:
     if there is None:
         return None
     content = there.source.read(there.place)
-    return Data(kind, str(content), content, there.source.substitute)
+    # Where the folder lies is nobody's business who reads the report, and would make equal results look different.
+    name = str(content).replace(f"{folder}{os.sep}", "")
+    return Data(kind, name, content, there.source.substitute)
 
 
 class Shelf:

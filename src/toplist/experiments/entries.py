@@ -114,6 +114,23 @@ def tally(entries: Iterable[Entry]) -> dict[str, int]:
     return {state: states.count(state) for state in (*map(str, Outcome), NEVER) if state in states}
 
 
+def regrets(verdict: Verdict) -> list[list[str]]:
+    """Where the curves end, a row per part and a column per policy, with a row of heads; empty where none was played.
+
+    >>> from toplist.experiments.experiment import Size
+    >>> from toplist.experiments.running import Regret
+    >>> found = [Regret("K = 2", "a", 9.96, 0.04, 20), Regret("K = 2", "b", 1234.0, 5.5, 20)]
+    >>> regrets(Verdict("some", [], Size(10, 20), 1.0, regrets=found))
+    [['', 'a', 'b', 'runs'], ['K = 2', '10.0 ± 0.0', '1,234.0 ± 5.5', '20']]
+    """
+    policies = several(regret.policy for regret in verdict.regrets)
+    rows: dict[str, dict[str, str]] = {}
+    for part, policy, mean, error, runs in verdict.regrets:
+        rows.setdefault(part, {"runs": str(runs)})[policy] = f"{mean:,.1f} ± {error:,.1f}"
+    table = [[part, *(row.get(name, "") for name in (*policies, "runs"))] for part, row in rows.items()]
+    return [["", *policies, "runs"], *table] if table else []
+
+
 def several(values: Iterable[str]) -> list[str]:
     """Each once, in their order, without empty ones."""
     return list(dict.fromkeys(value for value in values if value))

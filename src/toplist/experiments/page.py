@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from toplist.engine.bar import clock
 from toplist.experiments import commands
-from toplist.experiments.entries import SIGNS, Chapter, Entry, chapters, machine, moment, several, tally
+from toplist.experiments.entries import SIGNS, Chapter, Entry, chapters, machine, moment, regrets, several, tally
 from toplist.experiments.experiment import Outcome
 from toplist.experiments.running import Verdict, spelled
+from toplist.experiments.verdicts import RULES
 from toplist.files import optional, replacing, write_text
 from toplist.problem import InvalidInput, refuse
 from toplist.tables import counted
@@ -115,6 +116,7 @@ def lines(book: Sequence[Chapter], drawn: dict[str, Picture]) -> Iterator[str]:
     for outcome, title in DISPUTED.items():
         yield from disputed(entries, outcome, title)
     yield from not_played(entries)
+    yield from ("", "## What decides", "", *(f"- {plain(rule)}" for rule in RULES))
     for chapter in book:
         yield from ("", f"## {plain(chapter.paper.title)}", "")
         yield f"{', '.join(several([chapter.paper.authors, chapter.paper.venue]))} (`{chapter.key}`)."
@@ -188,11 +190,21 @@ def of_experiment(entry: Entry, picture: Picture | None) -> Iterator[str]:
             for claim in entry.played.claims
         )
         yield from ("", *table(("verdict", "what the paper says", "what was found", "remark"), rows))
+        yield from ends(entry.played)
     if experiment.deviations:
         yield from ("", "What deviates from the paper, and why:", "")
         yield from (f"- {plain(text)}" for text in experiment.deviations)
     told = [*played_how(entry.played), f"To run it{' again' if entry.played else ''}: `{entry.command()}`."]
     yield from ("", " ".join([*told, plain(entry.how)]).rstrip())
+
+
+def ends(verdict: Verdict) -> Iterator[str]:
+    """Where the curves end."""
+    heads, *rows = regrets(verdict) or [[]]
+    if rows:
+        escaped = [[plain(cell) for cell in row] for row in rows]
+        yield from ("", "Regret where the curves end, with its standard error:", "")
+        yield from table([plain(name) for name in heads], escaped)
 
 
 def played_how(verdict: Verdict | None) -> Iterator[str]:

@@ -10,9 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from toplist.engine.bar import clock
-from toplist.experiments.entries import NEVER, SIGNS, Chapter, Entry, chapters, machine, moment, several, tally
+from toplist.experiments.entries import NEVER, SIGNS, Chapter, Entry, chapters, machine, moment, regrets, several, tally
 from toplist.experiments.experiment import Claim, Outcome
 from toplist.experiments.running import Verdict, spelled
+from toplist.experiments.verdicts import RULES
 from toplist.files import slug, write_text
 from toplist.tables import counted
 
@@ -159,7 +160,11 @@ def meanings(found: Iterable[str], claims: Iterable[str]) -> list[str]:
     """What the verdicts mean; those that there are."""
     there = {*found, *map(str, claims)}
     lines = [f"<li>{badge(state)} <span>{text}</span></li>" for state, text in MEANINGS.items() if str(state) in there]
-    return ['<div class="notes"><h4>How to read the verdicts</h4><ul>', *lines, "</ul></div>"]
+    rules = [f"<li><span>{prose(rule)}</span></li>" for rule in RULES]
+    return [
+        '<div class="notes"><h4>How to read the verdicts</h4><ul>', *lines,
+        "</ul><h4>What decides</h4><ul class=\"rules\">", *rules, "</ul></div>",
+    ]  # fmt: skip
 
 
 def of_paper(chapter: Chapter) -> list[str]:
@@ -191,6 +196,7 @@ def of_experiment(entry: Entry) -> list[str]:
     deviations = f"<ul>{''.join(deviating)}</ul>" if deviating else '<p class="quiet">Nothing that we know of.</p>'
     more = [
         f"<section><h4>What deviates from the paper, and why</h4>{deviations}</section>",
+        *(ends(entry.played) if entry.played else []),
         *(played_how(entry.played) if entry.played else []),
         f"<section><h4>Run it{' again' if entry.played else ''}</h4>"
         f"<pre><code>{escape(entry.command())}</code></pre></section>",
@@ -228,6 +234,20 @@ def claimed(claim: Claim) -> str:
     """A claim in that table."""
     remark = f"<small>{prose(claim.remark)}</small>" if claim.remark else ""
     return f"<tr><td>{badge(claim.outcome)}</td><td>{prose(claim.text)}{remark}</td><td>{prose(claim.number)}</td></tr>"
+
+
+def ends(verdict: Verdict) -> list[str]:
+    """Where the curves end."""
+    heads, *rows = regrets(verdict) or [[]]
+    if not rows:
+        return []
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    told = "Regret where the curves end, with its standard error"
+    return [
+        f'<section class="ends"><details><summary>{told}</summary><div class="wide">{table}</div></details></section>'
+    ]
 
 
 def played_how(verdict: Verdict) -> list[str]:

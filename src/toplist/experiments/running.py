@@ -21,6 +21,7 @@ from toplist.engine.crew import Progress
 from toplist.engine.result import Result
 from toplist.engine.runs import checked_threads, simulate_and_watch
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Outcome, Play, Size
+from toplist.experiments.verdicts import final, measured
 from toplist.files import Unwritable, optional, read_arrays, replacing, slug, write_arrays, write_text
 from toplist.problem import InvalidInput
 from toplist.slate import Floats
@@ -43,6 +44,16 @@ class Standing(NamedTuple):
 Report = Callable[[Standing], None]
 
 
+class Regret(NamedTuple):
+    """What a policy has lost by the last step of a part."""
+
+    part: str
+    policy: str
+    mean: float
+    error: float
+    runs: int
+
+
 class Verdict(NamedTuple):
     """What came out of an experiment."""
 
@@ -56,6 +67,7 @@ class Verdict(NamedTuple):
     version: str = ""  # of toplist
     machine: Mapping[str, Any] = NOTHING
     parts: Mapping[str, float] = NOTHING  # seconds of each job
+    regrets: Sequence[Regret] = ()  # where the curves end
 
     @property
     def outcome(self) -> Outcome:
@@ -119,10 +131,19 @@ def run(name: str, experiment: Experiment, size: Size, data: Data | None, place:
     source, substitute = (data.name, data.substitute) if data is not None else ("", "")
     verdict = Verdict(
         name, claims, size, sum(each.seconds for each in notes.values()), source, substitute, last.finished,
-        last.version, last.machine, {label: each.seconds for label, each in notes.items()},
+        last.version, last.machine, {label: each.seconds for label, each in notes.items()}, regrets(results),
     )  # fmt: skip
     write_verdict(verdict, home)
     return verdict
+
+
+def regrets(results: Mapping[str, Result]) -> list[Regret]:
+    """Where all curves end."""
+    return [
+        Regret(part, policy, *measured(final(result, policy)), result.runs)
+        for part, result in results.items()
+        for policy in result.policies
+    ]
 
 
 def check_labels(name: str, jobs: Sequence[Play | Measure]) -> None:
@@ -298,6 +319,7 @@ def write_verdict(verdict: Verdict, home: Path) -> None:
         "version": verdict.version or toplist.__version__,
         "machine": dict(verdict.machine or machine()),
         "parts": {label: round(seconds, 1) for label, seconds in verdict.parts.items()},
+        "regrets": [regret._asdict() for regret in verdict.regrets],
     }
     write_text(home / VERDICT, "The verdict", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
@@ -318,6 +340,7 @@ def read_verdict(name: str, folder: Path) -> Verdict | None:
             name, claims, Size(int(size["steps"]), int(size["runs"]), int(size["seed"]), bool(size["quick"])),
             float(kept["seconds"]), data, substitute, finished, version, dict(kept["machine"]),
             {str(label): float(seconds) for label, seconds in kept["parts"].items()},
+            [Regret(**regret) for regret in kept["regrets"]],
         )  # fmt: skip
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None

@@ -23,10 +23,32 @@ LINEAR = 0.45  # and linear where the last half adds more than this
 CONVERGED = 0.5  # an epoch converges where its second half adds less than this share of what its first half adds
 BEHIND = 1.5  # who does not follow the changes, or is much worse, loses at least so many times as much
 ABOUT_THREE = (2.0, 4.0)  # what "about three times" may be
+DOUBLES = (1.8, 3.2)  # what "doubles" with L may be: by the bounds, which grow with L - K, it is 2.1, 2.3 and 3 times
+ALIKE = (3 / 4, 4 / 3)  # how many times another's regret that of a policy is that performs similarly
+MAGNITUDE = 10.0  # what "an order of magnitude" is at least
+OFTEN = (0.25, 0.75)  # who oscillates between two lists shows each in at least a quarter of the last half's steps
+ALWAYS = 0.95  # who converges to a list shows it in at least so many of the last tenth's steps
 STRAIGHT = 0.95  # points are on a line where it explains at least this share of how they vary
 CLOSE = 0.1  # how far a mean may be from a printed one, as a share of it
 FEWEST_RUNS = 20  # that tell whether a printed number is met
 NEAR = 0.01  # a checkpoint stands for a step that is at most this share of all steps away
+
+# The same in words, for readers of a report: first what experiments in general go by, then what single words mean.
+RULES = (
+    f"What runs tell is decided by an interval of {CONFIDENCE:.0%}, paired by visitors where policies are compared; "
+    "where the limit lies within, they do not tell.",
+    f"A printed number is met where, with {FEWEST_RUNS} runs or more, the means differ by at most 4 combined standard "
+    f"errors, or by at most {CLOSE:.0%}; a number printed without its error, where it differs by at most {CLOSE:.0%}.",
+    f"Flat: the last tenth of the steps adds under {FLAT:.0%} of the regret, or, where theory says log n, a + b log n "
+    f"fits better than a + b n. Linear: the last half adds at least {LINEAR:.0%}.",
+    f"Converges after each break: in each later epoch the second half adds under {CONVERGED:g} of what the first half "
+    f"adds. Does not, or much worse: at least {BEHIND:g} times the regret.",
+    "About three times: {:g} to {:g} times. Doubles: {:g} to {:g} times.".format(*ABOUT_THREE, *DOUBLES)
+    + " Similar: {:.2f} to {:.2f} times.".format(*ALIKE)
+    + f" An order of magnitude: {MAGNITUDE:g} times or more.",
+    f"In a straight line: a line explains {STRAIGHT:.0%} of how the points vary. Oscillates between two lists: each is "
+    f"shown in {OFTEN[0]:.0%} of the last half or more. Converges to a list: {ALWAYS:.0%} of the last tenth.",
+)
 
 
 class Measured(NamedTuple):

@@ -67,10 +67,13 @@ def change_ranking(
     policy: str | UnsetType = UNSET,
     click_window: float | UnsetType = UNSET,
     retention: float | UnsetType | None = UNSET,
+    reference: float | UnsetType | None = UNSET,
     train: bool = True,
 ) -> Ask[Ranking]:
     """Change what is given of a ranking."""
-    change = RankingChange(policy=policy, click_window=click_window, retention=retention, train=train)
+    change = RankingChange(
+        policy=policy, click_window=click_window, retention=retention, reference=reference, train=train
+    )
     return Ask("PATCH", _ranking(name), Ranking, change, slow=True)
 
 

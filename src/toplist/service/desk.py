@@ -8,6 +8,7 @@ was acknowledged can be lost.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ import msgspec
 
 from toplist.problem import InvalidInput, nearest
 from toplist.service import looking, replay, training
-from toplist.service.bodies import ItemsBody, RankingBody, encode
+from toplist.service.bodies import ItemsBody, RankingBody, decode_outcome, encode
 from toplist.service.closing import activated, closed, found, taken, verdict
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
 from toplist.service.impressions import Impression, Merged, Numbers, merged_of
@@ -46,6 +47,7 @@ from toplist.service.store.protocol import (
     DEFERRED,
     EVERYBODY,
     ITEMS,
+    LEARN,
     RANKING,
     EventRow,
     ImpressionRow,
@@ -60,7 +62,7 @@ from toplist.service.store.protocol import (
 )  # fmt: skip
 from toplist.service.store.sqlite import SQLiteStore
 from toplist.service.times import milliseconds
-from toplist.service.writer import Writer
+from toplist.service.writer import Commits, Writer
 
 CLOSED_AT_ONCE = 500  # impressions; more would keep others waiting
 FORGOTTEN_AT_ONCE = 200  # learners
@@ -83,6 +85,7 @@ class Desk:
         self._breathe_until = 0
         self._stopping = False
         self._warm: dict[str, asyncio.Task[None]] = {}
+        self.learned: Counter[str] = Counter()  # lists since the start, by what closed them
         self._forgotten_to: dict[int, int] = {}  # per ranking, the learner at which forgetting goes on
 
     # Life -------------------------------------------------------------------------------------------------------------
@@ -131,9 +134,14 @@ class Desk:
         return 0 if self._memory is None else len(self._memory.learners)
 
     @property
-    def commits(self) -> int:
-        """How often something was committed since the start."""
-        return 0 if self._writer is None else self._writer.commits
+    def commits(self) -> Commits:
+        """What was committed since the start."""
+        return Commits() if self._writer is None else self._writer.commits
+
+    @property
+    def open_impressions(self) -> int:
+        """How many lists wait for their reports, deferred ones among them."""
+        return 0 if self._store is None else self._store.open_impressions()
 
     def _failed(self) -> None:
         """Memory has what the store does not, so it is not true."""
@@ -167,6 +175,9 @@ class Desk:
         assert self._writer is not None
         if rows or self._writer.pending:
             await self._writer.write(rows)
+        for row in rows:
+            if type(row) is EventRow and row.kind == LEARN:
+                self.learned[str(decode_outcome(row.body).reason)] += 1
 
     # Rankings ---------------------------------------------------------------------------------------------------------
 
@@ -216,7 +227,7 @@ class Desk:
         ranking = self._ranking(name)
         given = {
             field: value
-            for field in ("policy", "click_window", "retention")
+            for field in ("policy", "click_window", "retention", "reference")
             if (value := getattr(change, field)) is not msgspec.UNSET
         }
         anew = "policy" in given and (given["policy"] != ranking.spec.policy or not change.train)

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import msgspec
 
+from toplist.problem import nearest
 from toplist.service.bodies import decode_learner
+from toplist.service.errors import NotFound
 from toplist.service.impressions import Impression, as_text
 from toplist.service.memory import Memory
 from toplist.service.rankings import RankingState
 from toplist.service.shapes import Event, Ranking
 from toplist.service.shapes import Impression as ImpressionShape
-from toplist.service.store.protocol import EVERYBODY, STATES, Store
+from toplist.service.store.protocol import EVERYBODY, STATES, RankingRow, Store
 from toplist.service.times import as_time
 
 READ_AT_ONCE = 5000  # events of an export
@@ -45,7 +47,16 @@ def names(memory: Memory, one: Impression) -> tuple[str, str | None]:
     return ranking.name if ranking else "", None if event is None else decode_learner(event.body).key
 
 
-def events(store: Store, ranking: RankingState, after: int) -> Iterator[Event]:
+def logged(store: Store, name: str | None = None) -> Iterator[Event]:
+    """The log of a ranking, or of all rankings that there are, one after the other."""
+    there = {row.name: row for row in store.rankings()}
+    if name is not None and name not in there:
+        raise NotFound(f"There is no ranking {name!r}; {nearest(name, there, 'leave it out for all of them')}.")
+    for row in there.values() if name is None else [there[name]]:
+        yield from events(store, row, 0)
+
+
+def events(store: Store, ranking: RankingState | RankingRow, after: int) -> Iterator[Event]:
     """The log of a ranking, as far as it is committed when the end is reached."""
     keys: dict[int, str | None] = {EVERYBODY: None}
     while after < store.last_seq():

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-TEXT = r"^[^\x00-\x1f\x7f]+$"  # one line, no control characters
+END = r"(?![\s\S])"  # where $ would also stand before a last line break
+NAME = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}"
+TEXT = rf"^[^\x00-\x1f\x7f]+{END}"  # one line, no control characters
 
 Name = Annotated[
     str, Meta(pattern=NAME, description="letters, digits, dots, dashes and underscores", examples=["front-page"])
@@ -42,6 +43,7 @@ class RankingSpec(Strict, frozen=True):
     prior_mean: Chance = 0.5
     prior_strength: Annotated[float, Meta(ge=0.0)] = 0.0
     new_per_list: Annotated[int, Meta(ge=0)] | None = None
+    reference: Chance | None = None  # a click-through to compare with on the page, as that of an older system
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
@@ -60,6 +62,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     prior_mean: float
     prior_strength: float
     new_per_list: int | None
+    reference: float | None
     items: int  # how many there are, hidden ones among them
     created: str  # as all times: RFC 3339, in UTC
 
@@ -70,6 +73,7 @@ class RankingChange(Strict, frozen=True):
     policy: str | UnsetType = UNSET
     click_window: Seconds | UnsetType = UNSET
     retention: Seconds | UnsetType | None = UNSET
+    reference: Chance | UnsetType | None = UNSET
     train: bool = True  # a new policy from the event log, before it serves
 
 

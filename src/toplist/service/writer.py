@@ -5,9 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import perf_counter
 
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store.protocol import EventRow, Row, Store
+
+
+@dataclass
+class Commits:
+    """What commits came to since the start."""
+
+    count: int = 0
+    waited: int = 0  # changes that were committed, several at once
+    seconds: float = 0.0
+
+    def note(self, waited: int, seconds: float) -> None:
+        """One more."""
+        self.count += 1
+        self.waited += waited
+        self.seconds += seconds
 
 
 class Writer:
@@ -27,7 +44,7 @@ class Writer:
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "toplist-commit")
         self.handed = 0  # the last event that was written, committed or not
-        self.commits = 0
+        self.commits = Commits()
         self.failures = 0
 
     def write(self, rows: Sequence[Row]) -> asyncio.Future[None]:
@@ -78,9 +95,10 @@ class Writer:
                 waiting, self._waiting = self._waiting, []
                 try:
                     if self._under_way:
+                        begun = perf_counter()
                         self._store.write(self._under_way)
                         await loop.run_in_executor(self._thread, self._store.commit)
-                        self.commits += 1
+                        self.commits.note(len(waiting), perf_counter() - begun)
                 except Exception as problem:
                     self.failures += 1
                     self._give_up(waiting, problem)

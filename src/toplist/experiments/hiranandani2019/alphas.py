@@ -46,7 +46,8 @@ FORMULAS = {PRINTED: "theory", SCALED: "figures"}
 FACTOR = "alpha without its factor 1/sigma = 10, so about a tenth of the exploration"
 ALPHA = (
     "The printed alpha does not give the printed figures, so all is played with the alpha of equation (10), and again "
-    "without its factor 1/sigma."
+    "without its factor 1/sigma. Each claim by itself is met as printed where it holds with the first, and met with "
+    "the exploration scaled where it holds only with the second."
 )
 
 Question = Callable[[Mapping[str, Result]], Answer]  # of the results of all panels

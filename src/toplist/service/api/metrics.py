@@ -84,7 +84,17 @@ class Metrics(Collector):
             reports.add_metric((outcome,), count)
         yield reports
         yield GaugeMetricFamily("toplist_hot_learners", "Learners in memory.", self._desk.hot_learners)
-        yield CounterMetricFamily("toplist_commits", "Commits to the store.", self._desk.commits)
+        yield GaugeMetricFamily(
+            "toplist_open_impressions", "Lists that wait for their reports.", self._desk.open_impressions
+        )
+        learned = CounterMetricFamily("toplist_learned", "Lists learned, by what closed them.", labels=("reason",))
+        for reason, count in self._desk.learned.items():
+            learned.add_metric((reason,), count)
+        yield learned
+        commits = self._desk.commits
+        yield CounterMetricFamily("toplist_commits", "Commits to the store.", commits.count)
+        yield CounterMetricFamily("toplist_committed", "Changes committed, several at once.", commits.waited)
+        yield CounterMetricFamily("toplist_commit_seconds", "Spent on commits, mostly by the disk.", commits.seconds)
 
     def written(self) -> tuple[bytes, str]:
         """Everything, as Prometheus reads it, and the name of that form."""

@@ -44,6 +44,7 @@ _RANKING: dict[str, Any] = {
     "prior_mean": 0.5,
     "prior_strength": 0.0,
     "new_per_list": None,
+    "reference": None,
     "items": 3,
     "created": "2026-11-15T12:00:00.000Z",
 }

@@ -187,6 +187,10 @@ class Store(Protocol):
         """Impressions whose window has closed and that are not, the most overdue first."""
         ...
 
+    def open_impressions(self) -> int:
+        """How many impressions are neither learned nor dropped."""
+        ...
+
     def request(self, ranking: int, request: str) -> RequestRow | None:
         """What was made for a request."""
         ...

@@ -220,6 +220,11 @@ class SQLiteStore:
         return [NewImpression(*row) for row in self._reader.execute(query, (now, limit))]
 
     @_reads
+    def open_impressions(self) -> int:
+        """How many impressions are neither learned nor dropped."""
+        return int(self._reader.execute("SELECT count(*) FROM impressions WHERE state < 2").fetchone()[0])
+
+    @_reads
     def request(self, ranking: int, request: str) -> RequestRow | None:
         """What was made for a request."""
         row = self._reader.execute(

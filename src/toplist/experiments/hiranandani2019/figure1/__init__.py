@@ -31,13 +31,21 @@ from toplist.experiments.hiranandani2019.alphas import (
     theorem,
 )
 from toplist.experiments.hiranandani2019.problems import figure1
-from toplist.experiments.verdicts import as_times, difference, final, opposite, times, under, within
+from toplist.experiments.verdicts import (
+    ALWAYS,
+    MAGNITUDE,
+    OFTEN,
+    as_times,
+    difference,
+    final,
+    opposite,
+    times,
+    under,
+    within,
+)
 from toplist.slate import Floats
 
-MAGNITUDE = 10.0  # what "an order of magnitude" is at least
 BOTH_OF_TOPIC_1, ONE_OF_EACH, OTHERWISE = 0.0, 1.0, 2.0  # which list is shown
-OFTEN = (0.25, 0.75)  # who oscillates between two lists shows each in a quarter of the steps or more
-ALWAYS = 0.95  # who converges to a list shows it in at least so many of the last steps
 
 
 def shown(player: Any) -> float:

@@ -96,6 +96,7 @@ EXPERIMENT = Experiment(
         ALPHA,
         "Appendix C.4 gives no n of its own and points to section 8.4, which has 20,000. After these the two are still "
         "close, so 200,000 are played as well, and judged apart.",
+        "The paper does not say how many runs. There are 24, because fewer were seen to leave claims open.",
     ),
     seconds=30,
 )

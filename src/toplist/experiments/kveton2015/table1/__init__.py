@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.kveton2015 import rows
 from toplist.experiments.nine import LESS, NINE
-from toplist.experiments.verdicts import all_of, settled, times, within
+from toplist.experiments.verdicts import DOUBLES, all_of, settled, times, within
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +25,6 @@ PRINTED = rows.table(
     (1520.4, 23.4, 538.5, 12.5),
     (725.4, 12.0, 321.0, 16.3),
 )
-DOUBLES = (1.8, 3.2)  # what "doubles" may be: by the bounds, which grow with L - K, it is 2.1, 2.3 and 3 times
 
 
 def jobs(size: Size, _: Data | None) -> Sequence[Play]:

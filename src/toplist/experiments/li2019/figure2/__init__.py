@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 QUERIES, ROWS, COLUMNS, RUNS = 20, 4, 5, 40
 FEW = 5  # queries that are named
+LIKELY = {  # why a policy may not converge on a single query
+    DISCOUNTED: "likely because it remembers little more than 1,000 lists, so that its radius stays wider than gaps "
+    "between items",
+    WINDOWED: "likely because the items there are too much alike to be told apart within its window",
+}
 BUBBLES = "BubbleRank"  # which the caption has where the text has BatchRank
 SHOWN = {name: policy for name, policy in POLICIES.items() if name != RESETTING} | {BUBBLES: "bubble-rank"}
 
@@ -63,7 +68,8 @@ def judge(found: Found) -> list[Claim]:
     for name, scaled in ((DISCOUNTED, HALVED), (WINDOWED, None)):
         answer, where = converges(name)
         less = None if scaled is None else Scaled(converges(scaled)[0], FACTOR)
-        remark = "; ".join(filter(None, [promised[name], where]))
+        why = LIKELY[name] if answer.holds is False else ""
+        remark = "; ".join(filter(None, [promised[name], where, why]))
         claims.append(claim(found, f"{name} converges after each break", answer, STEPS, remark, less))
     for name in (*LEFT_BEHIND, BUBBLES):
         asked = f"{BEHIND} times the regret of {WINDOWED} or more"
