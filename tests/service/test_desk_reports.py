@@ -209,6 +209,9 @@ def test_unknown_impressions_are_not_found(tmp_path: Path) -> None:
         ({"seen": [1, 8]}, "/seen/1"),
         ({"seen": {"7": 0.5}}, "/seen/7"),
         ({"seen": {"a/b": 0.5}}, "/seen/a~1b"),
+        ({"seen": {"01": 0.5}}, "/seen/01"),
+        ({"seen": {"\u0661": 0.5}}, "/seen/\u0661"),
+        ({"seen": {"9" * 5000: 0.5}}, "/seen/" + "9" * 5000),
     ],
 )
 def test_what_does_not_fit_the_list_is_refused_and_changes_nothing(

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from toplist.problem import refuse
 from toplist.service.errors import Refused
-from toplist.service.shapes import Report
+from toplist.service.shapes import IS_PLACE, Report
 from toplist.service.store.protocol import DROPPED, LEARNED, OPEN
 
 LATE, CONTRADICTS, GONE, UNKNOWN = "late", "contradicts", "dropped", "unknown"
@@ -138,7 +138,7 @@ def merged_of(report: Report, items: Sequence[str]) -> Merged:
         seen = {}
         for given, chance in report.seen.items():
             pointer = f"/seen/{given.replace('~', '~0').replace('/', '~1')}"
-            place = _place(given if given in items or not given.isdecimal() else int(given), items, pointer)
+            place = _place(given if given in items or not IS_PLACE(given) else int(given), items, pointer)
             if place in seen:
                 raise Refused(str(refuse("seen", given, "each place once", "name it in one way")), pointer)
             seen[place] = chance

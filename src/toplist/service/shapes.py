@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -9,6 +10,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 END = r"(?![\s\S])"  # where $ would also stand before a last line break
 NAME = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}"
 TEXT = rf"^[^\x00-\x1f\x7f]+{END}"  # one line, no control characters
+
+# One way to write a position, so that no two keys of an object are the same, and short, as int() refuses long ones.
+IS_PLACE = re.compile(r"[1-9][0-9]{0,3}").fullmatch
 
 Name = Annotated[
     str, Meta(pattern=NAME, description="letters, digits, dots, dashes and underscores", examples=["front-page"])
