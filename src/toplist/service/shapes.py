@@ -24,6 +24,7 @@ Positions = Annotated[int, Meta(ge=1, le=1000)]
 Place = Annotated[int, Meta(ge=1, le=1000)]
 Chance = Annotated[float, Meta(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
+MOST_TOLD = 2000  # entries of a report: each place of the longest list, by its number and by its item
 Row = Annotated[list[float], Meta(max_length=10_000)]
 
 
@@ -124,9 +125,13 @@ class ListReply(Struct, frozen=True, kw_only=True):
 class Report(Strict, frozen=True):
     """What came back for a list so far: sent again and again, it is counted once."""
 
-    clicks: list[Place | ItemId] = []
+    clicks: Annotated[list[Place | ItemId], Meta(max_length=MOST_TOLD)] = []
     left: Place | ItemId | None = None
-    seen: list[Place | ItemId] | dict[str, Chance] | None = None
+    seen: (
+        Annotated[list[Place | ItemId], Meta(max_length=MOST_TOLD)]
+        | Annotated[dict[str, Chance], Meta(max_length=MOST_TOLD)]
+        | None
+    ) = None
     final: bool = False
 
 
