@@ -26,6 +26,7 @@ class ItemState(NamedTuple):
 
 
 Items = dict[str, ItemState]
+MOST_JOINED = 2000  # features of an item and a person together: a linear belief holds their square, 32 MB
 
 
 class Change(NamedTuple):
@@ -155,4 +156,11 @@ def policy_problem(setting: Setting) -> Refused | None:
         return Refused(f"The policy {spec.policy} learns from features; say how many an item has.", "/features")
     if spec.person and (not can.needs_features or can.covers_topics):
         return Refused(f"The policy {spec.policy} knows nothing of persons; leave person out.", "/person")
+    outer = spec.person and spec.join == "outer"
+    joined = spec.features * spec.person if outer else spec.features + spec.person
+    if can.needs_features and joined > MOST_JOINED:
+        return Refused(
+            f"The policy {spec.policy} would learn from {joined} features, but {MOST_JOINED} are the most; give fewer"
+            + (" features, or fewer of a person." if spec.person else "."), "/features",
+        )  # fmt: skip
     return None
