@@ -81,6 +81,26 @@ def test_an_error_points_at_its_field_and_no_learner_comes_of_it(
     run(play())
 
 
+def test_features_from_which_nothing_could_be_learned_are_refused(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, BY_FEATURES, person=2)
+            with pytest.raises(Refused, match="between -1,000,000 and 1,000,000") as refused:
+                await desk.put_items("front", [Item(id="item-0"), Item(id="large", features=[1e200, 0.0, 0.0, 0.0])])
+            assert refused.value.field == "/items/1/features"
+            for request, field in (
+                ({"person": [0.0, -1e7]}, "/person"),
+                ({"person": [0.0, 1.0], "features": {"item-1": [0.0, 1e200, 0.0, 0.0]}}, "/features/item-1"),
+            ):
+                with pytest.raises(Refused, match="scale them") as refused:
+                    await shown(desk, **request)
+                assert refused.value.field == field
+                assert desk.hot_learners == 0
+            assert (await shown(desk, person=[0.5, -0.5])).items
+
+    run(play())
+
+
 def test_a_removed_item_is_in_no_list_after_the_reply_and_a_hidden_one_neither_but_its_clicks_count(
     tmp_path: Path,
 ) -> None:

@@ -13,7 +13,7 @@ from toplist.problem import InvalidInput, refuse
 from toplist.protocols import Capabilities
 from toplist.service.bodies import ItemsBody, PutItem
 from toplist.service.errors import Refused
-from toplist.service.shapes import Item, RankingSpec
+from toplist.service.shapes import LARGEST, Item, RankingSpec, too_large
 from toplist.slate import Floats
 
 
@@ -26,6 +26,7 @@ class ItemState(NamedTuple):
 
 
 Items = dict[str, ItemState]
+TOO_LARGE = f"features must be numbers between {-LARGEST:,.0f} and {LARGEST:,.0f}; scale them, best to about 1."
 MOST_JOINED = 2000  # features of an item and a person together: a linear belief holds their square, 32 MB
 
 
@@ -96,6 +97,8 @@ class RankingState:
                 raise Refused(str(refuse("features", row, accepted, "see the ranking's features")), f"{at}/features")
             if row is not None and not np.isfinite(row).all():
                 raise Refused("features must be finite numbers; one of them is not.", f"{at}/features")
+            if too_large(row):
+                raise Refused(TOO_LARGE, f"{at}/features")
             if row is not None and self.can.covers_topics and not all(0.0 <= share <= 1.0 for share in row):
                 accepted = "numbers in [0, 1]"
                 advice = "give how far the item covers each topic"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -25,7 +26,17 @@ Place = Annotated[int, Meta(ge=1, le=1000)]
 Chance = Annotated[float, Meta(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
 MOST_TOLD = 2000  # entries of a report: each place of the longest list, by its number and by its item
+LARGEST = 1e6  # of a feature: the square of a much larger one leaves nothing of the others in a sum
 Row = Annotated[list[float], Meta(max_length=10_000)]
+
+
+def too_large(row: Sequence[float] | None) -> bool:
+    """Whether one of the features is beyond what can be learned from.
+
+    >>> too_large([0.5, -1e6]), too_large([0.5, -2e6]), too_large([]), too_large(None)
+    (False, True, False, False)
+    """
+    return bool(row) and not (min(row) >= -LARGEST and max(row) <= LARGEST)  # type: ignore[arg-type]
 
 
 class Strict(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):

@@ -21,7 +21,8 @@ from toplist.service.api.routing import HTML, JSON, NDJSON, Answer, Call, Reply,
 from toplist.service.config import Settings
 from toplist.service.desk import Desk
 from toplist.service.errors import NotFound, Refused
-from toplist.service.shapes import Event, Item
+from toplist.service.rankings import TOO_LARGE
+from toplist.service.shapes import Event, Item, too_large
 
 _PIECE = 500  # events that are read and sent at once; others get their turn in between
 
@@ -148,6 +149,8 @@ class Endpoints:
                 person = msgspec.convert(query.person.split(","), list[float], strict=False)
             except msgspec.ValidationError:
                 raise problems.parameter("person", "person must be numbers with commas between, as 0.5,1.") from None
+            if too_large(person):
+                raise problems.parameter("person", TOO_LARGE)
         try:
             return await self.desk.estimates(call.path[0], query.key, query.limit, person)
         except Refused as refused:
