@@ -74,11 +74,11 @@ class App:
         self._metrics.in_flight += 1
         try:
             try:
-                if self._metrics.in_flight > self._most:
-                    raise _busy(self._most)
                 raw_path = scope.get("raw_path")
                 route, found = self._find(method, raw_path if raw_path is not None else scope["path"].encode())
                 label = route.label
+                if self._metrics.in_flight > self._most and route.route.limited:
+                    raise _busy(self._most)  # but it can be seen how it is, most of all when much is at work
                 who = self._admit(route, headers, scope)
                 _check_accepted(headers.get(b"accept"), route)
                 path = route.path(found) if found else ()
