@@ -75,7 +75,11 @@ class App:
         try:
             try:
                 raw_path = scope.get("raw_path")
-                route, found = self._find(method, raw_path if raw_path is not None else scope["path"].encode())
+                try:
+                    route, found = self._find(method, raw_path if raw_path is not None else scope["path"].encode())
+                except Problem:
+                    self._admit(None, headers, scope)  # who tries out paths is a caller like others
+                    raise
                 label = route.label
                 if self._metrics.in_flight > self._most and route.route.limited:
                     raise _busy(self._most)  # but it can be seen how it is, most of all when much is at work
@@ -118,13 +122,13 @@ class App:
             self._metrics.request(method if label != _UNROUTED else "", label, status, seconds)
             self._log.request(request_id, method, label, status, seconds, who, size)
 
-    def _admit(self, route: Compiled, headers: Mapping[bytes, bytes], scope: Scope) -> str:
+    def _admit(self, route: Compiled | None, headers: Mapping[bytes, bytes], scope: Scope) -> str:
         """Who calls, by key or address; or the problem why they may not."""
         client = scope.get("client")
         address = client[0] if client else ""
         if not self._keys:
             self._hosts.admit(headers.get(b"host"))
-        elif route.scope is not None:
+        elif route is not None and route.scope is not None:
             try:
                 name = self._keys.admit(headers.get(b"authorization"), route.scope).name
             except Problem:
@@ -132,7 +136,7 @@ class App:
                 raise
             self._buckets.admit(f"key {name}")
             return name
-        if route.route.limited:
+        if route is None or route.route.limited:
             self._buckets.admit(address)
         return address
 
