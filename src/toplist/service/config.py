@@ -33,6 +33,13 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one request, and one caller, may ask for."""
 
     body_bytes: Annotated[int, Meta(ge=1024, description="the largest request, in bytes; more gets 413")] = 16 * 2**20
+    head_bytes: Annotated[
+        int, Meta(ge=1024, description="the largest head of a request, in bytes; much more gets 431")
+    ] = 64 * 2**10
+    seconds: Annotated[
+        float,
+        Meta(gt=0.0, le=3600.0, description="in which a request's head, and then its body, must be here; else 408"),
+    ] = 60.0
     batch: Annotated[int, Meta(ge=1, le=10_000, description="items put or removed in one request; more gets 422")] = (
         10_000
     )

@@ -51,6 +51,7 @@ class App:
         self._buckets = Buckets(settings.limits.rate, settings.limits.burst)
         self._ids = RequestIds()
         self._body_bytes, self._most = settings.limits.body_bytes, settings.limits.in_flight
+        self._seconds = settings.limits.seconds
         self._encode = msgspec.json.Encoder().encode
         self._metrics = endpoints.metrics
 
@@ -149,6 +150,13 @@ class App:
         told = headers.get(b"content-length")
         if told is not None and told.isdigit() and int(told[:20]) > self._body_bytes:
             raise _too_large(self._body_bytes)
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._received(receive)
+        except TimeoutError:
+            raise problems.too_slow("body", self._seconds) from None
+
+    async def _received(self, receive: Receive) -> bytes:
         message = await receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
             whole: bytes = message.get("body", b"")

@@ -80,6 +80,12 @@ def parameter(name: str, detail: str) -> Problem:
     return invalid(detail, Fault(parameter=name, detail=detail))
 
 
+def too_slow(part: str, seconds: float) -> Problem:
+    """A part of a request does not come."""
+    detail = f"The {part} of the request was not here within {seconds:g} s; send it faster."
+    return Problem(408, "too-slow", detail, headers={"connection": "close"})
+
+
 def escaped(step: str | int) -> str:
     """One step of a JSON pointer (RFC 6901)."""
     return str(step).replace("~", "~0").replace("/", "~1")
