@@ -204,7 +204,7 @@ class Protocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, and close the connection."""
-        self.refuse(self._refusal or Problem(400, "malformed", msg))
+        self.refuse(self._refusal or Problem("malformed", msg))
 
     def refuse(self, problem: Problem) -> None:
         """Say why, and close the connection."""
@@ -217,7 +217,7 @@ class Protocol(HttpToolsProtocol):
 
 
 def _too_large(limit: int) -> Problem:
-    return Problem(431, "head-too-large", f"The head of the request has more than {limit} bytes; send fewer headers.")
+    return Problem("head-too-large", f"The head of the request has more than {limit} bytes; send fewer headers.")
 
 
 def _uvicorn(app: App, settings: Settings) -> uvicorn.Config:

@@ -146,7 +146,7 @@ class App:
         media = headers.get(b"content-type", b"")
         if media != b"application/json" and not _is_json(media):
             detail = "The body must be JSON; send it with Content-Type: application/json."
-            raise Problem(415, "unsupported-media-type", detail, [Fault(header="Content-Type", detail=detail)])
+            raise Problem("unsupported-media-type", detail, [Fault(header="Content-Type", detail=detail)])
         told = headers.get(b"content-length")
         if told is not None and told.isdigit() and int(told[:20]) > self._body_bytes:
             raise _too_large(self._body_bytes)
@@ -184,10 +184,10 @@ class App:
             case Gone():
                 raise error
             case NotFound():
-                return Problem(404, "not-found", str(error))
+                return Problem("not-found", str(error))
             case Conflict():
                 fault = [] if error.field is None else [Fault(pointer=error.field, detail=str(error))]
-                return Problem(409, "conflict", str(error), fault)
+                return Problem("conflict", str(error), fault)
             case Refused():
                 return refusal(error)
             case InvalidInput():
@@ -195,9 +195,9 @@ class App:
             case StoreUnavailable():
                 self._log.tell("store unavailable", request_id=request_id.decode("latin-1"), detail=str(error))
                 wait = str(max(1, math.ceil(error.retry_after)))
-                return Problem(503, "store-unavailable", str(error), headers={"retry-after": wait})
+                return Problem("store-unavailable", str(error), headers={"retry-after": wait})
         self._log.fault("unforeseen", error, request_id=request_id.decode("latin-1"), route=label)
-        return Problem(500, "unforeseen", "This should not happen; the log has more under this request's X-Request-Id.")
+        return Problem("unforeseen", "This should not happen; the log has more under this request's X-Request-Id.")
 
 
 def make_app(desk: Desk, settings: Settings, log: Log | None = None) -> App:
@@ -207,13 +207,13 @@ def make_app(desk: Desk, settings: Settings, log: Log | None = None) -> App:
 
 
 def _busy(most: int) -> Problem:
-    return Problem(503, "busy", f"{most} requests are at work; ask again soon.", headers={"retry-after": "1"})
+    return Problem("busy", f"{most} requests are at work; ask again soon.", headers={"retry-after": "1"})
 
 
 def _too_large(limit: int) -> Problem:
     # The rest of the body is not worth waiting for, so the connection cannot be used again.
     return Problem(
-        413, "too-large", f"The body has more than {limit} bytes; send less at once.", headers={"connection": "close"}
+        "too-large", f"The body has more than {limit} bytes; send less at once.", headers={"connection": "close"}
     )
 
 
@@ -239,7 +239,7 @@ def _check_accepted(accept: bytes | None, route: Compiled) -> None:
             best, weight = exactness, _weight(parameters)
     if best < 0 or weight <= 0.0:
         detail = f"The answer is {media}, which the Accept header does not want."
-        raise Problem(406, "not-acceptable", detail, [Fault(header="Accept", detail=detail)])
+        raise Problem("not-acceptable", detail, [Fault(header="Accept", detail=detail)])
 
 
 def _weight(parameters: Iterable[str]) -> float:

@@ -125,7 +125,7 @@ class Endpoints:
             answer = await self.desk.report(call.path[0], call.body)
         except NotFound as unknown:
             self.metrics.report("unknown")
-            raise Problem(404, "not-found", str(unknown), counted=False, why="unknown") from None
+            raise Problem("not-found", str(unknown), counted=False, why="unknown") from None
         except Refused as refused:
             self.metrics.report("invalid")
             raise refusal(refused, counted=False, why="invalid") from None
@@ -183,7 +183,7 @@ class Endpoints:
     async def readiness(self, call: Call) -> Answer:
         """GET /readyz: it takes requests."""
         if not self.ready:
-            raise Problem(503, "not-ready", "The service is starting or ending.", headers={"retry-after": "1"})
+            raise Problem("not-ready", "The service is starting or ending.", headers={"retry-after": "1"})
         return Health(status="ready", version=__version__)
 
     async def show_metrics(self, call: Call) -> Answer:
@@ -210,4 +210,4 @@ async def lines(events: Iterator[Event]) -> AsyncIterator[bytes]:
 def refusal(refused: Refused, **more: Any) -> Problem:
     """What the desk refuses, as a problem."""
     fault = [] if refused.field is None else [problems.Fault(pointer=refused.field, detail=str(refused))]
-    return Problem(422, "invalid", str(refused), fault, **more)
+    return Problem("invalid", str(refused), fault, **more)

@@ -142,8 +142,9 @@ def _refusals(route: Route, with_keys: bool) -> dict[str, Any]:
 def _problem(status: int) -> dict[str, Any]:
     """One kind of refusal."""
     phrase = HTTPStatus(status).phrase
+    name = next(name for name, its in problems.STATUSES.items() if its == status)
     example = {
-        "type": f"{problems.NAMES}{phrase.lower().replace(' ', '-')}",
+        "type": f"{problems.NAMES}{name}",
         "title": phrase,
         "status": status,
         "detail": _MEANINGS[status],
