@@ -237,6 +237,12 @@ def _converted(setting: Setting, value: Any, what: str, *, strict: bool) -> Any:
 
 
 def _keys(given: Any, where: str) -> list[KeySetting]:
+    known = [field.encode_name for field in msgspec.structs.fields(KeySetting)]
+    for each in given if isinstance(given, list) else []:
+        for name in each if isinstance(each, dict) else []:
+            if name not in known:
+                advice = nearest(name, known, "leave it out")
+                raise InvalidInput(f"There is no setting {name!r} of a key, as {where} has it; {advice}.")
     try:
         keys = msgspec.convert(given, list[KeySetting])
     except msgspec.ValidationError as error:
