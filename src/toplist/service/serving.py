@@ -18,7 +18,7 @@ import uvloop
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from toplist import __version__
-from toplist.files import check_writable
+from toplist.files import check_writable, private
 from toplist.problem import InvalidInput, refuse
 from toplist.service.api.app import App, make_app
 from toplist.service.api.logs import Handler, Log
@@ -42,7 +42,8 @@ def serve(
     store = check_writable(settings.store, "The store")
     with listening(settings.host, settings.port) as listener:
         log = Log(settings.logs.requests)
-        with logged(log), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        # Keys of learners and items are other people's business.
+        with private(), logged(log), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings, (opened or _desk)(store, settings), listener, log, told))
 
 
