@@ -101,6 +101,18 @@ def test_features_from_which_nothing_could_be_learned_are_refused(tmp_path: Path
     run(play())
 
 
+def test_a_repeated_request_gets_its_list_even_if_an_item_was_removed_since(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            reply = await shown(desk, request_id="r")
+            await desk.remove_items("front", reply.items[:1])
+            assert await shown(desk, request_id="r") == reply
+            assert reply.items[0] not in (await shown(desk, request_id="s")).items
+
+    run(play())
+
+
 def test_a_removed_item_is_in_no_list_after_the_reply_and_a_hidden_one_neither_but_its_clicks_count(
     tmp_path: Path,
 ) -> None:
