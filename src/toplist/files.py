@@ -84,6 +84,16 @@ def replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterato
         new.unlink(missing_ok=True)
 
 
+@contextmanager
+def private() -> Iterator[None]:
+    """New files are for nobody else meanwhile; only for a whole process, as all its threads share the mask."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 def slug(label: str) -> str:
     """A label as the name of a file: readable, and no other label's.
 

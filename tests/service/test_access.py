@@ -8,7 +8,7 @@ import logging
 from typing import Literal
 
 import pytest
-from asking import ADMIN, SERVE, Make, Service, problem
+from asking import ADMIN, KEYS, SERVE, Make, Service, problem
 
 from toplist.service.api.keys import Keys, hashed, new_key, setting
 from toplist.service.api.limits import REMEMBERED, Buckets
@@ -99,6 +99,24 @@ def test_all_keys_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
         compared.clear()
         Keys(known).caller(f"Bearer {given}".encode())
         assert len(compared) == 3
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_paths_that_there_are_not_are_limited_too(make_service: Make, keyed: bool) -> None:
+    service = make_service(keys=KEYS if keyed else [], limits=Limits(rate=0.001, burst=2))
+    assert [service.ask("GET", "/nothing").status_code, service.ask("PUT", "/healthz", json={}).status_code] == [
+        404,
+        405,
+    ]
+    problem(service.ask("GET", "/nothing"), 429)
+    problem(service.ask("PUT", "/healthz", json={}), 429)
+    assert service.ask("GET", "/healthz").status_code == 200
+
+
+def test_paths_that_there_are_not_are_of_this_host_too(make_service: Make) -> None:
+    service = make_service()
+    problem(service.ask("GET", "/nothing", headers={"host": "evil.example"}), 421)
+    problem(service.ask("PUT", "/healthz", headers={"host": "evil.example"}), 421)
 
 
 def test_who_asks_too_often_hears_when_to_come_back(make_service: Make) -> None:

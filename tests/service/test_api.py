@@ -76,6 +76,20 @@ def test_what_is_wrong_with_one_item_points_at_it(service: Service) -> None:
     assert problem(alone, 422)["errors"][0]["pointer"] == "/features"
 
 
+def test_a_person_of_estimates_is_of_a_size(service: Service) -> None:
+    refused = problem(service.ask("GET", "/v1/rankings/front-page/estimates", params={"person": "0.5,1e7"}), 422)
+    assert refused["errors"][0]["parameter"] == "person"
+    assert "scale them" in refused["detail"]
+
+
+def test_a_busy_service_still_says_how_it_is(make_service: Make) -> None:
+    service = make_service(stocked=True, limits=Limits(in_flight=1))
+    service.app.endpoints.metrics.in_flight = 1  # somebody is at work all the time
+    assert problem(service.ask("GET", "/v1/rankings"), 503)["type"].endswith(":busy")
+    for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/"):
+        assert service.ask("GET", path).status_code == 200, path
+
+
 def test_more_items_than_the_settings_allow_are_refused(make_service: Make) -> None:
     service = make_service(limits=Limits(batch=2))
     for path, body in (
@@ -392,7 +406,7 @@ def test_more_requests_at_work_than_allowed_are_told_to_come_back(
         body = {"name": "a", "positions": 1}
         waiting = [asyncio.create_task(service.asked("POST", "/v1/rankings", json=body)) for _ in range(2)]
         await asyncio.sleep(0.05)
-        third = await service.asked("GET", "/healthz")
+        third = await service.asked("GET", "/v1/rankings")
         going.set()
         return [
             third.status_code,

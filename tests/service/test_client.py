@@ -221,3 +221,9 @@ def test_the_async_client_tries_again_too(service: Service) -> None:
 
     assert service.run(play()) == 1
     assert len(waits) == 2
+
+
+def test_a_policy_that_begins_anew_is_not_sent_twice_unasked() -> None:
+    assert not asks.change_ranking("shop", policy="cascade-kl-ucb", train=False).repeatable
+    assert asks.change_ranking("shop", policy="cascade-kl-ucb").repeatable
+    assert asks.change_ranking("shop", click_window=60.0, train=False).repeatable

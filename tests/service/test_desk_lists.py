@@ -55,6 +55,10 @@ def test_what_a_list_is_asked_for_is_what_comes(tmp_path: Path) -> None:
         ({"pins": {"1": "x"}}, "/pins/1"),
         ({"pins": {"4": "item-1"}}, "/pins/4"),
         ({"pins": {"one/two": "item-1"}}, "/pins/one~1two"),
+        ({"pins": {"0": "item-1"}}, "/pins/0"),
+        ({"pins": {"1_0": "item-1"}}, "/pins/1_0"),
+        ({"pins": {"1": "item-1", "01": "item-2"}}, "/pins/01"),
+        ({"pins": {"9" * 5000: "item-1"}}, "/pins/" + "9" * 5000),
         ({"pins": {"1": "item-7"}}, "/pins/1"),
         ({"positions": 4}, "/positions"),
         ({"person": [1.0]}, "/person"),
@@ -73,6 +77,38 @@ def test_an_error_points_at_its_field_and_no_learner_comes_of_it(
             assert refused.value.field == field
             assert desk.hot_learners == 0
             assert (await shown(desk)).items
+
+    run(play())
+
+
+def test_features_from_which_nothing_could_be_learned_are_refused(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, BY_FEATURES, person=2)
+            with pytest.raises(Refused, match="between -1,000,000 and 1,000,000") as refused:
+                await desk.put_items("front", [Item(id="item-0"), Item(id="large", features=[1e200, 0.0, 0.0, 0.0])])
+            assert refused.value.field == "/items/1/features"
+            for request, field in (
+                ({"person": [0.0, -1e7]}, "/person"),
+                ({"person": [0.0, 1.0], "features": {"item-1": [0.0, 1e200, 0.0, 0.0]}}, "/features/item-1"),
+            ):
+                with pytest.raises(Refused, match="scale them") as refused:
+                    await shown(desk, **request)
+                assert refused.value.field == field
+                assert desk.hot_learners == 0
+            assert (await shown(desk, person=[0.5, -0.5])).items
+
+    run(play())
+
+
+def test_a_repeated_request_gets_its_list_even_if_an_item_was_removed_since(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            reply = await shown(desk, request_id="r")
+            await desk.remove_items("front", reply.items[:1])
+            assert await shown(desk, request_id="r") == reply
+            assert reply.items[0] not in (await shown(desk, request_id="s")).items
 
     run(play())
 

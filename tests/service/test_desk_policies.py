@@ -3,17 +3,20 @@
 import asyncio
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from desks import BY_FEATURES, ELIMINATION, Clock, at_work, front, items, learned, row, run, shown, told
+from msgspec.structs import replace
 
 from toplist import Ranker
 from toplist.beliefs import frozen
 from toplist.service import desk as desk_module
 from toplist.service import training
 from toplist.service.errors import Conflict, Refused
+from toplist.service.rankings import Setting, policy_problem
 from toplist.service.rebuild import differences
-from toplist.service.shapes import Item, RankingChange, Report
+from toplist.service.shapes import Item, RankingChange, RankingSpec, Report
 
 
 def test_a_new_policy_knows_what_the_log_knows_as_if_it_had_adopted_every_list(tmp_path: Path) -> None:
@@ -147,3 +150,21 @@ def test_from_items_to_features_and_back(tmp_path: Path) -> None:
                 await desk.change_ranking("front", RankingChange(policy="nonsense"))
 
     run(play())
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        {"features": 2001},
+        {"features": 1500, "person": 501},
+        {"features": 50, "person": 41, "join": "outer"},
+        {"features": 10_000, "person": 10_000, "join": "outer"},
+    ],
+)
+def test_features_that_no_belief_can_hold_are_refused(size: dict[str, Any]) -> None:
+    spec = RankingSpec(name="front", positions=2, policy=BY_FEATURES, **size)
+    refused = policy_problem(Setting("front", spec, 0, True))
+    assert refused is not None
+    assert refused.field == "/features"
+    assert policy_problem(Setting("front", replace(spec, policy="dcm-kl-ucb", person=0), 0, True)) is None
+    assert policy_problem(Setting("front", replace(spec, features=48, person=40), 0, True)) is None

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from desks import BY_FEATURES, WINDOW, Clock, at_work, front, items, learned, run, shown, told
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from toplist.service.errors import NotFound, Refused
-from toplist.service.impressions import Merged, Numbers, as_id, as_text
+from toplist.service.impressions import Merged, Numbers, as_id, as_text, merged_of
 from toplist.service.shapes import Report
 from toplist.service.store.protocol import LEARN
 
@@ -209,6 +210,9 @@ def test_unknown_impressions_are_not_found(tmp_path: Path) -> None:
         ({"seen": [1, 8]}, "/seen/1"),
         ({"seen": {"7": 0.5}}, "/seen/7"),
         ({"seen": {"a/b": 0.5}}, "/seen/a~1b"),
+        ({"seen": {"01": 0.5}}, "/seen/01"),
+        ({"seen": {"\u0661": 0.5}}, "/seen/\u0661"),
+        ({"seen": {"9" * 5000: 0.5}}, "/seen/" + "9" * 5000),
     ],
 )
 def test_what_does_not_fit_the_list_is_refused_and_changes_nothing(
@@ -224,6 +228,25 @@ def test_what_does_not_fit_the_list_is_refused_and_changes_nothing(
             assert desk.impression(reply.impression).state == "open"
 
     run(play())
+
+
+@pytest.mark.parametrize(
+    "report", [{"clicks": [1] * 2001}, {"seen": [1] * 2001}, {"seen": {str(n): 0.5 for n in range(2001)}}]
+)
+def test_a_report_has_a_largest_number_of_entries(report: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError, match="length <= 2000"):
+        msgspec.json.decode(msgspec.json.encode(report), type=Report)
+
+
+def test_the_largest_report_of_the_longest_list_is_soon_read() -> None:
+    class Seldom(list[str]):
+        def __contains__(self, _: object) -> bool:
+            raise AssertionError("a list is not looked through for each entry")
+
+    names = Seldom(f"item-{n}" for n in range(1000))
+    last: list[int | str] = ["item-999"] * 2000
+    assert merged_of(Report(clicks=last, seen=last), names).clicks == (1000,)
+    assert merged_of(Report(seen={"item-999": 0.5}), names).seen == {1000: 0.5}
 
 
 def test_left_and_seen_are_learned_by_policies_that_go_by_them(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Memory forgets what the store has, and nobody can tell."""
 
 import asyncio
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,30 @@ from desks import ELIMINATION, WINDOW, Clock, at_work, front, items, learned, ru
 
 from toplist.service import listing, memory
 from toplist.service.rebuild import differences
+
+
+def test_lists_do_not_keep_a_ranker_that_nobody_else_has(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db", hot_bytes=1) as desk:
+            await front(desk)
+            first = await shown(desk, key="a")
+            memory = desk._memory
+            assert memory is not None
+            (learner,) = list(memory.learners)
+            (one,) = memory.impressions.values()
+            assert one.shown is not None
+            assert one.shown[0] is learner.ranker
+            gone = weakref.ref(learner.ranker)
+            del learner
+            for key in "bc":
+                await shown(desk, key=key)
+            gc.collect()
+            assert gone() is None
+            assert one.shown is None
+            assert (await told(desk, first, 1, final=True)).counted
+            assert await learned(desk, "a") == 1
+
+    run(play())
 
 
 def test_with_room_for_two_lists_in_memory_everything_is_the_same(

@@ -10,7 +10,7 @@ import pytest
 from asking import Service
 
 from toplist.service.api.openapi import document, refusals
-from toplist.service.api.problems import ProblemBody
+from toplist.service.api.problems import NAMES, STATUSES, ProblemBody
 from toplist.service.api.routes import IMPRESSION, ROUTES
 from toplist.service.api.routing import Route
 
@@ -73,7 +73,21 @@ def test_examples_are_what_is_asked_for_and_answered(route: Route) -> None:
 def test_examples_of_problems_are_problems(status: int) -> None:
     content = DOCUMENT["components"]["responses"][f"Problem{status}"]["content"]["application/problem+json"]
     check(content["schema"], content["example"])
-    assert msgspec.convert(content["example"], ProblemBody).status == status
+    example = msgspec.convert(content["example"], ProblemBody)
+    assert example.status == status
+    assert STATUSES[example.type.removeprefix(NAMES)] == status
+
+
+def test_the_example_of_a_problem_is_what_comes(service: Service) -> None:
+    for status, reply in {
+        400: service.ask("POST", "/v1/rankings", content=b"{", headers={"content-type": "application/json"}),
+        404: service.ask("GET", "/v1/rankings/nothing"),
+        415: service.ask("POST", "/v1/rankings", content=b"{}"),
+        421: service.ask("GET", "/v1/rankings", headers={"host": "evil.example"}),
+        422: service.ask("POST", "/v1/rankings", json={}),
+    }.items():
+        content = DOCUMENT["components"]["responses"][f"Problem{status}"]["content"]["application/problem+json"]
+        assert (reply.status_code, reply.json()["type"]) == (status, content["example"]["type"])
 
 
 def test_every_problem_of_a_route_is_described() -> None:

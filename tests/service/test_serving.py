@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import sleep
 
@@ -97,6 +97,82 @@ def test_what_is_no_http_is_a_problem_too(tmp_path: Path) -> None:
     assert told.startswith(b"HTTP/1.1 400 ")
     assert b"content-type: application/problem+json" in told
     assert json.loads(told.partition(b"\r\n\r\n")[2])["status"] == 400
+
+
+@contextmanager
+def called(service: Running) -> Iterator[socket.socket]:
+    host, port = service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as raw:
+        yield raw
+
+
+def heard(raw: socket.socket) -> tuple[int, dict[str, object]]:
+    """The problem that comes before the connection is closed."""
+    told = b""
+    try:
+        while piece := raw.recv(4096):
+            told += piece
+    except ConnectionResetError:  # what we sent after it was not read any more
+        pass
+    head, _, body = told.partition(b"\r\n\r\n")
+    assert b"content-type: application/problem+json" in head
+    assert b"connection: close" in head
+    return int(head.split()[1]), json.loads(body)
+
+
+def test_a_head_has_a_largest_size_whether_it_ends_or_not(tmp_path: Path) -> None:
+    line = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+    many = b"".join(b"x-%d: %s\r\n" % (n, b"a" * 1000) for n in range(70))
+    with running(tmp_path) as service:
+        for sent in (
+            line + many + b"\r\n",
+            line + b"x: " + b"a" * 70_000 + b"\r\n\r\n",
+            b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        ):
+            with called(service) as raw:
+                raw.sendall(sent)
+                status, told = heard(raw)
+                assert (status, told["type"]) == (431, "urn:toplist:problem:head-too-large")
+        for begin, more in ((line, many), (line + b"x: ", b"a" * 70_000), (b"", b"\r\n" * 30_000)):
+            with called(service) as raw:
+                raw.sendall(begin)
+                sent_bytes = 0
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    while sent_bytes < 100_000_000:
+                        raw.sendall(more)
+                        sent_bytes += len(more)
+                assert sent_bytes < 20_000_000  # most of it is in buffers on the way
+        just_so = {f"x-{n}": "a" * 1000 for n in range(60)}
+        with httpx.Client() as client:  # one connection: each request has a head of its own, and bodies are none
+            for _ in range(3):
+                assert client.get(f"{service.url}/healthz", headers=just_so).status_code == 200
+                large = {"name": "a" * 500_000, "positions": 1}
+                assert client.post(f"{service.url}/v1/rankings", json=large).status_code == 422
+
+
+def test_half_a_request_is_not_waited_for(tmp_path: Path) -> None:
+    with running(tmp_path, "--set", "limits.seconds=0.5") as service:
+        for half in (b"GET /healthz HTTP/1.1\r\nHost: loc", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /"):
+            with called(service) as raw:
+                raw.sendall(half)
+                if half.endswith(b"GET /"):
+                    assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")
+                status, told = heard(raw)
+                assert (status, told["type"]) == (408, "urn:toplist:problem:too-slow")
+        with called(service) as raw:
+            assert raw.recv(4096) == b""
+        with called(service) as raw:
+            head = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+            raw.sendall(b"POST /v1/rankings HTTP/1.1\r\n" + head)
+            assert heard(raw)[0] == 408
+        (tmp_path / "wait").touch()
+        with Client(service.url) as client, ThreadPoolExecutor(1) as pool:
+            client.create_ranking(RankingSpec(name="shop", positions=2))
+            client.put_items("shop", ["a", "b"])
+            asked = pool.submit(client.make_list, "shop")
+            sleep(1.0)  # to answer may take longer than to ask
+            (tmp_path / "wait").unlink()
+            assert asked.result().items
 
 
 def test_requests_in_flight_get_their_replies_before_the_end(tmp_path: Path) -> None:

@@ -81,3 +81,18 @@ def test_what_cannot_be_copied_or_checked(
     (tmp_path / "here.db").touch()
     assert main(["store", *words]) == Exit.INPUT
     assert message in capsys.readouterr().err
+
+
+def test_the_store_and_its_backups_are_for_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = os.umask(0o022)
+    try:
+        with served(tmp_path) as url, Client(url) as client:
+            client.rankings()
+            assert main(["store", "backup", "copy.db"]) == Exit.FINE
+            found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+        assert {"toplist.db", "copy.db"} <= set(found)
+        assert set(found.values()) == {0o600}, found
+        assert os.umask(0o022) == 0o022  # as it was
+    finally:
+        os.umask(before)

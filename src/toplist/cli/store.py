@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> int:
 
 def backup(store: Path, file: str) -> int:
     """Write all that is committed to a new file."""
-    from toplist.files import check_writable, replacing
+    from toplist.files import check_writable, private, replacing
     from toplist.problem import refuse
     from toplist.service.store.sqlite import SQLiteStore
 
@@ -70,7 +70,7 @@ def backup(store: Path, file: str) -> int:
         raise refuse("The backup", file, "a new file", "name another one, or remove it")
     opened = SQLiteStore(store, read_only=True)
     try:
-        with replacing(target, "The backup") as new:  # there is all of it, or nothing
+        with private(), replacing(target, "The backup") as new:  # there is all of it, or nothing
             opened.backup(new)
     finally:
         opened.close()

@@ -74,7 +74,8 @@ def change_ranking(
     change = RankingChange(
         policy=policy, click_window=click_window, retention=retention, reference=reference, train=train
     )
-    return Ask("PATCH", _ranking(name), Ranking, change, slow=True)
+    begins_anew = policy is not UNSET and not train  # each time: what was learned since the first would be lost
+    return Ask("PATCH", _ranking(name), Ranking, change, repeatable=not begins_anew, slow=True)
 
 
 def delete_ranking(name: str) -> Ask[None]:

@@ -33,6 +33,13 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one request, and one caller, may ask for."""
 
     body_bytes: Annotated[int, Meta(ge=1024, description="the largest request, in bytes; more gets 413")] = 16 * 2**20
+    head_bytes: Annotated[
+        int, Meta(ge=1024, description="the largest head of a request, in bytes; much more gets 431")
+    ] = 64 * 2**10
+    seconds: Annotated[
+        float,
+        Meta(gt=0.0, le=3600.0, description="in which a request's head, and then its body, must be here; else 408"),
+    ] = 60.0
     batch: Annotated[int, Meta(ge=1, le=10_000, description="items put or removed in one request; more gets 422")] = (
         10_000
     )
@@ -230,6 +237,12 @@ def _converted(setting: Setting, value: Any, what: str, *, strict: bool) -> Any:
 
 
 def _keys(given: Any, where: str) -> list[KeySetting]:
+    known = [field.encode_name for field in msgspec.structs.fields(KeySetting)]
+    for each in given if isinstance(given, list) else []:
+        for name in each if isinstance(each, dict) else []:
+            if name not in known:
+                advice = nearest(name, known, "leave it out")
+                raise InvalidInput(f"There is no setting {name!r} of a key, as {where} has it; {advice}.")
     try:
         keys = msgspec.convert(given, list[KeySetting])
     except msgspec.ValidationError as error:

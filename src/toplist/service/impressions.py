@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import weakref
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from toplist.problem import refuse
+from toplist.ranker import LoggedRanker
+from toplist.ranker.shown import Shown
 from toplist.service.errors import Refused
-from toplist.service.shapes import Report
+from toplist.service.shapes import IS_PLACE, Report
 from toplist.service.store.protocol import DROPPED, LEARNED, OPEN
 
 LATE, CONTRADICTS, GONE, UNKNOWN = "late", "contradicts", "dropped", "unknown"
@@ -128,8 +131,9 @@ decode_outcome = msgspec.json.Decoder(Outcome).decode
 
 def merged_of(report: Report, items: Sequence[str]) -> Merged:
     """A report in positions, if it fits the list."""
-    clicks = tuple(sorted({_place(given, items, f"/clicks/{n}") for n, given in enumerate(report.clicks)}))
-    left = None if report.left is None else _place(report.left, items, "/left")
+    places = {item: n for n, item in enumerate(items, 1)}  # to look for each entry in the list takes too long
+    clicks = tuple(sorted({_place(given, places, f"/clicks/{n}") for n, given in enumerate(report.clicks)}))
+    left = None if report.left is None else _place(report.left, places, "/left")
     if left is not None and clicks and left < clicks[-1]:
         accepted = f"at least {clicks[-1]}, the last click"
         raise Refused(str(refuse("left", report.left, accepted, "nobody leaves above what they click")), "/left")
@@ -138,25 +142,25 @@ def merged_of(report: Report, items: Sequence[str]) -> Merged:
         seen = {}
         for given, chance in report.seen.items():
             pointer = f"/seen/{given.replace('~', '~0').replace('/', '~1')}"
-            place = _place(given if given in items or not given.isdecimal() else int(given), items, pointer)
+            place = _place(given if given in places or not IS_PLACE(given) else int(given), places, pointer)
             if place in seen:
                 raise Refused(str(refuse("seen", given, "each place once", "name it in one way")), pointer)
             seen[place] = chance
         seen = dict(sorted(seen.items()))
     elif report.seen is not None:
-        seen = dict.fromkeys(sorted({_place(given, items, f"/seen/{n}") for n, given in enumerate(report.seen)}), 1.0)
+        seen = dict.fromkeys(sorted({_place(given, places, f"/seen/{n}") for n, given in enumerate(report.seen)}), 1.0)
     return Merged(clicks, left, seen, report.final)
 
 
-def _place(given: int | str, items: Sequence[str], pointer: str) -> int:
+def _place(given: int | str, places: Mapping[str, int], pointer: str) -> int:
     if isinstance(given, str):
-        if given in items:
-            return items.index(given) + 1
-        accepted, advice = "an item of the list", f"the list holds {', '.join(map(repr, items[:10]))}"
-    elif 1 <= given <= len(items):
+        if given in places:
+            return places[given]
+        accepted, advice = "an item of the list", f"the list holds {', '.join(map(repr, list(places)[:10]))}"
+    elif 1 <= given <= len(places):
         return given
     else:
-        accepted = f"a position between 1 and {len(items)}" if items else "left out, since the list is empty"
+        accepted = f"a position between 1 and {len(places)}" if places else "left out, since the list is empty"
         advice = "positions are counted from 1, from the top"
     raise Refused(str(refuse(pointer, given, accepted, advice)), pointer)
 
@@ -164,7 +168,7 @@ def _place(given: int | str, items: Sequence[str], pointer: str) -> int:
 class Impression:
     """A list in memory."""
 
-    __slots__ = ("due", "id", "items", "learner", "outcome", "ranking", "seq", "shown", "state", "touched")
+    __slots__ = ("_shown", "due", "id", "items", "learner", "outcome", "ranking", "seq", "state", "touched")
 
     def __init__(
         self, id: bytes, seq: int, ranking: int, learner: int, state: int, due: int, items: list[str] | None,
@@ -175,7 +179,23 @@ class Impression:
         self.items = items  # None: nobody has asked yet
         self.outcome = outcome
         self.touched = touched  # the latest event that changed it
-        self.shown: Any = None  # as the learner's ranker knows it, while that is in memory: (ranker, list)
+        self._shown: tuple[weakref.ref[LoggedRanker], Shown] | None = None
+
+    @property
+    def shown(self) -> tuple[LoggedRanker, Shown] | None:
+        """The learner's ranker and the list as that knows it, while it is in memory.
+
+        Open lists are many and rankers large: one that nobody else has any more must not live on for its lists' sake.
+        """
+        ranker = self._shown[0]() if self._shown is not None else None
+        if self._shown is None or ranker is None:
+            self._shown = None
+            return None
+        return ranker, self._shown[1]
+
+    @shown.setter
+    def shown(self, given: tuple[LoggedRanker, Shown] | None) -> None:
+        self._shown = None if given is None else (weakref.ref(given[0]), given[1])
 
     def verdict(self, report: Merged) -> str | None:
         """Why a report does not count; None where it does. Equal for equal reports, whenever they come."""

@@ -9,7 +9,7 @@ from toplist.service.bodies import ListBody, Outcome, encode
 from toplist.service.impressions import Impression, Numbers, as_text
 from toplist.service.learners import HotLearner
 from toplist.service.memory import Memory
-from toplist.service.pointing import pointed
+from toplist.service.pointing import check_sizes, pinned, pointed
 from toplist.service.shapes import ListReply, ListRequest
 from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, NewImpression, Row
 
@@ -25,7 +25,8 @@ def listed(
     """Make a list, and its rows."""
     ranking, ranker = learner.ranking, learner.ranker
     try:
-        pins = {int(place): item for place, item in request.pins.items()} if request.pins else None
+        check_sizes(request)
+        pins = pinned(request.pins) if request.pins else None
         shown = ranker.rank(
             request.among, request.positions, exclude=request.exclude, pins=pins, person=request.person,
             features=request.features,

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
+from toplist.problem import InvalidInput, refuse
 from toplist.service.errors import Refused
-from toplist.service.rankings import RankingState
-from toplist.service.shapes import ListRequest
+from toplist.service.rankings import TOO_LARGE, RankingState
+from toplist.service.shapes import IS_PLACE, ListRequest, too_large
 
 
 def pointed(problem: Exception, request: ListRequest, ranking: RankingState) -> Refused:
     """The error with the field that it is about, where that can be told."""
     for place in request.pins:
-        if not (place.isascii() and place.isdecimal()):
-            message = f"A pinned position is {place!r}, but must be a whole number; positions are counted from 1."
-            return Refused(message, f"/pins/{escaped(place)}")
+        if not IS_PLACE(place):
+            accepted, advice = "a whole number without zeros before it", "positions are counted from 1"
+            return Refused(str(refuse("A pinned position", place, accepted, advice)), f"/pins/{escaped(place)}")
     return Refused(str(problem), _field(request, ranking))
+
+
+def pinned(pins: Mapping[str, str]) -> dict[int, str]:
+    """Items by their positions; `pointed` says what is wrong where this fails."""
+    if not all(map(IS_PLACE, pins)):
+        raise InvalidInput("A pinned position is no whole number.")
+    return {int(place): item for place, item in pins.items()}
 
 
 def escaped(name: str) -> str:
@@ -40,14 +48,24 @@ def _field(request: ListRequest, ranking: RankingState) -> str | None:
         if wrong or not 1 <= int(place) <= wanted or not ranking.can.takes_pins:
             return f"/pins/{escaped(place)}"
         seen.add(item)
-    if (request.person is None) != (spec.person == 0) or len(request.person or ()) != spec.person:
+    if (
+        (request.person is None) != (spec.person == 0)
+        or len(request.person or ()) != spec.person
+        or too_large(request.person)
+    ):
         return "/person"
     if request.features is not None:
         for item in request.features:
-            if item not in items or len(request.features[item]) != spec.features:
+            if item not in items or len(request.features[item]) != spec.features or too_large(request.features[item]):
                 return f"/features/{escaped(item)}"
         return "/features"
     return None
+
+
+def check_sizes(request: ListRequest) -> None:
+    """Refuse features from which nothing could be learned; `pointed` says which."""
+    if too_large(request.person) or (request.features and any(map(too_large, request.features.values()))):
+        raise InvalidInput(TOO_LARGE)
 
 
 def _first_wrong(given: Iterable[str], items: Container[str]) -> int | None:

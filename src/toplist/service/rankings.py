@@ -13,7 +13,7 @@ from toplist.problem import InvalidInput, refuse
 from toplist.protocols import Capabilities
 from toplist.service.bodies import ItemsBody, PutItem
 from toplist.service.errors import Refused
-from toplist.service.shapes import Item, RankingSpec
+from toplist.service.shapes import LARGEST, Item, RankingSpec, too_large
 from toplist.slate import Floats
 
 
@@ -26,6 +26,8 @@ class ItemState(NamedTuple):
 
 
 Items = dict[str, ItemState]
+TOO_LARGE = f"features must be numbers between {-LARGEST:,.0f} and {LARGEST:,.0f}; scale them, best to about 1."
+MOST_JOINED = 2000  # features of an item and a person together: a linear belief holds their square, 32 MB
 
 
 class Change(NamedTuple):
@@ -95,6 +97,8 @@ class RankingState:
                 raise Refused(str(refuse("features", row, accepted, "see the ranking's features")), f"{at}/features")
             if row is not None and not np.isfinite(row).all():
                 raise Refused("features must be finite numbers; one of them is not.", f"{at}/features")
+            if too_large(row):
+                raise Refused(TOO_LARGE, f"{at}/features")
             if row is not None and self.can.covers_topics and not all(0.0 <= share <= 1.0 for share in row):
                 accepted = "numbers in [0, 1]"
                 advice = "give how far the item covers each topic"
@@ -155,4 +159,11 @@ def policy_problem(setting: Setting) -> Refused | None:
         return Refused(f"The policy {spec.policy} learns from features; say how many an item has.", "/features")
     if spec.person and (not can.needs_features or can.covers_topics):
         return Refused(f"The policy {spec.policy} knows nothing of persons; leave person out.", "/person")
+    outer = spec.person and spec.join == "outer"
+    joined = spec.features * spec.person if outer else spec.features + spec.person
+    if can.needs_features and joined > MOST_JOINED:
+        return Refused(
+            f"The policy {spec.policy} would learn from {joined} features, but {MOST_JOINED} are the most; give fewer"
+            + (" features, or fewer of a person." if spec.person else "."), "/features",
+        )  # fmt: skip
     return None

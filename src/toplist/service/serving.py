@@ -18,12 +18,12 @@ import uvloop
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from toplist import __version__
-from toplist.files import check_writable
+from toplist.files import check_writable, private
 from toplist.problem import InvalidInput, refuse
 from toplist.service.api.app import App, make_app
 from toplist.service.api.logs import Handler, Log
-from toplist.service.api.problems import MEDIA, Problem
-from toplist.service.config import Settings, check_reach
+from toplist.service.api.problems import MEDIA, Problem, too_slow
+from toplist.service.config import Limits, Settings, check_reach
 from toplist.service.desk import Desk
 from toplist.service.errors import StoreUnavailable
 
@@ -42,7 +42,8 @@ def serve(
     store = check_writable(settings.store, "The store")
     with listening(settings.host, settings.port) as listener:
         log = Log(settings.logs.requests)
-        with logged(log), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        # Keys of learners and items are other people's business.
+        with private(), logged(log), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings, (opened or _desk)(store, settings), listener, log, told))
 
 
@@ -110,20 +111,120 @@ class Server(uvicorn.Server):
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's, that says in our form what it cannot read; such a request never reaches the application."""
+    """uvicorn's, that says in our form what it cannot read; such a request never reaches the application.
+
+    Nobody's key is known before the head of a request is read, so its bytes and its time are limited here. The bytes of
+    a whole head are counted to the last; of one that does not end, a piece as it came from the network goes uncounted.
+    """
+
+    limits = Limits()
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._in_head = True  # or before one
+        self._begun = False  # whether there is something of a head
+        self._moved = False  # whether a request began or ended in this piece
+        self._raw = self._parsed = 0  # bytes of the head
+        self._refusal: Problem | None = None
+        self._late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody calls."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Somebody has left."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """A piece came."""
+        self._moved = False
+        super().data_received(data)
+        if not self._in_head or self._refusal is not None:
+            return
+        if not self._moved:
+            self._raw += len(data)
+        if self._raw > self.limits.head_bytes:
+            self.refuse(_too_large(self.limits.head_bytes))
+        elif self._late is None and (self._begun or self._raw):
+            self._wait()
+
+    def on_message_begin(self) -> None:
+        """The first line begins."""
+        super().on_message_begin()
+        self._begun = self._moved = True
+        self._raw = self._parsed = 0
+
+    def on_url(self, url: bytes) -> None:
+        """A part of the first line."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header is whole."""
+        self._count(len(name) + len(value) + 4)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is whole."""
+        self._in_head = self._begun = False
+        self._raw = 0
+        self._wait_no_more()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The body is whole, too."""
+        self._in_head = self._moved = True
+        super().on_message_complete()
+
+    def _count(self, more: int) -> None:
+        self._parsed += more
+        if self._parsed > self.limits.head_bytes:
+            problem = _too_large(self.limits.head_bytes)
+            self._refusal = problem  # which the parser, that only knows that we fail, ends as a bad request
+            raise problem
+
+    def _wait(self) -> None:
+        self._late = self.loop.call_later(self.limits.seconds, self._give_up)
+
+    def _wait_no_more(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _give_up(self) -> None:
+        self._late = None
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._wait()  # first the reply to the request before
+        elif self._begun:
+            self.refuse(too_slow("head", self.limits.seconds))
+        else:
+            self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, and close the connection."""
-        body = msgspec.json.encode(Problem(400, "malformed", msg).body)
-        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA}\r\ncontent-length: {len(body)}\r\n"
-        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        self.refuse(self._refusal or Problem("malformed", msg))
+
+    def refuse(self, problem: Problem) -> None:
+        """Say why, and close the connection."""
+        self._refusal = problem
+        self._wait_no_more()
+        body = msgspec.json.encode(problem.body)
+        head = f"HTTP/1.1 {problem.status} {problem.body.title}\r\ncontent-type: {MEDIA}\r\ncontent-length: {len(body)}"
+        self.transport.write(f"{head}\r\nconnection: close\r\n\r\n".encode() + body)
         self.transport.close()
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem("head-too-large", f"The head of the request has more than {limit} bytes; send fewer headers.")
 
 
 def _uvicorn(app: App, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=Protocol,
+        http=type("Limited", (Protocol,), {"limits": settings.limits}),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -9,6 +11,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 END = r"(?![\s\S])"  # where $ would also stand before a last line break
 NAME = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}"
 TEXT = rf"^[^\x00-\x1f\x7f]+{END}"  # one line, no control characters
+
+# One way to write a position, so that no two keys of an object are the same, and short, as int() refuses long ones.
+IS_PLACE = re.compile(r"[1-9][0-9]{0,3}").fullmatch
 
 Name = Annotated[
     str, Meta(pattern=NAME, description="letters, digits, dots, dashes and underscores", examples=["front-page"])
@@ -20,7 +25,18 @@ Positions = Annotated[int, Meta(ge=1, le=1000)]
 Place = Annotated[int, Meta(ge=1, le=1000)]
 Chance = Annotated[float, Meta(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
+MOST_TOLD = 2000  # entries of a report: each place of the longest list, by its number and by its item
+LARGEST = 1e6  # of a feature: the square of a much larger one leaves nothing of the others in a sum
 Row = Annotated[list[float], Meta(max_length=10_000)]
+
+
+def too_large(row: Sequence[float] | None) -> bool:
+    """Whether one of the features is beyond what can be learned from.
+
+    >>> too_large([0.5, -1e6]), too_large([0.5, -2e6]), too_large([]), too_large(None)
+    (False, True, False, False)
+    """
+    return bool(row) and not (min(row) >= -LARGEST and max(row) <= LARGEST)  # type: ignore[arg-type]
 
 
 class Strict(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -120,9 +136,13 @@ class ListReply(Struct, frozen=True, kw_only=True):
 class Report(Strict, frozen=True):
     """What came back for a list so far: sent again and again, it is counted once."""
 
-    clicks: list[Place | ItemId] = []
+    clicks: Annotated[list[Place | ItemId], Meta(max_length=MOST_TOLD)] = []
     left: Place | ItemId | None = None
-    seen: list[Place | ItemId] | dict[str, Chance] | None = None
+    seen: (
+        Annotated[list[Place | ItemId], Meta(max_length=MOST_TOLD)]
+        | Annotated[dict[str, Chance], Meta(max_length=MOST_TOLD)]
+        | None
+    ) = None
     final: bool = False
 
 

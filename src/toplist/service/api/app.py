@@ -51,6 +51,7 @@ class App:
         self._buckets = Buckets(settings.limits.rate, settings.limits.burst)
         self._ids = RequestIds()
         self._body_bytes, self._most = settings.limits.body_bytes, settings.limits.in_flight
+        self._seconds = settings.limits.seconds
         self._encode = msgspec.json.Encoder().encode
         self._metrics = endpoints.metrics
 
@@ -74,11 +75,15 @@ class App:
         self._metrics.in_flight += 1
         try:
             try:
-                if self._metrics.in_flight > self._most:
-                    raise _busy(self._most)
                 raw_path = scope.get("raw_path")
-                route, found = self._find(method, raw_path if raw_path is not None else scope["path"].encode())
+                try:
+                    route, found = self._find(method, raw_path if raw_path is not None else scope["path"].encode())
+                except Problem:
+                    self._admit(None, headers, scope)  # who tries out paths is a caller like others
+                    raise
                 label = route.label
+                if self._metrics.in_flight > self._most and route.route.limited:
+                    raise _busy(self._most)  # but it can be seen how it is, most of all when much is at work
                 who = self._admit(route, headers, scope)
                 _check_accepted(headers.get(b"accept"), route)
                 path = route.path(found) if found else ()
@@ -118,13 +123,13 @@ class App:
             self._metrics.request(method if label != _UNROUTED else "", label, status, seconds)
             self._log.request(request_id, method, label, status, seconds, who, size)
 
-    def _admit(self, route: Compiled, headers: Mapping[bytes, bytes], scope: Scope) -> str:
+    def _admit(self, route: Compiled | None, headers: Mapping[bytes, bytes], scope: Scope) -> str:
         """Who calls, by key or address; or the problem why they may not."""
         client = scope.get("client")
         address = client[0] if client else ""
         if not self._keys:
             self._hosts.admit(headers.get(b"host"))
-        elif route.scope is not None:
+        elif route is not None and route.scope is not None:
             try:
                 name = self._keys.admit(headers.get(b"authorization"), route.scope).name
             except Problem:
@@ -132,7 +137,7 @@ class App:
                 raise
             self._buckets.admit(f"key {name}")
             return name
-        if route.route.limited:
+        if route is None or route.route.limited:
             self._buckets.admit(address)
         return address
 
@@ -141,10 +146,17 @@ class App:
         media = headers.get(b"content-type", b"")
         if media != b"application/json" and not _is_json(media):
             detail = "The body must be JSON; send it with Content-Type: application/json."
-            raise Problem(415, "unsupported-media-type", detail, [Fault(header="Content-Type", detail=detail)])
+            raise Problem("unsupported-media-type", detail, [Fault(header="Content-Type", detail=detail)])
         told = headers.get(b"content-length")
         if told is not None and told.isdigit() and int(told[:20]) > self._body_bytes:
             raise _too_large(self._body_bytes)
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._received(receive)
+        except TimeoutError:
+            raise problems.too_slow("body", self._seconds) from None
+
+    async def _received(self, receive: Receive) -> bytes:
         message = await receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
             whole: bytes = message.get("body", b"")
@@ -172,10 +184,10 @@ class App:
             case Gone():
                 raise error
             case NotFound():
-                return Problem(404, "not-found", str(error))
+                return Problem("not-found", str(error))
             case Conflict():
                 fault = [] if error.field is None else [Fault(pointer=error.field, detail=str(error))]
-                return Problem(409, "conflict", str(error), fault)
+                return Problem("conflict", str(error), fault)
             case Refused():
                 return refusal(error)
             case InvalidInput():
@@ -183,9 +195,9 @@ class App:
             case StoreUnavailable():
                 self._log.tell("store unavailable", request_id=request_id.decode("latin-1"), detail=str(error))
                 wait = str(max(1, math.ceil(error.retry_after)))
-                return Problem(503, "store-unavailable", str(error), headers={"retry-after": wait})
+                return Problem("store-unavailable", str(error), headers={"retry-after": wait})
         self._log.fault("unforeseen", error, request_id=request_id.decode("latin-1"), route=label)
-        return Problem(500, "unforeseen", "This should not happen; the log has more under this request's X-Request-Id.")
+        return Problem("unforeseen", "This should not happen; the log has more under this request's X-Request-Id.")
 
 
 def make_app(desk: Desk, settings: Settings, log: Log | None = None) -> App:
@@ -195,13 +207,13 @@ def make_app(desk: Desk, settings: Settings, log: Log | None = None) -> App:
 
 
 def _busy(most: int) -> Problem:
-    return Problem(503, "busy", f"{most} requests are at work; ask again soon.", headers={"retry-after": "1"})
+    return Problem("busy", f"{most} requests are at work; ask again soon.", headers={"retry-after": "1"})
 
 
 def _too_large(limit: int) -> Problem:
     # The rest of the body is not worth waiting for, so the connection cannot be used again.
     return Problem(
-        413, "too-large", f"The body has more than {limit} bytes; send less at once.", headers={"connection": "close"}
+        "too-large", f"The body has more than {limit} bytes; send less at once.", headers={"connection": "close"}
     )
 
 
@@ -227,7 +239,7 @@ def _check_accepted(accept: bytes | None, route: Compiled) -> None:
             best, weight = exactness, _weight(parameters)
     if best < 0 or weight <= 0.0:
         detail = f"The answer is {media}, which the Accept header does not want."
-        raise Problem(406, "not-acceptable", detail, [Fault(header="Accept", detail=detail)])
+        raise Problem("not-acceptable", detail, [Fault(header="Accept", detail=detail)])
 
 
 def _weight(parameters: Iterable[str]) -> float:

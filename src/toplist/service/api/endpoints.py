@@ -21,7 +21,8 @@ from toplist.service.api.routing import HTML, JSON, NDJSON, Answer, Call, Reply,
 from toplist.service.config import Settings
 from toplist.service.desk import Desk
 from toplist.service.errors import NotFound, Refused
-from toplist.service.shapes import Event, Item
+from toplist.service.rankings import TOO_LARGE
+from toplist.service.shapes import Event, Item, too_large
 
 _PIECE = 500  # events that are read and sent at once; others get their turn in between
 
@@ -124,7 +125,7 @@ class Endpoints:
             answer = await self.desk.report(call.path[0], call.body)
         except NotFound as unknown:
             self.metrics.report("unknown")
-            raise Problem(404, "not-found", str(unknown), counted=False, why="unknown") from None
+            raise Problem("not-found", str(unknown), counted=False, why="unknown") from None
         except Refused as refused:
             self.metrics.report("invalid")
             raise refusal(refused, counted=False, why="invalid") from None
@@ -148,6 +149,8 @@ class Endpoints:
                 person = msgspec.convert(query.person.split(","), list[float], strict=False)
             except msgspec.ValidationError:
                 raise problems.parameter("person", "person must be numbers with commas between, as 0.5,1.") from None
+            if too_large(person):
+                raise problems.parameter("person", TOO_LARGE)
         try:
             return await self.desk.estimates(call.path[0], query.key, query.limit, person)
         except Refused as refused:
@@ -180,7 +183,7 @@ class Endpoints:
     async def readiness(self, call: Call) -> Answer:
         """GET /readyz: it takes requests."""
         if not self.ready:
-            raise Problem(503, "not-ready", "The service is starting or ending.", headers={"retry-after": "1"})
+            raise Problem("not-ready", "The service is starting or ending.", headers={"retry-after": "1"})
         return Health(status="ready", version=__version__)
 
     async def show_metrics(self, call: Call) -> Answer:
@@ -207,4 +210,4 @@ async def lines(events: Iterator[Event]) -> AsyncIterator[bytes]:
 def refusal(refused: Refused, **more: Any) -> Problem:
     """What the desk refuses, as a problem."""
     fault = [] if refused.field is None else [problems.Fault(pointer=refused.field, detail=str(refused))]
-    return Problem(422, "invalid", str(refused), fault, **more)
+    return Problem("invalid", str(refused), fault, **more)

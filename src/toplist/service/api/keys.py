@@ -61,11 +61,10 @@ class Keys:
             if authorization is not None:
                 detail = "The Authorization header has no API key that is known here."
             fault = Fault(header="Authorization", detail=detail)
-            raise Problem(401, "unauthorized", detail, [fault], {"www-authenticate": 'Bearer realm="toplist"'})
+            raise Problem("unauthorized", detail, [fault], {"www-authenticate": 'Bearer realm="toplist"'})
         if scope == "admin" and caller.scope != "admin":
             detail = f"The key {caller.name!r} has the scope serve, but this needs admin."
             raise Problem(
-                403,
                 "forbidden",
                 detail,
                 headers={"www-authenticate": 'Bearer error="insufficient_scope", scope="admin"'},
@@ -98,6 +97,6 @@ class Hosts:
                 f"The request is addressed to {text!r}, which is not this service; call it as localhost, name it under "
                 "hosts in the settings, or configure keys."
             )
-            raise Problem(421, "misdirected", detail, [Fault(header="Host", detail=detail)])
+            raise Problem("misdirected", detail, [Fault(header="Host", detail=detail)])
         if len(self._seen) < 100:
             self._seen.add(header)

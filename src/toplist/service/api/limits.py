@@ -45,7 +45,6 @@ class Buckets:
         if wait > 0.0:
             seconds = max(1, math.ceil(wait))
             raise Problem(
-                429,
                 "too-many-requests",
                 f"More than {self.rate:g} requests per second; ask again in {seconds} s.",
                 headers={"retry-after": str(seconds)},

@@ -29,12 +29,14 @@ _MEANINGS = {
     403: "The key has the wrong scope.",
     404: "There is no such thing.",
     406: "The answer has another form than the Accept header wants.",
+    408: "The request did not come in time.",
     409: "It does not fit what is there already.",
     413: "The body is too large.",
     415: "The body is not called JSON.",
     421: "Without keys, requests must be addressed to this machine.",
     422: "Something in the request cannot be used; errors point at it.",
     429: "Too many requests; ask again after a while.",
+    431: "The head of the request is too large.",
     500: "An error that nobody foresaw.",
     503: "Nothing can be kept now, or too much is at work; ask again after a while.",
 }
@@ -121,7 +123,7 @@ def _of_query(route: Route, components: dict[str, Any]) -> Iterable[dict[str, An
 
 def refusals(route: Route, with_keys: bool) -> list[int]:
     """The statuses of all problems that a route may answer with."""
-    statuses = {400, 406, 422, 500, 503, *route.problems}  # 422: no route takes unknown parameters
+    statuses = {400, 406, 408, 422, 431, 500, 503, *route.problems}  # 422: no route takes unknown parameters
     if not with_keys:
         statuses.add(421)
     elif route.scope is not None:
@@ -140,8 +142,9 @@ def _refusals(route: Route, with_keys: bool) -> dict[str, Any]:
 def _problem(status: int) -> dict[str, Any]:
     """One kind of refusal."""
     phrase = HTTPStatus(status).phrase
+    name = next(name for name, its in problems.STATUSES.items() if its == status)
     example = {
-        "type": f"{problems.NAMES}{phrase.lower().replace(' ', '-')}",
+        "type": f"{problems.NAMES}{name}",
         "title": phrase,
         "status": status,
         "detail": _MEANINGS[status],

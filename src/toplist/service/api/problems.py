@@ -12,6 +12,27 @@ from msgspec import UNSET, Struct, UnsetType
 
 MEDIA = "application/problem+json"
 NAMES = "urn:toplist:problem:"
+STATUSES = {  # of every kind of problem; of several with one status, the first is the usual one
+    "malformed": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not-found": 404,
+    "no-such-path": 404,
+    "method-not-allowed": 405,
+    "not-acceptable": 406,
+    "too-slow": 408,
+    "conflict": 409,
+    "too-large": 413,
+    "unsupported-media-type": 415,
+    "misdirected": 421,
+    "invalid": 422,
+    "too-many-requests": 429,
+    "head-too-large": 431,
+    "unforeseen": 500,
+    "store-unavailable": 503,
+    "busy": 503,
+    "not-ready": 503,
+}
 _PLACE = re.compile(r" - at `(?P<key>key` in `)?(?P<path>\$(?:\.[A-Za-z_]\w*|\[\d+\]|\[\.\.\.\])*)`$")
 _STEP = re.compile(r"\.(?P<field>[A-Za-z_]\w*)|\[(?P<index>\d+|\.\.\.)\]")
 _FIELD = re.compile(r"^Object (?:contains unknown|missing required) field `(?P<field>.*)`$", flags=re.DOTALL)
@@ -44,7 +65,6 @@ class Problem(Exception):
 
     def __init__(
         self,
-        status: int,
         name: str,
         detail: str,
         errors: Iterable[Fault] = (),
@@ -53,7 +73,7 @@ class Problem(Exception):
     ) -> None:
         super().__init__(detail)
         faults = list(errors)
-        self.status = status
+        self.status = status = STATUSES[name]
         self.headers = dict(headers or {})
         self.body = ProblemBody(
             type=NAMES + name,
@@ -67,7 +87,7 @@ class Problem(Exception):
 
 def invalid(detail: str, *errors: Fault) -> Problem:
     """Something in a request cannot be used."""
-    return Problem(422, "invalid", detail, errors)
+    return Problem("invalid", detail, errors)
 
 
 def at(pointer: str, detail: str) -> Problem:
@@ -78,6 +98,12 @@ def at(pointer: str, detail: str) -> Problem:
 def parameter(name: str, detail: str) -> Problem:
     """A part of the path or the query cannot be used."""
     return invalid(detail, Fault(parameter=name, detail=detail))
+
+
+def too_slow(part: str, seconds: float) -> Problem:
+    """A part of a request does not come."""
+    detail = f"The {part} of the request was not here within {seconds:g} s; send it faster."
+    return Problem("too-slow", detail, headers={"connection": "close"})
 
 
 def escaped(step: str | int) -> str:
@@ -99,7 +125,7 @@ def undecoded(error: Exception, raw: bytes, decode: Callable[[bytes], Any]) -> P
     if not isinstance(error, msgspec.ValidationError):
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         reason = "it is too deep" if isinstance(error, RecursionError) else reason
-        return Problem(400, "malformed", f"The body must be JSON in UTF-8, but cannot be read: {reason}.")
+        return Problem("malformed", f"The body must be JSON in UTF-8, but cannot be read: {reason}.")
     detail, steps = _taken_apart(str(error))
     return at(pointer(_with_keys(steps, str(error), raw, decode)), f"{detail}.")
 

@@ -138,7 +138,7 @@ class Compiled:
         try:
             pairs = parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
         except ValueError:
-            raise Problem(400, "malformed", "The query cannot be read; escape what is not ASCII as UTF-8.") from None
+            raise Problem("malformed", "The query cannot be read; escape what is not ASCII as UTF-8.") from None
         for name, value in pairs:
             if name not in known:
                 accepted = f"takes {' and '.join(known)}" if known else "takes none"
@@ -212,18 +212,18 @@ class Router:
             try:
                 steps = [unquote(step, errors="strict") for step in steps]
             except UnicodeDecodeError:
-                raise Problem(400, "malformed", "The path cannot be read; escape what is not ASCII as UTF-8.") from None
+                raise Problem("malformed", "The path cannot be read; escape what is not ASCII as UTF-8.") from None
         tree = self._trees.get("GET" if method == "HEAD" else method)
         found = tree.find(steps) if tree is not None else None
         if found is not None:
             return found
         others = {name: match for name, tree in self._trees.items() if (match := tree.find(steps)) is not None}
         if not others:
-            raise Problem(404, "no-such-path", f"There is nothing at {text[:200]!r}; /openapi.json says what there is.")
+            raise Problem("no-such-path", f"There is nothing at {text[:200]!r}; /openapi.json says what there is.")
         # Of two paths that fit, the one with fewer parameters is meant.
         least = min(len(texts) for _, texts in others.values())
         allowed = sorted(name for name, (_, texts) in others.items() if len(texts) == least)
         if "GET" in allowed:
             allowed.append("HEAD")
         detail = f"{method[:20]} is not possible here, but {' and '.join(allowed)}."
-        raise Problem(405, "method-not-allowed", detail, headers={"allow": ", ".join(allowed)})
+        raise Problem("method-not-allowed", detail, headers={"allow": ", ".join(allowed)})
