@@ -69,7 +69,7 @@ def test_it_learns_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ("words", "message"),
     [
         (["backup", "a.db"], "The store is 'toplist.db', but must be a file that exists; name it with --store"),
-        (["backup", "--store", "here.db"], "A backup needs a file to write to; write toplist store backup FILE."),
+        (["backup", "--store", "here.db"], "The backup needs a file to write to; write toplist store backup FILE."),
         (["backup", "here.db", "--store", "here.db"], "The backup is 'here.db', but must be a new file"),
         (["check", "a.db", "--store", "here.db"], "A check takes no further file; name the store with --store."),
     ],
