@@ -271,6 +271,7 @@ class Desk:
                 f"starts anew.", "/policy",
             )  # fmt: skip
         assert self._store is not None
+        await self._written([])  # training reads the store, which must have the learners of now and what they know
         kept = self._store.learners_with_snapshots(ranking.id)
         hot = [self._store.learner(ranking.id, learner.key) for learner in self._now().learners.of(ranking)]
         rows = sorted({*kept, *(row for row in hot if row is not None)}, key=lambda row: row.id)

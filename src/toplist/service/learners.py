@@ -94,7 +94,7 @@ class Learners:
         """The learner of a key, out of memory or the store; None where there is none yet."""
         learner = self._hot.pop((ranking.id, key), None)
         if learner is None:
-            row = self._store.learner(ranking.id, key)
+            row = self._begun(ranking, key)
             if row is None:
                 return None
             learner = self._loaded(ranking, row)
@@ -103,6 +103,13 @@ class Learners:
             self._hot[ranking.id, key] = learner
             self._come_along(learner)
         return learner
+
+    def _begun(self, ranking: RankingState, key: str | None) -> LearnerRow | None:
+        """The row of a key's learner, committed or not: one that memory let go may not be in the store yet."""
+        for row in self._writer.pending_rows():
+            if type(row) is LearnerRow and row.key == key and row.ranking == ranking.id:
+                return row
+        return self._store.learner(ranking.id, key)
 
     def create(self, ranking: RankingState, key: str | None, seq: int, now: int) -> tuple[HotLearner, list[Row]]:
         """A new learner, with the items of now, and its rows."""

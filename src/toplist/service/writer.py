@@ -65,12 +65,16 @@ class Writer:
         """Whether something is not committed yet."""
         return bool(self._rows or self._under_way)
 
+    def pending_rows(self) -> Iterator[Row]:
+        """The rows that are not committed yet, in order."""
+        yield from self._under_way
+        yield from self._rows
+
     def pending_events(self) -> Iterator[EventRow]:
         """The events that are not committed yet, in order."""
-        for rows in (self._under_way, self._rows):
-            for row in rows:
-                if isinstance(row, EventRow):
-                    yield row
+        for row in self.pending_rows():
+            if isinstance(row, EventRow):
+                yield row
 
     def settled_before(self) -> int:
         """The first event that is not committed yet, whether it is written already or not."""

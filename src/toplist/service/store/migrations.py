@@ -39,6 +39,10 @@ SCRIPTS = (
         PRIMARY KEY (ranking, id)
     ) WITHOUT ROWID;
     """,
+    # For an index, no two keys that are NULL are alike.
+    """
+    CREATE UNIQUE INDEX learners_without_key ON learners (ranking) WHERE key IS NULL;
+    """,
 )
 
 
