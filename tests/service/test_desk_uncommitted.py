@@ -3,12 +3,14 @@
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from desks import at_work, front, learned, run, shown, told
+from desks import Clock, at_work, front, learned, run, shown, told
 
 from toplist.service.desk import Desk
 from toplist.service.rebuild import differences
@@ -111,3 +113,61 @@ def test_no_key_is_one_key_for_the_tables(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.IntegrityError):
         connection.execute("INSERT INTO learners VALUES (4, 1, NULL)")
     connection.close()
+
+
+def test_a_learner_whose_events_are_being_forgotten_is_not_loaded_from_what_is_left(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock, hot_bytes=1) as desk, held(desk) as disk:
+            await front(desk, retention=100.0)
+            for key in "a" * 20 + "b":
+                await told(desk, await shown(desk, key=key), 1, final=True)
+            clock.pass_(1000)
+            await shown(desk, key="c")
+            disk.hold()
+            retaining = asyncio.create_task(desk.retain())
+            await asyncio.sleep(0.05)
+            assert desk._memory is not None
+            assert {learner.key for learner in desk._memory.learners} >= {"a", "b"}
+            disk.go_on()
+            assert await retaining == 21
+            assert await learned(desk, "a") == 20
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_a_learner_is_loaded_from_one_moment_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
+            await front(desk, retention=100.0)
+            for _ in range(20):
+                await told(desk, await shown(desk), 1, final=True)
+            clock.pass_(1000)
+            await shown(desk, key="c")
+            disk.hold()
+            retaining = asyncio.create_task(desk.retain())
+            await asyncio.sleep(0.05)
+            memory, store = desk._memory, desk._store
+            assert memory is not None
+            assert store is not None
+            memory.learners.forget(memory.rankings["front"])  # as another policy does
+            snapshot = store.snapshot
+
+            def slowly(*given: Any) -> Any:
+                found = snapshot(*given)
+                disk.go_on()
+                while store._writer.in_transaction:  # the events go between two reads
+                    time.sleep(0.005)
+                return found
+
+            monkeypatch.setattr(store, "snapshot", slowly)
+            assert await learned(desk) == 20
+            monkeypatch.undo()
+            assert await retaining == 20
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())

@@ -25,6 +25,7 @@ def forgotten(memory: Memory, ranking: RankingState, learners: list[LearnerRow],
             Forget(ranking.id, row.id, until),
             EventRow(seq, now, ranking.id, row.id, FORGOTTEN, None, encode(Forgotten(until, count))),
         )
+        learner.seq = seq  # so it stays in memory until all of this is committed
         memory.forget(row.id, until)
         impressions += count
     rows += memory.learners.evicted()

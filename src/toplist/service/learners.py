@@ -97,7 +97,9 @@ class Learners:
             row = self._begun(ranking, key)
             if row is None:
                 return None
-            learner = self._loaded(ranking, row)
+            # A commit beside it may take away events that a snapshot stands for from then on.
+            with self._store.reading():
+                learner = self._loaded(ranking, row)
             self._take_in(learner)
         else:
             self._hot[ranking.id, key] = learner
