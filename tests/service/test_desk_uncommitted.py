@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desks import Clock, at_work, front, learned, run, shown, told
+from desks import Clock, at_work, front, items, learned, run, shown, told
 
 from toplist.service.desk import Desk
 from toplist.service.rebuild import differences
@@ -168,6 +168,29 @@ def test_a_learner_is_loaded_from_one_moment_of_the_store(tmp_path: Path, monkey
             assert await learned(desk) == 20
             monkeypatch.undo()
             assert await retaining == 20
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_items_that_are_removed_are_in_no_list_of_a_policy_that_starts_anew(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
+            await front(desk)
+            await told(desk, await shown(desk), 1, final=True)
+            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1", train=False)))
+            disk.hold()
+            gone = [f"item-{n}" for n in range(2, 7)]
+            removing = asyncio.create_task(desk.remove_items("front", gone))
+            await changed(desk, "cascade-ucb1")
+            adding = asyncio.create_task(desk.put_items("front", items(1, first=20)))
+            listing = asyncio.create_task(shown(desk))
+            await asyncio.sleep(0.01)
+            disk.go_on()
+            await asyncio.gather(patch, removing, adding, listing)
+            assert len((await shown(desk)).items) == 3
+            estimates = await desk.estimates("front")
+            assert {row.item for row in estimates.items} == {"item-0", "item-1", "item-7", "item-20"}
             assert differences(tmp_path / "db", desk.states()) == []
 
     run(play())

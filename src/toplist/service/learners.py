@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from toplist.ranker import LoggedRanker
 from toplist.service.bodies import LearnerBody, encode
@@ -194,10 +194,12 @@ class Learners:
         kept = self._store.snapshot(row.id, setting.policy)
         start = first_event(setting, row.id) if kept is None else kept.seq
         changes = list(committed(self._store.item_events(ranking.id, start)))
+        changing = [event for event in pending if event.kind == ITEMS]
         if kept is not None:
             replay = from_snapshot(setting, row, kept, fetch)
-        elif changes or any(event.kind == ITEMS for event in pending):
-            replay = beginning(setting, row, items_at(self._store, ranking.id, start), fetch)
+        elif changes or any(event.seq > start for event in changing):
+            ever = chain(committed(self._store.item_events(ranking.id, 0)), changing)
+            replay = beginning(setting, row, items_at(ever, start), fetch)
         else:
             replay = beginning(setting, row, ranking.items, fetch)
         replay.run(in_order(committed(self._store.learner_events(row.id, start)), changes))

@@ -68,7 +68,7 @@ def _rebuilt(store: SQLiteStore, setting: Setting, row: LearnerRow, live: Live |
         replay = from_snapshot(setting, row, base, store.event)
     else:
         start = first_event(setting, row.id)
-        replay = beginning(setting, row, items_at(store, row.ranking, start), store.event)
+        replay = beginning(setting, row, items_at(store.item_events(row.ranking, 0), start), store.event)
     kept = store.snapshot(row.id, setting.policy)
     differs: list[str] = []
     if kept is not None:

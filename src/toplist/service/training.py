@@ -43,7 +43,7 @@ def trained(
     try:
         for n, row in enumerate(rows):
             if kept is None:
-                replay = beginning(setting, row, items_at(store, ranking, row.id), store.event)
+                replay = beginning(setting, row, items_at(store.item_events(ranking, 0), row.id), store.event)
             else:
                 replay = from_snapshot(setting, row, kept[n], store.event)
             until = store.last_seq()  # what is committed while this is read belongs to the next time
