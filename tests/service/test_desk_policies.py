@@ -147,3 +147,33 @@ def test_from_items_to_features_and_back(tmp_path: Path) -> None:
                 await desk.change_ranking("front", RankingChange(policy="nonsense"))
 
     run(play())
+
+
+def test_nothing_is_forgotten_while_a_policy_learns_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk, "cascade-ucb1", retention=100.0)
+            for _ in range(20):
+                await told(desk, await shown(desk), 1, final=True)
+            clock.pass_(1000)
+            await shown(desk)
+            forgotten: list[int] = []
+            trained = training.trained
+
+            def slowly(*given: object) -> object:
+                result = trained(*given)  # type: ignore[arg-type]
+                forgotten.append(asyncio.run_coroutine_threadsafe(desk.retain(), loop).result())
+                return result
+
+            loop = asyncio.get_running_loop()
+            monkeypatch.setattr(training, "trained", slowly)
+            await desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb"))
+            assert forgotten == [0]
+            assert differences(tmp_path / "db", desk.states()) == []
+            assert await desk.retain() == 20
+            assert await learned(desk) == 20
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())

@@ -513,7 +513,8 @@ class Desk:
                 continue
             await asyncio.shield(self._warming(ranking.setting))
             with self._changing() as memory:
-                if memory.rankings.get(name) is not ranking:
+                # A policy in training has learned from events that must then be there for whoever rebuilds it.
+                if memory.rankings.get(name) is not ranking or ranking.changing:
                     continue
                 learners = memory.store.learners(ranking.id, self._forgotten_to.get(ranking.id, 0), FORGOTTEN_AT_ONCE)
                 self._forgotten_to[ranking.id] = learners[-1].id if len(learners) == FORGOTTEN_AT_ONCE else 0
