@@ -11,7 +11,7 @@ from desks import BY_FEATURES, POLICIES, Clock, at_work, front, items, learned, 
 from toplist import InvalidInput
 from toplist.cli import Exit, main
 from toplist.files import optional
-from toplist.service import export
+from toplist.service import export, looking
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
 from toplist.service.shapes import ListRequest, RankingChange, RankingSpec
@@ -183,3 +183,22 @@ def test_a_file_that_is_no_store_is_refused_and_one_that_breaks_is_unavailable(t
     assert store._writer.execute("PRAGMA synchronous").fetchone() == (2,)  # full
     assert store._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     store.close()
+
+
+def test_the_log_comes_out_without_a_gap_while_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looking, "READ_AT_ONCE", 50)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            for _ in range(20):
+                await shown(desk)
+            events = desk.events("front")
+            read = [next(events).seq for _ in range(10)]
+            for _ in range(60):
+                await shown(desk)
+            read += [event.seq for event in events]
+            assert desk._store is not None
+            assert read == list(range(1, desk._store.last_seq() + 1))
+
+    run(play())
