@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from desks import BY_FEATURES, ELIMINATION, Clock, at_work, front, items, learned, row, run, shown, told
 
-from toplist import Ranker
+from toplist import InvalidInput, Ranker
 from toplist.beliefs import frozen
 from toplist.service import desk as desk_module
-from toplist.service import training
+from toplist.service import learners, training
 from toplist.service.errors import Conflict, Refused
 from toplist.service.rebuild import differences
 from toplist.service.shapes import Item, RankingChange, Report
@@ -175,5 +175,85 @@ def test_nothing_is_forgotten_while_a_policy_learns_from_it(tmp_path: Path, monk
             assert await desk.retain() == 20
             assert await learned(desk) == 20
             assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_a_policy_that_cannot_have_the_items_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, steps=1000)
+            await shown(desk)
+            await desk.put_items("front", [Item(id="item-1", hidden=True)])
+            change = RankingChange(policy="batch-rank", train=False)
+            with pytest.raises(Refused, match="batch-rank") as refused:
+                await desk.change_ranking("front", change)
+            assert refused.value.field == "/policy"
+            assert len((await shown(desk)).items) == 3
+            await desk.put_items("front", [Item(id="item-1")])
+            warm_up, loop = training.warm_up, asyncio.get_running_loop()
+
+            def meanwhile(*given: object) -> None:
+                warm_up(*given)  # type: ignore[arg-type]
+                hiding = desk.put_items("front", [Item(id="item-2", hidden=True)])
+                asyncio.run_coroutine_threadsafe(hiding, loop).result()
+
+            monkeypatch.setattr(training, "warm_up", meanwhile)
+            with pytest.raises(Refused, match="batch-rank"):
+                await desk.change_ranking("front", change)
+            monkeypatch.undo()
+            await desk.put_items("front", [Item(id="item-2")])
+            assert (await desk.change_ranking("front", change)).policy == "batch-rank"
+            assert len((await shown(desk)).items) == 3
+
+    run(play())
+
+
+def test_a_policy_that_cannot_have_the_items_that_there_were_is_not_trained(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, BY_FEATURES)
+            await desk.put_items("front", [Item(id="below", features=[-1.0, 0.0, 0.0, 0.0])])
+            await shown(desk)
+            await shown(desk, key="k")
+        async with at_work(tmp_path / "db") as desk:
+            for _ in range(2):
+                with pytest.raises(Refused) as refused:
+                    await desk.change_ranking("front", RankingChange(policy="cascade-lsb"))
+                assert refused.value.field == "/policy"
+                await desk.remove_items("front", ["below"])
+            await desk.change_ranking("front", RankingChange(policy="cascade-lsb", train=False))
+            assert len((await shown(desk, key="k")).items) == 3
+
+    run(play())
+
+
+def test_a_learner_that_cannot_be_loaded_is_in_nobody_elses_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk, retention=100.0)
+            await told(desk, await shown(desk, key="k"), 1, final=True)
+            clock.pass_(1000)
+            await shown(desk)
+        async with at_work(tmp_path / "db", clock) as desk:
+
+            def impossible(*_: object) -> None:
+                raise InvalidInput("These items cannot be.")
+
+            await shown(desk)
+            memory = desk._memory
+            monkeypatch.setattr(learners, "beginning", impossible)
+            with pytest.raises(Conflict, match="cannot be"):
+                await shown(desk, key="k")
+            assert await desk.retain() == 0
+            assert desk._memory is memory
+            assert len((await shown(desk)).items) == 3
+            monkeypatch.undo()
+            assert await desk.retain() == 1
+            assert await learned(desk, "k") == 1
 
     run(play())

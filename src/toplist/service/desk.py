@@ -240,6 +240,7 @@ class Desk:
             try:
                 setting = Setting(name, spec, 0, change.train)
                 await self._warming(setting)
+                self._check_items(ranking, setting)
                 if change.train:
                     snapshots = await self._trained(ranking, setting)
             finally:
@@ -248,6 +249,7 @@ class Desk:
                 raise StoreUnavailable(f"The ranking {name!r} was read again or deleted meanwhile; try again.")
             # Others may have changed the rest meanwhile.
             spec = msgspec.structs.replace(ranking.spec, **given)
+            self._check_items(ranking, setting)
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
         rows: list[Row] = []
@@ -262,6 +264,17 @@ class Desk:
         await self._written([*self._ranking_rows(ranking, seq, now), *rows])
         return reply
 
+    def _check_items(self, ranking: RankingState, setting: Setting) -> None:
+        """Refuse a policy that cannot have a ranking's items; before the first list, these may change as they like."""
+        if not ranking.served:
+            return
+        try:
+            replay.begin(setting, None, ranking.items)
+        except InvalidInput as problem:
+            raise Refused(
+                f"The policy {setting.spec.policy} cannot have these items: {problem}", "/policy"
+            ) from problem
+
     async def _trained(self, ranking: RankingState, setting: Setting) -> list[SnapshotRow]:
         """Learners of another policy, as far as it takes long; the others are trained when they are first used."""
         can = setting.capabilities()
@@ -274,10 +287,20 @@ class Desk:
         await self._written([])  # training reads the store, which must have the learners of now and what they know
         kept = self._store.learners_with_snapshots(ranking.id)
         hot = [self._store.learner(ranking.id, learner.key) for learner in self._now().learners.of(ranking)]
-        rows = sorted({*kept, *(row for row in hot if row is not None)}, key=lambda row: row.id)
+        # The first learner met every item that any other did, so it finds items that the policy cannot have.
+        first = self._store.learners(ranking.id, 0, 1)
+        rows = sorted({*first, *kept, *(row for row in hot if row is not None)}, key=lambda row: row.id)
         snapshots: list[SnapshotRow] | None = None
         for _ in range(5):
-            snapshots, led = await asyncio.to_thread(training.trained, self._path, ranking.id, setting, rows, snapshots)
+            try:
+                snapshots, led = await asyncio.to_thread(
+                    training.trained, self._path, ranking.id, setting, rows, snapshots
+                )
+            except InvalidInput as problem:
+                raise Refused(
+                    f"The policy {setting.spec.policy} cannot have the items that there were: {problem} Say train: "
+                    f"false, and it starts anew.", "/policy",
+                ) from problem  # fmt: skip
             if led < LAST_ROUND:
                 break
         return snapshots or []

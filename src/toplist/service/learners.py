@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
 
+from toplist.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.service.bodies import LearnerBody, encode
+from toplist.service.errors import Conflict
 from toplist.service.rankings import RankingState
 from toplist.service.replay import begin, beginning, change_items, first_event, from_snapshot, in_order, items_at
 from toplist.service.store.protocol import (
@@ -98,8 +100,11 @@ class Learners:
             if row is None:
                 return None
             # A commit beside it may take away events that a snapshot stands for from then on.
-            with self._store.reading():
-                learner = self._loaded(ranking, row)
+            try:
+                with self._store.reading():
+                    learner = self._loaded(ranking, row)
+            except InvalidInput as problem:  # nothing has changed, so nobody else must suffer
+                raise Conflict(f"The ranking {ranking.name!r} cannot serve: {problem}") from problem
             self._take_in(learner)
         else:
             self._hot[ranking.id, key] = learner
