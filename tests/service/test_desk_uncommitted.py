@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from desks import Clock, at_work, front, items, learned, run, shown, told
 
+from toplist.service import learners
 from toplist.service.desk import Desk
 from toplist.service.rebuild import differences
 from toplist.service.shapes import ListReply, RankingChange
@@ -191,6 +192,43 @@ def test_items_that_are_removed_are_in_no_list_of_a_policy_that_starts_anew(tmp_
             assert len((await shown(desk)).items) == 3
             estimates = await desk.estimates("front")
             assert {row.item for row in estimates.items} == {"item-0", "item-1", "item-7", "item-20"}
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_a_policy_is_not_trained_again_while_what_it_learned_is_not_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
+            await front(desk)
+            for _ in range(100):
+                await told(desk, await shown(desk), 1, final=True)
+            begun: list[object] = []
+            beginning = learners.beginning
+
+            def noted(*given: Any) -> Any:
+                begun.append(given)
+                return beginning(*given)
+
+            monkeypatch.setattr(learners, "beginning", noted)
+            inner = desk._trained
+
+            async def trained(*given: Any) -> Any:
+                snapshots = await inner(*given)
+                disk.hold()
+                return snapshots
+
+            desk._trained = trained  # type: ignore[method-assign]
+            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1")))
+            await changed(desk, "cascade-ucb1")
+            listing = asyncio.create_task(shown(desk))
+            await asyncio.sleep(0.01)
+            disk.go_on()
+            await asyncio.gather(patch, listing)
+            assert await learned(desk) == 100
+            assert begun == []
             assert differences(tmp_path / "db", desk.states()) == []
 
     run(play())

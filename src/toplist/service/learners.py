@@ -196,7 +196,7 @@ class Learners:
             if event.learner == row.id or (event.ranking == ranking.id and event.kind == ITEMS)
         ]
         setting = ranking.setting
-        kept = self._store.snapshot(row.id, setting.policy)
+        kept = self._kept(row, setting.policy)
         start = first_event(setting, row.id) if kept is None else kept.seq
         changes = list(committed(self._store.item_events(ranking.id, start)))
         changing = [event for event in pending if event.kind == ITEMS]
@@ -210,3 +210,11 @@ class Learners:
         replay.run(in_order(committed(self._store.learner_events(row.id, start)), changes))
         replay.run(event for event in pending if event.seq > start)
         return HotLearner(row.id, ranking, row.key, replay.ranker, replay.seq, replay.events)
+
+    def _kept(self, row: LearnerRow, policy: int) -> SnapshotRow | None:
+        """The latest snapshot of a learner, committed or not: a policy is not trained twice while its rows wait."""
+        kept = None
+        for waiting in self._writer.pending_rows():
+            if type(waiting) is SnapshotRow and waiting.learner == row.id and waiting.policy == policy:
+                kept = waiting
+        return self._store.snapshot(row.id, policy) if kept is None else kept
