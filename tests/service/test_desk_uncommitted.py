@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from desks import Clock, at_work, front, items, learned, run, shown, told
 
-from toplist.service import learners
+from toplist.service import learners, replay
 from toplist.service.desk import Desk
 from toplist.service.rebuild import differences
 from toplist.service.shapes import ListReply, RankingChange
@@ -206,7 +206,7 @@ def test_a_policy_is_not_trained_again_while_what_it_learned_is_not_committed(
             for _ in range(100):
                 await told(desk, await shown(desk), 1, final=True)
             begun: list[object] = []
-            beginning = learners.beginning
+            beginning = replay.beginning
 
             def noted(*given: Any) -> Any:
                 begun.append(given)
@@ -220,7 +220,7 @@ def test_a_policy_is_not_trained_again_while_what_it_learned_is_not_committed(
                 disk.hold()
                 return snapshots
 
-            desk._trained = trained  # type: ignore[method-assign]
+            desk._trained = trained  # type: ignore[method-assign, assignment]
             patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1")))
             await changed(desk, "cascade-ucb1")
             listing = asyncio.create_task(shown(desk))
@@ -230,5 +230,24 @@ def test_a_policy_is_not_trained_again_while_what_it_learned_is_not_committed(
             assert await learned(desk) == 100
             assert begun == []
             assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_estimates_are_not_shown_before_what_they_come_from_is_committed(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
+            await front(desk)
+            reply = await shown(desk)
+            disk.hold()
+            telling = asyncio.create_task(told(desk, reply, 1, final=True))
+            looking = asyncio.create_task(learned(desk))
+            explaining = asyncio.create_task(desk.explanation(reply.impression))
+            await asyncio.sleep(0.05)
+            assert not looking.done()
+            assert not explaining.done()
+            disk.go_on()
+            assert await looking == 1
+            await asyncio.gather(telling, explaining)
 
     run(play())

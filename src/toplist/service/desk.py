@@ -479,11 +479,18 @@ class Desk:
 
     async def _learner(self, name: str, key: str | None) -> HotLearner:
         await asyncio.shield(self._warming(self._ranking(name).setting))
-        learner = self._now().learners.find(self._ranking(name), key)
+        with self._changing() as memory:
+            learner = memory.learners.find(self._ranking(name), key)
         if learner is None:
             which = "no list was made without a key" if key is None else f"no list was made for the key {key!r}"
             raise NotFound(f"Of the ranking {name!r}, {which} yet; ask for one first.")
         return learner
+
+    async def _let_go(self) -> None:
+        """Make room where something was only looked at, and wait until everything that was seen is committed."""
+        with self._changing() as memory:
+            rows = memory.learners.evicted()
+        await self._written(rows)
 
     async def estimates(
         self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
@@ -494,10 +501,12 @@ class Desk:
             rows = learner.ranker.estimates(person).rows()[:limit]
         except InvalidInput as problem:
             raise Refused(str(problem), "/person") from problem
-        return Estimates(
+        estimates = Estimates(
             ranking=name, key=key, policy=learner.ranking.spec.policy, learned=learner.ranker.learned,
             items=[Estimate(**row) for row in rows],
         )  # fmt: skip
+        await self._let_go()
+        return estimates
 
     async def explanation(self, impression: str) -> Explanation:
         """Why a list is as it is."""
@@ -511,6 +520,7 @@ class Desk:
         if shown is None:
             raise NotFound("The list was made by an earlier policy of its ranking, which cannot explain it any more.")
         rows = learner.ranker.explain(shown).rows()
+        await self._let_go()
         return Explanation(impression=impression, ranking=name, key=key, positions=[Reason(**row) for row in rows])
 
     def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
