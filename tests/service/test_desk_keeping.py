@@ -1,5 +1,6 @@
 """What is kept and for how long: backups while running, retention, the export of the log, versions of the tables."""
 
+import asyncio
 import json
 import sqlite3
 from pathlib import Path
@@ -11,7 +12,7 @@ from desks import BY_FEATURES, POLICIES, Clock, at_work, front, items, learned, 
 from toplist import InvalidInput
 from toplist.cli import Exit, main
 from toplist.files import optional
-from toplist.service import export, looking
+from toplist.service import export, looking, rebuild
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
 from toplist.service.shapes import ListRequest, RankingChange, RankingSpec
@@ -200,5 +201,29 @@ def test_the_log_comes_out_without_a_gap_while_it_grows(tmp_path: Path, monkeypa
             read += [event.seq for event in events]
             assert desk._store is not None
             assert read == list(range(1, desk._store.last_seq() + 1))
+
+    run(play())
+
+
+def test_a_check_beside_a_working_service_gives_no_false_alarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            for _ in range(40):
+                await told(desk, await shown(desk), 1, final=True)
+            await desk.stop()  # which keeps a snapshot
+            await desk.start()
+            loop, run_on = asyncio.get_running_loop(), rebuild._run
+
+            def beside_work(*given: Any) -> None:
+                run_on(*given)
+                asyncio.run_coroutine_threadsafe(work(), loop).result()
+
+            async def work() -> None:
+                await told(desk, await shown(desk), 1, final=True)
+
+            monkeypatch.setattr(rebuild, "_run", beside_work)
+            assert await asyncio.to_thread(differences, tmp_path / "db") == []
+            assert await learned(desk) == 43
 
     run(play())

@@ -36,7 +36,9 @@ def rebuilt(path: Path, live: Live | None = None) -> Iterator[Rebuilt]:
         for event in store.log(LEARNER):
             if event.ranking in settings:
                 row = LearnerRow(event.seq, event.ranking, decode_learner(event.body).key)
-                yield _rebuilt(store, settings[event.ranking], row, live)
+                with store.reading():  # or what a service commits meanwhile would be a difference
+                    one = _rebuilt(store, settings[event.ranking], row, live)
+                yield one
     finally:
         store.close()
 
