@@ -227,3 +227,30 @@ def test_a_check_beside_a_working_service_gives_no_false_alarm(tmp_path: Path, m
             assert await learned(desk) == 43
 
     run(play())
+
+
+def test_nothing_is_forgotten_early_where_the_clock_was_set_back(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk, retention=86_400.0)
+            for _ in range(20):
+                await told(desk, await shown(desk), 1, final=True)
+            right, clock.now = clock.now, 1000
+            for _ in range(12):
+                await told(desk, await shown(desk), 1, final=True)
+        async with at_work(tmp_path / "db", clock) as desk:
+            for _ in range(13):
+                await told(desk, await shown(desk), 1, final=True)
+            clock.now = right
+            clock.pass_(3600)
+            await shown(desk)
+            times = [event.at for event in desk.events("front")]
+            assert times == sorted(times)
+            assert await desk.retain() == 0
+            clock.pass_(86_400)
+            await shown(desk)
+            assert await desk.retain() == 45
+
+    run(play())

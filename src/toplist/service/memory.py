@@ -31,6 +31,8 @@ class Memory:
     def __init__(self, store: Store, writer: Writer, room: int) -> None:
         self.store, self.writer = store, writer
         self._seq = writer.handed = store.last_seq()
+        last = store.event(self._seq)
+        writer.latest = 0 if last is None else last.at
         self.learners = Learners(store, writer, room)
         self.rankings: dict[str, RankingState] = {}
         self.by_id: dict[int, RankingState] = {}
