@@ -14,6 +14,7 @@ from desks import Clock, at_work, front, items, learned, run, shown, told
 
 from toplist.service import learners, replay
 from toplist.service.desk import Desk
+from toplist.service.errors import NotFound
 from toplist.service.rebuild import differences
 from toplist.service.shapes import ListReply, RankingChange
 from toplist.service.store.migrations import migrate
@@ -249,5 +250,33 @@ def test_estimates_are_not_shown_before_what_they_come_from_is_committed(tmp_pat
             disk.go_on()
             assert await looking == 1
             await asyncio.gather(telling, explaining)
+
+    run(play())
+
+
+def test_a_list_that_is_asked_for_while_it_is_forgotten_is_not_found_afterwards(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
+            await front(desk, retention=100.0)
+            reply = await shown(desk)
+            await told(desk, reply, 1, final=True)
+            clock.pass_(1000)
+            await shown(desk)
+            disk.hold()
+            retaining = asyncio.create_task(desk.retain())
+            await asyncio.sleep(0.05)
+            telling = asyncio.create_task(told(desk, reply, 1, final=True))
+            await asyncio.sleep(0.02)
+            disk.go_on()
+            assert await retaining == 1
+            await telling
+            memory = desk._memory
+            with pytest.raises(NotFound):
+                desk.impression(reply.impression)
+            with pytest.raises(NotFound):
+                await desk.explanation(reply.impression)
+            assert desk._memory is memory
 
     run(play())

@@ -28,8 +28,7 @@ def ranking_shape(ranking: RankingState) -> Ranking:
 
 def impression(memory: Memory, one: Impression) -> ImpressionShape:
     """A list that was made, and what is known of it."""
-    event = memory.event(one.seq)
-    assert event is not None
+    event = memory.event_of(one)
     merged = one.outcome.merged
     seen = None if merged.seen is None else {str(place): chance for place, chance in merged.seen.items()}
     name, key = names(memory, one)
