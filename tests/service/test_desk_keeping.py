@@ -12,7 +12,8 @@ from desks import BY_FEATURES, POLICIES, Clock, at_work, front, items, learned, 
 from toplist import InvalidInput
 from toplist.cli import Exit, main
 from toplist.files import optional
-from toplist.service import export, looking, rebuild
+from toplist.service import desk as desk_module
+from toplist.service import export, keeping, looking, rebuild
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
 from toplist.service.shapes import ListRequest, RankingChange, RankingSpec
@@ -252,5 +253,35 @@ def test_nothing_is_forgotten_early_where_the_clock_was_set_back(tmp_path: Path)
             clock.pass_(86_400)
             await shown(desk)
             assert await desk.retain() == 45
+
+    run(play())
+
+
+def test_forgetting_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk, retention=100.0)
+            for number in range(25):
+                await told(desk, await shown(desk, key=str(number)), 1, final=True)
+            clock.pass_(1000)
+            await shown(desk)
+            sizes: list[int] = []
+            inner = keeping.forgotten
+
+            def noted(memory: Any, ranking: Any, learners: Any, now: int) -> Any:
+                sizes.append(len(learners))
+                return inner(memory, ranking, learners, now)
+
+            monkeypatch.setattr(desk_module, "forgotten", noted)
+            before = desk.commits.count
+            assert await desk.retain() == 25
+            assert sizes == [10, 10, 6]
+            assert desk.commits.count - before == 3
+            monkeypatch.setattr(desk_module, "FORGOTTEN_IN_A_ROW", 2)
+            for _ in range(2):
+                assert await desk.retain() == 0
+            assert sizes[3:] == [10, 10, 6]  # it goes on where it ended
 
     run(play())

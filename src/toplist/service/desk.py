@@ -65,7 +65,8 @@ from toplist.service.times import milliseconds
 from toplist.service.writer import Commits, Writer
 
 CLOSED_AT_ONCE = 500  # impressions; more would keep others waiting
-FORGOTTEN_AT_ONCE = 200  # learners
+FORGOTTEN_AT_ONCE = 10  # learners, which are loaded and kept
+FORGOTTEN_IN_A_ROW = 20  # times that many, for each ranking
 BREATHE = 200  # milliseconds after a failed commit in which nothing is tried
 LAST_ROUND = 1000  # events that may be left to learn when a new policy takes over
 
@@ -545,15 +546,20 @@ class Desk:
             if ranking.spec.retention is None:
                 continue
             await asyncio.shield(self._warming(ranking.setting))
-            with self._changing() as memory:
-                # A policy in training has learned from events that must then be there for whoever rebuilds it.
-                if memory.rankings.get(name) is not ranking or ranking.changing:
-                    continue
-                learners = memory.store.learners(ranking.id, self._forgotten_to.get(ranking.id, 0), FORGOTTEN_AT_ONCE)
-                self._forgotten_to[ranking.id] = learners[-1].id if len(learners) == FORGOTTEN_AT_ONCE else 0
-                rows, impressions = forgotten(memory, ranking, learners, now)
-            await self._written(rows)
-            total += impressions
+            for _ in range(FORGOTTEN_IN_A_ROW):
+                with self._changing() as memory:
+                    # A policy in training has learned from events that must then be there for whoever rebuilds it.
+                    if memory.rankings.get(name) is not ranking or ranking.changing or ranking.spec.retention is None:
+                        break
+                    begin = self._forgotten_to.get(ranking.id, 0)
+                    learners = memory.store.learners(ranking.id, begin, FORGOTTEN_AT_ONCE)
+                    self._forgotten_to[ranking.id] = learners[-1].id if len(learners) == FORGOTTEN_AT_ONCE else 0
+                    rows, impressions = forgotten(memory, ranking, learners, now)
+                await self._written(rows)
+                await asyncio.sleep(0)  # others have their turn even where there was nothing to write
+                total += impressions
+                if not self._forgotten_to[ranking.id]:
+                    break
         return total
 
     async def backup(self, path: Path) -> None:
