@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from desks import BY_FEATURES, ELIMINATION, Clock, at_work, front, items, learne
 from toplist import InvalidInput, Ranker
 from toplist.beliefs import frozen
 from toplist.service import desk as desk_module
-from toplist.service import learners, training
-from toplist.service.errors import Conflict, Refused
+from toplist.service import learners, replay, training
+from toplist.service.bodies import decode_outcome
+from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.rebuild import differences
 from toplist.service.shapes import Item, RankingChange, Report
 
@@ -255,5 +257,37 @@ def test_a_learner_that_cannot_be_loaded_is_in_nobody_elses_way(
             monkeypatch.undo()
             assert await desk.retain() == 1
             assert await learned(desk, "k") == 1
+
+    run(play())
+
+
+def test_a_service_that_ends_gives_up_what_it_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, "cascade-ucb1")
+            for _ in range(10):
+                await told(desk, await shown(desk), 1, final=True)
+            begun, stopped = threading.Event(), threading.Event()
+            met: list[int] = []
+            decode = decode_outcome
+
+            def slowly(body: bytes) -> object:
+                met.append(len(met))
+                begun.set()
+                stopped.wait(10)
+                return decode(body)
+
+            monkeypatch.setattr(replay, "decode_outcome", slowly)
+            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb")))
+            await asyncio.to_thread(begun.wait)
+            await desk.stop()
+            stopped.set()
+            with pytest.raises(StoreUnavailable, match="stays as it was"):
+                await patch
+            assert met == [0]
+        monkeypatch.undo()
+        async with at_work(tmp_path / "db") as desk:
+            assert desk.ranking("front").policy == "cascade-ucb1"
+            assert await learned(desk) == 10
 
     run(play())

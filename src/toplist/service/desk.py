@@ -8,6 +8,7 @@ was acknowledged can be lost.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -85,6 +86,7 @@ class Desk:
         self._numbers = Numbers()
         self._breathe_until = 0
         self._stopping = False
+        self._ending = threading.Event()  # for what runs in other threads
         self._warm: dict[str, asyncio.Task[None]] = {}
         self.learned: Counter[str] = Counter()  # lists since the start, by what closed them
         self._forgotten_to: dict[int, int] = {}  # per ranking, the learner at which forgetting goes on
@@ -95,6 +97,7 @@ class Desk:
         """Open the store; policies are compiled meanwhile, and lists wait for theirs."""
         self._store = SQLiteStore(self._path)
         self._stopping = False
+        self._ending = threading.Event()
         self._writer = Writer(self._store, self._failed)
         self._memory = Memory(self._store, self._writer, self._room)
         for ranking in self._memory.rankings.values():
@@ -105,6 +108,7 @@ class Desk:
         if self._store is None or self._writer is None:
             return
         self._stopping = True
+        self._ending.set()
         await self._writer.drained()
         if self._memory is not None:
             rows: list[Row] = [
@@ -295,7 +299,7 @@ class Desk:
         for _ in range(5):
             try:
                 snapshots, led = await asyncio.to_thread(
-                    training.trained, self._path, ranking.id, setting, rows, snapshots
+                    training.trained, self._path, ranking.id, setting, rows, snapshots, self._ending.is_set
                 )
             except InvalidInput as problem:
                 raise Refused(
