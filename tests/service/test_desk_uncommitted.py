@@ -14,10 +14,10 @@ from desks import Clock, at_work, front, items, learned, run, shown, told
 
 from toplist.service import learners, replay
 from toplist.service.desk import Desk
-from toplist.service.errors import NotFound
+from toplist.service.errors import NotFound, Refused
 from toplist.service.rebuild import differences
 from toplist.service.shapes import ListReply, RankingChange
-from toplist.service.store.migrations import migrate
+from toplist.service.store.migrations import SCRIPTS, migrate
 
 
 class Disk:
@@ -106,6 +106,33 @@ def test_a_learner_that_is_not_committed_when_the_policy_changes_is_the_only_one
         await began.wait()
 
     run(play())
+
+
+def test_a_ranking_whose_only_learner_is_not_committed_is_served_already(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
+            await front(desk)
+            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1", train=False)))
+            disk.hold()
+            listing = asyncio.create_task(shown(desk, key="a"))
+            await changed(desk, "cascade-ucb1")
+            with pytest.raises(Refused):
+                await shown(desk, key="b", among=["nothing"])
+            assert desk._memory is not None
+            assert desk._memory.rankings["front"].served
+            disk.go_on()
+            await asyncio.gather(patch, listing)
+
+    run(play())
+
+
+def test_a_store_with_several_learners_without_a_key_keeps_the_one_that_was_served(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+    migrate(connection, SCRIPTS[:1])
+    connection.execute("INSERT INTO learners VALUES (1, 1, NULL), (2, 2, NULL), (3, 1, NULL), (4, 1, 'k'), (5, 1, 'l')")
+    migrate(connection)
+    assert connection.execute("SELECT id FROM learners ORDER BY id").fetchall() == [(1,), (2,), (4,), (5,)]
+    connection.close()
 
 
 def test_no_key_is_one_key_for_the_tables(tmp_path: Path) -> None:

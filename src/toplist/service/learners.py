@@ -130,7 +130,8 @@ class Learners:
         """Take back a learner that was just created."""
         self._let_go(learner)
         ranking = learner.ranking
-        ranking.served = bool(self.of(ranking) or self._store.learners(ranking.id, 0, 1))
+        begun = any(type(row) is LearnerRow and row.ranking == ranking.id for row in self._writer.pending_rows())
+        ranking.served = bool(begun or self.of(ranking) or self._store.learners(ranking.id, 0, 1))
 
     def _take_in(self, learner: HotLearner) -> None:
         self._hot[learner.ranking.id, learner.key] = learner
