@@ -1,5 +1,6 @@
 """What is kept and for how long: backups while running, retention, the export of the log, versions of the tables."""
 
+import asyncio
 import json
 import sqlite3
 from pathlib import Path
@@ -11,7 +12,8 @@ from desks import BY_FEATURES, POLICIES, Clock, at_work, front, items, learned, 
 from toplist import InvalidInput
 from toplist.cli import Exit, main
 from toplist.files import optional
-from toplist.service import export
+from toplist.service import desk as desk_module
+from toplist.service import export, keeping, looking, rebuild
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
 from toplist.service.shapes import ListRequest, RankingChange, RankingSpec
@@ -183,3 +185,103 @@ def test_a_file_that_is_no_store_is_refused_and_one_that_breaks_is_unavailable(t
     assert store._writer.execute("PRAGMA synchronous").fetchone() == (2,)  # full
     assert store._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     store.close()
+
+
+def test_the_log_comes_out_without_a_gap_while_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looking, "READ_AT_ONCE", 50)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            for _ in range(20):
+                await shown(desk)
+            events = desk.events("front")
+            read = [next(events).seq for _ in range(10)]
+            for _ in range(60):
+                await shown(desk)
+            read += [event.seq for event in events]
+            assert desk._store is not None
+            assert read == list(range(1, desk._store.last_seq() + 1))
+
+    run(play())
+
+
+def test_a_check_beside_a_working_service_gives_no_false_alarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            for _ in range(40):
+                await told(desk, await shown(desk), 1, final=True)
+            await desk.stop()  # which keeps a snapshot
+            await desk.start()
+            loop, run_on = asyncio.get_running_loop(), rebuild._run
+
+            def beside_work(*given: Any) -> None:
+                run_on(*given)
+                asyncio.run_coroutine_threadsafe(work(), loop).result()
+
+            async def work() -> None:
+                await told(desk, await shown(desk), 1, final=True)
+
+            monkeypatch.setattr(rebuild, "_run", beside_work)
+            assert await asyncio.to_thread(differences, tmp_path / "db") == []
+            assert await learned(desk) == 43
+
+    run(play())
+
+
+def test_nothing_is_forgotten_early_where_the_clock_was_set_back(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk, retention=86_400.0)
+            for _ in range(20):
+                await told(desk, await shown(desk), 1, final=True)
+            right, clock.now = clock.now, 1000
+            for _ in range(12):
+                await told(desk, await shown(desk), 1, final=True)
+        async with at_work(tmp_path / "db", clock) as desk:
+            for _ in range(13):
+                await told(desk, await shown(desk), 1, final=True)
+            clock.now = right
+            clock.pass_(3600)
+            await shown(desk)
+            times = [event.at for event in desk.events("front")]
+            assert times == sorted(times)
+            assert await desk.retain() == 0
+            clock.pass_(86_400)
+            await shown(desk)
+            assert await desk.retain() == 45
+
+    run(play())
+
+
+def test_forgetting_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk, retention=100.0)
+            for number in range(25):
+                await told(desk, await shown(desk, key=str(number)), 1, final=True)
+            clock.pass_(1000)
+            await shown(desk)
+            sizes: list[int] = []
+            inner = keeping.forgotten
+
+            def noted(memory: Any, ranking: Any, learners: Any, now: int) -> Any:
+                sizes.append(len(learners))
+                return inner(memory, ranking, learners, now)
+
+            monkeypatch.setattr(desk_module, "forgotten", noted)
+            before = desk.commits.count
+            assert await desk.retain() == 25
+            assert sizes == [10, 10, 6]
+            assert desk.commits.count - before == 3
+            monkeypatch.setattr(desk_module, "FORGOTTEN_IN_A_ROW", 2)
+            for _ in range(2):
+                assert await desk.retain() == 0
+            assert sizes[3:] == [10, 10, 6]  # it goes on where it ended
+
+    run(play())

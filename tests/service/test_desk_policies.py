@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ import pytest
 from desks import BY_FEATURES, ELIMINATION, Clock, at_work, front, items, learned, row, run, shown, told
 from msgspec.structs import replace
 
-from toplist import Ranker
+from toplist import InvalidInput, Ranker
 from toplist.beliefs import frozen
 from toplist.service import desk as desk_module
-from toplist.service import training
-from toplist.service.errors import Conflict, Refused
+from toplist.service import learners, replay, training
+from toplist.service.bodies import decode_outcome
+from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.rankings import Setting, policy_problem
 from toplist.service.rebuild import differences
 from toplist.service.shapes import Item, RankingChange, RankingSpec, Report
@@ -168,3 +170,145 @@ def test_features_that_no_belief_can_hold_are_refused(size: dict[str, Any]) -> N
     assert refused.field == "/features"
     assert policy_problem(Setting("front", replace(spec, policy="dcm-kl-ucb", person=0), 0, True)) is None
     assert policy_problem(Setting("front", replace(spec, features=48, person=40), 0, True)) is None
+
+
+def test_nothing_is_forgotten_while_a_policy_learns_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk, "cascade-ucb1", retention=100.0)
+            for _ in range(20):
+                await told(desk, await shown(desk), 1, final=True)
+            clock.pass_(1000)
+            await shown(desk)
+            forgotten: list[int] = []
+            trained = training.trained
+
+            def slowly(*given: object) -> object:
+                result = trained(*given)  # type: ignore[arg-type]
+                forgotten.append(asyncio.run_coroutine_threadsafe(desk.retain(), loop).result())
+                return result
+
+            loop = asyncio.get_running_loop()
+            monkeypatch.setattr(training, "trained", slowly)
+            await desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb"))
+            assert forgotten == [0]
+            assert differences(tmp_path / "db", desk.states()) == []
+            assert await desk.retain() == 20
+            assert await learned(desk) == 20
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_a_policy_that_cannot_have_the_items_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, steps=1000)
+            await shown(desk)
+            await desk.put_items("front", [Item(id="item-1", hidden=True)])
+            change = RankingChange(policy="batch-rank", train=False)
+            with pytest.raises(Refused, match="batch-rank") as refused:
+                await desk.change_ranking("front", change)
+            assert refused.value.field == "/policy"
+            assert len((await shown(desk)).items) == 3
+            await desk.put_items("front", [Item(id="item-1")])
+            warm_up, loop = training.warm_up, asyncio.get_running_loop()
+
+            def meanwhile(*given: object) -> None:
+                warm_up(*given)  # type: ignore[arg-type]
+                hiding = desk.put_items("front", [Item(id="item-2", hidden=True)])
+                asyncio.run_coroutine_threadsafe(hiding, loop).result()
+
+            monkeypatch.setattr(training, "warm_up", meanwhile)
+            with pytest.raises(Refused, match="batch-rank"):
+                await desk.change_ranking("front", change)
+            monkeypatch.undo()
+            await desk.put_items("front", [Item(id="item-2")])
+            assert (await desk.change_ranking("front", change)).policy == "batch-rank"
+            assert len((await shown(desk)).items) == 3
+
+    run(play())
+
+
+def test_a_policy_that_cannot_have_the_items_that_there_were_is_not_trained(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, BY_FEATURES)
+            await desk.put_items("front", [Item(id="below", features=[-1.0, 0.0, 0.0, 0.0])])
+            await shown(desk)
+            await shown(desk, key="k")
+        async with at_work(tmp_path / "db") as desk:
+            for _ in range(2):
+                with pytest.raises(Refused) as refused:
+                    await desk.change_ranking("front", RankingChange(policy="cascade-lsb"))
+                assert refused.value.field == "/policy"
+                await desk.remove_items("front", ["below"])
+            await desk.change_ranking("front", RankingChange(policy="cascade-lsb", train=False))
+            assert len((await shown(desk, key="k")).items) == 3
+
+    run(play())
+
+
+def test_a_learner_that_cannot_be_loaded_is_in_nobody_elses_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk, retention=100.0)
+            await told(desk, await shown(desk, key="k"), 1, final=True)
+            clock.pass_(1000)
+            await shown(desk)
+        async with at_work(tmp_path / "db", clock) as desk:
+
+            def impossible(*_: object) -> None:
+                raise InvalidInput("These items cannot be.")
+
+            await shown(desk)
+            memory = desk._memory
+            monkeypatch.setattr(learners, "beginning", impossible)
+            with pytest.raises(Conflict, match="cannot be"):
+                await shown(desk, key="k")
+            assert await desk.retain() == 0
+            assert desk._memory is memory
+            assert len((await shown(desk)).items) == 3
+            monkeypatch.undo()
+            assert await desk.retain() == 1
+            assert await learned(desk, "k") == 1
+
+    run(play())
+
+
+def test_a_service_that_ends_gives_up_what_it_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, "cascade-ucb1")
+            for _ in range(10):
+                await told(desk, await shown(desk), 1, final=True)
+            begun, stopped = threading.Event(), threading.Event()
+            met: list[int] = []
+            decode = decode_outcome
+
+            def slowly(body: bytes) -> object:
+                met.append(len(met))
+                begun.set()
+                stopped.wait(10)
+                return decode(body)
+
+            monkeypatch.setattr(replay, "decode_outcome", slowly)
+            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb")))
+            await asyncio.to_thread(begun.wait)
+            await desk.stop()
+            stopped.set()
+            with pytest.raises(StoreUnavailable, match="stays as it was"):
+                await patch
+            assert met == [0]
+        monkeypatch.undo()
+        async with at_work(tmp_path / "db") as desk:
+            assert desk.ranking("front").policy == "cascade-ucb1"
+            assert await learned(desk) == 10
+
+    run(play())

@@ -99,3 +99,19 @@ def test_large_slates_are_read_again_when_they_are_learned(tmp_path: Path, monke
     at_hand = run(play(tmp_path / "one"))
     monkeypatch.setattr(listing, "SMALL_SLATE", 0)
     assert run(play(tmp_path / "two")) == at_hand
+
+
+def test_looking_at_many_keys_takes_no_more_room_than_serving_them(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db", hot_bytes=20_000) as desk:
+            await front(desk)
+            made = [await shown(desk, key=str(number)) for number in range(60)]
+            served = desk.hot_learners
+            for number in range(60):
+                assert await learned(desk, str(number)) == 0
+            assert desk.hot_learners <= served
+            for reply in made:
+                await desk.explanation(reply.impression)
+            assert desk.hot_learners <= served
+
+    run(play())

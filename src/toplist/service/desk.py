@@ -8,6 +8,7 @@ was acknowledged can be lost.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -65,7 +66,8 @@ from toplist.service.times import milliseconds
 from toplist.service.writer import Commits, Writer
 
 CLOSED_AT_ONCE = 500  # impressions; more would keep others waiting
-FORGOTTEN_AT_ONCE = 200  # learners
+FORGOTTEN_AT_ONCE = 10  # learners, which are loaded and kept
+FORGOTTEN_IN_A_ROW = 20  # times that many, for each ranking
 BREATHE = 200  # milliseconds after a failed commit in which nothing is tried
 LAST_ROUND = 1000  # events that may be left to learn when a new policy takes over
 
@@ -84,6 +86,7 @@ class Desk:
         self._numbers = Numbers()
         self._breathe_until = 0
         self._stopping = False
+        self._ending = threading.Event()  # for what runs in other threads
         self._warm: dict[str, asyncio.Task[None]] = {}
         self.learned: Counter[str] = Counter()  # lists since the start, by what closed them
         self._forgotten_to: dict[int, int] = {}  # per ranking, the learner at which forgetting goes on
@@ -94,6 +97,7 @@ class Desk:
         """Open the store; policies are compiled meanwhile, and lists wait for theirs."""
         self._store = SQLiteStore(self._path)
         self._stopping = False
+        self._ending = threading.Event()
         self._writer = Writer(self._store, self._failed)
         self._memory = Memory(self._store, self._writer, self._room)
         for ranking in self._memory.rankings.values():
@@ -104,6 +108,7 @@ class Desk:
         if self._store is None or self._writer is None:
             return
         self._stopping = True
+        self._ending.set()
         await self._writer.drained()
         if self._memory is not None:
             rows: list[Row] = [
@@ -240,6 +245,7 @@ class Desk:
             try:
                 setting = Setting(name, spec, 0, change.train)
                 await self._warming(setting)
+                self._check_items(ranking, setting)
                 if change.train:
                     snapshots = await self._trained(ranking, setting)
             finally:
@@ -248,6 +254,7 @@ class Desk:
                 raise StoreUnavailable(f"The ranking {name!r} was read again or deleted meanwhile; try again.")
             # Others may have changed the rest meanwhile.
             spec = msgspec.structs.replace(ranking.spec, **given)
+            self._check_items(ranking, setting)
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
         rows: list[Row] = []
@@ -262,6 +269,17 @@ class Desk:
         await self._written([*self._ranking_rows(ranking, seq, now), *rows])
         return reply
 
+    def _check_items(self, ranking: RankingState, setting: Setting) -> None:
+        """Refuse a policy that cannot have a ranking's items; before the first list, these may change as they like."""
+        if not ranking.served:
+            return
+        try:
+            replay.begin(setting, None, ranking.items)
+        except InvalidInput as problem:
+            raise Refused(
+                f"The policy {setting.spec.policy} cannot have these items: {problem}", "/policy"
+            ) from problem
+
     async def _trained(self, ranking: RankingState, setting: Setting) -> list[SnapshotRow]:
         """Learners of another policy, as far as it takes long; the others are trained when they are first used."""
         can = setting.capabilities()
@@ -271,12 +289,23 @@ class Desk:
                 f"starts anew.", "/policy",
             )  # fmt: skip
         assert self._store is not None
+        await self._written([])  # training reads the store, which must have the learners of now and what they know
         kept = self._store.learners_with_snapshots(ranking.id)
         hot = [self._store.learner(ranking.id, learner.key) for learner in self._now().learners.of(ranking)]
-        rows = sorted({*kept, *(row for row in hot if row is not None)}, key=lambda row: row.id)
+        # The first learner met every item that any other did, so it finds items that the policy cannot have.
+        first = self._store.learners(ranking.id, 0, 1)
+        rows = sorted({*first, *kept, *(row for row in hot if row is not None)}, key=lambda row: row.id)
         snapshots: list[SnapshotRow] | None = None
         for _ in range(5):
-            snapshots, led = await asyncio.to_thread(training.trained, self._path, ranking.id, setting, rows, snapshots)
+            try:
+                snapshots, led = await asyncio.to_thread(
+                    training.trained, self._path, ranking.id, setting, rows, snapshots, self._ending.is_set
+                )
+            except InvalidInput as problem:
+                raise Refused(
+                    f"The policy {setting.spec.policy} cannot have the items that there were: {problem} Say train: "
+                    f"false, and it starts anew.", "/policy",
+                ) from problem  # fmt: skip
             if led < LAST_ROUND:
                 break
         return snapshots or []
@@ -455,11 +484,18 @@ class Desk:
 
     async def _learner(self, name: str, key: str | None) -> HotLearner:
         await asyncio.shield(self._warming(self._ranking(name).setting))
-        learner = self._now().learners.find(self._ranking(name), key)
+        with self._changing() as memory:
+            learner = memory.learners.find(self._ranking(name), key)
         if learner is None:
             which = "no list was made without a key" if key is None else f"no list was made for the key {key!r}"
             raise NotFound(f"Of the ranking {name!r}, {which} yet; ask for one first.")
         return learner
+
+    async def _let_go(self) -> None:
+        """Make room where something was only looked at, and wait until everything that was seen is committed."""
+        with self._changing() as memory:
+            rows = memory.learners.evicted()
+        await self._written(rows)
 
     async def estimates(
         self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
@@ -470,10 +506,12 @@ class Desk:
             rows = learner.ranker.estimates(person).rows()[:limit]
         except InvalidInput as problem:
             raise Refused(str(problem), "/person") from problem
-        return Estimates(
+        estimates = Estimates(
             ranking=name, key=key, policy=learner.ranking.spec.policy, learned=learner.ranker.learned,
             items=[Estimate(**row) for row in rows],
         )  # fmt: skip
+        await self._let_go()
+        return estimates
 
     async def explanation(self, impression: str) -> Explanation:
         """Why a list is as it is."""
@@ -487,6 +525,7 @@ class Desk:
         if shown is None:
             raise NotFound("The list was made by an earlier policy of its ranking, which cannot explain it any more.")
         rows = learner.ranker.explain(shown).rows()
+        await self._let_go()
         return Explanation(impression=impression, ranking=name, key=key, positions=[Reason(**row) for row in rows])
 
     def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
@@ -511,14 +550,20 @@ class Desk:
             if ranking.spec.retention is None:
                 continue
             await asyncio.shield(self._warming(ranking.setting))
-            with self._changing() as memory:
-                if memory.rankings.get(name) is not ranking:
-                    continue
-                learners = memory.store.learners(ranking.id, self._forgotten_to.get(ranking.id, 0), FORGOTTEN_AT_ONCE)
-                self._forgotten_to[ranking.id] = learners[-1].id if len(learners) == FORGOTTEN_AT_ONCE else 0
-                rows, impressions = forgotten(memory, ranking, learners, now)
-            await self._written(rows)
-            total += impressions
+            for _ in range(FORGOTTEN_IN_A_ROW):
+                with self._changing() as memory:
+                    # A policy in training has learned from events that must then be there for whoever rebuilds it.
+                    if memory.rankings.get(name) is not ranking or ranking.changing or ranking.spec.retention is None:
+                        break
+                    begin = self._forgotten_to.get(ranking.id, 0)
+                    learners = memory.store.learners(ranking.id, begin, FORGOTTEN_AT_ONCE)
+                    self._forgotten_to[ranking.id] = learners[-1].id if len(learners) == FORGOTTEN_AT_ONCE else 0
+                    rows, impressions = forgotten(memory, ranking, learners, now)
+                await self._written(rows)
+                await asyncio.sleep(0)  # others have their turn even where there was nothing to write
+                total += impressions
+                if not self._forgotten_to[ranking.id]:
+                    break
         return total
 
     async def backup(self, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toplist.service.bodies import Forgotten, encode
+from toplist.service.errors import Conflict
 from toplist.service.memory import Memory
 from toplist.service.rankings import RankingState
 from toplist.service.store.protocol import FORGOTTEN, EventRow, Forget, LearnerRow, Row
@@ -16,7 +17,10 @@ def forgotten(memory: Memory, ranking: RankingState, learners: list[LearnerRow],
     impressions = 0
     for row in learners:
         count = memory.store.closed_before(row.id, until)
-        learner = memory.learners.find(ranking, row.key) if count else None
+        try:
+            learner = memory.learners.find(ranking, row.key) if count else None
+        except Conflict:  # what it knows cannot be kept, so its events must be
+            continue
         if learner is None:
             continue
         seq = memory.next_seq()
@@ -25,6 +29,7 @@ def forgotten(memory: Memory, ranking: RankingState, learners: list[LearnerRow],
             Forget(ranking.id, row.id, until),
             EventRow(seq, now, ranking.id, row.id, FORGOTTEN, None, encode(Forgotten(until, count))),
         )
+        learner.seq = seq  # so it stays in memory until all of this is committed
         memory.forget(row.id, until)
         impressions += count
     rows += memory.learners.evicted()

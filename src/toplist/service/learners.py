@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
+from itertools import chain, takewhile
 
+from toplist.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.service.bodies import LearnerBody, encode
+from toplist.service.errors import Conflict
 from toplist.service.rankings import RankingState
 from toplist.service.replay import begin, beginning, change_items, first_event, from_snapshot, in_order, items_at
 from toplist.service.store.protocol import (
@@ -94,15 +96,27 @@ class Learners:
         """The learner of a key, out of memory or the store; None where there is none yet."""
         learner = self._hot.pop((ranking.id, key), None)
         if learner is None:
-            row = self._store.learner(ranking.id, key)
+            row = self._begun(ranking, key)
             if row is None:
                 return None
-            learner = self._loaded(ranking, row)
+            # A commit beside it may take away events that a snapshot stands for from then on.
+            try:
+                with self._store.reading():
+                    learner = self._loaded(ranking, row)
+            except InvalidInput as problem:  # nothing has changed, so nobody else must suffer
+                raise Conflict(f"The ranking {ranking.name!r} cannot serve: {problem}") from problem
             self._take_in(learner)
         else:
             self._hot[ranking.id, key] = learner
             self._come_along(learner)
         return learner
+
+    def _begun(self, ranking: RankingState, key: str | None) -> LearnerRow | None:
+        """The row of a key's learner, committed or not: one that memory let go may not be in the store yet."""
+        for row in self._writer.pending_rows():
+            if type(row) is LearnerRow and row.key == key and row.ranking == ranking.id:
+                return row
+        return self._store.learner(ranking.id, key)
 
     def create(self, ranking: RankingState, key: str | None, seq: int, now: int) -> tuple[HotLearner, list[Row]]:
         """A new learner, with the items of now, and its rows."""
@@ -116,7 +130,8 @@ class Learners:
         """Take back a learner that was just created."""
         self._let_go(learner)
         ranking = learner.ranking
-        ranking.served = bool(self.of(ranking) or self._store.learners(ranking.id, 0, 1))
+        begun = any(type(row) is LearnerRow and row.ranking == ranking.id for row in self._writer.pending_rows())
+        ranking.served = bool(begun or self.of(ranking) or self._store.learners(ranking.id, 0, 1))
 
     def _take_in(self, learner: HotLearner) -> None:
         self._hot[learner.ranking.id, learner.key] = learner
@@ -182,15 +197,25 @@ class Learners:
             if event.learner == row.id or (event.ranking == ranking.id and event.kind == ITEMS)
         ]
         setting = ranking.setting
-        kept = self._store.snapshot(row.id, setting.policy)
+        kept = self._kept(row, setting.policy)
         start = first_event(setting, row.id) if kept is None else kept.seq
         changes = list(committed(self._store.item_events(ranking.id, start)))
+        changing = [event for event in pending if event.kind == ITEMS]
         if kept is not None:
             replay = from_snapshot(setting, row, kept, fetch)
-        elif changes or any(event.kind == ITEMS for event in pending):
-            replay = beginning(setting, row, items_at(self._store, ranking.id, start), fetch)
+        elif changes or any(event.seq > start for event in changing):
+            ever = chain(committed(self._store.item_events(ranking.id, 0)), changing)
+            replay = beginning(setting, row, items_at(ever, start), fetch)
         else:
             replay = beginning(setting, row, ranking.items, fetch)
         replay.run(in_order(committed(self._store.learner_events(row.id, start)), changes))
         replay.run(event for event in pending if event.seq > start)
         return HotLearner(row.id, ranking, row.key, replay.ranker, replay.seq, replay.events)
+
+    def _kept(self, row: LearnerRow, policy: int) -> SnapshotRow | None:
+        """The latest snapshot of a learner, committed or not: a policy is not trained twice while its rows wait."""
+        kept = None
+        for waiting in self._writer.pending_rows():
+            if type(waiting) is SnapshotRow and waiting.learner == row.id and waiting.policy == policy:
+                kept = waiting
+        return self._store.snapshot(row.id, policy) if kept is None else kept

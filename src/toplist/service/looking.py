@@ -28,8 +28,7 @@ def ranking_shape(ranking: RankingState) -> Ranking:
 
 def impression(memory: Memory, one: Impression) -> ImpressionShape:
     """A list that was made, and what is known of it."""
-    event = memory.event(one.seq)
-    assert event is not None
+    event = memory.event_of(one)
     merged = one.outcome.merged
     seen = None if merged.seen is None else {str(place): chance for place, chance in merged.seen.items()}
     name, key = names(memory, one)
@@ -59,8 +58,9 @@ def logged(store: Store, name: str | None = None) -> Iterator[Event]:
 def events(store: Store, ranking: RankingState | RankingRow, after: int) -> Iterator[Event]:
     """The log of a ranking, as far as it is committed when the end is reached."""
     keys: dict[int, str | None] = {EVERYBODY: None}
-    while after < store.last_seq():
-        for event in store.events(ranking.id, after, after + READ_AT_ONCE):
+    while after < (last := store.last_seq()):
+        until = min(after + READ_AT_ONCE, last)  # what comes while this is read belongs to the next round
+        for event in store.events(ranking.id, after, until):
             if event.learner not in keys:
                 begun = store.event(event.learner)
                 keys[event.learner] = None if begun is None else decode_learner(begun.body).key
@@ -69,4 +69,4 @@ def events(store: Store, ranking: RankingState | RankingRow, after: int) -> Iter
                 impression=None if event.impression is None else as_text(event.impression),
                 body=msgspec.Raw(event.body),
             )  # fmt: skip
-        after += READ_AT_ONCE
+        after = until

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.service.bodies import ListBody, decode_list, decode_outcome, decode_ranking
-from toplist.service.impressions import Impression
+from toplist.service.errors import NotFound
+from toplist.service.impressions import DETAILS, UNKNOWN, Impression
 from toplist.service.learners import Learners
 from toplist.service.rankings import ItemState, RankingState, Setting
 from toplist.service.store.protocol import EventRow, NewImpression, Store
@@ -31,6 +32,8 @@ class Memory:
     def __init__(self, store: Store, writer: Writer, room: int) -> None:
         self.store, self.writer = store, writer
         self._seq = writer.handed = store.last_seq()
+        last = store.event(self._seq)
+        writer.latest = 0 if last is None else last.at
         self.learners = Learners(store, writer, room)
         self.rankings: dict[str, RankingState] = {}
         self.by_id: dict[int, RankingState] = {}
@@ -100,9 +103,14 @@ class Memory:
 
     def list_of(self, one: Impression) -> ListBody:
         """What the log says of a list."""
+        return decode_list(self.event_of(one).body)
+
+    def event_of(self, one: Impression) -> EventRow:
+        """The event of a list, which is gone where the list was forgotten after somebody had asked for it."""
         event = self.event(one.seq)
-        assert event is not None  # goes together with its impression
-        return decode_list(event.body)
+        if event is None:
+            raise NotFound(DETAILS[UNKNOWN])
+        return event
 
     def event(self, seq: int) -> EventRow | None:
         """An event, committed or not."""

@@ -36,7 +36,9 @@ def rebuilt(path: Path, live: Live | None = None) -> Iterator[Rebuilt]:
         for event in store.log(LEARNER):
             if event.ranking in settings:
                 row = LearnerRow(event.seq, event.ranking, decode_learner(event.body).key)
-                yield _rebuilt(store, settings[event.ranking], row, live)
+                with store.reading():  # or what a service commits meanwhile would be a difference
+                    one = _rebuilt(store, settings[event.ranking], row, live)
+                yield one
     finally:
         store.close()
 
@@ -68,7 +70,7 @@ def _rebuilt(store: SQLiteStore, setting: Setting, row: LearnerRow, live: Live |
         replay = from_snapshot(setting, row, base, store.event)
     else:
         start = first_event(setting, row.id)
-        replay = beginning(setting, row, items_at(store, row.ranking, start), store.event)
+        replay = beginning(setting, row, items_at(store.item_events(row.ranking, 0), start), store.event)
     kept = store.snapshot(row.id, setting.policy)
     differs: list[str] = []
     if kept is not None:

@@ -15,7 +15,7 @@ from toplist.ranker.logged import NO_LIMIT
 from toplist.ranker.shown import Shown
 from toplist.service.bodies import ItemsBody, ListBody, Outcome, decode_items, decode_list, decode_outcome
 from toplist.service.rankings import Items, Setting, apply
-from toplist.service.store.protocol import DROP, ITEMS, LEARN, LIST, EventRow, LearnerRow, SnapshotRow, Store
+from toplist.service.store.protocol import DROP, ITEMS, LEARN, LIST, EventRow, LearnerRow, SnapshotRow
 
 
 def begin(setting: Setting, key: str | None, items: Items) -> LoggedRanker:
@@ -146,10 +146,10 @@ def in_order(learner: Iterable[EventRow], items: Iterable[EventRow]) -> Iterator
     return merge(learner, items, key=attrgetter("seq"))
 
 
-def items_at(store: Store, ranking: int, seq: int) -> Items:
-    """The items that a ranking had at an event."""
+def items_at(changes: Iterable[EventRow], seq: int) -> Items:
+    """The items that a ranking had at an event, by all changes of its items."""
     items: Items = {}
-    for event in store.item_events(ranking, 0):
+    for event in changes:
         if event.seq > seq:
             break
         apply(items, event.seq, decode_items(event.body))

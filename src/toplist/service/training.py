@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from toplist.problem import InvalidInput
-from toplist.service.errors import Refused
+from toplist.service.errors import Refused, StoreUnavailable
 from toplist.service.rankings import Items, ItemState, Setting, policy_problem
 from toplist.service.replay import begin, beginning, from_snapshot, in_order, items_at
-from toplist.service.store.protocol import LearnerRow, SnapshotRow
+from toplist.service.store.protocol import EventRow, LearnerRow, SnapshotRow
 from toplist.service.store.sqlite import SQLiteStore
 
 ALL_EARLIER = 1 << 62  # the lists of every event so far were made by another policy
@@ -33,9 +34,17 @@ def warm_up(setting: Setting) -> None:
 
 
 def trained(
-    path: Path, ranking: int, setting: Setting, rows: list[LearnerRow], kept: list[SnapshotRow] | None = None
+    path: Path,
+    ranking: int,
+    setting: Setting,
+    rows: list[LearnerRow],
+    kept: list[SnapshotRow] | None = None,
+    ending: Callable[[], bool] = lambda: False,
 ) -> tuple[list[SnapshotRow], int]:
-    """Learners led through the whole log, as adopted lists, or on from what is `kept`; and through how many events."""
+    """Learners led through the whole log, as adopted lists, or on from what is `kept`; and through how many events.
+
+    It is given up when the service is `ending`, which waits for the thread.
+    """
     setting = setting._replace(policy=ALL_EARLIER, trained=True)
     store = SQLiteStore(path, read_only=True)
     snapshots: list[SnapshotRow] = []
@@ -43,14 +52,21 @@ def trained(
     try:
         for n, row in enumerate(rows):
             if kept is None:
-                replay = beginning(setting, row, items_at(store, ranking, row.id), store.event)
+                replay = beginning(setting, row, items_at(store.item_events(ranking, 0), row.id), store.event)
             else:
                 replay = from_snapshot(setting, row, kept[n], store.event)
             until = store.last_seq()  # what is committed while this is read belongs to the next time
             events = in_order(store.learner_events(row.id, replay.seq), store.item_events(ranking, replay.seq))
-            replay.run(event for event in events if event.seq <= until)
+            replay.run(_unless(ending, (event for event in events if event.seq <= until)))
             led += replay.events
             snapshots.append(SnapshotRow(row.id, False, replay.seq, ALL_EARLIER, replay.ranker.to_bytes()))
     finally:
         store.close()
     return snapshots, led
+
+
+def _unless(ending: Callable[[], bool], events: Iterable[EventRow]) -> Iterator[EventRow]:
+    for event in events:
+        if ending():
+            raise StoreUnavailable("The service ends, so the policy stays as it was.")
+        yield event

@@ -44,15 +44,13 @@ class Writer:
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "toplist-commit")
         self.handed = 0  # the last event that was written, committed or not
+        self.latest = 0  # when that was, in milliseconds
         self.commits = Commits()
         self.failures = 0
 
     def write(self, rows: Sequence[Row]) -> asyncio.Future[None]:
         """Take rows now; done when they are committed, as is all that was written before."""
-        self._rows += rows
-        for row in rows:
-            if type(row) is EventRow:
-                self.handed = row.seq
+        self._rows += [self._in_time(row) if type(row) is EventRow else row for row in rows]
         loop = asyncio.get_running_loop()
         written: asyncio.Future[None] = loop.create_future()
         self._waiting.append(written)
@@ -60,17 +58,27 @@ class Writer:
             self._task = loop.create_task(self._work())
         return written
 
+    def _in_time(self, event: EventRow) -> EventRow:
+        """An event as it goes into the log, which is searched by its times: a clock that is set back stands still."""
+        self.handed = event.seq
+        self.latest = max(self.latest, event.at)
+        return event if event.at == self.latest else event._replace(at=self.latest)
+
     @property
     def pending(self) -> bool:
         """Whether something is not committed yet."""
         return bool(self._rows or self._under_way)
 
+    def pending_rows(self) -> Iterator[Row]:
+        """The rows that are not committed yet, in order."""
+        yield from self._under_way
+        yield from self._rows
+
     def pending_events(self) -> Iterator[EventRow]:
         """The events that are not committed yet, in order."""
-        for rows in (self._under_way, self._rows):
-            for row in rows:
-                if isinstance(row, EventRow):
-                    yield row
+        for row in self.pending_rows():
+            if isinstance(row, EventRow):
+                yield row
 
     def settled_before(self) -> int:
         """The first event that is not committed yet, whether it is written already or not."""

@@ -39,6 +39,12 @@ SCRIPTS = (
         PRIMARY KEY (ranking, id)
     ) WITHOUT ROWID;
     """,
+    # For an index, no two keys that are NULL are alike, so there may be several such learners; the first was served.
+    """
+    DELETE FROM learners
+        WHERE key IS NULL AND id NOT IN (SELECT min(id) FROM learners WHERE key IS NULL GROUP BY ranking);
+    CREATE UNIQUE INDEX learners_without_key ON learners (ranking) WHERE key IS NULL;
+    """,
 )
 
 

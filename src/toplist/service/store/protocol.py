@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -146,6 +147,10 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of everything."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """For several reads of the same moment, whatever is committed meanwhile."""
+        ...
 
     def last_seq(self) -> int:
         """The number of the last event; 0 before the first."""

@@ -7,6 +7,7 @@ import functools
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -160,6 +161,18 @@ class SQLiteStore:
             self._lock = None
 
     # Reading ----------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """For several reads of the same moment, that of the first of them."""
+        try:
+            self._reader.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._reader.execute("COMMIT")
+        except sqlite3.Error as problem:
+            raise StoreUnavailable(f"The store cannot be read: {problem}; see to its disk.") from problem
 
     @_reads
     def last_seq(self) -> int:

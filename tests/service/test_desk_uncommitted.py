@@ -1,0 +1,309 @@
+"""What is not committed yet counts: changes of one ranking beside each other while the disk is slow."""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desks import Clock, at_work, front, items, learned, run, shown, told
+
+from toplist.service import learners, replay
+from toplist.service.desk import Desk
+from toplist.service.errors import NotFound, Refused
+from toplist.service.rebuild import differences
+from toplist.service.shapes import ListReply, RankingChange
+from toplist.service.store.migrations import SCRIPTS, migrate
+
+
+class Disk:
+    """A disk whose commits wait until they may go on."""
+
+    def __init__(self, desk: Desk) -> None:
+        assert desk._store is not None
+        self._commit = desk._store.commit
+        self._go = threading.Event()
+        self._go.set()
+        desk._store.commit = self.commit  # type: ignore[method-assign]
+
+    def commit(self) -> None:
+        self._go.wait(10)
+        self._commit()
+
+    def hold(self) -> None:
+        self._go.clear()
+
+    def go_on(self) -> None:
+        self._go.set()
+
+
+@asynccontextmanager
+async def held(desk: Desk) -> AsyncIterator[Disk]:
+    """The disk of a desk, which goes on at the end, whatever happened."""
+    disk = Disk(desk)
+    try:
+        yield disk
+    finally:
+        disk.go_on()
+
+
+async def changed(desk: Desk, policy: str) -> None:
+    """Until a ranking has another policy, in memory at least."""
+    while desk.ranking("front").policy != policy:
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("train", [False, True])
+def test_a_learner_that_is_not_committed_when_the_policy_changes_is_the_only_one_of_its_key(
+    key: str | None, train: bool, tmp_path: Path
+) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
+            await front(desk)
+            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1", train=train)))
+            made: list[asyncio.Task[ListReply]] = []
+            if train:
+                await changed_at_its_last_step(desk, made, disk, key)
+            else:
+                disk.hold()
+                made.append(asyncio.create_task(shown(desk, key=key)))
+            await changed(desk, "cascade-ucb1")
+            made.append(asyncio.create_task(shown(desk, key=key)))
+            await asyncio.sleep(0.01)
+            disk.go_on()
+            await patch
+            replies = await asyncio.gather(*made)
+            for reply in replies:
+                assert (await told(desk, reply, 1, final=True)).counted
+            expected = 2 if train else 1  # what the old policy showed is of no use for one that starts anew
+            assert await learned(desk, key) == expected
+            assert desk._store is not None
+            assert [row.key for row in desk._store.learners(1, 0, 10)] == [key]
+            assert differences(tmp_path / "db", desk.states()) == []
+        async with at_work(tmp_path / "db") as desk:
+            assert await learned(desk, key) == expected
+
+    async def changed_at_its_last_step(
+        desk: Desk, made: list[asyncio.Task[ListReply]], disk: Disk, key: str | None
+    ) -> None:
+        """A list is made after training has read the store, which it does once nothing is left to commit."""
+        inner, began = desk._trained, asyncio.Event()
+
+        async def trained(*given: object) -> object:
+            snapshots = await inner(*given)  # type: ignore[arg-type]
+            disk.hold()
+            made.append(asyncio.create_task(shown(desk, key=key)))
+            await asyncio.sleep(0.01)
+            began.set()
+            return snapshots
+
+        desk._trained = trained  # type: ignore[method-assign, assignment]
+        await began.wait()
+
+    run(play())
+
+
+def test_a_ranking_whose_only_learner_is_not_committed_is_served_already(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
+            await front(desk)
+            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1", train=False)))
+            disk.hold()
+            listing = asyncio.create_task(shown(desk, key="a"))
+            await changed(desk, "cascade-ucb1")
+            with pytest.raises(Refused):
+                await shown(desk, key="b", among=["nothing"])
+            assert desk._memory is not None
+            assert desk._memory.rankings["front"].served
+            disk.go_on()
+            await asyncio.gather(patch, listing)
+
+    run(play())
+
+
+def test_a_store_with_several_learners_without_a_key_keeps_the_one_that_was_served(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+    migrate(connection, SCRIPTS[:1])
+    connection.execute("INSERT INTO learners VALUES (1, 1, NULL), (2, 2, NULL), (3, 1, NULL), (4, 1, 'k'), (5, 1, 'l')")
+    migrate(connection)
+    assert connection.execute("SELECT id FROM learners ORDER BY id").fetchall() == [(1,), (2,), (4,), (5,)]
+    connection.close()
+
+
+def test_no_key_is_one_key_for_the_tables(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+    migrate(connection)
+    connection.execute("INSERT INTO learners VALUES (1, 1, NULL), (2, 2, NULL), (3, 1, 'k')")
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.execute("INSERT INTO learners VALUES (4, 1, NULL)")
+    connection.close()
+
+
+def test_a_learner_whose_events_are_being_forgotten_is_not_loaded_from_what_is_left(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock, hot_bytes=1) as desk, held(desk) as disk:
+            await front(desk, retention=100.0)
+            for key in "a" * 20 + "b":
+                await told(desk, await shown(desk, key=key), 1, final=True)
+            clock.pass_(1000)
+            await shown(desk, key="c")
+            disk.hold()
+            retaining = asyncio.create_task(desk.retain())
+            await asyncio.sleep(0.05)
+            assert desk._memory is not None
+            assert {learner.key for learner in desk._memory.learners} >= {"a", "b"}
+            disk.go_on()
+            assert await retaining == 21
+            assert await learned(desk, "a") == 20
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_a_learner_is_loaded_from_one_moment_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
+            await front(desk, retention=100.0)
+            for _ in range(20):
+                await told(desk, await shown(desk), 1, final=True)
+            clock.pass_(1000)
+            await shown(desk, key="c")
+            disk.hold()
+            retaining = asyncio.create_task(desk.retain())
+            await asyncio.sleep(0.05)
+            memory, store = desk._memory, desk._store
+            assert memory is not None
+            assert store is not None
+            memory.learners.forget(memory.rankings["front"])  # as another policy does
+            snapshot = store.snapshot
+
+            def slowly(*given: Any) -> Any:
+                found = snapshot(*given)
+                disk.go_on()
+                while store._writer.in_transaction:  # the events go between two reads
+                    time.sleep(0.005)
+                return found
+
+            monkeypatch.setattr(store, "snapshot", slowly)
+            assert await learned(desk) == 20
+            monkeypatch.undo()
+            assert await retaining == 20
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_items_that_are_removed_are_in_no_list_of_a_policy_that_starts_anew(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
+            await front(desk)
+            await told(desk, await shown(desk), 1, final=True)
+            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1", train=False)))
+            disk.hold()
+            gone = [f"item-{n}" for n in range(2, 7)]
+            removing = asyncio.create_task(desk.remove_items("front", gone))
+            await changed(desk, "cascade-ucb1")
+            adding = asyncio.create_task(desk.put_items("front", items(1, first=20)))
+            listing = asyncio.create_task(shown(desk))
+            await asyncio.sleep(0.01)
+            disk.go_on()
+            await asyncio.gather(patch, removing, adding, listing)
+            assert len((await shown(desk)).items) == 3
+            estimates = await desk.estimates("front")
+            assert {row.item for row in estimates.items} == {"item-0", "item-1", "item-7", "item-20"}
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_a_policy_is_not_trained_again_while_what_it_learned_is_not_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
+            await front(desk)
+            for _ in range(100):
+                await told(desk, await shown(desk), 1, final=True)
+            begun: list[object] = []
+            beginning = replay.beginning
+
+            def noted(*given: Any) -> Any:
+                begun.append(given)
+                return beginning(*given)
+
+            monkeypatch.setattr(learners, "beginning", noted)
+            inner = desk._trained
+
+            async def trained(*given: Any) -> Any:
+                snapshots = await inner(*given)
+                disk.hold()
+                return snapshots
+
+            desk._trained = trained  # type: ignore[method-assign, assignment]
+            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1")))
+            await changed(desk, "cascade-ucb1")
+            listing = asyncio.create_task(shown(desk))
+            await asyncio.sleep(0.01)
+            disk.go_on()
+            await asyncio.gather(patch, listing)
+            assert await learned(desk) == 100
+            assert begun == []
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_estimates_are_not_shown_before_what_they_come_from_is_committed(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
+            await front(desk)
+            reply = await shown(desk)
+            disk.hold()
+            telling = asyncio.create_task(told(desk, reply, 1, final=True))
+            looking = asyncio.create_task(learned(desk))
+            explaining = asyncio.create_task(desk.explanation(reply.impression))
+            await asyncio.sleep(0.05)
+            assert not looking.done()
+            assert not explaining.done()
+            disk.go_on()
+            assert await looking == 1
+            await asyncio.gather(telling, explaining)
+
+    run(play())
+
+
+def test_a_list_that_is_asked_for_while_it_is_forgotten_is_not_found_afterwards(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
+            await front(desk, retention=100.0)
+            reply = await shown(desk)
+            await told(desk, reply, 1, final=True)
+            clock.pass_(1000)
+            await shown(desk)
+            disk.hold()
+            retaining = asyncio.create_task(desk.retain())
+            await asyncio.sleep(0.05)
+            telling = asyncio.create_task(told(desk, reply, 1, final=True))
+            await asyncio.sleep(0.02)
+            disk.go_on()
+            assert await retaining == 1
+            await telling
+            memory = desk._memory
+            with pytest.raises(NotFound):
+                desk.impression(reply.impression)
+            with pytest.raises(NotFound):
+                await desk.explanation(reply.impression)
+            assert desk._memory is memory
+
+    run(play())
