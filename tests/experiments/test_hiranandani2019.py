@@ -179,7 +179,7 @@ def test_every_experiment_on_made_up_ratings(module: object) -> None:
     assert set(outcomes(of_play)) <= {Outcome.UNDECIDED}
     drawn(experiment, found)
     for label, one in found.results.items():
-        more = 2 if label.startswith("d = 18") else 1
+        more = figure2.MORE if label.startswith("d = 18") else 1
         assert one.runs == (2 if label.endswith(PRINTED) else 5 * more)  # a third of them, rounded up
 
 
