@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
@@ -72,7 +73,7 @@ class Told(NamedTuple):
         return float(np.quantile(self.latencies[kind], share))
 
 
-class Wire(asyncio.Protocol):
+class Wire(asyncio.Protocol, ABC):
     """One connection: puts answers together; what becomes of them is up to a subclass."""
 
     def __init__(self) -> None:
@@ -95,9 +96,9 @@ class Wire(asyncio.Protocol):
         self._buffer = b""
         self.answered(answer)
 
+    @abstractmethod
     def answered(self, answer: Answer) -> None:
         """A whole answer came."""
-        raise NotImplementedError
 
 
 class _Visit(Wire):

@@ -18,7 +18,7 @@ import msgspec
 
 from toplist.problem import InvalidInput, nearest
 from toplist.service import looking, replay, training
-from toplist.service.bodies import ItemsBody, RankingBody, decode_outcome, encode
+from toplist.service.bodies import ItemsBody, RankingBody, encode
 from toplist.service.closing import activated, closed, found, taken, verdict
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
 from toplist.service.impressions import Impression, Merged, Numbers, merged_of
@@ -48,7 +48,6 @@ from toplist.service.store.protocol import (
     DEFERRED,
     EVERYBODY,
     ITEMS,
-    LEARN,
     RANKING,
     EventRow,
     ImpressionRow,
@@ -175,14 +174,15 @@ class Desk:
             self._failed()
             raise
 
-    async def _written(self, rows: Sequence[Row]) -> None:
-        """When rows are committed, and everything that they or a reply without rows build on."""
+    async def _written(self, rows: Sequence[Row], reasons: Sequence[str | None] = ()) -> None:
+        """When rows are committed, and everything that they or a reply without rows build on.
+
+        `reasons` say what closed the lists that the rows are of; None for those that are not learned by them.
+        """
         assert self._writer is not None
         if rows or self._writer.pending:
             await self._writer.write(rows)
-        for row in rows:
-            if type(row) is EventRow and row.kind == LEARN:
-                self.learned[str(decode_outcome(row.body).reason)] += 1
+        self.learned.update(reason for reason in reasons if reason is not None)
 
     # Rankings ---------------------------------------------------------------------------------------------------------
 
@@ -445,7 +445,7 @@ class Desk:
             told = merged_of(report, memory.items_of(one))
             rows = closed(memory, one, now) or taken(memory, one, told, now)
             reply = verdict(impression, one, told)
-        await self._written(rows)
+        await self._written(rows, [one.outcome.reason] if rows else [])
         return reply
 
     async def activate(self, impression: str) -> ReportReply:
@@ -458,22 +458,22 @@ class Desk:
                 rows += activated(memory, one, now)
                 rows.append(ImpressionRow(one.state, one.due, encode(one.outcome), one.id))
             reply = verdict(impression, one, Merged())
-        await self._written(rows)
+        await self._written(rows, [one.outcome.reason] if rows else [])
         return reply
 
     async def close_due(self, now: int | None = None) -> int:
         """Close impressions whose window is over, at most some hundred at a time; how many these were."""
         now = self._clock() if now is None else now
         rows: list[Row] = []
-        count = 0
+        reasons: list[str | None] = []
         with self._changing() as memory:
             for row in memory.store.due(now, CLOSED_AT_ONCE):
                 one = memory.taken_in(row)
                 if one.is_open and one.due <= now:
                     rows += closed(memory, one, now)
-                    count += 1
-        await self._written(rows)
-        return count
+                    reasons.append(one.outcome.reason)
+        await self._written(rows, reasons)
+        return len(reasons)
 
     def impression(self, impression: str) -> ImpressionShape:
         """A list that was made, and what is known of it."""

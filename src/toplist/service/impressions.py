@@ -125,7 +125,6 @@ class Outcome(Struct, frozen=True, omit_defaults=True):
     list: int = 0  # the event of its list
 
 
-encode = msgspec.json.Encoder().encode
 decode_outcome = msgspec.json.Decoder(Outcome).decode
 
 
