@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from toplist.problem import refuse
-from toplist.ranker import LoggedRanker
-from toplist.ranker.shown import Shown
+from toplist.ranker import Record
 from toplist.service.errors import Refused
 from toplist.service.shapes import IS_PLACE, Report
 from toplist.service.store.protocol import DROPPED, LEARNED, OPEN
@@ -167,7 +165,7 @@ def _place(given: int | str, places: Mapping[str, int], pointer: str) -> int:
 class Impression:
     """A list in memory."""
 
-    __slots__ = ("_shown", "due", "id", "items", "learner", "outcome", "ranking", "seq", "state", "touched")
+    __slots__ = ("due", "id", "items", "learner", "outcome", "ranking", "record", "seq", "state", "touched")
 
     def __init__(
         self, id: bytes, seq: int, ranking: int, learner: int, state: int, due: int, items: list[str] | None,
@@ -178,23 +176,7 @@ class Impression:
         self.items = items  # None: nobody has asked yet
         self.outcome = outcome
         self.touched = touched  # the latest event that changed it
-        self._shown: tuple[weakref.ref[LoggedRanker], Shown] | None = None
-
-    @property
-    def shown(self) -> tuple[LoggedRanker, Shown] | None:
-        """The learner's ranker and the list as that knows it, while it is in memory.
-
-        Open lists are many and rankers large: one that nobody else has any more must not live on for its lists' sake.
-        """
-        ranker = self._shown[0]() if self._shown is not None else None
-        if self._shown is None or ranker is None:
-            self._shown = None
-            return None
-        return ranker, self._shown[1]
-
-    @shown.setter
-    def shown(self, given: tuple[LoggedRanker, Shown] | None) -> None:
-        self._shown = None if given is None else (weakref.ref(given[0]), given[1])
+        self.record: Record | None = None  # to learn from, where that is at hand
 
     def verdict(self, report: Merged) -> str | None:
         """Why a report does not count; None where it does. Equal for equal reports, whenever they come."""
