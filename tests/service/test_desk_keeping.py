@@ -12,7 +12,6 @@ from desks import BY_FEATURES, POLICIES, Clock, at_work, front, items, learned, 
 from toplist import InvalidInput
 from toplist.cli import Exit, main
 from toplist.files import optional
-from toplist.service import desk as desk_module
 from toplist.service import export, keeping, looking, rebuild
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
@@ -274,12 +273,12 @@ def test_forgetting_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pyt
                 sizes.append(len(learners))
                 return inner(memory, ranking, learners, now)
 
-            monkeypatch.setattr(desk_module, "forgotten", noted)
+            monkeypatch.setattr(keeping, "forgotten", noted)
             before = desk.commits.count
             assert await desk.retain() == 25
             assert sizes == [10, 10, 6]
             assert desk.commits.count - before == 3
-            monkeypatch.setattr(desk_module, "FORGOTTEN_IN_A_ROW", 2)
+            monkeypatch.setattr(keeping, "FORGOTTEN_IN_A_ROW", 2)
             for _ in range(2):
                 assert await desk.retain() == 0
             assert sizes[3:] == [10, 10, 6]  # it goes on where it ended

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from toplist import InvalidInput, Ranker
 from toplist.beliefs import frozen
-from toplist.service import desk as desk_module
-from toplist.service import learners, replay, training
+from toplist.service import changing, learners, replay, training
 from toplist.service.bodies import decode_outcome
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.rankings import Setting, policy_problem
@@ -95,7 +94,7 @@ def test_what_happens_while_it_is_trained_is_not_lost(tmp_path: Path, monkeypatc
 
             loop = asyncio.get_running_loop()
             monkeypatch.setattr(training, "trained", slowly)
-            monkeypatch.setattr(desk_module, "LAST_ROUND", 1)
+            monkeypatch.setattr(changing, "LAST_ROUND", 1)
             await desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb"))
             assert rounds == 5
             assert await learned(desk) == 6
