@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -16,7 +17,7 @@ from toplist.service.errors import NotFound, Refused
 from toplist.service.impressions import Impression, as_text
 from toplist.service.learners import HotLearner
 from toplist.service.memory import Memory
-from toplist.service.rankings import RankingState, as_item
+from toplist.service.rankings import ItemState, RankingState, as_item
 from toplist.service.shapes import Estimate, Estimates, Event, Explanation, Item, Ranking, Reason
 from toplist.service.shapes import Impression as ImpressionShape
 from toplist.service.store.protocol import EVERYBODY, STATES, RankingRow, Store
@@ -28,35 +29,89 @@ READ_AT_ONCE = 5000  # events of an export
 class Looking(Core):
     """What can be asked of the desk; nothing is changed by it."""
 
-    def ranking(self, name: str) -> Ranking:
+    @asynccontextmanager
+    async def _looking(self) -> AsyncIterator[Memory]:
+        """For everything that is only read, and for the answer that there is no such thing.
+
+        Memory knows what is not committed yet, and may never be: the answer waits until all that it can show is. And
+        room is made, where learners were loaded for it.
+        """
+        memory = self._now()
+        try:
+            yield memory
+        finally:
+            with self._changing() as memory:
+                rows = memory.learners.evicted()
+            await self._written(rows)
+
+    async def ranking(self, name: str) -> Ranking:
         """A ranking, as it is now."""
-        return ranking_shape(self._ranking(name))
+        async with self._looking():
+            return ranking_shape(self._ranking(name))
 
-    def rankings(self) -> list[Ranking]:
+    async def rankings(self) -> list[Ranking]:
         """All rankings, by name."""
-        return [ranking_shape(ranking) for _, ranking in sorted(self._now().rankings.items())]
+        async with self._looking() as memory:
+            return [ranking_shape(ranking) for _, ranking in sorted(memory.rankings.items())]
 
-    def item(self, name: str, item: str) -> Item:
+    async def item(self, name: str, item: str) -> Item:
         """One item."""
+        async with self._looking():
+            return as_item(item, self._item(name, item))
+
+    async def items(self, name: str, after: str | None = None, limit: int = 1000) -> list[Item]:
+        """Items in the order in which they came, behind the one called `after`."""
+        async with self._looking():
+            items = self._ranking(name).items
+            ids = list(items)
+            begin = 0
+            if after is not None:
+                self._item(name, after)
+                begin = ids.index(after) + 1
+            return [as_item(id, items[id]) for id in ids[begin : begin + limit]]
+
+    def _item(self, name: str, item: str) -> ItemState:
         items = self._ranking(name).items
         if item not in items:
             raise NotFound(f"There is no item {item!r} in the ranking {name!r}; put it first.")
-        return as_item(item, items[item])
+        return items[item]
 
-    def items(self, name: str, after: str | None = None, limit: int = 1000) -> list[Item]:
-        """Items in the order in which they came, behind the one called `after`."""
-        ranking = self._ranking(name)
-        ids = list(ranking.items)
-        begin = 0
-        if after is not None:
-            self.item(name, after)
-            begin = ids.index(after) + 1
-        return [as_item(id, ranking.items[id]) for id in ids[begin : begin + limit]]
-
-    def impression(self, impression: str) -> ImpressionShape:
+    async def impression(self, impression: str) -> ImpressionShape:
         """A list that was made, and what is known of it."""
-        memory = self._now()
-        return impression_shape(memory, found(memory, impression))
+        async with self._looking() as memory:
+            return impression_shape(memory, found(memory, impression))
+
+    async def estimates(
+        self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
+    ) -> Estimates:
+        """What is thought of the items, the best first."""
+        async with self._looking():
+            learner = await self._learner(name, key)
+            try:
+                rows = learner.ranker.estimates(person).rows()[:limit]
+            except InvalidInput as problem:
+                raise Refused(str(problem), "/person") from problem
+            return Estimates(
+                ranking=name, key=key, policy=learner.ranking.spec.policy, learned=learner.ranker.learned,
+                items=[Estimate(**row) for row in rows],
+            )  # fmt: skip
+
+    async def explanation(self, impression: str) -> Explanation:
+        """Why a list is as it is."""
+        async with self._looking() as memory:
+            one = found(memory, impression)
+            name, key = names(memory, one)
+            learner = await self._learner(name, key)
+            setting = learner.ranking.setting
+            shown = None
+            if one.seq > replay.first_event(setting, learner.id):
+                shown = replay.recalled(learner.ranker, self._now().list_of(one), own=one.seq > setting.policy)
+            if shown is None:
+                raise NotFound(
+                    "The list was made by an earlier policy of its ranking, which cannot explain it any more."
+                )
+            rows = learner.ranker.explain(shown).rows()
+            return Explanation(impression=impression, ranking=name, key=key, positions=[Reason(**row) for row in rows])
 
     async def _learner(self, name: str, key: str | None) -> HotLearner:
         await asyncio.shield(self._warming.of(self._ranking(name).setting))
@@ -67,51 +122,15 @@ class Looking(Core):
             raise NotFound(f"Of the ranking {name!r}, {which} yet; ask for one first.")
         return learner
 
-    async def _let_go(self) -> None:
-        """Make room where something was only looked at, and wait until everything that was seen is committed."""
-        with self._changing() as memory:
-            rows = memory.learners.evicted()
-        await self._written(rows)
-
-    async def estimates(
-        self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
-    ) -> Estimates:
-        """What is thought of the items, the best first."""
-        learner = await self._learner(name, key)
-        try:
-            rows = learner.ranker.estimates(person).rows()[:limit]
-        except InvalidInput as problem:
-            raise Refused(str(problem), "/person") from problem
-        estimates = Estimates(
-            ranking=name, key=key, policy=learner.ranking.spec.policy, learned=learner.ranker.learned,
-            items=[Estimate(**row) for row in rows],
-        )  # fmt: skip
-        await self._let_go()
-        return estimates
-
-    async def explanation(self, impression: str) -> Explanation:
-        """Why a list is as it is."""
-        one = found(self._now(), impression)
-        name, key = names(self._now(), one)
-        learner = await self._learner(name, key)
-        memory, setting = self._now(), learner.ranking.setting
-        shown = None
-        if one.seq > replay.first_event(setting, learner.id):
-            shown = replay.recalled(learner.ranker, memory.list_of(one), own=one.seq > setting.policy)
-        if shown is None:
-            raise NotFound("The list was made by an earlier policy of its ranking, which cannot explain it any more.")
-        rows = learner.ranker.explain(shown).rows()
-        await self._let_go()
-        return Explanation(impression=impression, ranking=name, key=key, positions=[Reason(**row) for row in rows])
-
-    def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
+    async def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
         """The keys that lists were made for, in order."""
-        ranking = self._ranking(name)
-        return self._now().store.keys(ranking.id, after or "", limit)
+        async with self._looking() as memory:
+            return memory.store.keys(self._ranking(name).id, after or "", limit)
 
-    def events(self, name: str, after: int = 0) -> Iterator[Event]:
+    async def events(self, name: str, after: int = 0) -> Iterator[Event]:
         """The log of a ranking, as far as it is committed when the end is reached."""
-        return logged(self._now().store, self._ranking(name), after)
+        async with self._looking() as memory:
+            return logged(memory.store, self._ranking(name), after)
 
 
 def ranking_shape(ranking: RankingState) -> Ranking:

@@ -55,11 +55,11 @@ class Endpoints:
 
     async def list_rankings(self, call: Call) -> Answer:
         """GET /v1/rankings."""
-        return Rankings(rankings=self.desk.rankings())
+        return Rankings(rankings=await self.desk.rankings())
 
     async def read_ranking(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}."""
-        return self.desk.ranking(call.path[0])
+        return await self.desk.ranking(call.path[0])
 
     async def change_ranking(self, call: Call) -> Answer:
         """PATCH /v1/rankings/{name}."""
@@ -72,7 +72,7 @@ class Endpoints:
 
     async def list_items(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/items."""
-        found = self.desk.items(call.path[0], call.query.after, call.query.limit + 1)
+        found = await self.desk.items(call.path[0], call.query.after, call.query.limit + 1)
         page = found[: call.query.limit]
         return ItemsPage(items=page, next=page[-1].id if len(found) > len(page) else None)
 
@@ -88,7 +88,7 @@ class Endpoints:
 
     async def read_item(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/items/{item}."""
-        return self.desk.item(*call.path)
+        return await self.desk.item(*call.path)
 
     async def put_item(self, call: Call) -> Answer:
         """PUT /v1/rankings/{name}/items/{item}."""
@@ -117,7 +117,7 @@ class Endpoints:
 
     async def read_impression(self, call: Call) -> Answer:
         """GET /v1/impressions/{impression}."""
-        return self.desk.impression(call.path[0])
+        return await self.desk.impression(call.path[0])
 
     async def report(self, call: Call) -> Answer:
         """PUT /v1/impressions/{impression}/clicks."""
@@ -164,15 +164,14 @@ class Endpoints:
 
     async def list_keys(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/keys."""
-        found = self.desk.keys(call.path[0], call.query.after, call.query.limit + 1)
+        found = await self.desk.keys(call.path[0], call.query.after, call.query.limit + 1)
         page = found[: call.query.limit]
         return KeysPage(keys=page, next=page[-1] if len(found) > len(page) else None)
 
     async def export(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/events."""
-        self.desk.ranking(call.path[0])  # unknown ones are refused before anything is sent
-        events: Iterator[Event] = self.desk.events(call.path[0], call.query.after)
-        first = list(islice(events, 1))  # and what goes wrong at once is not sent half
+        events = await self.desk.events(call.path[0], call.query.after)
+        first = list(islice(events, 1))  # what goes wrong at once is not sent half
         limit = None if call.query.limit is msgspec.UNSET else call.query.limit
         return Stream(lines(islice(chain(first, events), limit)), NDJSON)
 
