@@ -23,6 +23,7 @@ from toplist.service.shapes import (
     ItemsChanged,
     ListReply,
     ListRequest,
+    NextList,
     Ranking,
     RankingChange,
     RankingSpec,
@@ -215,6 +216,14 @@ class Double:
             for place, item in enumerate(shown.items, 1)
         ]
         return Explanation(impression=impression, ranking=shown.ranking, key=shown.key, positions=reasons)
+
+    async def next_list(self, name: str, key: str | None = None, person: Sequence[float] | None = None) -> NextList:
+        about = await self.estimates(name, key, person=person)
+        reasons = [
+            Reason(position=place, item=one.item, examined=None, mean=None, bonus=None, index=None, why="by its name")
+            for place, one in enumerate(about.items, 1)
+        ]
+        return NextList(ranking=name, key=key, policy=about.policy, learned=about.learned, positions=reasons)
 
     async def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
         await self.ranking(name)

@@ -349,6 +349,7 @@ def test_no_answer_shows_what_is_not_committed_or_never_will_be(full: bool, tmp_
                     of_list: (lambda body: body["state"], "open", "learned"),
                     f"{of_list}/explanation": (lambda body: body["positions"][0]["examined"], 0.0, 1.0),
                     "/rankings/front/estimates?key=k": (lambda body: body["learned"], 0, 1),
+                    "/rankings/front/explanation?key=k": (lambda body: body["learned"], 0, 1),
                     "/rankings/front": (lambda body: body["items"], 8, 8),
                     "/rankings/front/keys": (lambda body: body["keys"], ["k"], ["k"]),
                     "/rankings/front/items": (lambda body: body["items"][-1]["id"], "item-7", "item-20"),

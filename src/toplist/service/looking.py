@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from toplist.problem import InvalidInput, nearest
+from toplist.ranker import LoggedRanker
 from toplist.service import replay
 from toplist.service.bodies import decode_learner
 from toplist.service.closing import found
@@ -18,7 +19,7 @@ from toplist.service.impressions import Impression, as_text
 from toplist.service.learners import HotLearner
 from toplist.service.memory import Memory
 from toplist.service.rankings import ItemState, RankingState, as_item
-from toplist.service.shapes import Estimate, Estimates, Event, Explanation, Item, Ranking, Reason
+from toplist.service.shapes import Estimate, Estimates, Event, Explanation, Item, NextList, Ranking, Reason
 from toplist.service.shapes import Impression as ImpressionShape
 from toplist.service.store.protocol import EVERYBODY, STATES, RankingRow, Store
 from toplist.service.times import as_time
@@ -112,6 +113,24 @@ class Looking(Core):
                 )
             rows = learner.ranker.explain(shown).rows()
             return Explanation(impression=impression, ranking=name, key=key, positions=[Reason(**row) for row in rows])
+
+    async def next_list(self, name: str, key: str | None = None, person: Sequence[float] | None = None) -> NextList:
+        """The list that would be made next, and why; a copy makes it, so that nothing comes of it."""
+        async with self._looking():
+            learner = await self._learner(name, key)
+            policy, learned = learner.ranking.spec.policy, learner.ranker.learned
+            kept = learner.ranker.to_bytes()
+            await self._written([])  # at once, since later nobody knows whether this was committed or given up
+
+            def explained() -> list[Reason]:
+                copy = LoggedRanker.from_bytes(kept, policy, learner.ranker.name)
+                return [Reason(**row) for row in copy.explain(copy.rank(person=person)).rows()]
+
+            try:
+                reasons = await asyncio.to_thread(explained)  # which takes long where there are many items
+            except InvalidInput as problem:
+                raise Refused(str(problem), "/person") from problem
+            return NextList(ranking=name, key=key, policy=policy, learned=learned, positions=reasons)
 
     async def _learner(self, name: str, key: str | None) -> HotLearner:
         await asyncio.shield(self._warming.of(self._ranking(name).setting))

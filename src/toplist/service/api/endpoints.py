@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any
 from urllib.parse import quote
@@ -143,20 +144,14 @@ class Endpoints:
     async def estimates(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/estimates."""
         query = call.query
-        person = None
-        if query.person is not None:
-            try:
-                person = msgspec.convert(query.person.split(","), list[float], strict=False)
-            except msgspec.ValidationError:
-                raise problems.parameter("person", "person must be numbers with commas between, as 0.5,1.") from None
-            if too_large(person):
-                raise problems.parameter("person", TOO_LARGE)
-        try:
+        with asked_for(query.person) as person:
             return await self.desk.estimates(call.path[0], query.key, query.limit, person)
-        except Refused as refused:
-            if refused.field == "/person":  # which here is no field of a body
-                raise problems.parameter("person", str(refused)) from None
-            raise
+
+    async def explain_next(self, call: Call) -> Answer:
+        """GET /v1/rankings/{name}/explanation."""
+        query = call.query
+        with asked_for(query.person) as person:
+            return await self.desk.next_list(call.path[0], query.key, person)
 
     async def history(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/history."""
@@ -204,6 +199,25 @@ async def lines(events: Iterator[Event]) -> AsyncIterator[bytes]:
     while piece := list(islice(events, _PIECE)):
         yield encode(piece)
         await asyncio.sleep(0)
+
+
+@contextmanager
+def asked_for(text: str | None) -> Iterator[list[float] | None]:
+    """The features of a person out of a query; what is wrong with them is wrong with that parameter."""
+    person = None
+    if text is not None:
+        try:
+            person = msgspec.convert(text.split(","), list[float], strict=False)
+        except msgspec.ValidationError:
+            raise problems.parameter("person", "person must be numbers with commas between, as 0.5,1.") from None
+        if too_large(person):
+            raise problems.parameter("person", TOO_LARGE)
+    try:
+        yield person
+    except Refused as refused:
+        if refused.field == "/person":  # which here is no field of a body
+            raise problems.parameter("person", str(refused)) from None
+        raise
 
 
 def refusal(refused: Refused, **more: Any) -> Problem:
