@@ -23,6 +23,7 @@ from toplist.service.shapes import (
     ItemsChanged,
     ListReply,
     ListRequest,
+    NextList,
     Ranking,
     RankingChange,
     RankingSpec,
@@ -95,30 +96,30 @@ class Double:
         self.item_of[spec.name] = {}
         return made
 
-    def ranking(self, name: str) -> Ranking:
+    async def ranking(self, name: str) -> Ranking:
         if name not in self.kept:
             raise NotFound(f"There is no ranking {name!r}.")
         return msgspec.structs.replace(self.kept[name], items=len(self.item_of[name]))
 
-    def rankings(self) -> list[Ranking]:
-        return [self.ranking(name) for name in sorted(self.kept)]
+    async def rankings(self) -> list[Ranking]:
+        return [await self.ranking(name) for name in sorted(self.kept)]
 
     async def change_ranking(self, name: str, change: RankingChange) -> Ranking:
-        self.ranking(name)
+        await self.ranking(name)
         fields = {k: v for k, v in msgspec.structs.asdict(change).items() if v is not msgspec.UNSET and k != "train"}
         if fields.get("policy", "dcm-kl-ucb") not in {"dcm-kl-ucb", "cascade-kl-ucb"}:
             raise Refused("There is no such policy.", "/policy")
         self._note(name, "ranking", fields)
         self.kept[name] = msgspec.structs.replace(self.kept[name], **fields)
-        return self.ranking(name)
+        return await self.ranking(name)
 
     async def delete_ranking(self, name: str) -> None:
-        self.ranking(name)
+        await self.ranking(name)
         self._note(name, "ranking", None)
         del self.kept[name], self.item_of[name]
 
     async def put_items(self, name: str, items: Sequence[Item]) -> ItemsChanged:
-        ranking, there = self.ranking(name), self.item_of[name]
+        ranking, there = await self.ranking(name), self.item_of[name]
         for place, item in enumerate(items):
             if item.features is not None and len(item.features) != ranking.features:
                 raise Refused(f"An item has {ranking.features} features.", f"/items/{place}/features")
@@ -129,22 +130,22 @@ class Double:
         return ItemsChanged(added=added, changed=len(items) - added - unchanged, unchanged=unchanged)
 
     async def remove_items(self, name: str, ids: Sequence[str]) -> int:
-        self.ranking(name)
+        await self.ranking(name)
         self._note(name, "items", {"removed": list(ids)})
         return sum(self.item_of[name].pop(item, None) is not None for item in ids)
 
-    def item(self, name: str, item: str) -> Item:
-        self.ranking(name)
+    async def item(self, name: str, item: str) -> Item:
+        await self.ranking(name)
         if item not in self.item_of[name]:
             raise NotFound(f"There is no item {item!r}.")
         return self.item_of[name][item]
 
-    def items(self, name: str, after: str | None = None, limit: int = 1000) -> list[Item]:
-        self.ranking(name)
+    async def items(self, name: str, after: str | None = None, limit: int = 1000) -> list[Item]:
+        await self.ranking(name)
         return [self.item_of[name][item] for item in sorted(self.item_of[name]) if item > (after or "")][:limit]
 
     async def make_list(self, name: str, request: ListRequest) -> ListReply:
-        ranking = self.ranking(name)
+        ranking = await self.ranking(name)
         for unknown in set(request.among or []) - set(self.item_of[name]):
             raise Refused(f"There is no item {unknown!r}.", "/among")
         if request.request_id is not None and (name, request.request_id) in self.by_request:
@@ -152,7 +153,7 @@ class Double:
             if before != request:
                 raise Conflict("This request_id was used for another list.", "/request_id")
             return reply
-        eligible = [item.id for item in self.items(name) if not item.hidden and item.id not in request.exclude]
+        eligible = [item.id for item in await self.items(name) if not item.hidden and item.id not in request.exclude]
         shown = [item for item in eligible if request.among is None or item in request.among]
         shown = shown[: request.positions or ranking.positions]
         number = len(self.lists)
@@ -171,7 +172,7 @@ class Double:
         return reply
 
     async def report(self, impression: str, report: Report) -> ReportReply:
-        shown = self.impression(impression)
+        shown = await self.impression(impression)
         places = set(shown.clicks)
         for number, click in enumerate(report.clicks):
             if click not in (range(1, len(shown.items) + 1) if isinstance(click, int) else shown.items):
@@ -186,10 +187,10 @@ class Double:
         return ReportReply(impression=impression, counted=True)
 
     async def activate(self, impression: str) -> ReportReply:
-        self.lists[impression] = msgspec.structs.replace(self.impression(impression), state="open")
+        self.lists[impression] = msgspec.structs.replace(await self.impression(impression), state="open")
         return ReportReply(impression=impression, counted=True)
 
-    def impression(self, impression: str) -> Impression:
+    async def impression(self, impression: str) -> Impression:
         if impression not in self.lists:
             raise NotFound(f"There is no impression {impression}.")
         return self.lists[impression]
@@ -197,32 +198,40 @@ class Double:
     async def estimates(
         self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
     ) -> Estimates:
-        ranking = self.ranking(name)
+        ranking = await self.ranking(name)
         if person is not None and len(person) != ranking.person:
             raise Refused(f"A person has {ranking.person} features.")
-        if key is not None and key not in self.keys(name):
+        if key is not None and key not in await self.keys(name):
             raise NotFound(f"There is no key {key!r}.")
         rows = [
             Estimate(item=item.id, examined=0.0, mean=None, low=None, high=None, index=None)
-            for item in self.items(name)
+            for item in await self.items(name)
         ]
         return Estimates(ranking=name, key=key, policy=ranking.policy, learned=0, items=rows[:limit])
 
     async def explanation(self, impression: str) -> Explanation:
-        shown = self.impression(impression)
+        shown = await self.impression(impression)
         reasons = [
             Reason(position=place, item=item, examined=None, mean=None, bonus=None, index=None, why="by its name")
             for place, item in enumerate(shown.items, 1)
         ]
         return Explanation(impression=impression, ranking=shown.ranking, key=shown.key, positions=reasons)
 
-    def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
-        self.ranking(name)
+    async def next_list(self, name: str, key: str | None = None, person: Sequence[float] | None = None) -> NextList:
+        about = await self.estimates(name, key, person=person)
+        reasons = [
+            Reason(position=place, item=one.item, examined=None, mean=None, bonus=None, index=None, why="by its name")
+            for place, one in enumerate(about.items, 1)
+        ]
+        return NextList(ranking=name, key=key, policy=about.policy, learned=about.learned, positions=reasons)
+
+    async def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
+        await self.ranking(name)
         found = {shown.key for shown in self.lists.values() if shown.ranking == name and shown.key is not None}
         return sorted(key for key in found if key > (after or ""))[:limit]
 
-    def events(self, name: str, after: int = 0) -> Iterator[Event]:
-        self.ranking(name)
+    async def events(self, name: str, after: int = 0) -> Iterator[Event]:
+        await self.ranking(name)
         return iter([event for event in self.log if event.ranking == name and event.seq > after])
 
     async def close_due(self, now: int | None = None) -> int:

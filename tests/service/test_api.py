@@ -76,8 +76,9 @@ def test_what_is_wrong_with_one_item_points_at_it(service: Service) -> None:
     assert problem(alone, 422)["errors"][0]["pointer"] == "/features"
 
 
-def test_a_person_of_estimates_is_of_a_size(service: Service) -> None:
-    refused = problem(service.ask("GET", "/v1/rankings/front-page/estimates", params={"person": "0.5,1e7"}), 422)
+@pytest.mark.parametrize("what", ["estimates", "explanation"])
+def test_a_person_of_estimates_is_of_a_size(what: str, service: Service) -> None:
+    refused = problem(service.ask("GET", f"/v1/rankings/front-page/{what}", params={"person": "0.5,1e7"}), 422)
     assert refused["errors"][0]["parameter"] == "person"
     assert "scale them" in refused["detail"]
 

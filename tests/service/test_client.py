@@ -89,6 +89,7 @@ def test_everything_that_can_be_asked(service: Service) -> None:
         assert client.activate(deferred.impression).counted
         assert client.keys("shop").keys == ["k"]
         assert len(client.estimates("shop", limit=3).items) == 3
+        assert client.next_list("shop").positions[0].position == 1
         assert client.history("shop").lists == 0
         assert client.remove_items("shop", ["d", "e"]).removed == 1
         client.remove_item("shop", "c")

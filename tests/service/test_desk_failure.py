@@ -52,14 +52,14 @@ def test_a_full_disk_refuses_loses_nothing_acknowledged_and_recovers(tmp_path: P
                     await desk.put_items("front", items(2000, first=100))
                 clock.pass_(1)
             limit(desk, 100_000)
-            assert all(desk.impression(reply.impression).items == reply.items for reply in made)
-            assert all(desk.impression(reply.impression).state == "learned" for reply in reported)
+            assert all([(await desk.impression(reply.impression)).items == reply.items for reply in made])
+            assert all([(await desk.impression(reply.impression)).state == "learned" for reply in reported])
             assert await learned(desk) >= len(reported)
             for reply in made:
                 assert (await told(desk, reply, 1, final=True)).counted
-            assert await learned(desk) == sum(event.kind == "list" for event in desk.events("front"))
+            assert await learned(desk) == sum(event.kind == "list" for event in await desk.events("front"))
             assert differences(tmp_path / "db", desk.states()) == []
-            assert len(desk.items("front")) == 8
+            assert len(await desk.items("front")) == 8
 
     run(play())
 
@@ -95,11 +95,11 @@ def test_an_error_of_the_disk_fails_all_who_wait_and_drops_what_memory_has_made_
             assert [type(end) for end in ends] == [StoreUnavailable] * 6
             monkeypatch.undo()
             clock.pass_(1)
-            assert desk.ranking("front").items == 8
+            assert (await desk.ranking("front")).items == 8
             assert await learned(desk) == 0
             assert desk.states() == before
-            assert desk.keys("front") == []
-            assert desk.impression(first.impression).clicks == [1]
+            assert await desk.keys("front") == []
+            assert (await desk.impression(first.impression)).clicks == [1]
             assert (await told(desk, first, 2, final=True)).counted
             assert await learned(desk) == 1
 
@@ -115,8 +115,8 @@ def test_a_client_that_leaves_takes_nobody_along(tmp_path: Path) -> None:
             leaving.cancel()
             reply = await staying
             assert leaving.cancelled() or (await asyncio.wait([leaving]))
-            assert desk.impression(reply.impression).state == "open"
-            assert sum(event.kind == "list" for event in desk.events("front")) == 2
+            assert (await desk.impression(reply.impression)).state == "open"
+            assert sum(event.kind == "list" for event in await desk.events("front")) == 2
 
     run(play())
 
@@ -134,7 +134,7 @@ def test_stopping_waits_for_replies_in_flight_and_then_nothing_is_promised(tmp_p
             await shown(desk)
         await desk.stop()
         async with at_work(tmp_path / "db") as again:
-            assert {again.impression(reply.impression).state for reply in replies} == {"open"}
+            assert {(await again.impression(reply.impression)).state for reply in replies} == {"open"}
 
     run(play())
 
@@ -163,7 +163,7 @@ def test_half_a_change_of_memory_is_no_change(tmp_path: Path, monkeypatch: pytes
                 await shown(desk)
             assert (await under_way).items  # was whole before
             clock.pass_(1)
-            assert desk.impression(first.impression).state == "open"
+            assert (await desk.impression(first.impression)).state == "open"
             for reply in (first, second):
                 assert (await told(desk, reply, 1, final=True)).counted
             assert await learned(desk) == 2

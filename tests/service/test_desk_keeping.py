@@ -12,7 +12,6 @@ from desks import BY_FEATURES, POLICIES, Clock, at_work, front, items, learned, 
 from toplist import InvalidInput
 from toplist.cli import Exit, main
 from toplist.files import optional
-from toplist.service import desk as desk_module
 from toplist.service import export, keeping, looking, rebuild
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
@@ -71,7 +70,7 @@ def test_what_is_old_is_forgotten_but_not_what_was_learned_from_it(tmp_path: Pat
                     await told(desk, reply, 1)
             assert (await told(desk, young, 2)).counted
             assert (await told(desk, old[18], 1)).counted  # open still, so it is kept
-            kinds = [event.kind for event in desk.events("front")]
+            kinds = [event.kind for event in await desk.events("front")]
             assert (kinds.count("list"), kinds.count("learned"), kinds.count("report")) == (3, 1, 1)
             assert kinds.count("forgotten") == 2
             assert (await shown(desk, key="0", request_id="0")).impression != old[0].impression
@@ -83,14 +82,14 @@ def test_what_is_old_is_forgotten_but_not_what_was_learned_from_it(tmp_path: Pat
         assert [one.learned for one in rebuilt(tmp_path / "db")] == [10, 10]
         async with at_work(tmp_path / "db", clock) as desk:
             assert await learned(desk, "0") == 10
-            last = max(event.seq for event in desk.events("front"))
+            last = max(event.seq for event in await desk.events("front"))
             clock.pass_(100_000)
             await desk.close_due()
             clock.pass_(100_000)
             assert await desk.retain() > 0
-            assert {event.kind for event in desk.events("front")} == {"ranking", "items", "learner", "forgotten"}
+            assert {event.kind for event in await desk.events("front")} == {"ranking", "items", "learner", "forgotten"}
             await desk.change_ranking("front", RankingChange(retention=None))
-            assert max(event.seq for event in desk.events("front")) > last  # no number is ever used again
+            assert max(event.seq for event in await desk.events("front")) > last  # no number is ever used again
 
     run(play())
 
@@ -102,15 +101,15 @@ def test_the_log_comes_out_as_lines_of_json(tmp_path: Path) -> None:
             reply = await shown(desk, key="k", request_id="r")
             await told(desk, reply, 2)
             await told(desk, reply, 2, 3, final=True)
-            lines = [json.loads(line) for line in export.ndjson(desk.events("front"))]
+            lines = [json.loads(line) for line in export.ndjson(await desk.events("front"))]
             assert [line["kind"] for line in lines] == ["ranking", "items", "learner", "list", "report", "learned"]
             assert [line["seq"] for line in lines] == list(range(1, 7))
             assert lines[3]["body"]["items"] == reply.items
             assert (lines[3]["key"], lines[3]["impression"]) == ("k", reply.impression)
             assert lines[5]["body"] == {"merged": {"clicks": [2, 3], "final": True}, "reason": "final", "list": 4}
-            assert [event.seq for event in desk.events("front", after=4)] == [5, 6]
+            assert [event.seq for event in await desk.events("front", after=4)] == [5, 6]
             with pytest.raises(NotFound):
-                list(desk.events("nobody"))
+                list(await desk.events("nobody"))
 
     run(play())
 
@@ -195,7 +194,7 @@ def test_the_log_comes_out_without_a_gap_while_it_grows(tmp_path: Path, monkeypa
             await front(desk)
             for _ in range(20):
                 await shown(desk)
-            events = desk.events("front")
+            events = await desk.events("front")
             read = [next(events).seq for _ in range(10)]
             for _ in range(60):
                 await shown(desk)
@@ -247,7 +246,7 @@ def test_nothing_is_forgotten_early_where_the_clock_was_set_back(tmp_path: Path)
             clock.now = right
             clock.pass_(3600)
             await shown(desk)
-            times = [event.at for event in desk.events("front")]
+            times = [event.at for event in await desk.events("front")]
             assert times == sorted(times)
             assert await desk.retain() == 0
             clock.pass_(86_400)
@@ -274,12 +273,12 @@ def test_forgetting_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pyt
                 sizes.append(len(learners))
                 return inner(memory, ranking, learners, now)
 
-            monkeypatch.setattr(desk_module, "forgotten", noted)
+            monkeypatch.setattr(keeping, "forgotten", noted)
             before = desk.commits.count
             assert await desk.retain() == 25
             assert sizes == [10, 10, 6]
             assert desk.commits.count - before == 3
-            monkeypatch.setattr(desk_module, "FORGOTTEN_IN_A_ROW", 2)
+            monkeypatch.setattr(keeping, "FORGOTTEN_IN_A_ROW", 2)
             for _ in range(2):
                 assert await desk.retain() == 0
             assert sizes[3:] == [10, 10, 6]  # it goes on where it ended

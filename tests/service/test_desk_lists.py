@@ -26,7 +26,7 @@ def test_the_same_request_id_gives_the_same_list_even_at_the_same_time_and_after
             assert await shown(desk, request_id="r1", key="k") == replies[0]
             with pytest.raises(Conflict):
                 await shown(desk, request_id="r1", key="k", positions=1)
-            assert sum(event.kind == "list" for event in desk.events("front")) == 2
+            assert sum(event.kind == "list" for event in await desk.events("front")) == 2
 
     run(play())
 
@@ -145,14 +145,14 @@ def test_items_are_put_changed_and_read_in_order(tmp_path: Path) -> None:
             put = [*items(2, BY_FEATURES), Item(id="item-2", hidden=True), Item(id="new", features=row(9))]
             reply = await desk.put_items("front", put)
             assert (reply.added, reply.changed, reply.unchanged) == (1, 1, 2)
-            assert [item.id for item in desk.items("front")] == ["item-0", "item-1", "item-2", "new"]
-            assert desk.item("front", "item-2") == Item(id="item-2", features=row(2), hidden=True)
-            assert [item.id for item in desk.items("front", after="item-0", limit=2)] == ["item-1", "item-2"]
+            assert [item.id for item in await desk.items("front")] == ["item-0", "item-1", "item-2", "new"]
+            assert await desk.item("front", "item-2") == Item(id="item-2", features=row(2), hidden=True)
+            assert [item.id for item in await desk.items("front", after="item-0", limit=2)] == ["item-1", "item-2"]
             with pytest.raises(NotFound):
-                desk.item("front", "nobody")
+                await desk.item("front", "nobody")
         async with at_work(tmp_path / "db") as desk:
-            assert [item.id for item in desk.items("front")] == ["item-0", "item-1", "item-2", "new"]
-            assert desk.item("front", "item-2") == Item(id="item-2", features=row(2), hidden=True)
+            assert [item.id for item in await desk.items("front")] == ["item-0", "item-1", "item-2", "new"]
+            assert await desk.item("front", "item-2") == Item(id="item-2", features=row(2), hidden=True)
 
     run(play())
 
@@ -176,7 +176,7 @@ def test_items_that_cannot_be_are_refused_as_a_whole(tmp_path: Path, policy: str
             with pytest.raises(Refused) as refused:
                 await desk.put_items("front", put)
             assert refused.value.field == field
-            assert desk.ranking("front").items == 8
+            assert (await desk.ranking("front")).items == 8
 
     run(play())
 
@@ -191,24 +191,24 @@ def test_rankings_are_created_read_changed_and_deleted(tmp_path: Path) -> None:
                 await front(desk)
             assert refused.value.field == "/name"
             with pytest.raises(NotFound, match="perhaps you mean 'front'"):
-                desk.ranking("fronts")
+                await desk.ranking("fronts")
             changed = await desk.change_ranking("front", RankingChange(click_window=5.0, retention=9.0))
             assert (changed.click_window, changed.retention, changed.policy) == (5.0, 9.0, "cascade-kl-ucb")
             assert (await desk.change_ranking("front", RankingChange(retention=None))).retention is None
             reply = await shown(desk, key="k")
             await desk.create_ranking(RankingSpec(name="again", positions=2))
             await desk.delete_ranking("front")
-            assert [ranking.name for ranking in desk.rankings()] == ["again"]
+            assert [ranking.name for ranking in await desk.rankings()] == ["again"]
             answer = await told(desk, reply, 1)
             assert (answer.counted, answer.why) == (False, "dropped")
             with pytest.raises(NotFound):
                 await shown(desk)
             await front(desk, count=2)
-            assert desk.keys("front") == []
-            assert desk.ranking("front").items == 2
+            assert await desk.keys("front") == []
+            assert (await desk.ranking("front")).items == 2
         async with at_work(tmp_path / "db", clock) as desk:
-            assert [ranking.name for ranking in desk.rankings()] == ["again", "front"]
-            assert desk.ranking("front").created == "2023-11-14T22:13:20.000Z"
+            assert [ranking.name for ranking in await desk.rankings()] == ["again", "front"]
+            assert (await desk.ranking("front")).created == "2023-11-14T22:13:20.000Z"
 
     run(play())
 
@@ -230,7 +230,7 @@ def test_rankings_that_cannot_work_are_refused(tmp_path: Path, given: dict[str, 
             with pytest.raises(Refused) as refused:
                 await desk.create_ranking(RankingSpec(name="front", positions=3, **given))
             assert refused.value.field == field
-            assert desk.rankings() == []
+            assert await desk.rankings() == []
 
     run(play())
 

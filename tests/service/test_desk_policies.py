@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from toplist import InvalidInput, Ranker
 from toplist.beliefs import frozen
-from toplist.service import desk as desk_module
-from toplist.service import learners, replay, training
+from toplist.service import changing, learners, replay, training
 from toplist.service.bodies import decode_outcome
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.rankings import Setting, policy_problem
@@ -95,11 +94,11 @@ def test_what_happens_while_it_is_trained_is_not_lost(tmp_path: Path, monkeypatc
 
             loop = asyncio.get_running_loop()
             monkeypatch.setattr(training, "trained", slowly)
-            monkeypatch.setattr(desk_module, "LAST_ROUND", 1)
+            monkeypatch.setattr(changing, "LAST_ROUND", 1)
             await desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb"))
             assert rounds == 5
             assert await learned(desk) == 6
-            assert desk.ranking("front").items == 13
+            assert (await desk.ranking("front")).items == 13
             assert differences(tmp_path / "db", desk.states()) == []
 
     run(play())
@@ -114,7 +113,7 @@ def test_a_policy_that_learns_from_its_own_lists_only_starts_anew_or_not_at_all(
             with pytest.raises(Refused, match="say train: false") as refused:
                 await desk.change_ranking("front", RankingChange(policy=ELIMINATION))
             assert refused.value.field == "/policy"
-            assert desk.ranking("front").policy == "cascade-kl-ucb"
+            assert (await desk.ranking("front")).policy == "cascade-kl-ucb"
             await desk.put_items("front", items(1, first=50))
             await desk.change_ranking("front", RankingChange(policy=ELIMINATION, train=False))
             assert await learned(desk, "a") == 0
@@ -308,7 +307,7 @@ def test_a_service_that_ends_gives_up_what_it_trains(tmp_path: Path, monkeypatch
             assert met == [0]
         monkeypatch.undo()
         async with at_work(tmp_path / "db") as desk:
-            assert desk.ranking("front").policy == "cascade-ucb1"
+            assert (await desk.ranking("front")).policy == "cascade-ucb1"
             assert await learned(desk) == 10
 
     run(play())

@@ -46,9 +46,9 @@ def test_a_final_report_is_learned_at_once_and_no_other_is(tmp_path: Path) -> No
             assert await learned(desk) == 0
             assert (await told(desk, second, second.items[2], final=True)).counted
             assert await learned(desk) == 1
-            found = desk.impression(second.impression)
+            found = await desk.impression(second.impression)
             assert (found.state, found.clicks, found.reason) == ("learned", [3], "final")
-            assert desk.impression(first.impression).state == "open"
+            assert (await desk.impression(first.impression)).state == "open"
 
     run(play())
 
@@ -69,7 +69,7 @@ def test_each_report_ten_times_in_any_order_is_learned_once_with_one_answer(tmp_
             assert all(answer.counted for answer in answers)
             assert len({answer.impression: answer for answer in answers}) == 10
             assert await learned(desk) == 10
-            kinds = [event.kind for event in desk.events("front")]
+            kinds = [event.kind for event in await desk.events("front")]
             assert kinds.count(LEARN) == 10
 
     run(play())
@@ -90,7 +90,7 @@ def test_what_comes_after_the_window_is_late_unless_it_was_known(tmp_path: Path)
             assert (await told(desk, reply, 2)).counted
             assert (await told(desk, reply, 2, final=True)).counted
             assert (await told(desk, reply)).counted
-            assert desk.impression(reply.impression).clicks == [2]
+            assert (await desk.impression(reply.impression)).clicks == [2]
             assert await desk.close_due() == 0
             assert await learned(desk) == 1
 
@@ -125,8 +125,8 @@ def test_an_impression_without_clicks_is_learned_when_its_window_closes(tmp_path
             assert await desk.close_due() == 0
             clock.pass_(WINDOW / 2)
             assert await desk.close_due() == 1
-            assert desk.impression(first.impression).reason == "window"
-            assert desk.impression(second.impression).state == "open"
+            assert (await desk.impression(first.impression)).reason == "window"
+            assert (await desk.impression(second.impression)).state == "open"
             clock.pass_(WINDOW)
             assert await desk.close_due() == 1
             estimates = await desk.estimates("front")
@@ -150,10 +150,10 @@ def test_a_deferred_list_has_its_window_from_when_it_is_shown_and_is_dropped_if_
             assert (await told(desk, clicked, 1)).counted
             clock.pass_(2)
             assert await desk.close_due() == 1
-            assert desk.impression(never.impression).state == "dropped"
+            assert (await desk.impression(never.impression)).state == "dropped"
             for answer in (await told(desk, never, 1), await desk.activate(never.impression)):
                 assert (answer.counted, answer.why) == (False, "dropped")
-            assert {desk.impression(one.impression).state for one in (activated, clicked)} == {"open"}
+            assert {(await desk.impression(one.impression)).state for one in (activated, clicked)} == {"open"}
             clock.pass_(WINDOW)
             assert await desk.close_due() == 2
             assert await learned(desk) == 2
@@ -180,7 +180,7 @@ def test_clicks_of_any_age_are_classified_by_their_age_alone(tmp_path: Path) -> 
             await desk.close_due()
             assert await learned(desk) == 60
             for reply, age, place in made:
-                assert desk.impression(reply.impression).clicks == ([place] if age < WINDOW else [])
+                assert (await desk.impression(reply.impression)).clicks == ([place] if age < WINDOW else [])
 
     run(play())
 
@@ -195,7 +195,7 @@ def test_unknown_impressions_are_not_found(tmp_path: Path) -> None:
                 with pytest.raises(NotFound):
                     await desk.activate(unknown)
                 with pytest.raises(NotFound):
-                    desk.impression(unknown)
+                    await desk.impression(unknown)
 
     run(play())
 
@@ -225,7 +225,7 @@ def test_what_does_not_fit_the_list_is_refused_and_changes_nothing(
             with pytest.raises(Refused) as refused:
                 await desk.report(reply.impression, Report(**report, final=True))
             assert refused.value.field == field
-            assert desk.impression(reply.impression).state == "open"
+            assert (await desk.impression(reply.impression)).state == "open"
 
     run(play())
 
@@ -258,7 +258,7 @@ def test_left_and_seen_are_learned_by_policies_that_go_by_them(tmp_path: Path) -
             await told(desk, reply, 1, left=1)
             await told(desk, reply, 1, left=2, seen=[1, 2])
             await told(desk, reply, 2, seen={reply.items[2]: 0.25}, final=True)
-            found = desk.impression(reply.impression)
+            found = await desk.impression(reply.impression)
             assert (found.clicks, found.left, found.seen) == ([1, 2], 2, {"1": 1.0, "2": 1.0, "3": 0.25})
             assert await learned(desk) == 1
 

@@ -42,7 +42,7 @@ class Visitors:
             await self.change(desk)
 
     async def change(self, desk: Desk) -> None:
-        there = [item.id for item in desk.items("front")]
+        there = [item.id for item in await desk.items("front")]
         chance = self.draw.random()
         if chance < 0.4 and len(there) > 4:
             await desk.remove_items("front", [self.draw.choice(there)])
@@ -50,7 +50,7 @@ class Visitors:
             await desk.put_items("front", items(1, self.policy, self.items))
             self.items += 1
         else:
-            item = desk.item("front", self.draw.choice(there))
+            item = await desk.item("front", self.draw.choice(there))
             features = None if item.features is None else [self.draw.random() for _ in item.features]
             await desk.put_items("front", [Item(id=item.id, features=features, hidden=not item.hidden)])
 
@@ -86,8 +86,8 @@ def test_killed_again_and_again_it_goes_on_as_if_nothing_had_happened(
         clock.pass_(2 * WINDOW)
         while await desk.close_due():
             pass
-        made = sum(event.kind == "list" for event in desk.events("front"))
-        closed = sum(event.kind in ("learned", "dropped") for event in desk.events("front"))
+        made = sum(event.kind == "list" for event in await desk.events("front"))
+        closed = sum(event.kind in ("learned", "dropped") for event in await desk.events("front"))
         assert made == closed
         assert differences(tmp_path / "db", await all_states(desk)) == []
         assert len(list(rebuilt(tmp_path / "db"))) == 3
@@ -164,8 +164,8 @@ def test_a_start_reads_no_impressions(tmp_path: Path) -> None:
             assert (await tell(desk, replies[3], 2, final=True)).counted
             assert desk.hot_learners == 0  # not even to learn
             assert await learned(desk, "3") == 1
-            assert desk.keys("front") == ["0", "1", "2", "3", "4"]
-            assert desk.keys("front", after="1", limit=2) == ["2", "3"]
+            assert await desk.keys("front") == ["0", "1", "2", "3", "4"]
+            assert await desk.keys("front", after="1", limit=2) == ["2", "3"]
 
     run(play())
 
@@ -228,7 +228,7 @@ def test_items_keep_their_order_through_a_restart(tmp_path: Path) -> None:
             await desk.put_items("front", [Item(id=name) for name in names])
             await desk.put_items("front", [Item(id="z", hidden=True), Item(id="c")])
         async with at_work(tmp_path / "db") as desk:
-            assert [item.id for item in desk.items("front")] == [*names, "c"]
+            assert [item.id for item in await desk.items("front")] == [*names, "c"]
             await tell(desk, await shown(desk), 1, final=True)
             assert differences(tmp_path / "db", desk.states()) == []
 

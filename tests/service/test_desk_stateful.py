@@ -159,16 +159,16 @@ class Machine(RuleBasedStateMachine):
     def items_are_there_and_lists_of_which_the_time_is_not_over(self) -> None:
         if not hasattr(self, "desk"):
             return
-        assert {item.id for item in self.desk.items("front") if not item.hidden} == self.visible
-        assert {item.id for item in self.desk.items("front") if item.hidden} == self.hidden
+        assert {item.id for item in self.do(self.desk.items("front")) if not item.hidden} == self.visible
+        assert {item.id for item in self.do(self.desk.items("front")) if item.hidden} == self.hidden
         for id, one in self.seen.items():
             if one.due > self.clock.now or one.final:
                 self.check_list(id, one)
         with pytest.raises(NotFound):
-            self.desk.impression("00000000-0000-7000-8000-000000000000")
+            self.do(self.desk.impression("00000000-0000-7000-8000-000000000000"))
 
     def check_list(self, id: str, one: Seen) -> None:
-        found = self.desk.impression(id)
+        found = self.do(self.desk.impression(id))
         assert (found.state, found.clicks) == (one.state, sorted(one.clicks))
         assert found.items == one.reply.items
 

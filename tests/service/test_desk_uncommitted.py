@@ -1,22 +1,27 @@
 """What is not committed yet counts: changes of one ranking beside each other while the disk is slow."""
 
 import asyncio
+import io
 import sqlite3
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from desks import Clock, at_work, front, items, learned, run, shown, told
 
 from toplist.service import learners, replay
+from toplist.service.api.app import make_app
+from toplist.service.api.logs import Log
+from toplist.service.config import Settings
 from toplist.service.desk import Desk
-from toplist.service.errors import NotFound, Refused
+from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences
-from toplist.service.shapes import ListReply, RankingChange
+from toplist.service.shapes import ListReply, RankingChange, RankingSpec
 from toplist.service.store.migrations import SCRIPTS, migrate
 
 
@@ -25,13 +30,17 @@ class Disk:
 
     def __init__(self, desk: Desk) -> None:
         assert desk._store is not None
-        self._commit = desk._store.commit
+        self._store, self._commit = desk._store, desk._store.commit
         self._go = threading.Event()
         self._go.set()
+        self.full = False  # what was held back cannot be committed
         desk._store.commit = self.commit  # type: ignore[method-assign]
 
     def commit(self) -> None:
         self._go.wait(10)
+        if self.full:
+            self._store._roll_back()
+            raise StoreUnavailable("The disk is full.")
         self._commit()
 
     def hold(self) -> None:
@@ -53,7 +62,7 @@ async def held(desk: Desk) -> AsyncIterator[Disk]:
 
 async def changed(desk: Desk, policy: str) -> None:
     """Until a ranking has another policy, in memory at least."""
-    while desk.ranking("front").policy != policy:
+    while desk._ranking("front").spec.policy != policy:
         await asyncio.sleep(0.005)
 
 
@@ -301,9 +310,73 @@ def test_a_list_that_is_asked_for_while_it_is_forgotten_is_not_found_afterwards(
             await telling
             memory = desk._memory
             with pytest.raises(NotFound):
-                desk.impression(reply.impression)
+                await desk.impression(reply.impression)
             with pytest.raises(NotFound):
                 await desk.explanation(reply.impression)
             assert desk._memory is memory
+
+    run(play())
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_no_answer_shows_what_is_not_committed_or_never_will_be(full: bool, tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
+            await front(desk)
+            reply = await shown(desk, key="k")
+            for name in ("gone", "other"):
+                await desk.create_ranking(RankingSpec(name=name, positions=1))
+            app = make_app(desk, Settings(), Log("none", io.StringIO()))
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8600/v1") as client:
+                disk.hold()
+                changes = [
+                    asyncio.create_task(work)
+                    for work in (
+                        told(desk, reply, 1, final=True),
+                        desk.put_items("front", items(1, first=20)),
+                        desk.remove_items("front", ["item-0"]),
+                        desk.change_ranking("other", RankingChange(click_window=1.0)),
+                        desk.delete_ranking("gone"),
+                    )
+                ]
+                await asyncio.sleep(0.02)
+                of_list = f"/impressions/{reply.impression}"
+                # What a reply says of them before, and after they are committed.
+                told_of: dict[str, tuple[Callable[[Any], object], object, object]] = {
+                    of_list: (lambda body: body["state"], "open", "learned"),
+                    f"{of_list}/explanation": (lambda body: body["positions"][0]["examined"], 0.0, 1.0),
+                    "/rankings/front/estimates?key=k": (lambda body: body["learned"], 0, 1),
+                    "/rankings/front/explanation?key=k": (lambda body: body["learned"], 0, 1),
+                    "/rankings/front": (lambda body: body["items"], 8, 8),
+                    "/rankings/front/keys": (lambda body: body["keys"], ["k"], ["k"]),
+                    "/rankings/front/items": (lambda body: body["items"][-1]["id"], "item-7", "item-20"),
+                    "/rankings/front/items/item-20": (lambda body: body.get("status"), 404, None),
+                    "/rankings/front/items/item-0": (lambda body: body.get("status"), None, 404),
+                    "/rankings/front/history": (lambda body: body["lists"], 0, 1),
+                    "/rankings/other": (lambda body: body["click_window"], 1800.0, 1.0),
+                    "/rankings": (lambda body: len(body["rankings"]), 3, 2),
+                    "/rankings/gone": (lambda body: body.get("status"), None, 404),
+                    "/rankings/gone/events?limit=1": (lambda body: body.get("status"), None, 404),
+                }
+                waiting = {path: asyncio.create_task(client.get(path)) for path in told_of}
+                await asyncio.sleep(0.1)
+                assert [path for path, task in waiting.items() if task.done()] == []
+                disk.full = full
+                disk.go_on()
+                done = await asyncio.gather(*changes, return_exceptions=True)
+                assert [isinstance(each, StoreUnavailable) for each in done] == [full] * len(changes)
+                for path, (read, _, after) in told_of.items():
+                    early = await waiting[path]
+                    if full:
+                        assert early.status_code == 503, path
+                    else:
+                        assert read(early.json()) == after, path
+                disk.full = False
+                clock.pass_(1)
+                for path, (read, before, after) in told_of.items():
+                    assert read((await client.get(path)).json()) == (before if full else after), path
 
     run(play())

@@ -52,7 +52,7 @@ def test_with_room_for_two_lists_in_memory_everything_is_the_same(
             for reply in replies:
                 assert (await told(desk, reply, 2, final=True)).counted
             for reply in replies:
-                assert desk.impression(reply.impression).clicks == [1, 2]
+                assert (await desk.impression(reply.impression)).clicks == [1, 2]
                 assert not (await told(desk, reply, 3)).counted
             assert await learned(desk, "k") == 20
             assert differences(tmp_path / "db", desk.states()) == []
@@ -77,7 +77,7 @@ def test_what_is_closed_in_one_go_is_not_forgotten_before_it_is_written(
             assert {answer.why for answer in late} == {"late"}
             assert await closing == 10
             assert await learned(desk) == 10
-            assert sum(event.kind == "learned" for event in desk.events("front")) == 10
+            assert sum(event.kind == "learned" for event in await desk.events("front")) == 10
 
     run(play())
 

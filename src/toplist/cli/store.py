@@ -81,13 +81,13 @@ def backup(store: Path, file: str) -> int:
 def export(store: Path, file: str, ranking: str | None) -> int:
     """Write the event log of one ranking, or of all that there are."""
     from toplist.service.export import write
-    from toplist.service.looking import logged
+    from toplist.service.looking import exported
     from toplist.service.store.sqlite import SQLiteStore
     from toplist.tables import counted
 
     opened = SQLiteStore(store, read_only=True)
     try:
-        written = write(logged(opened, ranking), Path(file))
+        written = write(exported(opened, ranking), Path(file))
     finally:
         opened.close()
     print(f"{counted(written, 'event')} of {store} are written to {file}.")

@@ -21,6 +21,7 @@ from toplist.service.shapes import (
     ItemsChanged,
     ListReply,
     ListRequest,
+    NextList,
     Ranking,
     RankingChange,
     RankingSpec,
@@ -178,8 +179,13 @@ def estimates(
     name: str, *, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
 ) -> Ask[Estimates]:
     """What is thought of the items."""
-    told = None if person is None else ",".join(map(repr, person))
-    return Ask("GET", f"{_ranking(name)}/estimates", Estimates, query=_given(key=key, limit=limit, person=told))
+    query = _given(key=key, limit=limit, person=_person(person))
+    return Ask("GET", f"{_ranking(name)}/estimates", Estimates, query=query)
+
+
+def next_list(name: str, *, key: str | None = None, person: Sequence[float] | None = None) -> Ask[NextList]:
+    """The list that would be made next, and why; none is made by this."""
+    return Ask("GET", f"{_ranking(name)}/explanation", NextList, query=_given(key=key, person=_person(person)))
 
 
 def history(name: str) -> Ask[History]:
@@ -221,6 +227,10 @@ def _impression(impression: str) -> str:
 def _escaped(step: str) -> str:
     """One step of a path; a dot alone would be taken for the way up."""
     return quote(step, safe="").replace(".", "%2E")
+
+
+def _person(features: Sequence[float] | None) -> str | None:
+    return None if features is None else ",".join(map(repr, features))
 
 
 def _given(**query: Any) -> dict[str, Any]:

@@ -193,6 +193,7 @@ class Client(_Base):
     impression = _sync(asks.impression)
     explanation = _sync(asks.explanation)
     estimates = _sync(asks.estimates)
+    next_list = _sync(asks.next_list)
     history = _sync(asks.history)
     keys = _sync(asks.keys)
 
@@ -261,6 +262,7 @@ class AsyncClient(_Base):
     impression = _async(asks.impression)
     explanation = _async(asks.explanation)
     estimates = _async(asks.estimates)
+    next_list = _async(asks.next_list)
     history = _async(asks.history)
     keys = _async(asks.keys)
 

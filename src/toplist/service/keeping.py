@@ -2,11 +2,72 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
 from toplist.service.bodies import Forgotten, encode
-from toplist.service.errors import Conflict
+from toplist.service.core import Core
+from toplist.service.errors import Conflict, Refused
 from toplist.service.memory import Memory
 from toplist.service.rankings import RankingState
 from toplist.service.store.protocol import FORGOTTEN, EventRow, Forget, LearnerRow, Row
+from toplist.service.times import milliseconds
+
+FORGOTTEN_AT_ONCE = 10  # learners, which are loaded and kept
+FORGOTTEN_IN_A_ROW = 20  # times that many, for each ranking
+
+
+class Keeping(Core):
+    """Retention, and copies of everything."""
+
+    def __init__(self, path: Path, clock: Callable[[], int] = milliseconds, *, hot_bytes: int = 512 << 20) -> None:
+        super().__init__(path, clock, hot_bytes=hot_bytes)
+        self._forgotten_to: dict[int, int] = {}  # per ranking, the learner at which forgetting goes on
+
+    async def retain(self, now: int | None = None) -> int:
+        """Forget what is older than rankings want to keep, a few learners at a time; how many impressions these were.
+
+        What a learner knows is kept before the events go that it knows it from.
+        """
+        now = self._clock() if now is None else now
+        total = 0
+        for name, ranking in list(self._now().rankings.items()):
+            if ranking.spec.retention is None:
+                continue
+            await asyncio.shield(self._warming.of(ranking.setting))
+            for _ in range(FORGOTTEN_IN_A_ROW):
+                with self._changing() as memory:
+                    # A policy in training has learned from events that must then be there for whoever rebuilds it.
+                    if memory.rankings.get(name) is not ranking or ranking.changing or ranking.spec.retention is None:
+                        break
+                    begin = self._forgotten_to.get(ranking.id, 0)
+                    learners = memory.store.learners(ranking.id, begin, FORGOTTEN_AT_ONCE)
+                    self._forgotten_to[ranking.id] = learners[-1].id if len(learners) == FORGOTTEN_AT_ONCE else 0
+                    rows, impressions = forgotten(memory, ranking, learners, now)
+                await self._written(rows)
+                await asyncio.sleep(0)  # others have their turn even where there was nothing to write
+                total += impressions
+                if not self._forgotten_to[ranking.id]:
+                    break
+        return total
+
+    async def backup(self, path: Path) -> None:
+        """Write all that is committed to a new file, while everything goes on."""
+        if path.exists():
+            raise Refused(f"There is a file {path} already; name another one, or remove it.")
+        store = self._now().store
+        await asyncio.to_thread(store.backup, path)
+
+    def states(self) -> dict[tuple[str, str | None], bytes]:
+        """What the learners in memory know, to be compared with what the log says they should."""
+        memory = self._now()
+        states: dict[tuple[str, str | None], bytes] = {}
+        for learner in memory.learners:
+            current = memory.learners.hot(learner.id)
+            assert current is not None
+            states[learner.ranking.name, learner.key] = current.ranker.to_bytes()
+        return states
 
 
 def forgotten(memory: Memory, ranking: RankingState, learners: list[LearnerRow], now: int) -> tuple[list[Row], int]:
@@ -34,13 +95,3 @@ def forgotten(memory: Memory, ranking: RankingState, learners: list[LearnerRow],
         impressions += count
     rows += memory.learners.evicted()
     return rows, impressions
-
-
-def states(memory: Memory) -> dict[tuple[str, str | None], bytes]:
-    """What the learners in memory know, to be compared with what the log says they should."""
-    states: dict[tuple[str, str | None], bytes] = {}
-    for learner in memory.learners:
-        current = memory.learners.hot(learner.id)
-        assert current is not None
-        states[learner.ranking.name, learner.key] = current.ranker.to_bytes()
-    return states

@@ -2,22 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 
-from toplist.problem import nearest
+from toplist.problem import InvalidInput, nearest
+from toplist.ranker import LoggedRanker
+from toplist.service import replay
 from toplist.service.bodies import decode_learner
-from toplist.service.errors import NotFound
+from toplist.service.closing import found
+from toplist.service.core import Core
+from toplist.service.errors import NotFound, Refused
 from toplist.service.impressions import Impression, as_text
+from toplist.service.learners import HotLearner
 from toplist.service.memory import Memory
-from toplist.service.rankings import RankingState
-from toplist.service.shapes import Event, Ranking
+from toplist.service.rankings import ItemState, RankingState, as_item
+from toplist.service.shapes import Estimate, Estimates, Event, Explanation, Item, NextList, Ranking, Reason
 from toplist.service.shapes import Impression as ImpressionShape
 from toplist.service.store.protocol import EVERYBODY, STATES, RankingRow, Store
 from toplist.service.times import as_time
 
 READ_AT_ONCE = 5000  # events of an export
+
+
+class Looking(Core):
+    """What can be asked of the desk; nothing is changed by it."""
+
+    @asynccontextmanager
+    async def _looking(self) -> AsyncIterator[Memory]:
+        """For everything that is only read, and for the answer that there is no such thing.
+
+        Memory knows what is not committed yet, and may never be: the answer waits until all that it can show is. And
+        room is made, where learners were loaded for it.
+        """
+        memory = self._now()
+        try:
+            yield memory
+        finally:
+            with self._changing() as memory:
+                rows = memory.learners.evicted()
+            await self._written(rows)
+
+    async def ranking(self, name: str) -> Ranking:
+        """A ranking, as it is now."""
+        async with self._looking():
+            return ranking_shape(self._ranking(name))
+
+    async def rankings(self) -> list[Ranking]:
+        """All rankings, by name."""
+        async with self._looking() as memory:
+            return [ranking_shape(ranking) for _, ranking in sorted(memory.rankings.items())]
+
+    async def item(self, name: str, item: str) -> Item:
+        """One item."""
+        async with self._looking():
+            return as_item(item, self._item(name, item))
+
+    async def items(self, name: str, after: str | None = None, limit: int = 1000) -> list[Item]:
+        """Items in the order in which they came, behind the one called `after`."""
+        async with self._looking():
+            items = self._ranking(name).items
+            ids = list(items)
+            begin = 0
+            if after is not None:
+                self._item(name, after)
+                begin = ids.index(after) + 1
+            return [as_item(id, items[id]) for id in ids[begin : begin + limit]]
+
+    def _item(self, name: str, item: str) -> ItemState:
+        items = self._ranking(name).items
+        if item not in items:
+            raise NotFound(f"There is no item {item!r} in the ranking {name!r}; put it first.")
+        return items[item]
+
+    async def impression(self, impression: str) -> ImpressionShape:
+        """A list that was made, and what is known of it."""
+        async with self._looking() as memory:
+            return impression_shape(memory, found(memory, impression))
+
+    async def estimates(
+        self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
+    ) -> Estimates:
+        """What is thought of the items, the best first."""
+        async with self._looking():
+            learner = await self._learner(name, key)
+            try:
+                rows = learner.ranker.estimates(person).rows()[:limit]
+            except InvalidInput as problem:
+                raise Refused(str(problem), "/person") from problem
+            return Estimates(
+                ranking=name, key=key, policy=learner.ranking.spec.policy, learned=learner.ranker.learned,
+                items=[Estimate(**row) for row in rows],
+            )  # fmt: skip
+
+    async def explanation(self, impression: str) -> Explanation:
+        """Why a list is as it is."""
+        async with self._looking() as memory:
+            one = found(memory, impression)
+            name, key = names(memory, one)
+            learner = await self._learner(name, key)
+            setting = learner.ranking.setting
+            shown = None
+            if one.seq > replay.first_event(setting, learner.id):
+                shown = replay.recalled(learner.ranker, self._now().list_of(one), own=one.seq > setting.policy)
+            if shown is None:
+                raise NotFound(
+                    "The list was made by an earlier policy of its ranking, which cannot explain it any more."
+                )
+            rows = learner.ranker.explain(shown).rows()
+            return Explanation(impression=impression, ranking=name, key=key, positions=[Reason(**row) for row in rows])
+
+    async def next_list(self, name: str, key: str | None = None, person: Sequence[float] | None = None) -> NextList:
+        """The list that would be made next, and why; a copy makes it, so that nothing comes of it."""
+        async with self._looking():
+            learner = await self._learner(name, key)
+            policy, learned = learner.ranking.spec.policy, learner.ranker.learned
+            kept = learner.ranker.to_bytes()
+            await self._written([])  # at once, since later nobody knows whether this was committed or given up
+
+            def explained() -> list[Reason]:
+                copy = LoggedRanker.from_bytes(kept, policy, learner.ranker.name)
+                return [Reason(**row) for row in copy.explain(copy.rank(person=person)).rows()]
+
+            try:
+                reasons = await asyncio.to_thread(explained)  # which takes long where there are many items
+            except InvalidInput as problem:
+                raise Refused(str(problem), "/person") from problem
+            return NextList(ranking=name, key=key, policy=policy, learned=learned, positions=reasons)
+
+    async def _learner(self, name: str, key: str | None) -> HotLearner:
+        await asyncio.shield(self._warming.of(self._ranking(name).setting))
+        with self._changing() as memory:
+            learner = memory.learners.find(self._ranking(name), key)
+        if learner is None:
+            which = "no list was made without a key" if key is None else f"no list was made for the key {key!r}"
+            raise NotFound(f"Of the ranking {name!r}, {which} yet; ask for one first.")
+        return learner
+
+    async def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
+        """The keys that lists were made for, in order."""
+        async with self._looking() as memory:
+            return memory.store.keys(self._ranking(name).id, after or "", limit)
+
+    async def events(self, name: str, after: int = 0) -> Iterator[Event]:
+        """The log of a ranking, as far as it is committed when the end is reached."""
+        async with self._looking() as memory:
+            return logged(memory.store, self._ranking(name), after)
 
 
 def ranking_shape(ranking: RankingState) -> Ranking:
@@ -26,7 +158,7 @@ def ranking_shape(ranking: RankingState) -> Ranking:
     return Ranking(**spec, items=len(ranking.items), created=as_time(ranking.created))
 
 
-def impression(memory: Memory, one: Impression) -> ImpressionShape:
+def impression_shape(memory: Memory, one: Impression) -> ImpressionShape:
     """A list that was made, and what is known of it."""
     event = memory.event_of(one)
     merged = one.outcome.merged
@@ -46,16 +178,16 @@ def names(memory: Memory, one: Impression) -> tuple[str, str | None]:
     return ranking.name if ranking else "", None if event is None else decode_learner(event.body).key
 
 
-def logged(store: Store, name: str | None = None) -> Iterator[Event]:
+def exported(store: Store, name: str | None = None) -> Iterator[Event]:
     """The log of a ranking, or of all rankings that there are, one after the other."""
     there = {row.name: row for row in store.rankings()}
     if name is not None and name not in there:
         raise NotFound(f"There is no ranking {name!r}; {nearest(name, there, 'leave it out for all of them')}.")
     for row in there.values() if name is None else [there[name]]:
-        yield from events(store, row, 0)
+        yield from logged(store, row, 0)
 
 
-def events(store: Store, ranking: RankingState | RankingRow, after: int) -> Iterator[Event]:
+def logged(store: Store, ranking: RankingState | RankingRow, after: int) -> Iterator[Event]:
     """The log of a ranking, as far as it is committed when the end is reached."""
     keys: dict[int, str | None] = {EVERYBODY: None}
     while after < (last := store.last_seq()):

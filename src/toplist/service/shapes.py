@@ -213,6 +213,16 @@ class Explanation(Struct, frozen=True, kw_only=True):
     positions: list[Reason]
 
 
+class NextList(Struct, frozen=True, kw_only=True):
+    """The list that would be made next, and why it would be as it is."""
+
+    ranking: str
+    key: str | None
+    policy: str
+    learned: int  # lists
+    positions: list[Reason]
+
+
 class Event(Struct, frozen=True, kw_only=True):
     """One line of the log."""
 

@@ -105,14 +105,22 @@ class KeysQuery(Strict, frozen=True, kw_only=True):
     limit: Limit = 1000
 
 
+Person = Annotated[str, Meta(description="the features of who asks, with commas between", examples=["0.5,1"])]
+
+
 class EstimatesQuery(Strict, frozen=True, kw_only=True):
     """Whose estimates, and how many."""
 
     key: Key | None = None
     limit: Limit = 100
-    person: Annotated[str, Meta(description="the features of who asks, with commas between", examples=["0.5,1"])] | (
-        None
-    ) = None
+    person: Person | None = None
+
+
+class NextQuery(Strict, frozen=True, kw_only=True):
+    """Whose next list."""
+
+    key: Key | None = None
+    person: Person | None = None
 
 
 class EventsQuery(Strict, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any
 from urllib.parse import quote
@@ -55,11 +56,11 @@ class Endpoints:
 
     async def list_rankings(self, call: Call) -> Answer:
         """GET /v1/rankings."""
-        return Rankings(rankings=self.desk.rankings())
+        return Rankings(rankings=await self.desk.rankings())
 
     async def read_ranking(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}."""
-        return self.desk.ranking(call.path[0])
+        return await self.desk.ranking(call.path[0])
 
     async def change_ranking(self, call: Call) -> Answer:
         """PATCH /v1/rankings/{name}."""
@@ -72,7 +73,7 @@ class Endpoints:
 
     async def list_items(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/items."""
-        found = self.desk.items(call.path[0], call.query.after, call.query.limit + 1)
+        found = await self.desk.items(call.path[0], call.query.after, call.query.limit + 1)
         page = found[: call.query.limit]
         return ItemsPage(items=page, next=page[-1].id if len(found) > len(page) else None)
 
@@ -88,7 +89,7 @@ class Endpoints:
 
     async def read_item(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/items/{item}."""
-        return self.desk.item(*call.path)
+        return await self.desk.item(*call.path)
 
     async def put_item(self, call: Call) -> Answer:
         """PUT /v1/rankings/{name}/items/{item}."""
@@ -117,7 +118,7 @@ class Endpoints:
 
     async def read_impression(self, call: Call) -> Answer:
         """GET /v1/impressions/{impression}."""
-        return self.desk.impression(call.path[0])
+        return await self.desk.impression(call.path[0])
 
     async def report(self, call: Call) -> Answer:
         """PUT /v1/impressions/{impression}/clicks."""
@@ -143,20 +144,14 @@ class Endpoints:
     async def estimates(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/estimates."""
         query = call.query
-        person = None
-        if query.person is not None:
-            try:
-                person = msgspec.convert(query.person.split(","), list[float], strict=False)
-            except msgspec.ValidationError:
-                raise problems.parameter("person", "person must be numbers with commas between, as 0.5,1.") from None
-            if too_large(person):
-                raise problems.parameter("person", TOO_LARGE)
-        try:
+        with asked_for(query.person) as person:
             return await self.desk.estimates(call.path[0], query.key, query.limit, person)
-        except Refused as refused:
-            if refused.field == "/person":  # which here is no field of a body
-                raise problems.parameter("person", str(refused)) from None
-            raise
+
+    async def explain_next(self, call: Call) -> Answer:
+        """GET /v1/rankings/{name}/explanation."""
+        query = call.query
+        with asked_for(query.person) as person:
+            return await self.desk.next_list(call.path[0], query.key, person)
 
     async def history(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/history."""
@@ -164,15 +159,14 @@ class Endpoints:
 
     async def list_keys(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/keys."""
-        found = self.desk.keys(call.path[0], call.query.after, call.query.limit + 1)
+        found = await self.desk.keys(call.path[0], call.query.after, call.query.limit + 1)
         page = found[: call.query.limit]
         return KeysPage(keys=page, next=page[-1] if len(found) > len(page) else None)
 
     async def export(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/events."""
-        self.desk.ranking(call.path[0])  # unknown ones are refused before anything is sent
-        events: Iterator[Event] = self.desk.events(call.path[0], call.query.after)
-        first = list(islice(events, 1))  # and what goes wrong at once is not sent half
+        events = await self.desk.events(call.path[0], call.query.after)
+        first = list(islice(events, 1))  # what goes wrong at once is not sent half
         limit = None if call.query.limit is msgspec.UNSET else call.query.limit
         return Stream(lines(islice(chain(first, events), limit)), NDJSON)
 
@@ -205,6 +199,25 @@ async def lines(events: Iterator[Event]) -> AsyncIterator[bytes]:
     while piece := list(islice(events, _PIECE)):
         yield encode(piece)
         await asyncio.sleep(0)
+
+
+@contextmanager
+def asked_for(text: str | None) -> Iterator[list[float] | None]:
+    """The features of a person out of a query; what is wrong with them is wrong with that parameter."""
+    person = None
+    if text is not None:
+        try:
+            person = msgspec.convert(text.split(","), list[float], strict=False)
+        except msgspec.ValidationError:
+            raise problems.parameter("person", "person must be numbers with commas between, as 0.5,1.") from None
+        if too_large(person):
+            raise problems.parameter("person", TOO_LARGE)
+    try:
+        yield person
+    except Refused as refused:
+        if refused.field == "/person":  # which here is no field of a body
+            raise problems.parameter("person", str(refused)) from None
+        raise
 
 
 def refusal(refused: Refused, **more: Any) -> Problem:

@@ -67,12 +67,12 @@ class Histories:
 
     async def of(self, name: str) -> History:
         """The curve of a ranking, after what is new in the log."""
-        created = self._desk.ranking(name).created
+        created = (await self._desk.ranking(name)).created
         curve = self._curves.get(name)
         if curve is None or curve.created != created:
             curve = self._curves[name] = Curve(created)
         async with curve.reading:
-            events = islice(self._desk.events(name, curve.seq), _PER_CALL)
+            events = islice(await self._desk.events(name, curve.seq), _PER_CALL)
             count = 0
             while piece := list(islice(events, _AT_ONCE)):
                 count += len(piece)

@@ -20,6 +20,7 @@ from toplist.service.shapes import (
     ListReply,
     ListRequest,
     Name,
+    NextList,
     Ranking,
     RankingChange,
     RankingSpec,
@@ -53,6 +54,10 @@ _CHANGED = {"added": 3, "changed": 0, "unchanged": 0}
 _LIST = {"impression": IMPRESSION, "items": ["coffee", "tea"], "ranking": "front-page", "key": None, "deferred": False}
 _COUNTED = {"impression": IMPRESSION, "counted": True}
 _ESTIMATE = {"item": "tea", "examined": 40.0, "mean": 0.25, "low": 0.15, "high": 0.38, "index": 0.52}
+_REASON = {
+    "position": 1, "item": "coffee", "examined": 40.0, "mean": 0.25, "bonus": 0.27, "index": 0.52,
+    "why": "its index is the largest",
+}  # fmt: skip
 _NAME = {"name": Name}
 _OF_ITEM = {"name": Name, "item": ItemId}
 _OF_IMPRESSION = {"impression": ImpressionId}
@@ -166,12 +171,7 @@ ROUTES: tuple[Route, ...] = (
         reply=Explanation, problems=(404, 409),
         reply_example={
             "impression": IMPRESSION, "ranking": "front-page", "key": None,
-            "positions": [
-                {
-                    "position": 1, "item": "coffee", "examined": 40.0, "mean": 0.25, "bonus": 0.27, "index": 0.52,
-                    "why": "its index is the largest",
-                },
-            ],
+            "positions": [_REASON],
         },
     ),
     Route(
@@ -181,6 +181,15 @@ ROUTES: tuple[Route, ...] = (
         query=bodies.EstimatesQuery, reply=Estimates, problems=(404, 409),
         reply_example={
             "ranking": "front-page", "key": None, "policy": "dcm-kl-ucb", "learned": 120, "items": [_ESTIMATE],
+        },
+    ),
+    Route(
+        method="GET", path="/v1/rankings/{name}/explanation", name="explain_next", tag="learning", scope="serve",
+        summary="The list that would be made next, and why; none is made by this.",
+        handler=Endpoints.explain_next, parameters=_NAME,
+        query=bodies.NextQuery, reply=NextList, problems=(404, 409),
+        reply_example={
+            "ranking": "front-page", "key": None, "policy": "dcm-kl-ucb", "learned": 120, "positions": [_REASON],
         },
     ),
     Route(

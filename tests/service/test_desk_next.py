@@ -1,0 +1,57 @@
+"""The list that would be made next: explained before it is made, and nothing comes of that."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desks import BY_FEATURES, ELIMINATION, ITEM_WISE, at_work, front, run, shown, told
+
+from toplist.service.errors import NotFound, Refused
+from toplist.service.rebuild import differences
+
+
+@pytest.mark.parametrize("policy", [ITEM_WISE, BY_FEATURES, ELIMINATION, "cascade-ts"])
+def test_what_is_explained_is_what_comes_next(policy: str, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, policy)
+            with pytest.raises(NotFound, match="no list was made for the key 'k' yet"):
+                await desk.next_list("front", "k")
+            for number in range(12):
+                await told(desk, await shown(desk, key="k"), 1 + number % 3, final=True)
+                before, count = desk.states(), len(list(await desk.events("front")))
+                said = await desk.next_list("front", "k")
+                assert await desk.next_list("front", "k") == said
+                assert desk.states() == before
+                assert len(list(await desk.events("front"))) == count
+                assert (said.policy, said.learned, said.key) == (policy, number + 1, "k")
+                reply = await shown(desk, key="k")
+                assert [reason.item for reason in said.positions] == reply.items
+                assert [reason.position for reason in said.positions] == [1, 2, 3]
+                then = (await desk.explanation(reply.impression)).positions
+                assert [(one.mean, one.index) for one in said.positions] == [(one.mean, one.index) for one in then]
+                assert all(reason.why for reason in said.positions)
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_it_is_in_the_eyes_of_a_person_and_without_what_is_hidden(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, BY_FEATURES, person=2)
+            person = [0.5, 0.5]
+            for _ in range(5):
+                await told(desk, await shown(desk, person=person), 1, final=True)
+            given: Any
+            for given in (None, [1.0]):
+                with pytest.raises(Refused) as refused:
+                    await desk.next_list("front", person=given)
+                assert refused.value.field == "/person"
+            said = await desk.next_list("front", person=person)
+            assert [reason.item for reason in said.positions] == (await shown(desk, person=person)).items
+            await desk.remove_items("front", [said.positions[0].item])
+            again = await desk.next_list("front", person=person)
+            assert said.positions[0].item not in [reason.item for reason in again.positions]
+
+    run(play())
