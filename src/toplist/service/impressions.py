@@ -31,7 +31,7 @@ class Numbers:
     def __init__(self) -> None:
         self._moment = 0
         self._count = 0
-        self._random = b""
+        self._random, self._used = b"", 0
 
     def next(self, now: int) -> bytes:
         """The id of an impression that is made now."""
@@ -41,9 +41,10 @@ class Numbers:
             self._moment, self._count = self._moment + 1, 0
         else:
             self._count += 1
-        if len(self._random) < 8:
-            self._random = os.urandom(4096)
-        chance, self._random = self._random[:8], self._random[8:]
+        if self._used == len(self._random):
+            self._random, self._used = os.urandom(4096), 0
+        chance = self._random[self._used : self._used + 8]
+        self._used += 8
         head = (self._moment << 16 | 0x7000 | self._count).to_bytes(8, "big")
         return head + bytes([0x80 | chance[0] & 0x3F]) + chance[1:]
 
@@ -84,6 +85,8 @@ class Merged(Struct, frozen=True, omit_defaults=True):
         >>> Merged((1, 3)).with_(Merged((2, 3), left=4))
         Merged(clicks=(1, 2, 3), left=4, seen=None, final=False)
         """
+        if self == NOTHING:  # as mostly
+            return other
         seen = self.seen
         if other.seen is not None:
             mine = seen or {}
@@ -95,7 +98,7 @@ class Merged(Struct, frozen=True, omit_defaults=True):
 
     def contains(self, other: Merged) -> bool:
         """Whether the other adds nothing; that it is final is nothing."""
-        return (
+        return self is other or (
             set(other.clicks) <= set(self.clicks)
             and (other.left is None or (self.left is not None and other.left <= self.left))
             and (
