@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -13,23 +13,18 @@ from toplist.coverage import KINDS, gains
 from toplist.files import AnyPath
 from toplist.naming import written
 from toplist.policies.entries import make
-from toplist.problem import InvalidInput, Problem, refuse, several, whole
-from toplist.protocols import Capabilities
-from toplist.randomness import CHOICES, branch
-from toplist.ranker import report, saved
-from toplist.ranker.book import Book, ForeignSlate
-from toplist.ranker.changes import ChangeLog
+from toplist.problem import Problem, refuse, several, whole
+from toplist.randomness import branch
+from toplist.ranker import saved
+from toplist.ranker.core import Core
 from toplist.ranker.eligible import eligible as eligible_slots
 from toplist.ranker.eligible import from_the_end, with_few_new
 from toplist.ranker.features import Features, Told, feature_rows
-from toplist.ranker.gate import Gate
-from toplist.ranker.learner import Learner
 from toplist.ranker.options import Options
 from toplist.ranker.page import page_of
 from toplist.ranker.roster import Roster
 from toplist.ranker.shown import Identity, Shown
-from toplist.slate import NONE, Floats, Ints, Page, Request, Slate
-from toplist.tables import Table, counted
+from toplist.slate import NONE, Ints, Page, Request, Slate
 
 
 class Asked(NamedTuple):
@@ -51,7 +46,7 @@ class Made(NamedTuple):
     among: Ints | None  # slots of the eligible items, where it can be told later who was the best of them
 
 
-class Ranker:
+class Ranker(Core):
     """Shows lists of `positions` of your items, and learns from the clicks on them.
 
     `policy` is a name of the catalogue, with or without parameters, or a policy made of parts. `seed` decides all that
@@ -70,8 +65,6 @@ class Ranker:
     >>> ranker.rank().items[0]
     'milk'
     """
-
-    _gate_class: ClassVar[type[Gate]] = Gate
 
     def __init__(
         self,
@@ -106,40 +99,6 @@ class Ranker:
         self._roster.fill(names)
         for slot, row in enumerate(rows):
             self._inform(slot, options.prior_mean, options.prior_strength, row)
-
-    def _set_up(
-        self, policy: Any, title: str, options: Options, problem: Problem, identity: Identity, known: Features,
-        compiled: bool,
-    ) -> None:  # fmt: skip
-        """Everything but the items."""
-        self.policy = policy
-        self.options = options
-        self._title = title
-        self._identity = identity
-        self._learner = Learner(policy, problem, compiled)
-        self._can = self._learner.can
-        if self._can.needs_simulator:
-            self._refuse("must be told the best list, which only a simulation knows", "use it in simulate()")
-        if options.prior_strength > 0.0:
-            self._need_samples()
-        if options.new_per_list is not None and not self._can.takes_subsets:
-            self._refuse("shows all of its items", "leave new_per_list out")
-        self._roster = Roster(problem.items)
-        self._book = Book(options.open_slates)
-        self._learned = 0
-        self._changes = ChangeLog()
-        self._gate = self._gate_class()
-        self._known = known
-        # A ranker makes the lists of the first run of a simulation with the same seed.
-        self._key = branch(branch(branch(options.seed, 0), 0), CHOICES)
-
-    def _refuse(self, what: str, advice: str) -> NoReturn:
-        """Say in one sentence what the policy cannot do."""
-        raise InvalidInput(f"The policy {self._title} {what}; {advice}.")
-
-    def _need_samples(self) -> None:
-        if self._can.samples == "nothing":
-            self._refuse("has no use for a prior", "leave prior_strength out")
 
     # Lists ------------------------------------------------------------------------------------------------------------
 
@@ -251,10 +210,6 @@ class Ranker:
         """The list whose `as_dict()` was kept."""
         return Shown.from_dict(kept, self._identity, self._learner.slate())
 
-    def _everybody(self, rows: Floats) -> Request:
-        """All items with these features, to be assessed."""
-        return Request(self._roster.everybody(), self.positions, NONE, NONE, rows, 0, self._roster.labels, 0)
-
     def _coverage(self) -> str:
         """How items cover topics together, in words."""
         return {number: word for word, number in KINDS.items()}[self._learner.policy.arrangement.coverage]
@@ -307,22 +262,6 @@ class Ranker:
         self._learned += 1
         if self._can.detects:
             self._changes.note(self._learner.policy, self._learner.belief, self._roster.names)
-
-    def _check_own(self, shown: Any) -> None:
-        """Refuse what is no list, or no list of this ranker's."""
-        if not isinstance(shown, Shown):
-            raise refuse("The list", shown, "what rank(), adopt() or shown() gave", "see shown() for one kept as JSON")
-        if shown.ranker != self.name:
-            raise ForeignSlate(
-                f"List {shown.number} was made by the ranker {shown.ranker!r}, but this one is {self.name!r}; "
-                f"hand it to the ranker that made it."
-            )
-        if shown._identity != self._identity:
-            raise ForeignSlate(
-                f"List {shown.number} was made by another ranker that is called {self.name!r} too; load the file that "
-                f"it was saved to, instead of making a new one."
-            )
-        self._book.check_own(shown.number, shown.life)
 
     # Items ------------------------------------------------------------------------------------------------------------
 
@@ -411,96 +350,6 @@ class Ranker:
         self._learner.enlarge(capacity)
         self._roster.enlarge(capacity)
         self._known.enlarge(capacity)
-
-    # Looking in -------------------------------------------------------------------------------------------------------
-
-    @property
-    def positions(self) -> int:
-        """The length of the longest list."""
-        return self.options.positions
-
-    @property
-    def name(self) -> str:
-        """The name by which its lists know it."""
-        return self._identity.name
-
-    @property
-    def items(self) -> list[str]:
-        """The items that are there, hidden ones among them."""
-        with self._gate.reading:
-            return self._roster.items()
-
-    @property
-    def hidden(self) -> list[str]:
-        """The items that are there, but not shown."""
-        with self._gate.reading:
-            return self._roster.hidden()
-
-    @property
-    def learned(self) -> int:
-        """How many lists were learned."""
-        return self._learned
-
-    @property
-    def belief(self) -> Any:
-        """A copy of what the policy has learned: its arrays by name."""
-        with self._gate.reading:
-            return copied(self._learner.belief)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the policy can take."""
-        return self._can
-
-    def __len__(self) -> int:
-        return len(self._roster)
-
-    def __contains__(self, item: object) -> bool:
-        return item in self._roster
-
-    def __repr__(self) -> str:
-        """What it is, without the items."""
-        sizes = ((len(self), "item"), (self.positions, "position"), (self._learned, "list"))
-        size = ", ".join(counted(count, word) for count, word in sizes)
-        return f"<Ranker {self.name} with {self._title}: {size} learned>"
-
-    def estimates(self, person: Any = None) -> Table:
-        """Per item how often it was examined, the mean of that, an interval for it and the policy's index.
-
-        Where items meet a person's features, they are in the eyes of that `person`.
-        """
-        told = self._known.told(person, None)
-        with self._gate.reading:
-            seen_as, _ = self._known.of_call(told, self._roster.slot)
-            assessment = report.assessed(self._learner.policy, self._learner.belief, self._everybody(seen_as), None)
-            return report.estimates(self._roster.items(), assessment, self._learned)
-
-    def explain(self, shown: Shown) -> Table:
-        """Per position of a list why that item stands there, in numbers of now."""
-        self._check_own(shown)
-        with self._gate.reading:
-            # Without the person who saw the list, only its own items' rows are known, and those lie in the list.
-            rows = self._known.rows
-            if self._known.person > 0:
-                rows = np.zeros((len(rows), self._known.total))
-            request = self._everybody(rows)
-            return report.reasons(
-                shown, self._learner.policy, self._learner.belief, request, self._roster, self._learned
-            )
-
-    def preferences(self) -> Table:
-        """Per feature the weight that was learned, and how uncertain it is; for policies that learn from features."""
-        if not self._can.needs_features:
-            self._refuse("learns every item by itself", "ask for estimates()")
-        with self._gate.reading:
-            return report.preferences(self._learner.policy, self._learner.belief, self._learned)
-
-    def changes(self) -> Table:
-        """What was found to have changed: after how many lists, which item, and its mean until then."""
-        if not self._can.detects:
-            self._refuse("does not look for changes", "use one with a Resetting memory, as cascade-kl-ucb-resetting")
-        with self._gate.reading:
-            return self._changes.table()
 
     # Files ------------------------------------------------------------------------------------------------------------
 
