@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toplist import InvalidInput, Ranker
 from toplist.beliefs import frozen
 from toplist.service import changing, learners, replay, training
-from toplist.service.bodies import decode_outcome
+from toplist.service.bodies import RankingBody, decode_outcome
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.rankings import Setting, policy_problem
 from toplist.service.rebuild import differences
@@ -164,11 +164,11 @@ def test_from_items_to_features_and_back(tmp_path: Path) -> None:
 )
 def test_features_that_no_belief_can_hold_are_refused(size: dict[str, Any]) -> None:
     spec = RankingSpec(name="front", positions=2, policy=BY_FEATURES, **size)
-    refused = policy_problem(Setting("front", spec, 0, True))
+    refused = policy_problem(Setting.of(RankingBody(spec)))
     assert refused is not None
     assert refused.field == "/features"
-    assert policy_problem(Setting("front", replace(spec, policy="dcm-kl-ucb", person=0), 0, True)) is None
-    assert policy_problem(Setting("front", replace(spec, features=48, person=40), 0, True)) is None
+    assert policy_problem(Setting.of(RankingBody(replace(spec, policy="dcm-kl-ucb", person=0)))) is None
+    assert policy_problem(Setting.of(RankingBody(replace(spec, features=48, person=40)))) is None
 
 
 def test_nothing_is_forgotten_while_a_policy_learns_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

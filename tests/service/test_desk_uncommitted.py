@@ -74,6 +74,7 @@ def test_a_learner_that_is_not_committed_when_the_policy_changes_is_the_only_one
     async def play() -> None:
         async with at_work(tmp_path / "db") as desk, held(desk) as disk:
             await front(desk)
+            await shown(desk, key="another")  # without a list there is nothing to train from
             patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1", train=train)))
             made: list[asyncio.Task[ListReply]] = []
             if train:
@@ -92,7 +93,7 @@ def test_a_learner_that_is_not_committed_when_the_policy_changes_is_the_only_one
             expected = 2 if train else 1  # what the old policy showed is of no use for one that starts anew
             assert await learned(desk, key) == expected
             assert desk._store is not None
-            assert [row.key for row in desk._store.learners(1, 0, 10)] == [key]
+            assert [row.key for row in desk._store.learners(1, 0, 10)] == ["another", key]
             assert differences(tmp_path / "db", desk.states()) == []
         async with at_work(tmp_path / "db") as desk:
             assert await learned(desk, key) == expected

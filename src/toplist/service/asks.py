@@ -65,16 +65,24 @@ def ranking(name: str) -> Ask[Ranking]:
 def change_ranking(
     name: str,
     *,
-    policy: str | UnsetType = UNSET,
+    positions: int | UnsetType = UNSET,
     click_window: float | UnsetType = UNSET,
     retention: float | UnsetType | None = UNSET,
     reference: float | UnsetType | None = UNSET,
+    policy: str | UnsetType = UNSET,
+    seed: int | UnsetType = UNSET,
+    steps: int | UnsetType | None = UNSET,
+    prior_mean: float | UnsetType = UNSET,
+    prior_strength: float | UnsetType = UNSET,
+    new_per_list: int | UnsetType | None = UNSET,
     train: bool = True,
 ) -> Ask[Ranking]:
     """Change what is given of a ranking."""
     change = RankingChange(
-        policy=policy, click_window=click_window, retention=retention, reference=reference, train=train
-    )
+        positions=positions, click_window=click_window, retention=retention, reference=reference, policy=policy,
+        seed=seed, steps=steps, prior_mean=prior_mean, prior_strength=prior_strength, new_per_list=new_per_list,
+        train=train,
+    )  # fmt: skip
     begins_anew = policy is not UNSET and not train  # each time: what was learned since the first would be lost
     return Ask("PATCH", _ranking(name), Ranking, change, repeatable=not begins_anew, slow=True)
 

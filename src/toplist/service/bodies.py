@@ -23,6 +23,9 @@ class RankingBody(Struct, frozen=True, omit_defaults=True):
     trained: bool = True  # whether learners of this policy know what happened before it
     policy: int = 0  # the event since which it has its policy; 0 for this one
     deleted: bool = False
+    places: int = 0  # that a learner has for items; 0: as many as the positions
+    longest: int = 0  # the most positions that it ever had; 0: as many as now
+    first: int = 0  # the number of a learner's first list
 
 
 class PutItem(Struct, frozen=True, omit_defaults=True):

@@ -27,6 +27,11 @@ from toplist.service.store.protocol import (
 
 LAST_ROUND = 1000  # events that may be left to learn when a new policy takes over
 
+# What can be changed of a ranking: as it is, and with new learners.
+OF_RANKING = ("positions", "click_window", "retention", "reference")
+OF_LEARNERS = ("policy", "seed", "steps", "prior_mean", "prior_strength", "new_per_list")
+FIXED = ("features", "person", "join")  # what items and lists of the log have, so it stays
+
 
 class Changing(Core):
     """Changes of rankings."""
@@ -34,11 +39,12 @@ class Changing(Core):
     async def create_ranking(self, spec: RankingSpec) -> Ranking:
         """A new ranking, without items."""
         self._check_free(spec.name)
-        await self._warming.of(Setting(spec.name, spec, 0, True))
+        setting = Setting.of(RankingBody(spec))
+        await self._warming.of(setting)
         self._check_free(spec.name)  # somebody may have been faster
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
-        ranking = RankingState(seq, now, Setting(spec.name, spec, seq, True))
+        ranking = RankingState(seq, now, setting.since(seq))
         memory.add(ranking)
         reply = ranking_shape(ranking)
         await self._written(self._ranking_rows(ranking, seq, now))
@@ -50,72 +56,74 @@ class Changing(Core):
 
     def _ranking_rows(self, ranking: RankingState, seq: int, now: int) -> list[Row]:
         setting = ranking.setting
-        body = encode(RankingBody(setting.spec, setting.trained, setting.policy))
+        body = encode(setting.body())
         return [
             EventRow(seq, now, ranking.id, EVERYBODY, RANKING, None, body),
             RankingRow(ranking.id, setting.name, ranking.created, setting.policy, body),
         ]
 
     async def change_ranking(self, name: str, change: RankingChange) -> Ranking:
-        """Change a ranking; another policy is trained from the log before it serves, unless it starts anew."""
+        """Change a ranking; another policy is trained from the log before it serves, unless it starts anew.
+
+        So is the same policy where something else changes that its learners are made from.
+        """
         ranking = self._ranking(name)
         given = {
             field: value
-            for field in ("policy", "click_window", "retention", "reference")
+            for field in (*OF_RANKING, *OF_LEARNERS, *FIXED)
             if (value := getattr(change, field)) is not msgspec.UNSET
         }
-        anew = "policy" in given and (given["policy"] != ranking.spec.policy or not change.train)
+        for field in FIXED:
+            if field in given and given[field] != getattr(ranking.spec, field):
+                raise Refused(
+                    f"The {field} of the ranking {name!r} cannot become {given[field]!r}, since its items and lists "
+                    f"were made with {getattr(ranking.spec, field)!r}; make a new ranking.", f"/{field}",
+                )  # fmt: skip
         spec = msgspec.structs.replace(ranking.spec, **given)
+        because = _because(ranking.setting, spec, change)
+        if ranking.changing and (because or "positions" in given):
+            raise Conflict(f"The ranking {name!r} is getting another policy already; wait for that.")
+        setting = ranking.setting.changed(spec)
         snapshots: list[SnapshotRow] = []
-        if anew:
-            if ranking.changing:
-                raise Conflict(f"The ranking {name!r} is getting another policy already; wait for that.")
-            ranking.changing = True
-            try:
-                setting = Setting(name, spec, 0, change.train)
-                await self._warming.of(setting)
-                self._check_items(ranking, setting)
-                if change.train:
-                    snapshots = await self._trained(ranking, setting)
-            finally:
-                ranking.changing = False
-            if self._now().rankings.get(name) is not ranking:
-                raise StoreUnavailable(f"The ranking {name!r} was read again or deleted meanwhile; try again.")
+        if because is not None:
+            setting = ranking.setting.anew(spec, change.train)
+            snapshots = await self._new_learners(ranking, setting, f"/{because}")
             # Others may have changed the rest meanwhile.
-            spec = msgspec.structs.replace(ranking.spec, **given)
-            self._check_items(ranking, setting)
+            setting = setting._replace(spec=msgspec.structs.replace(ranking.spec, **given))
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
         rows: list[Row] = []
-        if anew:
-            ranking.setting = Setting(name, spec, seq, change.train)
-            ranking.can = ranking.setting.capabilities()
+        if because is not None:
+            setting = setting.since(seq)
+            ranking.can = setting.capabilities()
             memory.learners.forget(ranking)
             rows = [SnapshotsGone(ranking.id), *(snapshot._replace(policy=seq) for snapshot in snapshots)]
-        else:
-            ranking.setting = ranking.setting._replace(spec=spec)
+        ranking.setting = setting
         reply = ranking_shape(ranking)
         await self._written([*self._ranking_rows(ranking, seq, now), *rows])
         return reply
 
-    def _check_items(self, ranking: RankingState, setting: Setting) -> None:
-        """Refuse a policy that cannot have a ranking's items; before the first list, these may change as they like."""
-        if not ranking.served:
-            return
+    async def _new_learners(self, ranking: RankingState, setting: Setting, field: str) -> list[SnapshotRow]:
+        """Learners by other settings, as far as it takes long, or the error why there cannot be any."""
+        ranking.changing = True
         try:
-            replay.begin(setting, None, ranking.items)
-        except InvalidInput as problem:
-            raise Refused(
-                f"The policy {setting.spec.policy} cannot have these items: {problem}", "/policy"
-            ) from problem
+            await self._warming.of(setting)
+            _check_items(ranking, setting, field)
+            snapshots = await self._trained(ranking, setting, field) if setting.trained and ranking.served else []
+        finally:
+            ranking.changing = False
+        if self._now().rankings.get(ranking.name) is not ranking:
+            raise StoreUnavailable(f"The ranking {ranking.name!r} was read again or deleted meanwhile; try again.")
+        _check_items(ranking, setting, field)
+        return snapshots
 
-    async def _trained(self, ranking: RankingState, setting: Setting) -> list[SnapshotRow]:
+    async def _trained(self, ranking: RankingState, setting: Setting, field: str) -> list[SnapshotRow]:
         """Learners of another policy, as far as it takes long; the others are trained when they are first used."""
         can = setting.capabilities()
         if not can.learns_from_any_list or not can.adds_items:
             raise Refused(
                 f"The policy {setting.spec.policy} cannot learn from lists that others made; say train: false, and it "
-                f"starts anew.", "/policy",
+                f"starts anew.", field,
             )  # fmt: skip
         assert self._store is not None
         await self._written([])  # training reads the store, which must have the learners of now and what they know
@@ -133,7 +141,7 @@ class Changing(Core):
             except InvalidInput as problem:
                 raise Refused(
                     f"The policy {setting.spec.policy} cannot have the items that there were: {problem} Say train: "
-                    f"false, and it starts anew.", "/policy",
+                    f"false, and it starts anew.", field,
                 ) from problem  # fmt: skip
             if led < LAST_ROUND:
                 break
@@ -144,8 +152,27 @@ class Changing(Core):
         ranking = self._ranking(name)
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
-        body = encode(RankingBody(ranking.spec, ranking.setting.trained, ranking.setting.policy, deleted=True))
+        body = encode(ranking.setting.body(deleted=True))
         memory.learners.forget(ranking)
         del memory.rankings[name], memory.by_id[ranking.id]
         event = EventRow(seq, now, ranking.id, EVERYBODY, RANKING, None, body)
         await self._written([event, RankingGone(ranking.id)])
+
+
+def _because(setting: Setting, spec: RankingSpec, change: RankingChange) -> str | None:
+    """Which of the settings asks for new learners; None where the ones that there are can go on."""
+    if change.policy is not msgspec.UNSET and not change.train:
+        return "policy"
+    if spec.positions > setting.places:
+        return "positions"
+    return next((field for field in OF_LEARNERS if getattr(spec, field) != getattr(setting.spec, field)), None)
+
+
+def _check_items(ranking: RankingState, setting: Setting, field: str) -> None:
+    """Refuse what cannot have a ranking's items; before the first list, these may change as they like."""
+    if not ranking.served:
+        return
+    try:
+        replay.begin(setting, None, ranking.items)
+    except InvalidInput as problem:
+        raise Refused(f"The policy {setting.spec.policy} cannot have these items: {problem}", field) from problem

@@ -26,7 +26,7 @@ from toplist.service.writer import Commits, Writer
 BREATHE = 200  # milliseconds after a failed commit in which nothing is tried
 
 
-class Changing:
+class Change:
     """The context of a change; as a generator it would take longer than some changes do."""
 
     __slots__ = ("_failed", "_now")
@@ -125,9 +125,9 @@ class Core:
             self._memory = Memory(self._store, self._writer, self._room)
         return self._memory
 
-    def _changing(self) -> Changing:
+    def _changing(self) -> Change:
         """For changes of memory, which are refused before they begin, or else are whole: half of one is not true."""
-        return Changing(self._now, self._failed)
+        return Change(self._now, self._failed)
 
     async def _written(self, rows: Sequence[Row], reasons: Sequence[str | None] = ()) -> None:
         """When rows are committed, and everything that they or a reply without rows build on.

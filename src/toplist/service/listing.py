@@ -9,7 +9,7 @@ from toplist.service.bodies import ListBody, Outcome, encode
 from toplist.service.impressions import Impression, Numbers, as_text
 from toplist.service.learners import HotLearner
 from toplist.service.memory import Memory
-from toplist.service.pointing import check_sizes, pinned, pointed
+from toplist.service.pointing import check_sizes, length, pinned, pointed
 from toplist.service.shapes import ListReply, ListRequest
 from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, NewImpression, Row
 
@@ -28,7 +28,7 @@ def listed(
         check_sizes(request)
         pins = pinned(request.pins) if request.pins else None
         items, record = ranker.make(
-            request.among, request.positions, exclude=request.exclude, pins=pins, person=request.person,
+            request.among, length(request, ranking.spec), exclude=request.exclude, pins=pins, person=request.person,
             features=request.features,
         )  # fmt: skip
     except (InvalidInput, ValueError) as problem:

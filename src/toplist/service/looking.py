@@ -118,19 +118,20 @@ class Looking(Core):
         """The list that would be made next, and why; a copy makes it, so that nothing comes of it."""
         async with self._looking():
             learner = await self._learner(name, key)
-            policy, learned = learner.ranking.spec.policy, learner.ranker.learned
+            spec, learned = learner.ranking.spec, learner.ranker.learned
             kept = learner.ranker.to_bytes()
             await self._written([])  # at once, since later nobody knows whether this was committed or given up
 
             def explained() -> list[Reason]:
-                copy = LoggedRanker.from_bytes(kept, policy, learner.ranker.name)
-                return [Reason(**row) for row in copy.explain(copy.rank(person=person)).rows()]
+                copy = LoggedRanker.from_bytes(kept, spec.policy, learner.ranker.name)
+                shown = copy.rank(positions=spec.positions, person=person)
+                return [Reason(**row) for row in copy.explain(shown).rows()]
 
             try:
                 reasons = await asyncio.to_thread(explained)  # which takes long where there are many items
             except InvalidInput as problem:
                 raise Refused(str(problem), "/person") from problem
-            return NextList(ranking=name, key=key, policy=policy, learned=learned, positions=reasons)
+            return NextList(ranking=name, key=key, policy=spec.policy, learned=learned, positions=reasons)
 
     async def _learner(self, name: str, key: str | None) -> HotLearner:
         await asyncio.shield(self._warming.of(self._ranking(name).setting))

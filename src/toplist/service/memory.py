@@ -41,7 +41,7 @@ class Memory:
         self.requests: OrderedDict[tuple[int, str], Asked] = OrderedDict()
         for row in store.rankings():
             body = decode_ranking(row.spec)
-            ranking = RankingState(row.id, row.created, Setting(row.name, body.spec, row.policy, body.trained))
+            ranking = RankingState(row.id, row.created, Setting.of(body, row.policy))
             ranking.served = bool(store.learners(row.id, 0, 1))
             for item in store.items(row.id):
                 features = None if item.features is None else np.frombuffer(item.features)

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from toplist.problem import InvalidInput, refuse
 from toplist.service.errors import Refused
 from toplist.service.rankings import TOO_LARGE, RankingState
-from toplist.service.shapes import IS_PLACE, ListRequest, too_large
+from toplist.service.shapes import IS_PLACE, ListRequest, RankingSpec, too_large
 
 
 def pointed(problem: Exception, request: ListRequest, ranking: RankingState) -> Refused:
@@ -24,6 +24,16 @@ def pinned(pins: Mapping[str, str]) -> dict[int, str]:
     if not all(map(IS_PLACE, pins)):
         raise InvalidInput("A pinned position is no whole number.")
     return {int(place): item for place, item in pins.items()}
+
+
+def length(request: ListRequest, spec: RankingSpec) -> int:
+    """How many items a list shall have; its learner may have places for more."""
+    if request.positions is None:
+        return spec.positions
+    if request.positions > spec.positions:
+        accepted = f"at most {spec.positions}, the ranking's own"
+        raise refuse("positions", request.positions, accepted, "change the ranking's positions first")
+    return request.positions
 
 
 def escaped(name: str) -> str:

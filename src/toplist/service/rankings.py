@@ -11,7 +11,7 @@ import numpy as np
 from toplist.policies.entries import make
 from toplist.problem import InvalidInput, refuse
 from toplist.protocols import Capabilities
-from toplist.service.bodies import ItemsBody, PutItem
+from toplist.service.bodies import ItemsBody, PutItem, RankingBody
 from toplist.service.errors import Refused
 from toplist.service.shapes import LARGEST, Item, RankingSpec, too_large
 from toplist.slate import Floats
@@ -44,6 +44,38 @@ class Setting(NamedTuple):
     spec: RankingSpec
     policy: int  # the event since which the ranking has its policy
     trained: bool  # whether a learner knows what happened before that
+    places: int  # that a learner has for items: lists may be shorter, but not longer
+    longest: int  # the most positions that the ranking ever had, so that no list of the log is longer
+    first: int  # the number of a learner's first list
+
+    @classmethod
+    def of(cls, body: RankingBody, policy: int = 0) -> Setting:
+        """As an event of the log says."""
+        spec = body.spec
+        positions = spec.positions
+        places, longest = body.places or positions, body.longest or positions
+        return cls(spec.name, spec, policy, body.trained, places, longest, body.first)
+
+    def body(self, deleted: bool = False) -> RankingBody:
+        """What an event of the log says of it."""
+        return RankingBody(self.spec, self.trained, self.policy, deleted, self.places, self.longest, self.first)
+
+    def changed(self, spec: RankingSpec) -> Setting:
+        """With other settings that the same learners can have."""
+        return self._replace(spec=spec, longest=max(self.longest, spec.positions))
+
+    def anew(self, spec: RankingSpec, trained: bool) -> Setting:
+        """With other settings, for new learners: where they are trained, every list of the log finds place in them."""
+        longest = max(self.longest, spec.positions)
+        return Setting(self.name, spec, 0, trained, longest if trained else spec.positions, longest, 0)
+
+    def since(self, seq: int) -> Setting:
+        """In force from an event on.
+
+        Learners that know nothing of the lists before must not use their numbers again, or who is trained later from
+        the whole log would meet two lists of one number. There were fewer lists than events.
+        """
+        return self._replace(policy=seq, first=0 if self.trained else seq)
 
     def seed(self, key: str | None) -> int:
         """The seed of a key's learner: the ranking's own where there is no key."""

@@ -60,7 +60,7 @@ def _settings(events: Iterable[EventRow]) -> dict[int, Setting]:
         if body.deleted:
             settings.pop(event.ranking, None)
         else:
-            settings[event.ranking] = Setting(body.spec.name, body.spec, body.policy, body.trained)
+            settings[event.ranking] = Setting.of(body, body.policy)
     return settings
 
 

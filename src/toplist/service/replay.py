@@ -27,7 +27,7 @@ def begin(setting: Setting, key: str | None, items: Items) -> LoggedRanker:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that rows are scaled is said in the documents, not once per key
         ranker = LoggedRanker(
-            list(items), spec.positions, spec.policy, setting.seed(key), features=features,
+            list(items), setting.places, spec.policy, setting.seed(key), features=features,
             person=spec.person if can.needs_features else 0, join=spec.join, steps=spec.steps,
             prior_mean=spec.prior_mean, prior_strength=spec.prior_strength, new_per_list=spec.new_per_list,
             open_slates=NO_LIMIT, name=known_as(setting, key),
@@ -35,6 +35,9 @@ def begin(setting: Setting, key: str | None, items: Items) -> LoggedRanker:
     hidden = [id for id, state in items.items() if state.hidden]
     if hidden:
         ranker.hide(hidden)
+    if setting.first:
+        ranker.reopen(setting.first - 1)
+        ranker.drop(setting.first - 1)
     return ranker
 
 

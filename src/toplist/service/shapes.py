@@ -25,6 +25,11 @@ Positions = Annotated[int, Meta(ge=1, le=1000)]
 Place = Annotated[int, Meta(ge=1, le=1000)]
 Chance = Annotated[float, Meta(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
+Seed = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+Steps = Annotated[int, Meta(ge=1)]
+Width = Annotated[int, Meta(ge=0, le=10_000)]  # of a row of features
+Strength = Annotated[float, Meta(ge=0.0)]
+Newcomers = Annotated[int, Meta(ge=0)]
 MOST_TOLD = 2000  # entries of a report: each place of the longest list, by its number and by its item
 LARGEST = 1e6  # of a feature: the square of a much larger one leaves nothing of the others in a sum
 Row = Annotated[list[float], Meta(max_length=10_000)]
@@ -51,14 +56,14 @@ class RankingSpec(Strict, frozen=True):
     policy: str = "dcm-kl-ucb"  # a name of the catalogue with its parameters, as "cascade-kl-ucb(...)"
     click_window: Seconds = 1800.0  # seconds
     retention: Seconds | None = None  # seconds that events are kept; None: for ever
-    seed: Annotated[int, Meta(ge=0, le=2**53 - 1)] = 0
-    steps: Annotated[int, Meta(ge=1)] | None = None
-    features: Annotated[int, Meta(ge=0, le=10_000)] = 0  # per item; for policies that learn from features
-    person: Annotated[int, Meta(ge=0, le=10_000)] = 0  # features of who asks
+    seed: Seed = 0
+    steps: Steps | None = None
+    features: Width = 0  # per item; for policies that learn from features
+    person: Width = 0  # features of who asks
     join: str = "concatenate"
     prior_mean: Chance = 0.5
-    prior_strength: Annotated[float, Meta(ge=0.0)] = 0.0
-    new_per_list: Annotated[int, Meta(ge=0)] | None = None
+    prior_strength: Strength = 0.0
+    new_per_list: Newcomers | None = None
     reference: Chance | None = None  # a click-through to compare with on the page, as that of an older system
 
 
@@ -86,11 +91,22 @@ class Ranking(Struct, frozen=True, kw_only=True):
 class RankingChange(Strict, frozen=True):
     """What to change of a ranking; what is left out stays."""
 
-    policy: str | UnsetType = UNSET
+    positions: Positions | UnsetType = UNSET  # more than ever before make new learners
     click_window: Seconds | UnsetType = UNSET
     retention: Seconds | UnsetType | None = UNSET
     reference: Chance | UnsetType | None = UNSET
-    train: bool = True  # a new policy from the event log, before it serves
+    # Another value of these makes new learners.
+    policy: str | UnsetType = UNSET
+    seed: Seed | UnsetType = UNSET
+    steps: Steps | UnsetType | None = UNSET
+    prior_mean: Chance | UnsetType = UNSET
+    prior_strength: Strength | UnsetType = UNSET
+    new_per_list: Newcomers | UnsetType | None = UNSET
+    train: bool = True  # new learners from the event log, before they serve
+    # No other value than the one they have.
+    features: Width | UnsetType = UNSET
+    person: Width | UnsetType = UNSET
+    join: str | UnsetType = UNSET
 
 
 class Item(Strict, frozen=True):

@@ -24,7 +24,7 @@ def warm_up(setting: Setting) -> None:
     spec = setting.spec
     row = np.zeros(spec.features)
     row[:1] = 0.5
-    items: Items = {f"item {n}": ItemState(n, row, False) for n in range(spec.positions + 1)}
+    items: Items = {f"item {n}": ItemState(n, row, False) for n in range(setting.places + 1)}
     try:
         ranker = begin(setting, None, items)
         person = [0.0] * spec.person if spec.person else None

@@ -90,11 +90,11 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="PATCH", path="/v1/rankings/{name}", name="change_ranking", tag="rankings", scope="admin",
-        summary="Change a ranking; a new policy is trained from the event log before it serves.",
+        summary="Change a ranking; what needs a new learner is trained from the event log before it serves.",
         handler=Endpoints.change_ranking, parameters=_NAME,
         request=RankingChange, reply=Ranking, problems=(404, 409),
-        request_example={"policy": "cascade-kl-ucb", "click_window": 600},
-        reply_example=_RANKING | {"policy": "cascade-kl-ucb", "click_window": 600.0},
+        request_example={"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600},
+        reply_example=_RANKING | {"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600.0},
     ),
     Route(
         method="DELETE", path="/v1/rankings/{name}", name="delete_ranking", tag="rankings", scope="admin",
