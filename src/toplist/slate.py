@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 NONE = np.zeros(0, dtype=np.int64)  # no pins, or no order of places but the one from the top

@@ -23,13 +23,13 @@ def play(ranker: LoggedRanker, log: list[Any], lists: int) -> None:
     """Make lists, learn most of them late, and change the items where the policy lets one."""
     waiting: list[Any] = []
     for number in range(lists):
-        shown = ranker.rank()
-        log.append(("list", shown.items, ranker.record(shown)))
-        waiting.append(shown)
+        items, record = ranker.make()
+        log.append(("list", items, record))
+        waiting.append(record)
         if number % 3 == 2:
             for late in reversed(waiting[:2]):
-                ranker.learn(late, clicks=[1 + number % 3])
-                log.append(("learn", late.items, ranker.record(late), [1 + number % 3]))
+                ranker.settle(late, clicks=[1 + number % 3])
+                log.append(("learn", late, [1 + number % 3]))
             ranker.drop(waiting[2].number)
             log.append(("drop", waiting[2].number))
             waiting.clear()
@@ -45,7 +45,7 @@ def replay(ranker: LoggedRanker, log: list[Any]) -> None:
         if kind == "list":
             ranker.recall(*what)
         elif kind == "learn":
-            ranker.learn(ranker.recall(*what[:2]), clicks=what[2])
+            ranker.settle(what[0], clicks=what[1])
         elif kind == "drop":
             ranker.drop(what[0])
         else:
@@ -107,9 +107,30 @@ def test_bytes_are_small_and_damage_is_seen() -> None:
 
 def test_a_record_has_the_features_that_the_list_was_made_with() -> None:
     ours = fresh("cascade-lin-ucb")
-    shown = ours.rank()
-    record = ours.record(shown)
+    items, record = ours.make()
     assert isinstance(record, Record)
-    assert np.frombuffer(record.rows).reshape(3, -1).shape == (3, 12)
-    ours.change(shown[0], features=[0.5] * 12)
-    assert ours.record(ours.recall(shown.items, record)) == record
+    rows = np.frombuffer(record.rows).reshape(3, -1)
+    assert rows.shape == (3, 12)
+    ours.change(items[0], features=[0.5] * 12)
+    assert (ours.recall(items, record)._slate.rows == rows).all()
+
+
+@pytest.mark.parametrize("policy", ONE_OF_A_KIND)
+def test_one_slate_for_all_lists_is_as_good_as_one_for_each(policy: str) -> None:
+    """The lists, the records and what is learned are those of a ranker that makes a new slate and page each time."""
+    ours, theirs = fresh(policy), fresh(policy)
+    subsets = ours.capabilities.takes_subsets
+    for number in range(30):
+        asked: dict[str, Any] = {"positions": 1 + number % 3} if subsets else {}
+        items, record = ours.make(**asked)
+        shown = theirs.rank(**asked)
+        assert tuple(items) == shown.items
+        assert (theirs.recall(items, record)._slate.memo == shown._slate.memo).all()
+        told: dict[str, Any] = {"clicks": [len(items)] if number % 4 else []}
+        if number % 5 == 0:
+            told["left"] = len(items)
+        if number % 7 == 0:
+            told["seen"] = {1: 0.5}
+        ours.settle(record, **told)
+        theirs.learn(shown, **told)
+    assert ours.to_bytes() == theirs.to_bytes()

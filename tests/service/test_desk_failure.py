@@ -148,7 +148,7 @@ def test_half_a_change_of_memory_is_no_change(tmp_path: Path, monkeypatch: pytes
             first, second = await shown(desk), await shown(desk)
             assert desk._memory is not None
             for one in desk._memory.impressions.values():
-                one.shown = None  # so that it must be read again to be learned
+                one.record = None  # so that it must be read again to be learned
 
             def broken(*_: Any) -> None:
                 raise StoreUnavailable("no such disk")

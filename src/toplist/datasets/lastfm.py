@@ -13,10 +13,10 @@ from collections import defaultdict
 import numpy as np
 
 from toplist.datasets.ratings import Numbers, Ratings
-from toplist.datasets.sources import AGAIN, Bools, File, Place, columns, identifiers
+from toplist.datasets.sources import AGAIN, File, Place, columns, identifiers
 from toplist.files import AnyPath
 from toplist.problem import InvalidInput, whole
-from toplist.slate import Floats
+from toplist.slate import Bools, Floats
 
 PLAYS_HEADER = "userID\tartistID\tweight"
 TAGGED_HEADER = "userID\tartistID\ttagID\tday\tmonth\tyear"

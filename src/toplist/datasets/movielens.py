@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.datasets.ratings import Numbers, Ratings
-from toplist.datasets.sources import AGAIN, Bools, File, Place, columns, identifiers
+from toplist.datasets.sources import AGAIN, File, Place, columns, identifiers
 from toplist.files import AnyPath
 from toplist.problem import InvalidInput
-from toplist.slate import Floats
+from toplist.slate import Bools, Floats
 
 HEADERS = ("userId,movieId,rating,timestamp", "user_id,movie_id,rating")
 MOVIES_HEADER = "movieId,title,genres"

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from toplist.files import AnyPath
 from toplist.problem import InvalidInput, refuse
-from toplist.slate import Floats
+from toplist.slate import Bools, Floats
 
-Bools = NDArray[np.bool_]
 AGAIN = "unpack or copy the data again"
 BLOCK = 1 << 17  # lines that are turned into numbers at once
 

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from toplist.datasets.ratings import Ratings
-from toplist.datasets.sources import AGAIN, Bools, File, Place, columns, identifiers
+from toplist.datasets.sources import AGAIN, File, Place, columns, identifiers
 from toplist.files import AnyPath
 from toplist.problem import InvalidInput, nearest, refuse
-from toplist.slate import Floats
+from toplist.slate import Bools, Floats
 
 PREFIX = "yelp_academic_dataset_"
 LEAST = 4.0  # stars of a business that attracted a person, hiranandani2019, section 8.7

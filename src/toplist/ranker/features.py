@@ -15,6 +15,9 @@ from toplist.slate import Floats
 
 JOINS = ("concatenate", "outer")
 OWN_EDITION = -1  # features of one call, which nobody remembers
+NOBODY = np.zeros(0)  # a person without features
+
+Told = tuple[Floats, dict[Any, Floats] | None]  # the features of a person, and rows by item, of one call
 
 
 class Features:
@@ -96,7 +99,7 @@ class Features:
             self.rows = np.concatenate([self.rows, more])
             self.edition += 1
 
-    def told(self, person: Any, given: Any) -> tuple[Floats, dict[Any, Floats] | None]:
+    def told(self, person: Any, given: Any) -> Told:
         """What is told in one call, checked: a person's features, none for none, and rows for this call alone."""
         rows = None
         if given is not None:
@@ -106,7 +109,7 @@ class Features:
         if self.person == 0:
             if person is not None:
                 raise InvalidInput("This ranker takes no features of persons; leave person out.")
-            return np.zeros(0), rows
+            return NOBODY, rows
         if person is None:
             raise InvalidInput(f"A person's {self.person} features are needed for every list; give person=[...].")
         beside = _vector("person", person, self.person)
@@ -118,7 +121,7 @@ class Features:
                 warnings.warn("A person's features with a norm above 1 are divided by their norm.", stacklevel=3)
         return beside, rows
 
-    def of_call(self, told: tuple[Floats, dict[Any, Floats] | None], slot_of: Any) -> tuple[Floats, int]:
+    def of_call(self, told: Told, slot_of: Any) -> tuple[Floats, int]:
         """What a policy gets to see in one call, and its edition."""
         beside, given = told
         rows, edition = self.rows, self.edition

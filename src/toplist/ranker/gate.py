@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager, nullcontext
 
 
 class Gate:
@@ -16,11 +17,11 @@ class Gate:
         self._entry = threading.Lock()  # held by a writer for as long as it writes, by a reader only to come in
         self._left = threading.Condition()
         self._readers: set[int] = set()
-        self.reading = _Reading(self)
-        self.writing = _Writing(self)
+        self.reading: AbstractContextManager[None] = _Reading(self)
+        self.writing: AbstractContextManager[None] = _Writing(self)
 
 
-class _Reading:
+class _Reading(AbstractContextManager[None]):
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
 
@@ -36,7 +37,7 @@ class _Reading:
                 gate._left.notify()
 
 
-class _Writing:
+class _Writing(AbstractContextManager[None]):
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
 
@@ -54,3 +55,10 @@ class _Writing:
 
     def __exit__(self, *_: object) -> None:
         self._gate._entry.release()
+
+
+class OpenGate(Gate):
+    """For what one thread has to itself: nobody is waited for."""
+
+    def __init__(self) -> None:
+        self.reading = self.writing = nullcontext()

@@ -10,15 +10,18 @@ from toplist.compiled import compiled as compile_for_parts
 from toplist.compiled import direct, plain
 from toplist.problem import Problem
 from toplist.protocols import Capabilities
-from toplist.slate import Page, Request, Slate
+from toplist.slate import Bools, Page, Request, Slate
 
 
 def _rank(policy: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
     policy.rank(belief, cache, request, slate)
 
 
-def _learn(policy: Any, belief: Any, slate: Slate, page: Page) -> None:
+def _learn(policy: Any, belief: Any, slate: Slate, page: Page, examined: Bools) -> None:
     policy.learn(belief, slate, page)
+    for place in range(slate.size[0]):
+        if page.weight[place] > 0.0:
+            examined[slate.items[place]] = True
 
 
 rank_compiled = compile_for_parts(_rank)
@@ -62,9 +65,9 @@ class Learner:
         self._rank(self.policy, self.belief, cache, request, slate)
         self._caches.append(cache)
 
-    def learn(self, slate: Slate, page: Page) -> None:
-        """Learn from what came back for a list."""
-        self._learn(self.policy, self.belief, slate, page)
+    def learn(self, slate: Slate, page: Page, examined: Bools) -> None:
+        """Learn from what came back for a list, and mark who was examined."""
+        self._learn(self.policy, self.belief, slate, page, examined)
 
     def sample(self, slot: int, mean: float, strength: float) -> None:
         """Take an item to have been examined so often with that mean, at every place the policy tells apart."""

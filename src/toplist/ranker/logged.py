@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,10 +16,12 @@ from toplist.ranker import saved
 from toplist.ranker.book import Book, BookState
 from toplist.ranker.changes import ChangeLog
 from toplist.ranker.features import Features
+from toplist.ranker.gate import OpenGate
 from toplist.ranker.options import Options
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.roster import Roster, RosterState
 from toplist.ranker.shown import Identity, Shown
+from toplist.slate import Slate, empty_page
 
 FORMAT = b"toplist1"
 NO_LIMIT = 1 << 62
@@ -40,47 +42,91 @@ class LoggedRanker(Ranker):
     """A ranker without a secret: lists carry no seal, and whoever keeps the log answers for what it says.
 
     Its state is a function of what was done to it, to the last bit: made, learned, dropped, added and removed in the
-    same order, two of them have equal bytes. Any number of lists may be open, since the keeper closes them.
+    same order, two of them have equal bytes. Any number of lists may be open, since the keeper closes them. One thread
+    has it to itself, so that one slate and one page do for all its lists.
 
     >>> ranker = LoggedRanker(["a", "b", "c"], positions=2, policy="cascade-ucb1", seed=1, open_slates=NO_LIMIT)
     >>> again = LoggedRanker(["a", "b", "c"], positions=2, policy="cascade-ucb1", seed=1, open_slates=NO_LIMIT)
-    >>> shown = ranker.rank()
-    >>> ranker.learn(shown, clicks=[1])
-    >>> again.learn(again.recall(shown.items, ranker.record(shown)), clicks=[1])
+    >>> items, record = ranker.make()
+    >>> ranker.settle(record, clicks=[1])
+    >>> again.reopen(record.number)
+    >>> again.settle(record, clicks=[1])
     >>> again.to_bytes() == ranker.to_bytes()
     True
     """
 
-    def record(self, shown: Shown) -> Record:
-        """What the log must hold of a list."""
-        slate, size = shown._slate, len(shown.items)
-        return Record(
-            shown.number,
-            tuple(slate.items[:size].tolist()),
-            slate.rows[:size].tobytes(),
-            slate.memo.tobytes() if size else b"",  # a policy may use all of it, whatever the length of the list
-            shown.learned_before,
-            shown.pinned,
+    _gate_class = OpenGate
+
+    def _set_up(self, *given: Any) -> None:
+        super()._set_up(*given)
+        self._slate, self._page = self._learner.slate(), empty_page(self.positions)
+
+    def make(
+        self,
+        among: Iterable[str] | None = None,
+        positions: int | None = None,
+        *,
+        exclude: Iterable[str] = (),
+        pins: Mapping[int, str] | None = None,
+        person: Any = None,
+        features: Mapping[str, Any] | None = None,
+    ) -> tuple[list[str], Record]:
+        """A list as `rank` makes it, and what the log must hold of it."""
+        asked = self._asked(among, positions, exclude, pins, person, features)
+        slate = self._slate
+        for array in (slate.size, slate.rows, slate.memo):
+            array.fill(0)
+        made = self._make(asked, slate)
+        size = int(slate.size[0])
+        slots = slate.items[:size].tolist()
+        # A policy may use all of the memo, whatever the length of the list.
+        rows, memo = slate.rows[:size].tobytes(), slate.memo.tobytes() if size else b""
+        return self._named(slots), Record(made.number, tuple(slots), rows, memo, self._learned, made.pinned)
+
+    def settle(
+        self,
+        record: Record,
+        clicks: Iterable[int],
+        left: int | None = None,
+        seen: Mapping[int, float] | None = None,
+    ) -> None:
+        """Learn from what came back for an open list that `make` made; all in positions, counted from 1."""
+        page = self._page
+        for array in (page.clicks, page.weight, page.value):
+            array.fill(0)
+        for position in clicks:
+            page.clicks[position - 1] = 1
+        page.left[0] = left or 0
+        if seen is None:
+            page.seen.fill(-1.0)
+        else:
+            page.seen.fill(0.0)
+            for position, chance in seen.items():
+                page.seen[position - 1] = chance
+        self._take_in(record.number, self._recorded(record, self._slate), page)
+
+    def recall(self, items: Sequence[str], record: Record) -> Shown:
+        """A list that the log has, made by this ranker or by one that this is a copy of."""
+        slate = self._recorded(record, self._learner.slate())
+        life = self._book.enter_again(record.number)
+        return Shown(
+            self._identity, record.number, life, tuple(items), slate, record.learned_before, pinned=record.pinned
         )
+
+    def _recorded(self, record: Record, slate: Slate) -> Slate:
+        """A slate, filled as it was when the list was made."""
+        size = slate.size[0] = len(record.slots)
+        slate.items[:size] = record.slots
+        for array, kept in ((slate.rows[:size], record.rows), (slate.memo, record.memo)):
+            if kept:
+                array[...] = np.frombuffer(kept).reshape(array.shape)
+        return slate
 
     @property
     def room(self) -> int:
         """About how many bytes it takes in memory."""
         arrays = [self._known.rows, *self._learner.belief]
         return 2 * sum(int(array.nbytes) for array in arrays) + 200 * self._roster.capacity
-
-    def recall(self, items: Sequence[str], record: Record) -> Shown:
-        """A list that the log has, made by this ranker or by one that this is a copy of."""
-        slate, size = self._learner.slate(), len(items)
-        slate.items[:size] = record.slots
-        slate.size[0] = size
-        for array, kept in ((slate.rows[:size], record.rows), (slate.memo, record.memo)):
-            if kept:
-                array[...] = np.frombuffer(kept).reshape(array.shape)
-        life = self._book.enter_again(record.number)
-        return Shown(
-            self._identity, record.number, life, tuple(items), slate, record.learned_before, pinned=record.pinned
-        )
 
     def take_over(
         self, items: Sequence[str], number: int, person: Any = None, features: Mapping[str, Any] | None = None

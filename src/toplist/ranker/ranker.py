@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -13,26 +13,40 @@ from toplist.coverage import KINDS, gains
 from toplist.files import AnyPath
 from toplist.naming import written
 from toplist.policies.entries import make
-from toplist.problem import InvalidInput, Problem, refuse, several, whole
-from toplist.protocols import Capabilities
-from toplist.randomness import CHOICES, branch
-from toplist.ranker import report, saved
-from toplist.ranker.book import Book, ForeignSlate
-from toplist.ranker.changes import ChangeLog
+from toplist.problem import Problem, refuse, several, whole
+from toplist.randomness import branch
+from toplist.ranker import saved
+from toplist.ranker.core import Core
 from toplist.ranker.eligible import eligible as eligible_slots
 from toplist.ranker.eligible import from_the_end, with_few_new
-from toplist.ranker.features import Features, feature_rows
-from toplist.ranker.gate import Gate
-from toplist.ranker.learner import Learner
+from toplist.ranker.features import Features, Told, feature_rows
 from toplist.ranker.options import Options
 from toplist.ranker.page import page_of
 from toplist.ranker.roster import Roster
 from toplist.ranker.shown import Identity, Shown
-from toplist.slate import NONE, Floats, Request, Slate
-from toplist.tables import Table, counted
+from toplist.slate import NONE, Ints, Page, Request, Slate
 
 
-class Ranker:
+class Asked(NamedTuple):
+    """A list that is asked for."""
+
+    wanted: int  # places
+    eligible: list[str] | None  # None: everybody
+    excluded: list[str]
+    by_place: dict[int, str]  # pinned items, by place counted from 0
+    told: Told  # features for this list alone
+
+
+class Made(NamedTuple):
+    """A list that was made, beside its slate."""
+
+    number: int
+    life: str
+    pinned: tuple[int, ...]  # positions, counted from 1
+    among: Ints | None  # slots of the eligible items, where it can be told later who was the best of them
+
+
+class Ranker(Core):
     """Shows lists of `positions` of your items, and learns from the clicks on them.
 
     `policy` is a name of the catalogue, with or without parameters, or a policy made of parts. `seed` decides all that
@@ -86,40 +100,6 @@ class Ranker:
         for slot, row in enumerate(rows):
             self._inform(slot, options.prior_mean, options.prior_strength, row)
 
-    def _set_up(
-        self, policy: Any, title: str, options: Options, problem: Problem, identity: Identity, known: Features,
-        compiled: bool,
-    ) -> None:  # fmt: skip
-        """Everything but the items."""
-        self.policy = policy
-        self.options = options
-        self._title = title
-        self._identity = identity
-        self._learner = Learner(policy, problem, compiled)
-        self._can = self._learner.can
-        if self._can.needs_simulator:
-            self._refuse("must be told the best list, which only a simulation knows", "use it in simulate()")
-        if options.prior_strength > 0.0:
-            self._need_samples()
-        if options.new_per_list is not None and not self._can.takes_subsets:
-            self._refuse("shows all of its items", "leave new_per_list out")
-        self._roster = Roster(problem.items)
-        self._book = Book(options.open_slates)
-        self._learned = 0
-        self._changes = ChangeLog()
-        self._gate = Gate()
-        self._known = known
-        # A ranker makes the lists of the first run of a simulation with the same seed.
-        self._key = branch(branch(branch(options.seed, 0), 0), CHOICES)
-
-    def _refuse(self, what: str, advice: str) -> NoReturn:
-        """Say in one sentence what the policy cannot do."""
-        raise InvalidInput(f"The policy {self._title} {what}; {advice}.")
-
-    def _need_samples(self) -> None:
-        if self._can.samples == "nothing":
-            self._refuse("has no use for a prior", "leave prior_strength out")
-
     # Lists ------------------------------------------------------------------------------------------------------------
 
     def rank(
@@ -139,44 +119,66 @@ class Ranker:
         such a position, its item stands at the end. `person` are the features of who asks, for a ranker that joins
         them with the items'; `features` are those of some items for this list alone.
         """
+        asked = self._asked(among, positions, exclude, pins, person, features)
+        with self._gate.reading:
+            slate = self._learner.slate()
+            made = self._make(asked, slate)
+            items = tuple(self._named(slate.items[: slate.size[0]].tolist()))
+            return Shown(
+                self._identity, made.number, made.life, items, slate, self._learned, pinned=made.pinned,
+                among=made.among,
+            )  # fmt: skip
+
+    def _asked(
+        self, among: Iterable[str] | None, positions: int | None, exclude: Iterable[str] | None,
+        pins: Mapping[int, str] | None, person: Any, features: Mapping[str, Any] | None,
+    ) -> Asked:  # fmt: skip
+        """What is asked of `rank`, checked as far as nobody's items are needed; no caller's code is run after this."""
         wanted = self.positions if positions is None else self._wanted(positions)
         eligible = None if among is None else several("among", among, "items")
         excluded = [] if exclude is None else several("exclude", exclude, "items")
         if (eligible is not None or excluded) and not self._can.takes_subsets:
             self._refuse("takes no subsets of its items", "leave out among and exclude")
         by_place = self._places(pins, wanted) if pins else {}
-        told = self._known.told(person, features)  # nobody else's code is run beyond this line
-        with self._gate.reading:
-            pinned = dict(zip(by_place, self._roster.slots(list(by_place.values()), "pins"), strict=True))
+        return Asked(wanted, eligible, excluded, by_place, self._known.told(person, features))
+
+    def _make(self, asked: Asked, slate: Slate) -> Made:
+        """Fill an empty slate with a list, which is open from now on."""
+        roster, wanted = self._roster, asked.wanted
+        pinned: dict[int, int] = {}
+        if asked.by_place:
+            pinned = dict(zip(asked.by_place, roster.slots(list(asked.by_place.values()), "pins"), strict=True))
             for slot in pinned.values():
-                if self._roster.is_hidden(slot):
+                if roster.is_hidden(slot):
                     accepted, advice = "items that are not hidden", "unhide it, or leave it out"
-                    raise refuse("pins", self._roster.names[slot], accepted, advice)
-            candidates = eligible_slots(self._roster, eligible, excluded, pinned)
-            places = from_the_end(pinned, min(wanted, len(candidates)))
-            seen_as, edition = self._known.of_call(told, self._roster.slot)
-            entered = self._book.enter()
-            try:
-                key = branch(self._key, entered[0])
-                limit = self.options.new_per_list
-                if limit is not None:
-                    candidates = with_few_new(self._roster, limit, candidates, wanted, key, pinned)
-                slate = self._learner.slate()
-                if len(candidates) > 0:
-                    pins_array = NONE
-                    if places:
-                        pins_array = np.full(self.positions, -1, dtype=np.int64)
-                        pins_array[list(places)] = list(places.values())
-                    labels = self._roster.labels
-                    self._learner.rank(
-                        Request(candidates, wanted, pins_array, NONE, seen_as, edition, labels, key), slate
-                    )
-            except BaseException:
-                self._book.close(entered[0])
-                raise
-            # Who is best by features of one call cannot be told later, when these are gone.
-            among = candidates if edition >= 0 else None
-            return self._shown(entered, slate, pinned=tuple(place + 1 for place in places), among=among)
+                    raise refuse("pins", roster.names[slot], accepted, advice)
+        candidates = eligible_slots(roster, asked.eligible, asked.excluded, pinned)
+        places = from_the_end(pinned, min(wanted, len(candidates)))
+        seen_as, edition = self._known.of_call(asked.told, roster.slot)
+        number, life = self._book.enter()
+        try:
+            key = branch(self._key, number)
+            limit = self.options.new_per_list
+            if limit is not None:
+                candidates = with_few_new(roster, limit, candidates, wanted, key, pinned)
+            if len(candidates) > 0:
+                pins_array = NONE
+                if places:
+                    pins_array = np.full(self.positions, -1, dtype=np.int64)
+                    pins_array[list(places)] = list(places.values())
+                request = Request(candidates, wanted, pins_array, NONE, seen_as, edition, roster.labels, key)
+                self._learner.rank(request, slate)
+        except BaseException:
+            self._book.close(number)
+            raise
+        # Who is best by features of one call cannot be told later, when these are gone.
+        among = candidates if edition >= 0 else None
+        return Made(number, life, tuple(place + 1 for place in places), among)
+
+    def _named(self, slots: Iterable[int]) -> list[str]:
+        """The items in slots where there are some."""
+        names = self._roster.names
+        return cast(list[str], [names[slot] for slot in slots])
 
     def adopt(self, items: Sequence[str], person: Any = None, features: Mapping[str, Any] | None = None) -> Shown:
         """A list that somebody else made, to be learned from like one's own; features as in `rank`."""
@@ -202,20 +204,11 @@ class Ranker:
                 rows = seen_as[slots]
                 slate.rows[: len(slots)] = gains(rows, self._coverage()) if self._can.covers_topics else rows
             entered = self._book.enter() if number is None else (number, self._book.enter_again(number))
-            return self._shown(entered, slate, origin="adopted")
-
-    def _shown(self, entered: tuple[int, str], slate: Slate, **more: Any) -> Shown:
-        names = self._roster.names
-        items = tuple(names[slot] for slot in slate.items[: slate.size[0]].tolist())
-        return Shown(self._identity, *entered, items, slate, self._learned, **more)
+            return Shown(self._identity, *entered, tuple(names), slate, self._learned, origin="adopted")
 
     def shown(self, kept: Mapping[str, Any]) -> Shown:
         """The list whose `as_dict()` was kept."""
         return Shown.from_dict(kept, self._identity, self._learner.slate())
-
-    def _everybody(self, rows: Floats) -> Request:
-        """All items with these features, to be assessed."""
-        return Request(self._roster.everybody(), self.positions, NONE, NONE, rows, 0, self._roster.labels, 0)
 
     def _coverage(self) -> str:
         """How items cover topics together, in words."""
@@ -258,31 +251,17 @@ class Ranker:
         """
         self._check_own(shown)
         page = page_of(shown, clicks, left, seen, self.positions)
-        slate = shown._slate
         with self._gate.writing:
-            self._book.check_open(shown.number)
-            self._book.close(shown.number)
-            self._learner.learn(slate, page)
-            self._roster.examined[slate.items[: len(shown)][page.weight[: len(shown)] > 0.0]] = True
-            self._learned += 1
-            if self._can.detects:
-                self._changes.note(self._learner.policy, self._learner.belief, self._roster.names)
+            self._take_in(shown.number, shown._slate, page)
 
-    def _check_own(self, shown: Any) -> None:
-        """Refuse what is no list, or no list of this ranker's."""
-        if not isinstance(shown, Shown):
-            raise refuse("The list", shown, "what rank(), adopt() or shown() gave", "see shown() for one kept as JSON")
-        if shown.ranker != self.name:
-            raise ForeignSlate(
-                f"List {shown.number} was made by the ranker {shown.ranker!r}, but this one is {self.name!r}; "
-                f"hand it to the ranker that made it."
-            )
-        if shown._identity != self._identity:
-            raise ForeignSlate(
-                f"List {shown.number} was made by another ranker that is called {self.name!r} too; load the file that "
-                f"it was saved to, instead of making a new one."
-            )
-        self._book.check_own(shown.number, shown.life)
+    def _take_in(self, number: int, slate: Slate, page: Page) -> None:
+        """Learn from a list that is open, and closed from here on."""
+        self._book.check_open(number)
+        self._book.close(number)
+        self._learner.learn(slate, page, self._roster.examined)
+        self._learned += 1
+        if self._can.detects:
+            self._changes.note(self._learner.policy, self._learner.belief, self._roster.names)
 
     # Items ------------------------------------------------------------------------------------------------------------
 
@@ -371,96 +350,6 @@ class Ranker:
         self._learner.enlarge(capacity)
         self._roster.enlarge(capacity)
         self._known.enlarge(capacity)
-
-    # Looking in -------------------------------------------------------------------------------------------------------
-
-    @property
-    def positions(self) -> int:
-        """The length of the longest list."""
-        return self.options.positions
-
-    @property
-    def name(self) -> str:
-        """The name by which its lists know it."""
-        return self._identity.name
-
-    @property
-    def items(self) -> list[str]:
-        """The items that are there, hidden ones among them."""
-        with self._gate.reading:
-            return self._roster.items()
-
-    @property
-    def hidden(self) -> list[str]:
-        """The items that are there, but not shown."""
-        with self._gate.reading:
-            return self._roster.hidden()
-
-    @property
-    def learned(self) -> int:
-        """How many lists were learned."""
-        return self._learned
-
-    @property
-    def belief(self) -> Any:
-        """A copy of what the policy has learned: its arrays by name."""
-        with self._gate.reading:
-            return copied(self._learner.belief)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the policy can take."""
-        return self._can
-
-    def __len__(self) -> int:
-        return len(self._roster)
-
-    def __contains__(self, item: object) -> bool:
-        return item in self._roster
-
-    def __repr__(self) -> str:
-        """What it is, without the items."""
-        sizes = ((len(self), "item"), (self.positions, "position"), (self._learned, "list"))
-        size = ", ".join(counted(count, word) for count, word in sizes)
-        return f"<Ranker {self.name} with {self._title}: {size} learned>"
-
-    def estimates(self, person: Any = None) -> Table:
-        """Per item how often it was examined, the mean of that, an interval for it and the policy's index.
-
-        Where items meet a person's features, they are in the eyes of that `person`.
-        """
-        told = self._known.told(person, None)
-        with self._gate.reading:
-            seen_as, _ = self._known.of_call(told, self._roster.slot)
-            assessment = report.assessed(self._learner.policy, self._learner.belief, self._everybody(seen_as), None)
-            return report.estimates(self._roster.items(), assessment, self._learned)
-
-    def explain(self, shown: Shown) -> Table:
-        """Per position of a list why that item stands there, in numbers of now."""
-        self._check_own(shown)
-        with self._gate.reading:
-            # Without the person who saw the list, only its own items' rows are known, and those lie in the list.
-            rows = self._known.rows
-            if self._known.person > 0:
-                rows = np.zeros((len(rows), self._known.total))
-            request = self._everybody(rows)
-            return report.reasons(
-                shown, self._learner.policy, self._learner.belief, request, self._roster, self._learned
-            )
-
-    def preferences(self) -> Table:
-        """Per feature the weight that was learned, and how uncertain it is; for policies that learn from features."""
-        if not self._can.needs_features:
-            self._refuse("learns every item by itself", "ask for estimates()")
-        with self._gate.reading:
-            return report.preferences(self._learner.policy, self._learner.belief, self._learned)
-
-    def changes(self) -> Table:
-        """What was found to have changed: after how many lists, which item, and its mean until then."""
-        if not self._can.detects:
-            self._refuse("does not look for changes", "use one with a Resetting memory, as cascade-kl-ucb-resetting")
-        with self._gate.reading:
-            return self._changes.table()
 
     # Files ------------------------------------------------------------------------------------------------------------
 

@@ -52,9 +52,9 @@ class Roster:
     def of(cls, state: RosterState) -> Roster:
         """The roster that was kept."""
         roster = cls(len(state.names))
-        for slot, name in enumerate(state.names):
-            if name is not None:
-                roster.settle(name, slot)
+        roster.names = list(state.names)
+        roster._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
+        roster.labels[list(roster._slot_of.values())] = list(map(label, roster._slot_of))
         roster.left.extend(state.left)
         roster.examined[state.examined] = True
         roster._used = state.used

@@ -72,7 +72,7 @@ def closed(memory: Memory, one: Impression, now: int) -> list[Row]:
     if not one.is_open:
         return []
     if one.ranking not in memory.by_id or (one.state == DEFERRED and one.due <= now):
-        one.state, one.touched, one.shown = DROPPED, memory.next_seq(), None
+        one.state, one.touched, one.record = DROPPED, memory.next_seq(), None
         learner = memory.learners.hot(one.learner)
         if learner is not None and one.seq > replay.first_event(learner.ranking.setting, learner.id):
             learner.ranker.drop(memory.list_of(one).number)
@@ -100,13 +100,14 @@ def learned(memory: Memory, one: Impression, merged: Merged, reason: str, now: i
     learner = memory.learners.hot(one.learner)
     if learner is not None:
         setting = learner.ranking.setting
-        if one.shown is not None and one.shown[0] is learner.ranker:
-            learner.ranker.learn(one.shown[1], **merged.learnable())
+        own = one.seq > setting.policy
+        if own and one.record is not None:
+            learner.ranker.settle(one.record, **merged.learnable())
         elif one.seq > replay.first_event(setting, learner.id):
-            replay.learn(learner.ranker, memory.list_of(one), outcome, own=one.seq > setting.policy)
+            replay.learn(learner.ranker, memory.list_of(one), outcome, own)
         learner.seq = one.touched
         learner.unkept += 1
         if learner.wants_snapshot:
             rows.append(learner.snapshot())
-    one.shown = None
+    one.record = None
     return rows

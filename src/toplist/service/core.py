@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from toplist.problem import nearest
@@ -25,6 +24,22 @@ from toplist.service.warming import Warming
 from toplist.service.writer import Commits, Writer
 
 BREATHE = 200  # milliseconds after a failed commit in which nothing is tried
+
+
+class Changing:
+    """The context of a change; as a generator it would take longer than some changes do."""
+
+    __slots__ = ("_failed", "_now")
+
+    def __init__(self, now: Callable[[], Memory], failed: Callable[[], None]) -> None:
+        self._now, self._failed = now, failed
+
+    def __enter__(self) -> Memory:
+        return self._now()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, Refused):
+            self._failed()
 
 
 class Core:
@@ -110,17 +125,9 @@ class Core:
             self._memory = Memory(self._store, self._writer, self._room)
         return self._memory
 
-    @contextmanager
-    def _changing(self) -> Iterator[Memory]:
+    def _changing(self) -> Changing:
         """For changes of memory, which are refused before they begin, or else are whole: half of one is not true."""
-        memory = self._now()
-        try:
-            yield memory
-        except Refused:
-            raise
-        except BaseException:
-            self._failed()
-            raise
+        return Changing(self._now, self._failed)
 
     async def _written(self, rows: Sequence[Row], reasons: Sequence[str | None] = ()) -> None:
         """When rows are committed, and everything that they or a reply without rows build on.
@@ -130,7 +137,9 @@ class Core:
         assert self._writer is not None
         if rows or self._writer.pending:
             await self._writer.write(rows)
-        self.learned.update(reason for reason in reasons if reason is not None)
+        for reason in reasons:
+            if reason is not None:
+                self.learned[reason] += 1
 
     def _ranking(self, name: str) -> RankingState:
         rankings = self._now().rankings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from toplist.problem import refuse
-from toplist.ranker import LoggedRanker
-from toplist.ranker.shown import Shown
+from toplist.ranker import Record
 from toplist.service.errors import Refused
 from toplist.service.shapes import IS_PLACE, Report
 from toplist.service.store.protocol import DROPPED, LEARNED, OPEN
@@ -33,7 +31,7 @@ class Numbers:
     def __init__(self) -> None:
         self._moment = 0
         self._count = 0
-        self._random = b""
+        self._random, self._used = b"", 0
 
     def next(self, now: int) -> bytes:
         """The id of an impression that is made now."""
@@ -43,9 +41,10 @@ class Numbers:
             self._moment, self._count = self._moment + 1, 0
         else:
             self._count += 1
-        if len(self._random) < 8:
-            self._random = os.urandom(4096)
-        chance, self._random = self._random[:8], self._random[8:]
+        if self._used == len(self._random):
+            self._random, self._used = os.urandom(4096), 0
+        chance = self._random[self._used : self._used + 8]
+        self._used += 8
         head = (self._moment << 16 | 0x7000 | self._count).to_bytes(8, "big")
         return head + bytes([0x80 | chance[0] & 0x3F]) + chance[1:]
 
@@ -86,6 +85,8 @@ class Merged(Struct, frozen=True, omit_defaults=True):
         >>> Merged((1, 3)).with_(Merged((2, 3), left=4))
         Merged(clicks=(1, 2, 3), left=4, seen=None, final=False)
         """
+        if self == NOTHING:  # as mostly
+            return other
         seen = self.seen
         if other.seen is not None:
             mine = seen or {}
@@ -97,7 +98,7 @@ class Merged(Struct, frozen=True, omit_defaults=True):
 
     def contains(self, other: Merged) -> bool:
         """Whether the other adds nothing; that it is final is nothing."""
-        return (
+        return self is other or (
             set(other.clicks) <= set(self.clicks)
             and (other.left is None or (self.left is not None and other.left <= self.left))
             and (
@@ -167,7 +168,7 @@ def _place(given: int | str, places: Mapping[str, int], pointer: str) -> int:
 class Impression:
     """A list in memory."""
 
-    __slots__ = ("_shown", "due", "id", "items", "learner", "outcome", "ranking", "seq", "state", "touched")
+    __slots__ = ("due", "id", "items", "learner", "outcome", "ranking", "record", "seq", "state", "touched")
 
     def __init__(
         self, id: bytes, seq: int, ranking: int, learner: int, state: int, due: int, items: list[str] | None,
@@ -178,23 +179,7 @@ class Impression:
         self.items = items  # None: nobody has asked yet
         self.outcome = outcome
         self.touched = touched  # the latest event that changed it
-        self._shown: tuple[weakref.ref[LoggedRanker], Shown] | None = None
-
-    @property
-    def shown(self) -> tuple[LoggedRanker, Shown] | None:
-        """The learner's ranker and the list as that knows it, while it is in memory.
-
-        Open lists are many and rankers large: one that nobody else has any more must not live on for its lists' sake.
-        """
-        ranker = self._shown[0]() if self._shown is not None else None
-        if self._shown is None or ranker is None:
-            self._shown = None
-            return None
-        return ranker, self._shown[1]
-
-    @shown.setter
-    def shown(self, given: tuple[LoggedRanker, Shown] | None) -> None:
-        self._shown = None if given is None else (weakref.ref(given[0]), given[1])
+        self.record: Record | None = None  # to learn from, where that is at hand
 
     def verdict(self, report: Merged) -> str | None:
         """Why a report does not count; None where it does. Equal for equal reports, whenever they come."""

@@ -13,7 +13,7 @@ from toplist.service.pointing import check_sizes, length, pinned, pointed
 from toplist.service.shapes import ListReply, ListRequest
 from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, NewImpression, Row
 
-SMALL_SLATE = 4096  # bytes of a list that are kept at hand; larger ones are read again
+SMALL_RECORD = 4096  # bytes of a list that are kept at hand; larger ones are read again
 
 NOTHING_YET = Outcome()
 NOTHING_REPORTED = encode(NOTHING_YET)
@@ -27,7 +27,7 @@ def listed(
     try:
         check_sizes(request)
         pins = pinned(request.pins) if request.pins else None
-        shown = ranker.rank(
+        items, record = ranker.make(
             request.among, length(request, ranking.spec), exclude=request.exclude, pins=pins, person=request.person,
             features=request.features,
         )  # fmt: skip
@@ -36,14 +36,11 @@ def listed(
             memory.learners.undo(learner)
         raise pointed(problem, request, ranking) from problem
     seq, id = memory.next_seq(), numbers.next(now)
-    items = list(shown.items)
-    record = ranker.record(shown)
     state = DEFERRED if request.deferred else OPEN
     due = now + round(ranking.spec.click_window * 1000)
     one = Impression(id, seq, ranking.id, learner.id, state, due, items, NOTHING_YET, seq)
-    shown.among = None  # one array of all items per list would be much to keep
-    if len(record.rows) + len(record.memo) <= SMALL_SLATE:
-        one.shown = (ranker, shown)
+    if len(record.rows) + len(record.memo) <= SMALL_RECORD:
+        one.record = record
     memory.remember(one)
     learner.seq = seq
     learner.unkept += 1

@@ -82,11 +82,14 @@ def recalled(ranker: LoggedRanker, body: ListBody, own: bool) -> Shown | None:
 
 def learn(ranker: LoggedRanker, body: ListBody, outcome: Outcome, own: bool) -> None:
     """Learn a list of the log by what was reported of it."""
-    shown = recalled(ranker, body, own)
-    if shown is None:
+    told = outcome.merged.learnable()
+    if own:
+        ranker.reopen(body.number)
+        ranker.settle(body.record(), **told)
+    elif (shown := recalled(ranker, body, own)) is None:
         ranker.drop(body.number)
     else:
-        ranker.learn(shown, **outcome.merged.learnable())
+        ranker.learn(shown, **told)
 
 
 class Replay:

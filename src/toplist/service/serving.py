@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -29,6 +30,7 @@ from toplist.service.errors import StoreUnavailable
 
 CLOSING = 0.1  # seconds between two looks for impressions whose click window has closed
 RETAINING = 60.0  # and for those that are older than they are kept
+COLLECTED_AFTER = (20_000, 20, 50)  # new objects, and collections of those of a generation before the next older
 
 
 def serve(
@@ -43,7 +45,7 @@ def serve(
     with listening(settings.host, settings.port) as listener:
         log = Log(settings.logs.requests)
         # Keys of learners and items are other people's business.
-        with private(), logged(log), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with private(), logged(log), seldom_collected(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings, (opened or _desk)(store, settings), listener, log, told))
 
 
@@ -289,6 +291,20 @@ def url(listener: socket.socket) -> str:
     """Where it can be called."""
     host, port, *_ = listener.getsockname()
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Look for garbage in cycles less often: requests leave hardly any, and everything in memory is looked through."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()  # what is there from the beginning stays to the end
+    gc.set_threshold(*COLLECTED_AFTER)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 @contextmanager

@@ -6,14 +6,11 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toplist.datasets.ratings import Numbers, Ratings
 from toplist.problem import refuse, whole
-from toplist.slate import Floats, Ints
+from toplist.slate import Bools, Floats, Ints
 from toplist.worlds import TopicCoverage
-
-Bools = NDArray[np.bool_]
 
 
 class Feedback(NamedTuple):

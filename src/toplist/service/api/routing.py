@@ -115,19 +115,22 @@ class Compiled:
         self.label = route.path
         self.media = route.media.encode()
         self.names = route.names
-        self.parameters = [route.parameters[name] for name in route.names]
+        # A structure, since its checks are made once, and those of another type whenever it is asked for.
+        self.parameters = msgspec.defstruct("Parameters", [(name, route.parameters[name]) for name in route.names])
         self.query = route.query
         self.decode = msgspec.json.Decoder(route.request).decode if route.request is not None else None
 
     def path(self, found: list[str]) -> tuple[Any, ...]:
         """The parameters of the path, checked."""
-        values = []
-        for name, kind, text in zip(self.names, self.parameters, found, strict=True):
-            try:
-                values.append(msgspec.convert(text, kind))
-            except msgspec.ValidationError as error:
-                raise problems.unconverted(name, error) from None
-        return tuple(values)
+        try:
+            return msgspec.structs.astuple(msgspec.convert(dict(zip(self.names, found, strict=True)), self.parameters))
+        except msgspec.ValidationError:
+            for name, text in zip(self.names, found, strict=True):
+                try:
+                    msgspec.convert(text, self.route.parameters[name])
+                except msgspec.ValidationError as error:  # which names the parameter alone
+                    raise problems.unconverted(name, error) from None
+            raise
 
     def asked(self, text: bytes) -> Any:
         """The parameters of the query, checked; each at most once, and none that is unknown."""
