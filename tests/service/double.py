@@ -240,5 +240,8 @@ class Double:
     async def retain(self, now: int | None = None) -> int:
         return 0
 
+    async def purge(self) -> bool:
+        return False
+
     async def backup(self, path: Path) -> None:
         self.backups.append(path)

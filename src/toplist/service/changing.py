@@ -148,7 +148,7 @@ class Changing(Core):
         return snapshots or []
 
     async def delete_ranking(self, name: str) -> None:
-        """Delete a ranking; its events stay in the log, and its open lists are dropped."""
+        """Delete a ranking: its lists are dropped, and what is left of it is purged bit by bit."""
         ranking = self._ranking(name)
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
@@ -156,7 +156,7 @@ class Changing(Core):
         memory.learners.forget(ranking)
         del memory.rankings[name], memory.by_id[ranking.id]
         event = EventRow(seq, now, ranking.id, EVERYBODY, RANKING, None, body)
-        await self._written([event, RankingGone(ranking.id)])
+        await self._written([event, RankingGone(ranking.id, seq)])
 
 
 def _because(setting: Setting, spec: RankingSpec, change: RankingChange) -> str | None:

@@ -11,11 +11,12 @@ from toplist.service.core import Core
 from toplist.service.errors import Conflict, Refused
 from toplist.service.memory import Memory
 from toplist.service.rankings import RankingState
-from toplist.service.store.protocol import FORGOTTEN, EventRow, Forget, LearnerRow, Row
+from toplist.service.store.protocol import FORGOTTEN, EventRow, Forget, LearnerRow, Purge, Purged, Row
 from toplist.service.times import milliseconds
 
 FORGOTTEN_AT_ONCE = 10  # learners, which are loaded and kept
 FORGOTTEN_IN_A_ROW = 20  # times that many, for each ranking
+PURGED_AT_ONCE = 1000  # events of the log that are looked through, and items
 
 
 class Keeping(Core):
@@ -51,6 +52,23 @@ class Keeping(Core):
                 if not self._forgotten_to[ranking.id]:
                     break
         return total
+
+    async def purge(self) -> bool:
+        """Delete a part of what a deleted ranking left behind; whether there was something.
+
+        The store knows how far it is, so that it goes on after a restart. Others have their turn between two parts.
+        """
+        with self._changing() as memory:
+            left = memory.store.left()
+            if left is None:
+                return False
+            memory.purge(left.ranking)
+            until = min(left.seq + PURGED_AT_ONCE, left.last - 1)
+            rows: list[Row] = [Purge(left.ranking, left.seq, until, PURGED_AT_ONCE)]
+            if left.seq == until and not left.items:
+                rows = [Purged(left.ranking)]
+        await self._written(rows)
+        return True
 
     async def backup(self, path: Path) -> None:
         """Write all that is committed to a new file, while everything goes on."""

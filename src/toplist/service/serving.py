@@ -30,6 +30,7 @@ from toplist.service.errors import StoreUnavailable
 
 CLOSING = 0.1  # seconds between two looks for impressions whose click window has closed
 RETAINING = 60.0  # and for those that are older than they are kept
+PURGING = 0.1  # and for what deleted rankings left behind
 COLLECTED_AFTER = (20_000, 20, 50)  # new objects, and collections of those of a generation before the next older
 
 
@@ -73,6 +74,7 @@ async def _serve(
         chores = [
             asyncio.create_task(repeated(desk.close_due, CLOSING, log, "closing")),
             asyncio.create_task(repeated(desk.retain, RETAINING, log, "retaining")),
+            asyncio.create_task(repeated(desk.purge, PURGING, log, "purging")),
         ]
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         asked_to_end = asyncio.create_task(ending.wait())
