@@ -68,6 +68,13 @@ class Double:
     def learned(self) -> Counter[str]:
         return Counter(final=2, window=1)
 
+    @property
+    def compiling(self) -> bool:
+        return False
+
+    def end(self) -> None:
+        pass
+
     async def start(self) -> None:
         self.ready = True
 

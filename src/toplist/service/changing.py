@@ -40,7 +40,7 @@ class Changing(Core):
         """A new ranking, without items."""
         self._check_free(spec.name)
         setting = Setting.of(RankingBody(spec))
-        await self._warming.of(setting)
+        await self._warming.ready(setting)
         self._check_free(spec.name)  # somebody may have been faster
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
@@ -107,7 +107,7 @@ class Changing(Core):
         """Learners by other settings, as far as it takes long, or the error why there cannot be any."""
         ranking.changing = True
         try:
-            await self._warming.of(setting)
+            await self._warming.ready(setting)
             _check_items(ranking, setting, field)
             snapshots = await self._trained(ranking, setting, field) if setting.trained and ranking.served else []
         finally:

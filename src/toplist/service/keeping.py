@@ -36,7 +36,7 @@ class Keeping(Core):
         for name, ranking in list(self._now().rankings.items()):
             if ranking.spec.retention is None:
                 continue
-            await asyncio.shield(self._warming.of(ranking.setting))
+            await self._warming.ready(ranking.setting)
             for _ in range(FORGOTTEN_IN_A_ROW):
                 with self._changing() as memory:
                     # A policy in training has learned from events that must then be there for whoever rebuilds it.

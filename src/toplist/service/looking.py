@@ -134,7 +134,7 @@ class Looking(Core):
             return NextList(ranking=name, key=key, policy=spec.policy, learned=learned, positions=reasons)
 
     async def _learner(self, name: str, key: str | None) -> HotLearner:
-        await asyncio.shield(self._warming.of(self._ranking(name).setting))
+        await self._warming.ready(self._ranking(name).setting)
         with self._changing() as memory:
             learner = memory.learners.find(self._ranking(name), key)
         if learner is None:

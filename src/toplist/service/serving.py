@@ -6,12 +6,14 @@ import asyncio
 import errno
 import gc
 import logging
+import os
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import uvicorn
@@ -47,7 +49,23 @@ def serve(
         log = Log(settings.logs.requests)
         # Keys of learners and items are other people's business.
         with private(), logged(log), seldom_collected(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings, (opened or _desk)(store, settings), listener, log, told))
+            desk = (opened or _desk)(store, settings)
+            runner.run(_serve(settings, desk, listener, log, told))
+    if desk.compiling:
+        _leave()
+
+
+def _leave() -> NoReturn:
+    """End the process at once, which has closed and committed everything.
+
+    The compiler cannot be stopped, and takes up to half a minute. To wait for it would be to be killed, and to let the
+    interpreter end beside it would take away from under it what it works with, which may crash. What it writes for the
+    next start, it writes beside the files of the cache, and renames whole: half of one is never read.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)
 
 
 def _desk(store: Path, settings: Settings) -> Desk:
@@ -86,6 +104,7 @@ async def _serve(
         await asyncio.wait({serving, asked_to_end}, return_when=asyncio.FIRST_COMPLETED)
         log.tell("ending", in_flight=app.endpoints.metrics.in_flight)
         app.endpoints.ending = True  # whoever asks whether it is ready sends the next requests elsewhere
+        desk.end()
         server.should_exit = True
         await serving
     finally:
