@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toplist.service.bodies import Forgotten, encode
 from toplist.service.core import Core
-from toplist.service.errors import Conflict, Refused
+from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.memory import Memory
 from toplist.service.rankings import RankingState
 from toplist.service.store.protocol import FORGOTTEN, EventRow, Forget, LearnerRow, Purge, Purged, Row
@@ -33,10 +33,19 @@ class Keeping(Core):
         """
         now = self._clock() if now is None else now
         total = 0
-        for name, ranking in list(self._now().rankings.items()):
+        trouble: Exception | None = None
+        rankings = self._now().rankings
+        self._forgotten_to = {ranking.id: self._forgotten_to.get(ranking.id, 0) for ranking in rankings.values()}
+        for name, ranking in list(rankings.items()):
             if ranking.spec.retention is None:
                 continue
-            await self._warming.ready(ranking.setting)
+            try:
+                await self._warming.ready(ranking.setting)
+            except StoreUnavailable:
+                raise
+            except Exception as problem:  # that of one ranking: it is told once the others had their turn
+                trouble = problem
+                continue
             for _ in range(FORGOTTEN_IN_A_ROW):
                 with self._changing() as memory:
                     # A policy in training has learned from events that must then be there for whoever rebuilds it.
@@ -51,6 +60,8 @@ class Keeping(Core):
                 total += impressions
                 if not self._forgotten_to[ranking.id]:
                     break
+        if trouble is not None:
+            raise trouble
         return total
 
     async def purge(self) -> bool:

@@ -10,6 +10,8 @@ from toplist.service import training
 from toplist.service.errors import StoreUnavailable
 from toplist.service.rankings import Setting
 
+KINDS = 1000  # of policies that are known to be compiled
+
 
 class Warming:
     """What is compiled, or about to be. All methods belong to one event loop."""
@@ -28,6 +30,8 @@ class Warming:
         new = setting.policy == 0  # its settings were never checked
         if compiled is None or new or (compiled.done() and (compiled.cancelled() or compiled.exception() is not None)):
             compiled = self._begun(setting)
+            if len(self._kinds) >= KINDS:  # rankings come and go; what is needed still is compiled, and soon here again
+                self._kinds = {known: one for known, one in self._kinds.items() if not one.done()}
             if not new or kind not in self._kinds:
                 self._kinds[kind] = compiled
         return compiled
