@@ -13,6 +13,7 @@ from toplist.service.bodies import Outcome, encode
 from toplist.service.desk import Desk
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
 from toplist.service.impressions import Merged
+from toplist.service.looking import Page
 from toplist.service.shapes import (
     Estimate,
     Estimates,
@@ -67,6 +68,13 @@ class Double:
     @property
     def learned(self) -> Counter[str]:
         return Counter(final=2, window=1)
+
+    @property
+    def compiling(self) -> bool:
+        return False
+
+    def end(self) -> None:
+        pass
 
     async def start(self) -> None:
         self.ready = True
@@ -230,15 +238,19 @@ class Double:
         found = {shown.key for shown in self.lists.values() if shown.ranking == name and shown.key is not None}
         return sorted(key for key in found if key > (after or ""))[:limit]
 
-    async def events(self, name: str, after: int = 0) -> Iterator[Event]:
+    async def pages(self, name: str, after: int = 0) -> Iterator[Page]:
         await self.ranking(name)
-        return iter([event for event in self.log if event.ranking == name and event.seq > after])
+        log = [event for event in self.log if event.ranking == name and event.seq > after]
+        return iter([Page(log[at : at + 500][-1].seq, log[at : at + 500]) for at in range(0, len(log), 500)])
 
     async def close_due(self, now: int | None = None) -> int:
         return 0
 
     async def retain(self, now: int | None = None) -> int:
         return 0
+
+    async def purge(self) -> bool:
+        return False
 
     async def backup(self, path: Path) -> None:
         self.backups.append(path)

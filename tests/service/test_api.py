@@ -176,6 +176,16 @@ def test_the_event_log_comes_line_by_line(service: Service) -> None:
     assert service.ask("HEAD", "/v1/rankings/front-page/events").content == b""
 
 
+@pytest.mark.parametrize("field", ["steps", "new_per_list", "seed"])
+def test_numbers_are_none_that_no_machine_can_count_to(field: str, service: Service) -> None:
+    spec = {"name": "other", "positions": 1, field: 10**18}
+    refused = problem(service.ask("POST", "/v1/rankings", json=spec), 422)
+    assert refused["errors"][0]["pointer"] == f"/{field}"
+    assert str(2**53 - 1) in refused["detail"]
+    problem(service.ask("POST", "/v1/rankings", json=spec | {field: 10**30}), 422)
+    problem(service.ask("PATCH", "/v1/rankings/front-page", json={field: 10**30}), 422)
+
+
 def test_history_counts_what_was_learned(service: Service) -> None:
     for number in range(25):
         service.desk.as_if_learned("front-page", [1] if number % 5 else [])

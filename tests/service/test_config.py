@@ -12,7 +12,8 @@ from toplist.service.api.keys import hashed
 from toplist.service.config import Limits, Settings, is_loopback, read, settings
 
 ROOT = Path(__file__).parent.parent.parent
-KEY = f'[[keys]]\nname = "page"\nscope = "serve"\nsha256 = "{hashed("x")}"\n'
+HASH = hashed("x")
+KEY = f'[[keys]]\nname = "page"\nscope = "serve"\nsha256 = "{HASH}"\n'
 
 
 def written(folder: Path, text: str) -> Path:
@@ -86,12 +87,22 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     [
         ("TOPLIST_PROT", "1", "There is no setting TOPLIST_PROT, .*; perhaps you mean 'TOPLIST_PORT'."),
         ("TOPLIST_PORT", "many", "TOPLIST_PORT is 'many', but must be int; .*"),
-        ("TOPLIST_KEYS", "x", "There is no setting TOPLIST_KEYS, .*"),
+        ("TOPLIST_KEYS", "", "Key 1 of TOPLIST_KEYS must have three parts with colons between, .*"),
+        ("TOPLIST_KEYS", "secret", "Key 1 of TOPLIST_KEYS must have three parts with colons between, .*"),
+        ("TOPLIST_KEYS", f"page:serve:{HASH},", "Key 2 of TOPLIST_KEYS must have three parts .*"),
+        ("TOPLIST_KEYS", f"page:serve:{HASH}:x", "Key 1 of TOPLIST_KEYS must have three parts .*"),
+        ("TOPLIST_KEYS", f"pa ge:serve:{HASH}", "Key 1 of TOPLIST_KEYS must have a name that is 1 to 50 letters, .*"),
+        ("TOPLIST_KEYS", f"page:secret:{HASH}", "Key 1 of TOPLIST_KEYS must have a scope that is serve or admin; .*"),
+        ("TOPLIST_KEYS", "page:serve:secret", "Key 1 of TOPLIST_KEYS must have a sha256 that is 64 digits .*"),
+        ("TOPLIST_KEYS", f"page:serve:{HASH.upper()}", "Key 1 of TOPLIST_KEYS must have a sha256 that is 64 .*"),
+        ("TOPLIST_KEYS", f"a:serve:{HASH},a:admin:{hashed('y')}", "Two keys of TOPLIST_KEYS have the name 'a'; .*"),
+        ("TOPLIST_KEYS", f"a:serve:{HASH},b:admin:{HASH}", "Two keys of TOPLIST_KEYS have the sha256 .*"),
     ],
 )
 def test_a_variable_that_is_wrong(variable: str, value: str, message: str) -> None:
-    with pytest.raises(InvalidInput, match=f"^{message}$"):
+    with pytest.raises(InvalidInput, match=f"^{message}$") as refused:
         read(environment={variable: value})
+    assert "secret" not in str(refused.value)
 
 
 def test_a_flag_that_is_wrong() -> None:
@@ -105,6 +116,18 @@ def test_others_can_call_only_with_keys(tmp_path: Path) -> None:
     assert read(written(tmp_path, f'host = "0.0.0.0"\n{KEY}'), {}).host == "0.0.0.0"
     assert is_loopback("127.8.8.8")
     assert not is_loopback("localhost.example")
+
+
+def test_keys_of_the_environment_go_over_the_file_and_those_of_a_flag_over_both(tmp_path: Path) -> None:
+    path = written(tmp_path, f'host = "0.0.0.0"\n{KEY}')
+    assert [key.name for key in read(path, {}).keys] == ["page"]
+    given = {"TOPLIST_KEYS": f"shop:serve:{HASH}, editor:admin:{hashed('y')}"}
+    assert [(key.name, key.scope, key.sha256) for key in read(path, given).keys] == [
+        ("shop", "serve", HASH),
+        ("editor", "admin", hashed("y")),
+    ]
+    assert [key.name for key in read(path, given, {"keys": f"flag:admin:{HASH}"}).keys] == ["flag"]
+    assert read(environment=given | {"TOPLIST_HOST": "0.0.0.0"}).host == "0.0.0.0"
 
 
 def test_every_setting_is_documented_as_it_is() -> None:

@@ -12,10 +12,11 @@ from desks import BY_FEATURES, POLICIES, Clock, at_work, front, items, learned, 
 from toplist import InvalidInput
 from toplist.cli import Exit, main
 from toplist.files import optional
-from toplist.service import export, keeping, looking, rebuild
+from toplist.service import export, keeping, looking, rebuild, training, warming
+from toplist.service.api.history import Histories
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
-from toplist.service.shapes import ListRequest, RankingChange, RankingSpec
+from toplist.service.shapes import ListRequest, RankingChange, RankingSpec, Report
 from toplist.service.store.migrations import SCRIPTS, migrate
 from toplist.service.store.sqlite import SQLiteStore
 
@@ -252,6 +253,99 @@ def test_nothing_is_forgotten_early_where_the_clock_was_set_back(tmp_path: Path)
             clock.pass_(86_400)
             await shown(desk)
             assert await desk.retain() == 45
+
+    run(play())
+
+
+def test_a_policy_that_cannot_be_compiled_keeps_nobody_else_from_forgetting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            for name, policy in (("a", "cascade-ucb1"), ("b", "cascade-kl-ucb"), ("c", "cascade-ucb1")):
+                await desk.create_ranking(RankingSpec(name=name, positions=2, policy=policy, retention=100.0))
+                await desk.put_items(name, items(4))
+                made = await desk.make_list(name, ListRequest())
+                await desk.report(made.impression, Report(final=True))
+        clock.pass_(1000)
+        inner = training.warm_up
+
+        def fails(setting: Any) -> None:
+            if setting.spec.policy == "cascade-ucb1":
+                raise MemoryError("so it is")
+            inner(setting)
+
+        monkeypatch.setattr(training, "warm_up", fails)
+        async with at_work(tmp_path / "db", clock) as desk:
+            await desk.make_list("b", ListRequest(key="now"))
+            with pytest.raises(MemoryError):
+                await desk.retain()
+            kinds = {name: [event.kind for event in await desk.events(name)] for name in "abc"}
+            assert [name for name in "abc" if "forgotten" in kinds[name]] == ["b"]
+            await desk.delete_ranking("b")
+            with pytest.raises(MemoryError):
+                await desk.retain()
+            assert len(desk._forgotten_to) == 2
+
+    run(play())
+
+
+def test_what_is_known_to_be_compiled_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warming, "KINDS", 3)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            for number in range(1, 9):
+                spec = RankingSpec(name="front", positions=2, policy=f"cascade-ucb1(scale={number}.0)")
+                await desk.create_ranking(spec)
+                await desk.put_items("front", items(4))
+                assert len((await shown(desk)).items) == 2
+                await desk.delete_ranking("front")
+                assert len(desk._warming._kinds) <= 3
+            assert not desk.compiling
+
+    run(play())
+
+
+def test_history_reads_each_event_of_the_log_once_also_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "READ_AT_ONCE", 10)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            await desk.create_ranking(RankingSpec(name="side", positions=1))
+            await desk.put_items("side", items(2))
+            for _ in range(15):
+                await told(desk, await shown(desk), 1, final=True)
+            for _ in range(200):
+                await desk.make_list("side", ListRequest())
+            assert desk._store is not None
+            read: list[tuple[int, int]] = []
+            inner = desk._store.events
+
+            def noted(ranking: int, after: int, until: int) -> Any:
+                read.append((after, until))
+                return inner(ranking, after, until)
+
+            monkeypatch.setattr(desk._store, "events", noted)
+            histories = Histories(desk)
+            first = await histories.of("front")
+            assert (first.lists, first.complete) == (15, False)
+            second = await histories.of("front")
+            assert (second.lists, second.complete) == (15, True)
+            read.clear()
+            await told(desk, await shown(desk), 1, final=True)
+            assert (await histories.of("front")).lists == 16
+            assert len(read) <= 2  # only what is new
+            await histories.of("side")
+            await desk.delete_ranking("front")
+            await desk.create_ranking(RankingSpec(name="new", positions=1))
+            assert (await histories.of("new")).lists == 0
+            assert set(histories._curves) == {"side", "new"}
 
     run(play())
 

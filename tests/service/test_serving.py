@@ -275,5 +275,11 @@ def test_a_key_is_printed_once_with_its_lines(capsys: pytest.CaptureFixture[str]
             assert client.rankings().rankings == []
         _, lines = service.end()
     assert key not in json.dumps(lines)
+    (variable,) = re.findall(r"^TOPLIST_KEYS=(\S+)$", told, flags=re.MULTILINE)
+    (tmp_path / "toplist.toml").unlink()
+    with running(tmp_path, "--set", f"keys={variable}") as service:
+        assert httpx.get(f"{service.url}/v1/rankings").status_code == 401
+        with Client(service.url, key, retries=Retries(0)) as client:
+            assert client.rankings().rankings == []
     assert main(["keys", "new", "--scope", "serve", "--name", "a b"]) == Exit.INPUT
     assert "--name is 'a b', but must be" in capsys.readouterr().err

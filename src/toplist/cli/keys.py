@@ -34,7 +34,7 @@ def run(arguments: Namespace) -> int:
 
     msgspec = optional("msgspec", "serve")
     from toplist.service.api.keys import hashed, new_key, setting
-    from toplist.service.config import FILE, KeySetting
+    from toplist.service.config import FILE, PREFIX, KeySetting
 
     key = new_key()
     try:
@@ -43,6 +43,7 @@ def run(arguments: Namespace) -> int:
     except msgspec.ValidationError:
         accepted = "1 to 50 letters, digits, dots, dashes and underscores"
         raise refuse("--name", arguments.name, accepted, "choose another one") from None
-    print(f"The key, which is shown this once:\n\n{key}\n\nAdd to {FILE}:\n")
+    print(f"The key, which is shown this once:\n\n{key}\n")
+    print(f"Say it in the environment:\n\n{PREFIX}KEYS={':'.join(kept.values())}\n\nor add to {FILE}:\n")
     print(setting(key, arguments.name, arguments.scope), end="")
     return Exit.FINE

@@ -88,7 +88,7 @@ def change_ranking(
 
 
 def delete_ranking(name: str) -> Ask[None]:
-    """Delete a ranking with all that it learned."""
+    """Delete a ranking with its items, its lists, its events and all that it learned."""
     return Ask("DELETE", _ranking(name), type(None), repeatable=False)
 
 

@@ -40,7 +40,7 @@ class Changing(Core):
         """A new ranking, without items."""
         self._check_free(spec.name)
         setting = Setting.of(RankingBody(spec))
-        await self._warming.of(setting)
+        await self._warming.ready(setting)
         self._check_free(spec.name)  # somebody may have been faster
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
@@ -107,7 +107,7 @@ class Changing(Core):
         """Learners by other settings, as far as it takes long, or the error why there cannot be any."""
         ranking.changing = True
         try:
-            await self._warming.of(setting)
+            await self._warming.ready(setting)
             _check_items(ranking, setting, field)
             snapshots = await self._trained(ranking, setting, field) if setting.trained and ranking.served else []
         finally:
@@ -148,7 +148,7 @@ class Changing(Core):
         return snapshots or []
 
     async def delete_ranking(self, name: str) -> None:
-        """Delete a ranking; its events stay in the log, and its open lists are dropped."""
+        """Delete a ranking: its lists are dropped, and what is left of it is purged bit by bit."""
         ranking = self._ranking(name)
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
@@ -156,7 +156,7 @@ class Changing(Core):
         memory.learners.forget(ranking)
         del memory.rankings[name], memory.by_id[ranking.id]
         event = EventRow(seq, now, ranking.id, EVERYBODY, RANKING, None, body)
-        await self._written([event, RankingGone(ranking.id)])
+        await self._written([event, RankingGone(ranking.id, seq)])
 
 
 def _because(setting: Setting, spec: RankingSpec, change: RankingChange) -> str | None:

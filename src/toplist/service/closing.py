@@ -71,7 +71,10 @@ def closed(memory: Memory, one: Impression, now: int) -> list[Row]:
     """Close an impression whose time is over, or whose ranking is gone."""
     if not one.is_open:
         return []
-    if one.ranking not in memory.by_id or (one.state == DEFERRED and one.due <= now):
+    if one.ranking not in memory.by_id:  # which the log says once for all of its lists
+        one.state, one.record = DROPPED, None
+        return [ImpressionRow(one.state, one.due, encode(one.outcome), one.id)]
+    if one.state == DEFERRED and one.due <= now:
         one.state, one.touched, one.record = DROPPED, memory.next_seq(), None
         learner = memory.learners.hot(one.learner)
         if learner is not None and one.seq > replay.first_event(learner.ranking.setting, learner.id):

@@ -29,6 +29,13 @@ class KeySetting(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}(?![\s\S])")]
 
 
+_PARTS_OF_A_KEY = {
+    "name": "1 to 50 letters, digits, dots, dashes and underscores",
+    "scope": "serve or admin",
+    "sha256": "64 digits 0-9 and a-f, the hash of the key and never the key itself",
+}
+
+
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one request, and one caller, may ask for."""
 
@@ -81,7 +88,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     grace: Annotated[int, Meta(ge=1, le=3600, description="seconds that requests in flight get at the end")] = 30
     limits: Limits = Limits()
     logs: Logs = Logs()
-    keys: list[KeySetting] = []
+    keys: Annotated[
+        list[KeySetting],
+        Meta(description="who may call, by the hashes of their keys; outside the file, as name:scope:sha256"),
+    ] = []
 
 
 class Setting(NamedTuple):
@@ -109,7 +119,7 @@ class Setting(NamedTuple):
 
 
 def settings(of: type[Struct] = Settings, above: tuple[str, ...] = ()) -> Iterator[Setting]:
-    """Every setting that has a value of its own; `keys` are in the file alone.
+    """Every setting that has a value of its own.
 
     >>> [setting.variable for setting in settings()][:3]
     ['TOPLIST_STORE', 'TOPLIST_HOST', 'TOPLIST_PORT']
@@ -120,7 +130,7 @@ def settings(of: type[Struct] = Settings, above: tuple[str, ...] = ()) -> Iterat
         path = (*above, field.name)
         if isinstance(default, Struct):
             yield from settings(type(default), path)
-        elif field.name != "keys":
+        else:
             kind = hints[field.name]
             yield Setting(path, kind, default, next(m.description for m in get_args(kind) if isinstance(m, Meta)) or "")
 
@@ -145,7 +155,8 @@ def read(
     for setting in known:
         found = _inside(values, setting.path)
         if found is not None:
-            told[setting.path] = _converted(setting, found, f"{setting.name} in {path}", strict=True)
+            what = str(path) if setting.name == "keys" else f"{setting.name} in {path}"
+            told[setting.path] = _converted(setting, found, what, strict=True)
     variables = {setting.variable: setting for setting in known}
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable != CONFIG:
@@ -155,7 +166,7 @@ def read(
     for name, value in (flags or {}).items():
         setting = _named(name, names, "as a flag has it")
         told[setting.path] = _converted(setting, value, name, strict=False)
-    made: Settings = _made(Settings, (), told, keys=_keys(values.get("keys", []), str(path)))
+    made: Settings = _made(Settings, (), told)
     check_reach(made)
     return made
 
@@ -227,6 +238,8 @@ def _inside(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 
 def _converted(setting: Setting, value: Any, what: str, *, strict: bool) -> Any:
     """A value as the setting takes it; from the environment and flags it comes as text."""
+    if setting.name == "keys":
+        return _keys(value, what) if strict else _keys_of_text(value, what)
     if setting.several and isinstance(value, str) and not strict:
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
@@ -249,14 +262,40 @@ def _keys(given: Any, where: str) -> list[KeySetting]:
         reason = str(error).replace("`", "")
         advice = "`toplist keys new` prints the lines for a key"
         raise InvalidInput(f"The keys of {where} cannot be used: {reason}; {advice}.") from None
+    return _each_once(keys, where)
+
+
+def _keys_of_text(text: str, where: str) -> list[KeySetting]:
+    """Keys as the environment or a flag has them. What is wrong is not repeated: it may be a key instead of its hash.
+
+    >>> [key.scope for key in _keys_of_text(f"page:serve:{'0' * 64}, editor:admin:{'1' * 64}", "keys")]
+    ['serve', 'admin']
+    """
+    keys: list[KeySetting] = []
+    for number, part in enumerate(text.split(","), 1):
+        pieces = part.strip().split(":")
+        wrong = "three parts with colons between, name:scope:sha256, and a comma between two keys"
+        if len(pieces) == 3:
+            name, scope, sha256 = pieces
+            try:
+                keys.append(msgspec.convert({"name": name, "scope": scope, "sha256": sha256}, KeySetting))
+                continue
+            except msgspec.ValidationError as error:
+                field = str(error).rpartition("$.")[2].rstrip("`")
+                wrong = f"a {field} that is {_PARTS_OF_A_KEY[field]}"
+        raise InvalidInput(f"Key {number} of {where} must have {wrong}; `toplist keys new` prints such a line.")
+    return _each_once(keys, where)
+
+
+def _each_once(keys: list[KeySetting], where: str) -> list[KeySetting]:
     for what, seen in (("name", [key.name for key in keys]), ("sha256", [key.sha256 for key in keys])):
         if double := {value for value in seen if seen.count(value) > 1}:
             raise InvalidInput(f"Two keys of {where} have the {what} {double.pop()!r}; give each its own.")
     return keys
 
 
-def _made(of: Any, above: tuple[str, ...], told: Mapping[tuple[str, ...], Any], **more: Any) -> Any:
-    values = dict(more)
+def _made(of: Any, above: tuple[str, ...], told: Mapping[tuple[str, ...], Any]) -> Any:
+    values: dict[str, Any] = {}
     for field in msgspec.structs.fields(of):
         path = (*above, field.name)
         if isinstance(field.default, Struct):

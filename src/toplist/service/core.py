@@ -61,17 +61,23 @@ class Core:
         self._store = SQLiteStore(self._path)
         self._stopping = False
         self._ending = threading.Event()
+        self._warming = Warming()
         self._writer = Writer(self._store, self._failed)
         self._memory = Memory(self._store, self._writer, self._room)
         for ranking in self._memory.rankings.values():
             self._warming.of(ranking.setting)
+
+    def end(self) -> None:
+        """Give up what takes long, compiling and training: whoever waits for that hears so, as it is not done."""
+        self._ending.set()
+        self._warming.end()
 
     async def stop(self) -> None:
         """Wait for what is under way, keep what learners know, and close the store."""
         if self._store is None or self._writer is None:
             return
         self._stopping = True
-        self._ending.set()
+        self.end()
         await self._writer.drained()
         if self._memory is not None:
             rows: list[Row] = [
@@ -83,7 +89,6 @@ class Core:
             except StoreUnavailable:
                 pass  # everything is in the log
         await self._writer.drained()
-        await self._warming.ended()
         self._writer.close()
         self._store.close()
         self._memory = self._store = self._writer = None
@@ -94,6 +99,11 @@ class Core:
         if self._store is None or self._stopping:
             return False
         return self._memory is not None or self._clock() >= self._breathe_until
+
+    @property
+    def compiling(self) -> bool:
+        """Whether the compiler is at work, which nobody can stop."""
+        return self._warming.busy
 
     @property
     def hot_learners(self) -> int:

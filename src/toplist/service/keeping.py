@@ -8,14 +8,15 @@ from pathlib import Path
 
 from toplist.service.bodies import Forgotten, encode
 from toplist.service.core import Core
-from toplist.service.errors import Conflict, Refused
+from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.memory import Memory
 from toplist.service.rankings import RankingState
-from toplist.service.store.protocol import FORGOTTEN, EventRow, Forget, LearnerRow, Row
+from toplist.service.store.protocol import FORGOTTEN, EventRow, Forget, LearnerRow, Purge, Purged, Row
 from toplist.service.times import milliseconds
 
 FORGOTTEN_AT_ONCE = 10  # learners, which are loaded and kept
 FORGOTTEN_IN_A_ROW = 20  # times that many, for each ranking
+PURGED_AT_ONCE = 1000  # events of the log that are looked through, and items
 
 
 class Keeping(Core):
@@ -32,10 +33,19 @@ class Keeping(Core):
         """
         now = self._clock() if now is None else now
         total = 0
-        for name, ranking in list(self._now().rankings.items()):
+        trouble: Exception | None = None
+        rankings = self._now().rankings
+        self._forgotten_to = {ranking.id: self._forgotten_to.get(ranking.id, 0) for ranking in rankings.values()}
+        for name, ranking in list(rankings.items()):
             if ranking.spec.retention is None:
                 continue
-            await asyncio.shield(self._warming.of(ranking.setting))
+            try:
+                await self._warming.ready(ranking.setting)
+            except StoreUnavailable:
+                raise
+            except Exception as problem:  # that of one ranking: it is told once the others had their turn
+                trouble = problem
+                continue
             for _ in range(FORGOTTEN_IN_A_ROW):
                 with self._changing() as memory:
                     # A policy in training has learned from events that must then be there for whoever rebuilds it.
@@ -50,7 +60,26 @@ class Keeping(Core):
                 total += impressions
                 if not self._forgotten_to[ranking.id]:
                     break
+        if trouble is not None:
+            raise trouble
         return total
+
+    async def purge(self) -> bool:
+        """Delete a part of what a deleted ranking left behind; whether there was something.
+
+        The store knows how far it is, so that it goes on after a restart. Others have their turn between two parts.
+        """
+        with self._changing() as memory:
+            left = memory.store.left()
+            if left is None:
+                return False
+            memory.purge(left.ranking)
+            until = min(left.seq + PURGED_AT_ONCE, left.last - 1)
+            rows: list[Row] = [Purge(left.ranking, left.seq, until, PURGED_AT_ONCE)]
+            if left.seq == until and not left.items:
+                rows = [Purged(left.ranking)]
+        await self._written(rows)
+        return True
 
     async def backup(self, path: Path) -> None:
         """Write all that is committed to a new file, while everything goes on."""

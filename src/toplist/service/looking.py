@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import chain
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +26,14 @@ from toplist.service.shapes import Impression as ImpressionShape
 from toplist.service.store.protocol import EVERYBODY, STATES, RankingRow, Store
 from toplist.service.times import as_time
 
-READ_AT_ONCE = 5000  # events of an export
+READ_AT_ONCE = 1000  # events of the log that are looked through
+
+
+class Page(NamedTuple):
+    """Some of the log."""
+
+    until: int  # there are no others up to this event
+    events: list[Event]
 
 
 class Looking(Core):
@@ -134,7 +143,7 @@ class Looking(Core):
             return NextList(ranking=name, key=key, policy=spec.policy, learned=learned, positions=reasons)
 
     async def _learner(self, name: str, key: str | None) -> HotLearner:
-        await asyncio.shield(self._warming.of(self._ranking(name).setting))
+        await self._warming.ready(self._ranking(name).setting)
         with self._changing() as memory:
             learner = memory.learners.find(self._ranking(name), key)
         if learner is None:
@@ -147,10 +156,14 @@ class Looking(Core):
         async with self._looking() as memory:
             return memory.store.keys(self._ranking(name).id, after or "", limit)
 
+    async def pages(self, name: str, after: int = 0) -> Iterator[Page]:
+        """The log of a ranking, in small parts, between which others can have their turn."""
+        async with self._looking() as memory:
+            return paged(memory.store, self._ranking(name), after)
+
     async def events(self, name: str, after: int = 0) -> Iterator[Event]:
         """The log of a ranking, as far as it is committed when the end is reached."""
-        async with self._looking() as memory:
-            return logged(memory.store, self._ranking(name), after)
+        return chain.from_iterable(page.events for page in await self.pages(name, after))
 
 
 def ranking_shape(ranking: RankingState) -> Ranking:
@@ -185,21 +198,24 @@ def exported(store: Store, name: str | None = None) -> Iterator[Event]:
     if name is not None and name not in there:
         raise NotFound(f"There is no ranking {name!r}; {nearest(name, there, 'leave it out for all of them')}.")
     for row in there.values() if name is None else [there[name]]:
-        yield from logged(store, row, 0)
+        for page in paged(store, row, 0):
+            yield from page.events
 
 
-def logged(store: Store, ranking: RankingState | RankingRow, after: int) -> Iterator[Event]:
-    """The log of a ranking, as far as it is committed when the end is reached."""
+def paged(store: Store, ranking: RankingState | RankingRow, after: int) -> Iterator[Page]:
+    """The log of a ranking, as far as it is committed when the end is reached; pages may be empty."""
     keys: dict[int, str | None] = {EVERYBODY: None}
     while after < (last := store.last_seq()):
         until = min(after + READ_AT_ONCE, last)  # what comes while this is read belongs to the next round
+        events: list[Event] = []
         for event in store.events(ranking.id, after, until):
             if event.learner not in keys:
                 begun = store.event(event.learner)
                 keys[event.learner] = None if begun is None else decode_learner(begun.body).key
-            yield Event(
+            events.append(Event(
                 seq=event.seq, at=as_time(event.at), ranking=ranking.name, key=keys[event.learner], kind=event.kind,
                 impression=None if event.impression is None else as_text(event.impression),
                 body=msgspec.Raw(event.body),
-            )  # fmt: skip
+            ))  # fmt: skip
+        yield Page(until, events)
         after = until

@@ -128,6 +128,13 @@ class Memory:
                 known = Asked(row.digest, row.impression, 0)
         return known
 
+    def purge(self, ranking: int) -> None:
+        """Impressions and requests of a ranking that is gone."""
+        for one in [one for one in self.impressions.values() if one.ranking == ranking]:
+            del self.impressions[one.id]
+        for key in [key for key in self.requests if key[0] == ranking]:
+            del self.requests[key]
+
     def forget(self, learner: int, seq: int) -> None:
         """Impressions that the store has forgotten."""
         for one in list(self.impressions.values()):

@@ -6,12 +6,14 @@ import asyncio
 import errno
 import gc
 import logging
+import os
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import uvicorn
@@ -30,6 +32,7 @@ from toplist.service.errors import StoreUnavailable
 
 CLOSING = 0.1  # seconds between two looks for impressions whose click window has closed
 RETAINING = 60.0  # and for those that are older than they are kept
+PURGING = 0.1  # and for what deleted rankings left behind
 COLLECTED_AFTER = (20_000, 20, 50)  # new objects, and collections of those of a generation before the next older
 
 
@@ -46,7 +49,23 @@ def serve(
         log = Log(settings.logs.requests)
         # Keys of learners and items are other people's business.
         with private(), logged(log), seldom_collected(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings, (opened or _desk)(store, settings), listener, log, told))
+            desk = (opened or _desk)(store, settings)
+            runner.run(_serve(settings, desk, listener, log, told))
+    if desk.compiling:
+        _leave()
+
+
+def _leave() -> NoReturn:
+    """End the process at once, which has closed and committed everything.
+
+    The compiler cannot be stopped, and takes up to half a minute. To wait for it would be to be killed, and to let the
+    interpreter end beside it would take away from under it what it works with, which may crash. What it writes for the
+    next start, it writes beside the files of the cache, and renames whole: half of one is never read.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)
 
 
 def _desk(store: Path, settings: Settings) -> Desk:
@@ -73,6 +92,7 @@ async def _serve(
         chores = [
             asyncio.create_task(repeated(desk.close_due, CLOSING, log, "closing")),
             asyncio.create_task(repeated(desk.retain, RETAINING, log, "retaining")),
+            asyncio.create_task(repeated(desk.purge, PURGING, log, "purging")),
         ]
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         asked_to_end = asyncio.create_task(ending.wait())
@@ -84,6 +104,7 @@ async def _serve(
         await asyncio.wait({serving, asked_to_end}, return_when=asyncio.FIRST_COMPLETED)
         log.tell("ending", in_flight=app.endpoints.metrics.in_flight)
         app.endpoints.ending = True  # whoever asks whether it is ready sends the next requests elsewhere
+        desk.end()
         server.should_exit = True
         await serving
     finally:

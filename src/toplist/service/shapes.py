@@ -26,10 +26,10 @@ Place = Annotated[int, Meta(ge=1, le=1000)]
 Chance = Annotated[float, Meta(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
 Seed = Annotated[int, Meta(ge=0, le=2**53 - 1)]
-Steps = Annotated[int, Meta(ge=1)]
+Steps = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 Width = Annotated[int, Meta(ge=0, le=10_000)]  # of a row of features
 Strength = Annotated[float, Meta(ge=0.0)]
-Newcomers = Annotated[int, Meta(ge=0)]
+Newcomers = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 MOST_TOLD = 2000  # entries of a report: each place of the longest list, by its number and by its item
 LARGEST = 1e6  # of a feature: the square of a much larger one leaves nothing of the others in a sum
 Row = Annotated[list[float], Meta(max_length=10_000)]

@@ -22,10 +22,9 @@ from toplist.service.api.routing import HTML, JSON, NDJSON, Answer, Call, Reply,
 from toplist.service.config import Settings
 from toplist.service.desk import Desk
 from toplist.service.errors import NotFound, Refused
+from toplist.service.looking import Page
 from toplist.service.rankings import TOO_LARGE
-from toplist.service.shapes import Event, Item, too_large
-
-_PIECE = 500  # events that are read and sent at once; others get their turn in between
+from toplist.service.shapes import Item, too_large
 
 
 class Endpoints:
@@ -165,10 +164,10 @@ class Endpoints:
 
     async def export(self, call: Call) -> Answer:
         """GET /v1/rankings/{name}/events."""
-        events = await self.desk.events(call.path[0], call.query.after)
-        first = list(islice(events, 1))  # what goes wrong at once is not sent half
+        pages = await self.desk.pages(call.path[0], call.query.after)
+        first = list(islice(pages, 1))  # what goes wrong at once is not sent half
         limit = None if call.query.limit is msgspec.UNSET else call.query.limit
-        return Stream(lines(islice(chain(first, events), limit)), NDJSON)
+        return Stream(lines(chain(first, pages), limit), NDJSON)
 
     async def health(self, call: Call) -> Answer:
         """GET /healthz: the process is there and answers."""
@@ -193,11 +192,17 @@ class Endpoints:
         return Text(self.page_text, HTML, headers=self.page_headers)
 
 
-async def lines(events: Iterator[Event]) -> AsyncIterator[bytes]:
-    """Events as lines of JSON, so many at a time."""
+async def lines(pages: Iterator[Page], limit: int | None) -> AsyncIterator[bytes]:
+    """Events as lines of JSON, a page at a time, and others in between."""
     encode = msgspec.json.Encoder().encode_lines
-    while piece := list(islice(events, _PIECE)):
-        yield encode(piece)
+    for part in pages:
+        events = part.events[:limit]
+        if events:
+            yield encode(events)
+        if limit is not None:
+            limit -= len(events)
+            if limit == 0:
+                return
         await asyncio.sleep(0)
 
 

@@ -12,8 +12,7 @@ from toplist.service.shapes import Event
 from toplist.service.store.protocol import LEARN
 
 MOST_POINTS = 200  # then two neighbours become one, so that a curve stays small however long it is
-_AT_ONCE = 500  # events between which others get their turn
-_PER_CALL = 20_000  # events that one question reads; a long log is caught up with over several
+_PER_CALL = 20  # pages of the log that one question reads; a long one is caught up with over several
 
 
 class Curve:
@@ -21,7 +20,7 @@ class Curve:
 
     def __init__(self, created: str = "") -> None:
         self.created = created  # of which ranking, for a name may be used again
-        self.seq = 0  # of the last event read
+        self.seq = 0  # as far as the log was read
         self.points: list[Point] = []
         self.reading = asyncio.Lock()
         self._size = 10
@@ -29,7 +28,6 @@ class Curve:
 
     def add(self, event: Event) -> None:
         """One event of the log; only what was learned counts."""
-        self.seq = event.seq
         if event.kind != LEARN:
             return
         clicks = len(decode_outcome(event.body).merged.clicks)
@@ -70,16 +68,17 @@ class Histories:
         created = (await self._desk.ranking(name)).created
         curve = self._curves.get(name)
         if curve is None or curve.created != created:
+            there = {ranking.name for ranking in await self._desk.rankings()}  # the others were deleted
+            self._curves = {known: kept for known, kept in self._curves.items() if known in there}
             curve = self._curves[name] = Curve(created)
         async with curve.reading:
-            events = islice(await self._desk.events(name, curve.seq), _PER_CALL)
-            count = 0
-            while piece := list(islice(events, _AT_ONCE)):
-                count += len(piece)
-                for event in piece:
+            pages = await self._desk.pages(name, curve.seq)
+            for page in islice(pages, _PER_CALL):
+                for event in page.events:
                     curve.add(event)
+                curve.seq = page.until  # also where nothing was found: others' events are not looked through twice
                 await asyncio.sleep(0)
-            return curve.told(name, complete=count < _PER_CALL)
+            return curve.told(name, complete=next(pages, None) is None)
 
 
 def _together(first: Point, second: Point) -> Point:

@@ -98,7 +98,8 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="DELETE", path="/v1/rankings/{name}", name="delete_ranking", tag="rankings", scope="admin",
-        summary="Delete a ranking with all that it learned.", handler=Endpoints.delete_ranking, parameters=_NAME,
+        summary="Delete a ranking with its items, its lists, its events and all that it learned.",
+        handler=Endpoints.delete_ranking, parameters=_NAME,
         status=204, problems=(404,),
     ),
     Route(

@@ -45,6 +45,15 @@ SCRIPTS = (
         WHERE key IS NULL AND id NOT IN (SELECT min(id) FROM learners WHERE key IS NULL GROUP BY ranking);
     CREATE UNIQUE INDEX learners_without_key ON learners (ranking) WHERE key IS NULL;
     """,
+    # What is left of rankings that were deleted: all of it, where this was not noted; the last event about such a
+    # ranking says that it was deleted, and only lists were dropped after it.
+    """
+    CREATE TABLE gone (ranking INTEGER PRIMARY KEY, seq INTEGER NOT NULL, last INTEGER NOT NULL);
+    INSERT INTO gone SELECT ranking, ranking - 1, max(seq) FROM events
+        WHERE learner = 0 AND ranking NOT IN (SELECT id FROM rankings) GROUP BY ranking;
+    DELETE FROM events WHERE seq > (SELECT min(last) FROM gone)
+        AND seq > (SELECT last FROM gone WHERE gone.ranking = events.ranking);
+    """,
 )
 
 

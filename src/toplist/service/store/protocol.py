@@ -90,9 +90,34 @@ class RankingRow(NamedTuple):
 
 
 class RankingGone(NamedTuple):
-    """A ranking that was deleted; its events stay."""
+    """A ranking that was deleted; what is left of it is purged in parts."""
 
     id: int
+    seq: int  # of the event that says so, which is its last one, and stays
+
+
+class Left(NamedTuple):
+    """What is left of a deleted ranking."""
+
+    ranking: int
+    seq: int  # there are no events of it up to this one
+    last: int  # nor behind this one, which says that it was deleted
+    items: bool  # whether there are some
+
+
+class Purge(NamedTuple):
+    """Delete what a deleted ranking left behind, as far as some of the log goes, and some of its items."""
+
+    ranking: int
+    after: int
+    until: int
+    items: int  # at most
+
+
+class Purged(NamedTuple):
+    """Nothing is left of a deleted ranking."""
+
+    ranking: int
 
 
 class ItemRow(NamedTuple):
@@ -128,7 +153,7 @@ class SnapshotsGone(NamedTuple):
 
 Row = (
     EventRow | NewImpression | ImpressionRow | RequestRow | LearnerRow | SnapshotRow | RankingRow | RankingGone
-    | ItemRow | ItemGone | Forget | SnapshotsGone
+    | ItemRow | ItemGone | Forget | SnapshotsGone | Purge | Purged
 )  # fmt: skip
 
 
@@ -158,6 +183,10 @@ class Store(Protocol):
 
     def rankings(self) -> list[RankingRow]:
         """All rankings."""
+        ...
+
+    def left(self) -> Left | None:
+        """What is left of a ranking that was deleted; None where nothing is left of any."""
         ...
 
     def items(self, ranking: int) -> Iterator[ItemRow]:

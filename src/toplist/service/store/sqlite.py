@@ -22,6 +22,7 @@ from toplist.service.store.protocol import (
     ImpressionRow,
     ItemRow,
     LearnerRow,
+    Left,
     NewImpression,
     RankingRow,
     RequestRow,
@@ -41,6 +42,7 @@ _MANY: dict[type, str] = {
 _CLOSED = f"kind IN ('{protocol.LEARN}', '{protocol.DROP}')"
 _OLD = "learner = :learner AND learner > 0 AND seq <= :seq"  # said twice, so that the index is used
 _FORGOTTEN = f"(SELECT impression FROM events WHERE {_OLD} AND {_CLOSED})"
+_PURGED = "ranking = :ranking AND seq > :after AND seq <= :until"
 # The others are written in their order.
 _IN_ORDER: dict[type, str] = {
     LearnerRow: "INSERT INTO learners VALUES (?, ?, ?)",
@@ -51,11 +53,23 @@ _IN_ORDER: dict[type, str] = {
 }
 _SEVERAL: dict[type, tuple[str, ...]] = {
     protocol.RankingGone: (
-        "DELETE FROM snapshots WHERE learner IN (SELECT id FROM learners WHERE ranking = :id)",
-        "DELETE FROM learners WHERE ranking = :id",
-        "DELETE FROM items WHERE ranking = :id",
         "DELETE FROM rankings WHERE id = :id",
+        "INSERT INTO gone VALUES (:id, :id - 1, :seq)",  # its own number is that of its first event
     ),
+    # Events are found by their numbers, since there is no index of them all by ranking: the others are only passed by.
+    protocol.Purge: (
+        f"""DELETE FROM requests WHERE ranking = :ranking AND request IN (
+            SELECT json_extract(body, '$.request_id') FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
+        f"""DELETE FROM impressions WHERE id IN (
+            SELECT impression FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
+        f"DELETE FROM snapshots WHERE learner IN (SELECT seq FROM events WHERE {_PURGED})",
+        f"DELETE FROM learners WHERE id IN (SELECT seq FROM events WHERE {_PURGED})",
+        f"DELETE FROM events WHERE {_PURGED}",
+        """DELETE FROM items WHERE ranking = :ranking AND id IN (
+            SELECT id FROM items WHERE ranking = :ranking LIMIT :items)""",
+        "UPDATE gone SET seq = :until WHERE ranking = :ranking",
+    ),
+    protocol.Purged: ("DELETE FROM gone WHERE ranking = :ranking",),
     protocol.SnapshotsGone: (
         "DELETE FROM snapshots WHERE learner IN (SELECT id FROM learners WHERE ranking = :ranking)",
     ),
@@ -183,6 +197,13 @@ class SQLiteStore:
     def rankings(self) -> list[RankingRow]:
         """All rankings."""
         return [RankingRow(*row) for row in self._reader.execute("SELECT * FROM rankings ORDER BY id")]
+
+    @_reads
+    def left(self) -> Left | None:
+        """What is left of a ranking that was deleted."""
+        there = "EXISTS (SELECT 1 FROM items WHERE items.ranking = gone.ranking)"
+        row = self._reader.execute(f"SELECT *, {there} FROM gone ORDER BY ranking LIMIT 1").fetchone()
+        return None if row is None else Left(row[0], row[1], row[2], bool(row[3]))
 
     @_reads
     def items(self, ranking: int) -> Iterator[ItemRow]:

@@ -1,0 +1,202 @@
+"""A deleted ranking is gone: at once for everybody who asks, and bit by bit out of the store."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+from desks import Clock, at_work, front, items, killed, learned, run, shown, told
+
+from toplist.cli import Exit, main
+from toplist.service import core, keeping
+from toplist.service.desk import Desk
+from toplist.service.errors import NotFound
+from toplist.service.rebuild import differences, rebuilt
+from toplist.service.shapes import ListRequest, RankingSpec, Report
+from toplist.service.store.migrations import SCRIPTS, migrate
+
+TABLES = ("events", "impressions", "requests", "items", "learners", "snapshots", "rankings", "gone")
+
+
+def left_of(path: Path, ranking: int) -> dict[str, int]:
+    """How many rows of each table are of a ranking."""
+    with sqlite3.connect(path) as connection:
+        counts = {
+            table: connection.execute(
+                f"SELECT count(*) FROM {table} WHERE {'id' if table == 'rankings' else 'ranking'} = ?", (ranking,)
+            ).fetchone()[0]
+            for table in TABLES
+            if table != "snapshots"
+        }
+        others = "SELECT count(*) FROM snapshots WHERE learner NOT IN (SELECT id FROM learners WHERE ranking <> ?)"
+        counts["snapshots"] = connection.execute(others, (ranking,)).fetchone()[0]
+    connection.close()
+    return counts
+
+
+NOTHING = dict.fromkeys(TABLES, 0) | {"events": 1}
+
+
+async def side(desk: Desk) -> None:
+    await desk.create_ranking(RankingSpec(name="side", positions=2, policy="cascade-kl-ucb"))
+    await desk.put_items("side", items(4))
+
+
+async def much(desk: Desk) -> list[str]:
+    """Lists of two rankings, one between the other; those of the first."""
+    made: list[str] = []
+    for number in range(30):
+        reply = await shown(desk, key=str(number % 3), request_id=f"r{number}", deferred=number % 7 == 0)
+        made.append(reply.impression)
+        if number % 3:
+            await told(desk, reply, 1, final=number % 2 == 0)
+        other = await desk.make_list("side", ListRequest(key="k", request_id=f"r{number}"))
+        await told(desk, other, 1, final=True)
+    return made
+
+
+def test_everything_of_a_deleted_ranking_goes_in_small_parts_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "PURGED_AT_ONCE", 20)
+    monkeypatch.setattr(core, "WORTH_A_SNAPSHOT", 1)
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk:
+            await front(desk, count=50)
+            await side(desk)
+            made = await much(desk)
+        async with at_work(tmp_path / "db", clock) as desk:  # with snapshots
+            assert not await desk.purge()
+            side_was = list(await desk.events("side"))
+            await desk.delete_ranking("front")
+            with pytest.raises(NotFound):
+                await desk.ranking("front")
+            open_one = made[0]
+            answer = await desk.report(open_one, Report())
+            assert (answer.counted, answer.why) == (False, "dropped")
+            await front(desk, count=2)  # the name is free
+            new = await shown(desk, key="0", request_id="r0")
+            assert new.impression not in made
+            before, parts = left_of(tmp_path / "db", 1), 0
+            assert (before["items"], before["learners"], before["snapshots"]) == (50, 3, 3)
+            assert desk._store is not None
+            seqs = [event.seq for event in desk._store.log("ranking") if event.ranking == 1]
+            while await desk.purge():
+                now = left_of(tmp_path / "db", 1)
+                assert all(before[table] - now[table] <= 20 for table in TABLES)
+                before, parts = now, parts + 1
+            assert parts == -(-(seqs[-1] - 1) // 20) + 1
+            assert left_of(tmp_path / "db", 1) == NOTHING
+            for one in made:
+                with pytest.raises(NotFound):
+                    await desk.report(one, Report())
+            clock.pass_(100_000)
+            assert await desk.close_due() == 1  # of the new ranking
+            assert list(await desk.events("side")) == side_was
+            assert await desk.keys("side") == ["k"]
+            again = await desk.make_list("side", ListRequest(key="k", request_id="r3"))
+            assert (await desk.impression(again.impression)).state == "learned"
+            assert differences(tmp_path / "db", desk.states()) == []
+        assert [(one.ranking, one.learned) for one in rebuilt(tmp_path / "db")] == [("side", 30), ("front", 1)]
+        assert main(["store", "check", "--store", str(tmp_path / "db")]) == Exit.FINE
+
+    run(play())
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_what_is_left_is_found_again_after_a_restart(
+    kill: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "PURGED_AT_ONCE", 30)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            await side(desk)
+            await much(desk)
+            await desk.delete_ranking("front")
+            await desk.purge()
+            await desk.purge()
+            partly = left_of(tmp_path / "db", 1)
+            assert partly["events"] > 1
+            if kill:
+                unfinished = asyncio.create_task(desk.purge())
+                await asyncio.sleep(0)
+                await killed(desk)
+                unfinished.cancel()
+            else:
+                await desk.stop()
+            assert differences(tmp_path / "db") == []
+            await desk.start()
+            parts = 0
+            while await desk.purge():
+                parts += 1
+            assert parts >= 3
+            assert left_of(tmp_path / "db", 1) == NOTHING
+            assert (await desk.estimates("side", "k")).learned == 30
+        assert differences(tmp_path / "db") == []
+
+    run(play())
+
+
+def test_the_number_of_the_last_event_is_not_used_again(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            await shown(desk)
+            await desk.delete_ranking("front")
+            while await desk.purge():
+                pass
+            assert desk._store is not None
+            last = desk._store.last_seq()
+            await front(desk)
+            assert desk._ranking("front").id == last + 1
+            assert await desk.keys("front") == []
+            await told(desk, await shown(desk), 1, final=True)
+            assert await learned(desk) == 1
+
+    run(play())
+
+
+def test_what_an_older_version_left_of_deleted_rankings_is_purged_too(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            await side(desk)
+            made = await much(desk)
+            await desk.delete_ranking("front")
+        connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+        (last,) = connection.execute("SELECT max(seq) FROM events").fetchone()
+        # As that version did it: learners and items went with the ranking, lists were dropped after it.
+        connection.executescript(f"""
+            DROP TABLE gone; DELETE FROM learners WHERE ranking = 1; DELETE FROM items WHERE ranking = 1;
+            INSERT INTO events SELECT {last} + 1, at, ranking, learner, 'dropped', impression, '{{}}' FROM events
+                WHERE kind = 'list' AND ranking = 1 LIMIT 1;
+            PRAGMA user_version = 2;
+        """)
+        connection.close()
+        async with at_work(tmp_path / "db") as desk:
+            while await desk.purge():
+                pass
+            assert left_of(tmp_path / "db", 1) == NOTHING
+            with pytest.raises(NotFound):
+                await desk.report(made[0], Report())
+            assert len([event for event in await desk.events("side") if event.kind == "learned"]) == 30
+        assert differences(tmp_path / "db") == []
+
+    run(play())
+
+
+def test_tables_without_deleted_rankings_stay_as_they_are(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+    migrate(connection, SCRIPTS[:2])
+    connection.execute(
+        "INSERT INTO events VALUES (1, 1, 1, 0, 'ranking', NULL, '{}'), (2, 1, 1, 2, 'learner', NULL, '{}')"
+    )
+    connection.execute("INSERT INTO rankings VALUES (1, 'front', 1, 1, '{}')")
+    migrate(connection)
+    assert connection.execute("SELECT count(*) FROM events").fetchone() == (2,)
+    assert connection.execute("SELECT * FROM gone").fetchall() == []
+    connection.close()

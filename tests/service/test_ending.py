@@ -1,0 +1,108 @@
+"""SIGTERM while a policy is compiled, which nobody can interrupt: everybody hears, and the process ends at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+
+import httpx
+from desks import at_work, front, run, shown
+
+from toplist.cli import Exit
+from toplist.service.rebuild import differences
+
+SOON = 5.0  # seconds; a process that does nothing takes about one, on a busy machine more, and the compiler ten
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`toplist serve` on an empty cache of compiled code, and its address."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "toplist", "serve", "--port", "0", "--set", "logs.requests=failed"],
+        cwd=folder, env=clean | {"NUMBA_CACHE_DIR": str(folder / "compiled")},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        found = re.fullmatch(r"toplist serves toplist.db at (http://127.0.0.1:\d+)\n", first)
+        assert found, (first, process.communicate(timeout=30))
+        yield process, found[1]
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=30)
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    """What it wrote to the end, which came soon."""
+    before = monotonic()
+    process.send_signal(signal.SIGTERM)
+    _, told = process.communicate(timeout=30)
+    assert monotonic() - before < SOON
+    assert process.returncode == Exit.FINE, told
+    assert '"event":"ended"' in told.splitlines()[-1].replace(" ", ""), told
+    return told
+
+
+def in_flight(url: str, count: int) -> None:
+    while f"toplist_requests_in_flight {count + 1}.0" not in httpx.get(f"{url}/metrics", timeout=30).text:
+        sleep(0.02)
+
+
+def gave_up(asked: Future[httpx.Response]) -> None:
+    reply = asked.result(timeout=30)
+    assert reply.status_code == 503
+    assert "retry-after" in reply.headers
+    assert "The service ends before the policy is compiled" in reply.json()["detail"]
+
+
+def test_a_policy_that_is_compiled_for_a_new_ranking_is_not_waited_for(tmp_path: Path) -> None:
+    with served(tmp_path) as (process, url), ThreadPoolExecutor(1) as pool:
+        spec = {"name": "front", "positions": 3, "policy": "dcm-kl-ucb"}
+        asked = pool.submit(httpx.post, f"{url}/v1/rankings", json=spec, timeout=60)
+        in_flight(url, 1)
+        ended(process)
+        gave_up(asked)
+
+    async def look() -> None:
+        async with at_work(tmp_path / "toplist.db") as desk:
+            assert await desk.rankings() == []  # it got no other answer, and nothing came of it
+
+    run(look())
+
+
+def test_a_policy_that_is_compiled_at_the_start_is_not_waited_for(tmp_path: Path) -> None:
+    async def before() -> None:
+        async with at_work(tmp_path / "toplist.db") as desk:
+            await front(desk, "dcm-kl-ucb")
+            await shown(desk)
+
+    run(before())
+    for _ in range(2):  # what the first was about to write is in nobody's way
+        with served(tmp_path) as (process, url), ThreadPoolExecutor(2) as pool:
+            asked = [
+                pool.submit(httpx.post, f"{url}/v1/rankings/front/lists", json={}, timeout=60),
+                pool.submit(httpx.get, f"{url}/v1/rankings/front/estimates", timeout=60),
+            ]
+            in_flight(url, 2)
+            assert httpx.get(f"{url}/v1/rankings/front").status_code == 200
+            ended(process)
+            for each in asked:
+                gave_up(each)
+    assert differences(tmp_path / "toplist.db") == []
+
+    async def after() -> None:
+        async with at_work(tmp_path / "toplist.db") as desk:
+            assert len([event for event in await desk.events("front") if event.kind == "list"]) == 1
+
+    run(after())
