@@ -134,3 +134,15 @@ def test_one_slate_for_all_lists_is_as_good_as_one_for_each(policy: str) -> None
         ours.settle(record, **told)
         theirs.learn(shown, **told)
     assert ours.to_bytes() == theirs.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"slots": (0, 1, 6)}, {"slots": (0, 1, -1)}, {"slots": (0, 1, 2, 3)}, {"memo": b"x"}]
+)
+def test_a_record_of_somebody_else_is_refused_before_anything_is_written(wrong: dict[str, Any]) -> None:
+    ours = fresh("cascade-kl-ucb")
+    _, record = ours.make()
+    before = ours.to_bytes()
+    with pytest.raises(InvalidInput, match="List 0 of the log is not one of here's"):
+        ours.settle(record._replace(**wrong), clicks=[1])
+    assert ours.to_bytes() == before

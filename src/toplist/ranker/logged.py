@@ -115,9 +115,15 @@ class LoggedRanker(Ranker):
 
     def _recorded(self, record: Record, slate: Slate) -> Slate:
         """A slate, filled as it was when the list was made."""
-        size = slate.size[0] = len(record.slots)
-        slate.items[:size] = record.slots
-        for array, kept in ((slate.rows[:size], record.rows), (slate.memo, record.memo)):
+        slots, size = record.slots, len(record.slots)
+        rows, memo = slate.rows[:size], slate.memo[: len(slate.memo) if size else 0]
+        fits = size <= self.positions and len(record.rows) == rows.nbytes and len(record.memo) == memo.nbytes
+        # Compiled code does not look whether there are such slots before it writes to them.
+        if not fits or (size and not 0 <= min(slots) <= max(slots) < self._roster.capacity):
+            raise InvalidInput(f"List {record.number} of the log is not one of {self.name}'s; check the log.")
+        slate.size[0] = size
+        slate.items[:size] = slots
+        for array, kept in ((rows, record.rows), (memo, record.memo)):
             if kept:
                 array[...] = np.frombuffer(kept).reshape(array.shape)
         return slate

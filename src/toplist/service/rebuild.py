@@ -9,7 +9,7 @@ from typing import NamedTuple
 from toplist.service.bodies import decode_learner, decode_ranking
 from toplist.service.rankings import Setting
 from toplist.service.replay import Replay, beginning, first_event, from_snapshot, in_order, items_at
-from toplist.service.store.protocol import LEARNER, RANKING, EventRow, LearnerRow
+from toplist.service.store.protocol import LEARNER, EventRow, LearnerRow
 from toplist.service.store.sqlite import SQLiteStore
 
 Live = Mapping[tuple[str, str | None], bytes]
@@ -32,12 +32,12 @@ def rebuilt(path: Path, live: Live | None = None) -> Iterator[Rebuilt]:
     """
     store = SQLiteStore(path, read_only=True)
     try:
-        settings = _settings(store.log(RANKING))
         for event in store.log(LEARNER):
-            if event.ranking in settings:
-                row = LearnerRow(event.seq, event.ranking, decode_learner(event.body).key)
-                with store.reading():  # or what a service commits meanwhile would be a difference
-                    one = _rebuilt(store, settings[event.ranking], row, live)
+            row = LearnerRow(event.seq, event.ranking, decode_learner(event.body).key)
+            with store.reading():  # of one moment each: a service may change or delete the ranking meanwhile
+                setting = _setting(store.setting_events(row.ranking))
+                one = None if setting is None else _rebuilt(store, setting, row, live)
+            if one is not None:
                 yield one
     finally:
         store.close()
@@ -52,16 +52,13 @@ def differences(path: Path, live: Live | None = None) -> list[str]:
     ]
 
 
-def _settings(events: Iterable[EventRow]) -> dict[int, Setting]:
-    """The rankings that are there, as their events say."""
-    settings: dict[int, Setting] = {}
+def _setting(events: Iterable[EventRow]) -> Setting | None:
+    """A ranking as its events say; None where it was deleted."""
+    setting: Setting | None = None
     for event in events:
         body = decode_ranking(event.body)
-        if body.deleted:
-            settings.pop(event.ranking, None)
-        else:
-            settings[event.ranking] = Setting.of(body, body.policy)
-    return settings
+        setting = None if body.deleted else Setting.of(body, body.policy)
+    return setting
 
 
 def _rebuilt(store: SQLiteStore, setting: Setting, row: LearnerRow, live: Live | None) -> Rebuilt:

@@ -209,6 +209,10 @@ class Store(Protocol):
         """Events of a learner, in order."""
         ...
 
+    def setting_events(self, ranking: int) -> Iterator[EventRow]:
+        """How a ranking was created, changed and deleted, in order."""
+        ...
+
     def item_events(self, ranking: int, after: int) -> Iterator[EventRow]:
         """Changes of a ranking's items, in order."""
         ...

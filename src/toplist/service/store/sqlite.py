@@ -238,8 +238,16 @@ class SQLiteStore:
     @_reads
     def item_events(self, ranking: int, after: int) -> Iterator[EventRow]:
         """Changes of a ranking's items, in order."""
-        query = "SELECT * FROM events WHERE ranking = ? AND learner = 0 AND seq > ? AND kind = 'items' ORDER BY seq"
-        return map(EventRow._make, self._reader.execute(query, (ranking, after)).fetchall())
+        return self._ranking_events(ranking, protocol.ITEMS, after)
+
+    @_reads
+    def setting_events(self, ranking: int) -> Iterator[EventRow]:
+        """How a ranking was created, changed and deleted, in order."""
+        return self._ranking_events(ranking, protocol.RANKING, 0)
+
+    def _ranking_events(self, ranking: int, kind: str, after: int) -> Iterator[EventRow]:
+        query = "SELECT * FROM events WHERE ranking = ? AND learner = 0 AND seq > ? AND kind = ? ORDER BY seq"
+        return map(EventRow._make, self._reader.execute(query, (ranking, after, kind)).fetchall())
 
     @_reads
     def impression(self, id: bytes) -> NewImpression | None:

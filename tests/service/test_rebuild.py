@@ -1,0 +1,50 @@
+"""A store is checked while a service changes it: each learner by the log of one moment."""
+
+from pathlib import Path
+
+import pytest
+from desks import at_work, front, run, shown, told
+
+from toplist.service import keeping
+from toplist.service.desk import Desk
+from toplist.service.rebuild import rebuilt
+from toplist.service.shapes import RankingChange
+
+KEYS = ("a", "b", "c")
+
+
+async def played(desk: Desk, lists: int = 30) -> None:
+    for key in KEYS:
+        for number in range(lists):
+            await told(desk, await shown(desk, key=key), 1 + number % 2, final=True)
+
+
+def test_a_ranking_that_is_deleted_meanwhile_is_passed_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "PURGED_AT_ONCE", 20)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            await played(desk)
+            check = rebuilt(tmp_path / "db")
+            assert next(check).learned == 30
+            await desk.delete_ranking("front")
+            for _ in range(6):  # by which its items are gone from the log, and lists of the others are there
+                await desk.purge()
+            assert list(check) == []
+
+    run(play())
+
+
+def test_a_ranking_that_gets_longer_lists_meanwhile_is_checked_as_it_is_then(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, positions=2)
+            await played(desk)
+            check = rebuilt(tmp_path / "db")
+            assert next(check).learned == 30
+            await desk.change_ranking("front", RankingChange(positions=4))
+            await played(desk, 5)
+            assert [(one.key, one.learned, one.differs) for one in check] == [("b", 35, ()), ("c", 35, ())]
+
+    run(play())
