@@ -13,6 +13,7 @@ from benchmarks.sections import (
     features,
     growth,
     logistic,
+    many,
     policies,
     ranker,
     service,
@@ -30,6 +31,7 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "logistic": logistic.measure,
     "threads": threads.measure,
     "ranker": ranker.measure,
+    "many": many.measure,
     "service": service.measure,
     "startup": startup.measure,
 }

@@ -1,4 +1,8 @@
-"""Beliefs as arrays: kept under their names, grown for items that come later, and forgotten item by item."""
+"""Beliefs as arrays: kept under their names, grown for items that come later, and forgotten item by item.
+
+An array called `touched` counts changes for those who remember something of a belief, and is no part of what is known:
+it is neither kept nor compared.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.memory.counts import BLOCK
 from toplist.problem import Problem
+
+TOUCHED = "touched"
 
 
 class PerItem(NamedTuple):
@@ -21,13 +28,19 @@ class PerItem(NamedTuple):
         items = problem.positions + 1
         few = policy.begin(problem._replace(items=items))
         more = policy.begin(problem._replace(items=2 * items))
-        rows = tuple((len(b) - len(a)) // items for a, b in zip(few, more, strict=True))
+        rows = tuple(
+            0 if name == TOUCHED else (len(b) - len(a)) // items
+            for name, a, b in zip(few._fields, few, more, strict=True)
+        )
         return cls(rows, tuple(array[:count].copy() for array, count in zip(few, rows, strict=True)))
 
     def forget(self, belief: Any, item: int) -> None:
         """Take an item's rows back to where nothing is known of it."""
         for array, count, fresh in zip(belief, self.rows, self.fresh, strict=True):
             array[item * count : (item + 1) * count] = fresh
+        if hasattr(belief, TOUCHED):
+            most = max(self.rows)
+            belief.touched[item * most // BLOCK : ((item + 1) * most - 1) // BLOCK + 1] += 1
 
 
 def grown(belief: Any, larger: Any) -> Any:
@@ -39,7 +52,12 @@ def grown(belief: Any, larger: Any) -> Any:
 
 def named_arrays(prefix: str, arrays: Any) -> dict[str, Any]:
     """A NamedTuple's arrays under names of their own."""
-    return {f"{prefix}.{name}": array for name, array in arrays._asdict().items()}
+    return {f"{prefix}.{name}": array for name, array in lasting(arrays).items()}
+
+
+def lasting(arrays: Any) -> dict[str, Any]:
+    """A NamedTuple's arrays by name, but for the one that counts changes."""
+    return {name: array for name, array in arrays._asdict().items() if name != TOUCHED}
 
 
 def copied(arrays: Any) -> Any:
@@ -51,4 +69,4 @@ def copied(arrays: Any) -> Any:
 
 def frozen(arrays: Any) -> bytes:
     """All bytes of a NamedTuple of arrays, to compare two of them to the last bit."""
-    return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+    return b"".join(np.ascontiguousarray(array).tobytes() for array in lasting(arrays).values())

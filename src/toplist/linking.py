@@ -67,6 +67,8 @@ class Ingredient(Whole):
         """As numba does, but that code goes to a place of its own."""
         if _under_way:
             self.state.library = _Ingredient(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
+            # The ways in from Python and from C are for callers that it will not have.
+            self.state.flags.no_cpython_wrapper = self.state.flags.no_cfunc_wrapper = True
         return super().compile_extra(func)
 
 

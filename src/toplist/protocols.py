@@ -283,11 +283,23 @@ class HotGauge(Protocol):
         """
 
 
+@protocol
+class HotTangent(Protocol):
+    """What an index over counts offers besides, so that very many items need not all be looked at (hot)."""
+
+    def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
+        """The index of an item with these counts at a budget, to the last bit, and how fast it grows there.
+
+        It is never below 0, and concave in the budget; one that does not grow has slope 0.
+        """
+        ...
+
+
 class Index(Prepared, HotIndex, Protocol):
     """An index."""
 
     def scratch(self, problem: Problem) -> Any:
-        """The cache, which may be thrown away at any time."""
+        """The cache of one belief, which may be thrown away at any time."""
 
     def reads(self) -> str:
         """The kind of belief it can read, or "any"."""
@@ -383,7 +395,7 @@ class PolicyLike(Prepared, HotPolicy, Protocol):
         """
 
     def scratch(self, problem: Problem) -> Any:
-        """The cache, which may be thrown away at any time."""
+        """The cache of one belief, which may be thrown away at any time."""
 
     def slate(self, problem: Problem) -> Slate:
         """An empty slate with the memo this policy needs."""

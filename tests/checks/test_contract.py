@@ -109,7 +109,7 @@ class FirstIndexWins(Greedy):
 
     __slots__ = ()
 
-    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Counts, cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
         means = belief.clicked / np.maximum(belief.examined, 1.0)
         chosen[:] = np.argsort(-means, kind="stable")[: len(chosen)]
 

@@ -19,8 +19,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import helper
+from toplist.compiled import helper, routine
 from toplist.index.select import gather, select, side_by_side
+from toplist.index.shortlist import Outlook, best_of_many, is_worthwhile, outlook_room
 from toplist.memory.counts import Counts
 from toplist.problem import Problem, number
 from toplist.slate import Floats, Ints, Request
@@ -29,7 +30,7 @@ ROUNDING = 1e-12  # by how much bounds are widened; the solver is good to a fift
 SHARED = 256  # solves remembered for items with equal counts; a power of 2
 
 
-@helper
+@routine
 def kl_upper(examined: float, clicked: float, budget: float) -> float:
     """The largest q in [p, 1] with T KL(p || q) <= budget, where p = clicked / T; infinity for T = 0.
 
@@ -116,6 +117,13 @@ def kl_bend(examined: float, clicked: float, upper: float) -> float:
     return 0.5 * kl_slope(examined, clicked, upper) * (mean * (1.0 - mean) / (above * above) + 1.0) / examined
 
 
+@routine
+def kl_tangent(examined: float, clicked: float, budget: float) -> tuple[float, float]:
+    """`kl_upper`, and how fast it grows."""
+    upper = kl_upper(examined, clicked, budget)
+    return upper, kl_slope(examined, clicked, upper) if clicked < examined else 0.0
+
+
 class LazyBounds(NamedTuple):
     """Per item the last exact index and where its tangent starts; and room to work in."""
 
@@ -133,7 +141,8 @@ class LazyBounds(NamedTuple):
     high: Floats
     value_of: Floats
     slot_of: Ints
-    solves: Ints  # one element: how many exact solves were made, for those who watch the cost
+    solves: Ints  # one element: how many exact solves lists have asked for, for those who watch the cost
+    outlook: Outlook  # where there are very many items; then none of the above is used but for small subsets
 
 
 class KLUCB(NamedTuple):
@@ -167,6 +176,7 @@ class KLUCB(NamedTuple):
             value_of=np.zeros(room),
             slot_of=np.zeros(room, dtype=np.int64),
             solves=np.zeros(1, dtype=np.int64),
+            outlook=outlook_room(problem),
         )
 
     def reads(self) -> str:
@@ -183,9 +193,16 @@ class KLUCB(NamedTuple):
         kl_upper_of(belief, request.candidates, kl_budget(belief, self.loglog), upper)
         return upper
 
+    def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
+        """The index, and its slope."""
+        return kl_tangent(examined, clicked, budget)
+
     def top(self, belief: Counts, cache: LazyBounds, request: Request, chosen: Ints, scores: Floats) -> None:
         """Solve what the bounds leave open, take the best."""
         budget = kl_budget(belief, self.loglog)
+        if is_worthwhile(cache.outlook, request.candidates, len(chosen)):
+            cache.solves[0] += best_of_many(self, belief, cache.outlook, request, budget, chosen, scores)
+            return
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget

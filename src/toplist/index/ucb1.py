@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from toplist.compiled import helper
 from toplist.index.select import gather, select, side_by_side
+from toplist.index.shortlist import Outlook, best_of_many, is_worthwhile, outlook_room
 from toplist.memory.counts import Counts
 from toplist.problem import Problem, number
 from toplist.slate import Floats, Ints, Request
@@ -27,6 +28,18 @@ def score_room(problem: Problem) -> Scores:
     return Scores(np.zeros(problem.items), np.zeros(problem.items), np.zeros(problem.items))
 
 
+class Formulas(NamedTuple):
+    """Room for scores, and what is known of very many items."""
+
+    room: Scores
+    outlook: Outlook
+
+
+def formula_room(problem: Problem) -> Formulas:
+    """Nothing is known yet."""
+    return Formulas(score_room(problem), outlook_room(problem))
+
+
 @helper
 def mean_plus_radius(belief: Counts, budget: float, candidates: Ints, cache: Scores) -> None:
     """Fill mean + sqrt(budget / T) for each candidate; infinity for those never examined."""
@@ -42,10 +55,36 @@ def mean_plus_radius(belief: Counts, budget: float, candidates: Ints, cache: Sco
 
 @helper
 def formula(examined: Floats, clicked: Floats, budget: float, score: Floats) -> None:
-    """With one division instead of two: mean + sqrt(b / T) = (sum + sqrt(b T)) / T."""
+    """Fill the formula for items side by side."""
     for i in range(len(examined)):
-        tries = examined[i]
-        score[i] = (clicked[i] + math.sqrt(budget * tries)) / tries if tries > 0.0 else np.inf
+        score[i] = one_formula(examined[i], clicked[i], budget)
+
+
+@helper
+def one_formula(examined: float, clicked: float, budget: float) -> float:
+    """With one division instead of two: mean + sqrt(b / T) = (sum + sqrt(b T)) / T."""
+    return (clicked + math.sqrt(budget * examined)) / examined if examined > 0.0 else np.inf
+
+
+@helper
+def formula_tangent(examined: float, clicked: float, budget: float) -> tuple[float, float]:
+    """The formula, and how fast it grows with the budget."""
+    if examined <= 0.0 or budget <= 0.0:
+        return one_formula(examined, clicked, budget), 0.0
+    return one_formula(examined, clicked, budget), 0.5 / math.sqrt(budget * examined)
+
+
+@helper
+def best_by_formula(
+    scoring: Any, belief: Counts, budget: float, cache: Formulas, request: Request, chosen: Ints, scores: Floats
+) -> None:
+    """Fill the items with the largest values."""
+    candidates = request.candidates
+    if is_worthwhile(cache.outlook, candidates, len(chosen)):
+        best_of_many(scoring, belief, cache.outlook, request, budget, chosen, scores)
+        return
+    mean_plus_radius(belief, budget, candidates, cache.room)
+    select(cache.room.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
 @helper
@@ -70,9 +109,9 @@ class UCB1(NamedTuple):
         """Check the scale."""
         return self._replace(scale=number("UCB1's scale", self.scale, 0.0, 1e9, "the papers' is 1.5"))
 
-    def scratch(self, problem: Problem) -> Scores:
+    def scratch(self, problem: Problem) -> Formulas:
         """Room for the scores."""
-        return score_room(problem)
+        return formula_room(problem)
 
     def reads(self) -> str:
         """Counts."""
@@ -86,11 +125,13 @@ class UCB1(NamedTuple):
         """Mean plus radius."""
         return exact_formula(belief, ucb1_budget(belief, self.scale), request.candidates)
 
-    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Score everything, take the best."""
-        candidates = request.candidates
-        mean_plus_radius(belief, ucb1_budget(belief, self.scale), candidates, cache)
-        select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
+    def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
+        """The index, and its slope."""
+        return formula_tangent(examined, clicked, budget)
+
+    def top(self, belief: Counts, cache: Formulas, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Score all that can be among the best, take these."""
+        best_by_formula(self, belief, ucb1_budget(belief, self.scale), cache, request, chosen, scores)
 
 
 class Greedy(NamedTuple):
@@ -102,9 +143,9 @@ class Greedy(NamedTuple):
         """Check the bonus."""
         return self._replace(bonus=number("Greedy's bonus", self.bonus, 0.0, 1e9, "0 is the plain mean"))
 
-    def scratch(self, problem: Problem) -> Scores:
+    def scratch(self, problem: Problem) -> Formulas:
         """Room for the scores."""
-        return score_room(problem)
+        return formula_room(problem)
 
     def reads(self) -> str:
         """Counts."""
@@ -118,8 +159,10 @@ class Greedy(NamedTuple):
         """The mean, with the bonus."""
         return exact_formula(belief, self.bonus * float(belief.unit[0]), request.candidates)
 
-    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Score everything, take the best."""
-        candidates = request.candidates
-        mean_plus_radius(belief, self.bonus * belief.unit[0], candidates, cache)
-        select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
+    def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
+        """The index, and its slope."""
+        return formula_tangent(examined, clicked, budget)
+
+    def top(self, belief: Counts, cache: Formulas, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Score all that can be among the best, take these."""
+        best_by_formula(self, belief, self.bonus * belief.unit[0], cache, request, chosen, scores)

@@ -6,20 +6,50 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from toplist.compiled import helper, routine
 from toplist.problem import Problem, prior
 from toplist.slate import Floats, Ints, Request, Slate
+
+MANY = 4096  # items; of fewer, all are looked at for every list, and nobody needs to be told which have changed
+BLOCK = 128  # items whose changes are told together
 
 
 class Counts(NamedTuple):
     """What an index over counts reads: per item the sums of weights and of values, and a clock.
 
-    Memories that forget keep more, and their beliefs have these fields among others.
+    Memories that forget keep more, and their beliefs have these fields among others. Whoever changes counts says so by
+    `touch`, for indices remember what they have seen of very many items.
     """
 
     examined: Floats  # T: sum of weights
     clicked: Floats  # T times the mean: sum of weight times value
     unit: Floats  # one element: what a whole observation adds by now; above 1 where the past is discounted
     clock: Floats  # one element: lists learned, as this memory counts them
+    touched: Ints  # per BLOCK of items, how often counts in it were changed; empty where there are not MANY
+
+
+def never_touched(problem: Problem) -> Ints:
+    """No count was changed yet."""
+    return np.zeros(blocks_of(problem), dtype=np.int64)
+
+
+def blocks_of(problem: Problem) -> int:
+    """How many blocks the items make; none where there are not MANY."""
+    return -(-problem.items // BLOCK) if problem.items >= MANY else 0
+
+
+@helper
+def touch(belief: Any, item: int) -> None:
+    """Tell that an item's counts were changed: what somebody concluded from them is outdated."""
+    if len(belief.touched) > 0:
+        belief.touched[item // BLOCK] += 1
+
+
+@routine
+def touch_all(belief: Any) -> None:
+    """Tell that any counts may have been changed."""
+    for block in range(len(belief.touched)):
+        belief.touched[block] += 1
 
 
 def tally_counts(belief: Any, items: Ints) -> tuple[Floats, Floats]:
@@ -52,6 +82,7 @@ class Everything(NamedTuple):
             clicked=np.full(problem.items, self.prior_strength * self.prior_mean),
             unit=np.ones(1),
             clock=np.zeros(1),
+            touched=never_touched(problem),
         )
 
     def keeps(self) -> str:
@@ -70,6 +101,7 @@ class Everything(NamedTuple):
         """Count one observation."""
         belief.examined[item] += weight
         belief.clicked[item] += weight * value
+        touch(belief, item)
 
     def conclude(self, belief: Counts) -> None:
         """Nothing is left to do."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import helper, routine
-from toplist.memory.counts import tally_counts
+from toplist.memory.counts import never_touched, tally_counts, touch, touch_all
 from toplist.memory.horizon import DOUBLING, discount_for, expected_changes, steps_or_doubling
 from toplist.problem import Problem, number, refuse
 from toplist.slate import Floats, Ints, Request, Slate
@@ -22,6 +22,7 @@ class FadingCounts(NamedTuple):
     clicked: Floats
     unit: Floats  # one element: what a whole observation adds by now
     clock: Floats  # one element: lists learned, discounted like everything else
+    touched: Ints  # per BLOCK of items
     gamma: Floats  # one element
     lists: Ints  # two elements: lists learned, and at which number gamma is set anew
 
@@ -51,6 +52,7 @@ class Discounted(NamedTuple):
             clicked=np.zeros(problem.items),
             unit=np.ones(1),
             clock=np.zeros(1),
+            touched=never_touched(problem),
             gamma=np.full(1, max(self.gamma, 0.0)),  # where it doubles, the first list sets it
             lists=np.array([0, 1]),
         )
@@ -75,12 +77,14 @@ class Discounted(NamedTuple):
             belief.unit[0] /= LARGEST
             shrink(belief.examined)
             shrink(belief.clicked)
+            touch_all(belief)
         belief.clock[0] = belief.gamma[0] * belief.clock[0] + 1.0
 
     def add(self, belief: FadingCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """Count one observation."""
         belief.examined[item] += weight * belief.unit[0]
         belief.clicked[item] += weight * value * belief.unit[0]
+        touch(belief, item)
 
     def conclude(self, belief: FadingCounts) -> None:
         """Nothing is left to do."""

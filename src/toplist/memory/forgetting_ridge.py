@@ -180,6 +180,7 @@ class WindowedLinear(NamedTuple):
     clicked: Floats
     unit: Floats
     clock: Floats
+    touched: Ints
     tau: Floats
     at: Ints
     held: Ints

@@ -8,7 +8,7 @@ import numpy as np
 
 from toplist.compiled import routine
 from toplist.detectors import GLR
-from toplist.memory.counts import tally_counts
+from toplist.memory.counts import never_touched, tally_counts, touch
 from toplist.problem import Problem, expect, refuse
 from toplist.protocols import Change
 from toplist.slate import Floats, Ints, Request, Slate
@@ -24,6 +24,7 @@ class WatchedCounts(NamedTuple):
     clicked: Floats
     unit: Floats  # one element: 1
     clock: Floats  # one element: lists learned since everything was forgotten
+    touched: Ints  # per BLOCK of items
     watched: Floats  # (items, room): a detector's row per item
     lists: Ints  # two elements: lists learned, and whether one is being learned
     found: Ints  # one element: changes ever found
@@ -59,6 +60,7 @@ class Resetting(NamedTuple):
             clicked=np.zeros(problem.items),
             unit=np.ones(1),
             clock=np.zeros(1),
+            touched=never_touched(problem),
             watched=np.zeros((problem.items, self.detector.room())),
             lists=np.zeros(2, dtype=np.int64),
             found=np.zeros(1, dtype=np.int64),
@@ -95,6 +97,7 @@ class Resetting(NamedTuple):
         """Count one observation, and forget where it shows that something has changed."""
         belief.examined[item] += weight
         belief.clicked[item] += weight * value
+        touch(belief, item)
         if belief.lists[1] == 1 and self.detector.watch(belief.watched[item], weight, value):
             remember_change(belief, item)
             if self.forgets == 1:
@@ -122,5 +125,6 @@ def remember_change(belief: Any, item: int) -> None:
 def forget(belief: Any, item: int) -> None:
     """Know nothing of an item any more."""
     belief.examined[item], belief.clicked[item] = 0.0, 0.0
+    touch(belief, item)
     for i in range(belief.watched.shape[1]):
         belief.watched[item, i] = 0.0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.compiled import helper, routine
-from toplist.memory.counts import tally_counts
+from toplist.memory.counts import never_touched, tally_counts, touch, touch_all
 from toplist.memory.horizon import DOUBLING, expected_changes, steps_or_doubling, window_for
 from toplist.problem import Problem, number, whole
 from toplist.slate import Floats, Ints, Request, Slate
@@ -22,6 +22,7 @@ class WindowedCounts(NamedTuple):
     clicked: Floats
     unit: Floats  # one element: 1
     clock: Floats  # one element: lists in the window
+    touched: Ints  # per BLOCK of items
     tau: Floats  # one element: how many fit
     # Lists learned; the oldest in the window; where these two stand in the ring; at which list tau is set anew; whether
     # one is being learned; and when the next free sample leaves, 0 for never.
@@ -71,6 +72,7 @@ class Window(NamedTuple):
             clicked=np.zeros(problem.items),
             unit=np.ones(1),
             clock=np.zeros(1),
+            touched=never_touched(problem),
             tau=np.full(1, max(1.0, self.tau)),
             at=np.array([0, 1, 0, 1 % self.longest, 1, 0, 0]),
             held=np.zeros(problem.items, dtype=np.int64),
@@ -152,6 +154,7 @@ def store(belief: Any, item: int, weight: float, value: float) -> tuple[int, int
     """Count an observation of the list being learned; where in the ring it stands."""
     belief.examined[item] += weight
     belief.clicked[item] += weight * value
+    touch(belief, item)
     belief.held[item] += 1
     if belief.since[item] < 0:
         belief.since[item] = belief.at[LISTS]
@@ -167,6 +170,7 @@ def keep_sample(belief: Any, item: int, weight: float, value: float) -> None:
     """Count a free sample, which leaves like a list that is learned now."""
     belief.examined[item] += weight
     belief.clicked[item] += weight * value
+    touch(belief, item)
     belief.sampled[item] += weight
     belief.sampled_clicked[item] += weight * value
     belief.sampled_at[item] = belief.at[LISTS]
@@ -181,6 +185,7 @@ def take_back(belief: Any) -> None:
     for i in range(belief.filled[turn]):
         item = belief.item[turn, i]
         if 0 <= belief.since[item] <= oldest:
+            touch(belief, item)
             belief.held[item] -= 1
             belief.examined[item] -= belief.weight[turn, i]
             belief.clicked[item] -= belief.weight[turn, i] * belief.value[turn, i]
@@ -196,6 +201,7 @@ def take_back_samples(belief: Any, gone: int) -> None:
     for item in range(len(belief.examined)):
         sampled_at = belief.sampled_at[item]
         if 0 <= sampled_at <= gone:
+            touch(belief, item)
             belief.examined[item] -= belief.sampled[item]
             belief.clicked[item] -= belief.sampled_clicked[item]
             belief.sampled[item], belief.sampled_clicked[item], belief.sampled_at[item] = 0.0, 0.0, -1
@@ -210,6 +216,7 @@ def take_back_samples(belief: Any, gone: int) -> None:
 @routine
 def add_up(belief: Any) -> None:
     """Compute all sums anew, so that rounding cannot add up."""
+    touch_all(belief)
     for item in range(len(belief.examined)):
         belief.examined[item], belief.clicked[item] = belief.sampled[item], belief.sampled_clicked[item]
     for each in range(belief.at[OLDEST], belief.at[LISTS]):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import toplist
-from toplist.beliefs import named_arrays
+from toplist.beliefs import lasting, named_arrays
 from toplist.files import AnyPath, read_arrays, write_arrays
 from toplist.parts import as_plain, from_plain
 from toplist.policies.entries import make
@@ -155,7 +155,7 @@ def _policy(path: AnyPath, saved_policy: Any, given: Any) -> Any:
 
 def restore(belief: Any, kept: dict[str, Any], path: AnyPath) -> None:
     """Fill a belief with the arrays that were kept of it."""
-    for name, array in belief._asdict().items():
+    for name, array in lasting(belief).items():
         found = kept.get(name)
         if found is None or found.shape != array.shape or found.dtype != array.dtype:
             raise InvalidInput(

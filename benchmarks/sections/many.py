@@ -1,0 +1,120 @@
+"""What does a list cost where there are very many items, beside a look at all of them?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.contenders import Size
+from benchmarks.measure import Effort, ratio
+from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
+from toplist.index.shortlist import outlook_room
+from toplist.policies import make
+from toplist.problem import Problem
+from toplist.randomness import branch, uniform
+from toplist.ranker.learner import Learner
+from toplist.slate import NONE, Page, Request, empty_page
+
+SIZE, QUICK_SIZE = Size(100_000, 10), Size(6000, 10)
+POLICIES = ("dcm-kl-ucb", "cascade-ucb1")
+LISTS, QUICK_LISTS = 500, 5
+TARGET = Target(200.0, at_most=True)
+
+
+def never_seen(learner: Learner) -> None:
+    """All items are new."""
+
+
+def reported(learner: Learner) -> None:
+    """A prior for each item, and lists that were reported one click each."""
+    learner.belief.examined[:], learner.belief.clicked[:] = 1.0, 0.5
+
+
+def spread_out(learner: Learner) -> None:
+    """All items were examined many times, and their means are all different."""
+    for item in range(learner.problem.items):
+        examined = float(20 + int(380.0 * uniform(1, item)))
+        learner.belief.examined[item] = examined
+        learner.belief.clicked[item] = float(int(0.3 * uniform(2, item) * examined))
+    learner.belief.clock[0] = 1e6
+
+
+BEGINNINGS: dict[str, Callable[[Learner], None]] = {
+    "never seen": never_seen,
+    "one click reported": reported,
+    "spread out": spread_out,
+}
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """One row per policy and beginning."""
+    size, lists = (QUICK_SIZE, QUICK_LISTS) if effort.quick else (SIZE, LISTS)
+    rows = [
+        {"algorithm": policy, "what": name, "size": str(size)} | costs(policy, begin, size, lists, effort.rounds)
+        for policy in POLICIES
+        for name, begin in BEGINNINGS.items()
+    ]
+    columns: dict[str, Show] = {
+        "algorithm": str,
+        "what": str,
+        "size": str,
+        "all": nanoseconds,
+        "shortlist": nanoseconds,
+        "ratio": times,
+        "quartiles": str,
+        "target": str,
+        "verdict": str,
+    }
+    notes = [
+        "all: the same policy looking at every item. Both make the same lists in turn, or this fails.",
+        f"CPU time of Learner.rank, median of {lists} lists and of the rounds; each list is learned before the next.",
+    ]
+    return [Table("Lists of very many items", columns, rows, notes)]
+
+
+def costs(policy: str, begin: Callable[[Learner], None], size: Size, lists: int, rounds: int) -> dict[str, Any]:
+    """Both ways through the same lists, in every round."""
+    short, full = [], []
+    for turn in range(rounds):
+        one, other = (Learner(make(policy), Problem(*size), compiled=True) for _ in range(2))
+        begin(one)
+        other.belief = one.belief  # which both read, and one learns
+        desk = other.policy.scratch(other.problem)
+        other._caches.append(desk._replace(scoring=desk.scoring._replace(outlook=outlook_room(Problem(1, 1)))))
+        seconds = in_turn(one, other, lists, turn)
+        short.append(seconds[0])
+        full.append(seconds[1])
+    gain = ratio(full, short)
+    quartiles = f"{gain.low:.3g} to {gain.high:.3g}"
+    cells = {"all": median(full), "shortlist": median(short), "ratio": gain.middle, "quartiles": quartiles}
+    return cells | judged(median(short) * 1e6, TARGET, " us")
+
+
+def in_turn(one: Learner, other: Learner, lists: int, turn: int) -> tuple[float, float]:
+    """The median CPU seconds that a list takes each."""
+    items, positions = one.problem.items, one.problem.positions
+    labels = np.array([branch(turn, item) for item in range(items)])
+    slate, again, page = one.slate(), other.slate(), empty_page(positions)
+    taken: tuple[list[float], list[float]] = ([], [])
+    for number in range(lists):
+        key = branch(turn, -1 - number)
+        request = Request(np.arange(items), positions, NONE, NONE, np.zeros((items, 0)), 0, labels, key)
+        for learner, shown, seconds in ((one, slate, taken[0]), (other, again, taken[1])):
+            begun = time.thread_time()
+            learner.rank(request, shown)
+            seconds.append(time.thread_time() - begun)
+        if slate.items.tolist() != again.items.tolist():
+            raise AssertionError("a shortlist and a look at all items made different lists")
+        click(page, int(4.0 * uniform(key, 0)))
+        one.learn(slate, page)
+    return median(taken[0]), median(taken[1])
+
+
+def click(page: Page, place: int) -> None:
+    """One click."""
+    page.clicks[:] = 0
+    page.clicks[place] = 1
