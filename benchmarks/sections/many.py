@@ -99,6 +99,7 @@ def in_turn(one: Learner, other: Learner, lists: int, turn: int) -> tuple[float,
     items, positions = one.problem.items, one.problem.positions
     labels = np.array([branch(turn, item) for item in range(items)])
     slate, again, page = one.slate(), other.slate(), empty_page(positions)
+    examined = np.zeros(items, dtype=bool)
     taken: tuple[list[float], list[float]] = ([], [])
     for number in range(lists):
         key = branch(turn, -1 - number)
@@ -110,7 +111,7 @@ def in_turn(one: Learner, other: Learner, lists: int, turn: int) -> tuple[float,
         if slate.items.tolist() != again.items.tolist():
             raise AssertionError("a shortlist and a look at all items made different lists")
         click(page, int(4.0 * uniform(key, 0)))
-        one.learn(slate, page)
+        one.learn(slate, page, examined)
     return median(taken[0]), median(taken[1])
 
 
