@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desks import BY_FEATURES, ELIMINATION, at_work, front, learned, run, shown, told
+from desks import BY_FEATURES, ELIMINATION, at_work, front, items, learned, run, shown, told
 
+from toplist.service import replay
+from toplist.service.bodies import RankingBody
 from toplist.service.desk import Desk
 from toplist.service.errors import Refused
 from toplist.service.learners import HotLearner
+from toplist.service.rankings import Setting
 from toplist.service.rebuild import differences
-from toplist.service.shapes import ListReply, RankingChange
+from toplist.service.shapes import ListReply, RankingChange, RankingSpec
 
 
 async def some_lists(desk: Desk, draw: random.Random, open_ones: list[ListReply], expected: int) -> None:
@@ -84,15 +87,13 @@ def test_learners_are_made_anew_only_for_more_places_than_they_have(tmp_path: Pa
                 since.append(learner.ranking.setting.policy)
             assert places == [3, 3, 5, 5, 5, 5]
             assert len(set(since)) == 2
-            # What starts anew has no more places than it needs; what is trained later needs them all again.
+            # What starts anew has no more places than it needs, and what came before is of no use any more.
             await desk.change_ranking("front", RankingChange(policy="cascade-kl-ucb", train=False))
             await told(desk, await shown(desk), 1, final=True)
             learner = only_learner(desk)
             assert (learner.ranker.positions, await learned(desk)) == (1, 1)
             await desk.change_ranking("front", RankingChange(seed=8))
-            assert await learned(desk) == 2
-            learner = only_learner(desk)
-            assert learner.ranker.positions == 5
+            assert await learned(desk) == 1
             assert differences(tmp_path / "db", desk.states()) == []
 
     run(play())
@@ -122,6 +123,40 @@ def test_what_learners_are_made_from_trains_them_from_the_log(change: dict[str, 
         assert differences(tmp_path / "db") == []
 
     run(play())
+
+
+@pytest.mark.parametrize("hot", [1 << 30, 0])
+@pytest.mark.parametrize("change", [{"positions": 4}, {"seed": 8}, {"policy": "dcm-kl-ucb"}])
+def test_what_was_given_up_is_not_learned_by_anybody_later(change: dict[str, Any], hot: int, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db", hot_bytes=hot) as desk:
+            await front(desk)
+            for key in ("a", "b"):
+                for number in range(5):
+                    await told(desk, await shown(desk, key=key), 1 + number % 3, final=True)
+            old = await shown(desk, key="a")
+            await desk.put_items("front", items(1, first=50))
+            await desk.change_ranking("front", RankingChange(policy="cascade-kl-ucb", train=False))
+            await desk.put_items("front", items(1, first=60))
+            await told(desk, await shown(desk, key="a"), 1, final=True)
+            await desk.change_ranking("front", RankingChange(**change))
+            assert (await learned(desk, "a"), await learned(desk, "b")) == (1, 0)
+            assert (await told(desk, old, 1, final=True)).counted
+            await told(desk, await shown(desk, key="b"), 2, final=True)
+            await told(desk, await shown(desk, key="c"), 2, final=True)
+            assert differences(tmp_path / "db", desk.states()) == []
+        async with at_work(tmp_path / "db", hot_bytes=hot) as desk:
+            await desk.change_ranking("front", RankingChange(seed=9))
+            assert [await learned(desk, key) for key in "abc"] == [1, 1, 1]
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_older_logs_say_nothing_of_what_was_given_up(trained: bool) -> None:
+    body = RankingBody(RankingSpec(name="front", positions=3), trained, policy=17)
+    assert replay.first_event(Setting.of(body, 17), 5) == (5 if trained else 17)
 
 
 @pytest.mark.parametrize("change", [{"positions": 4}, {"seed": 8}])

@@ -164,4 +164,4 @@ def items_at(changes: Iterable[EventRow], seq: int) -> Items:
 
 def first_event(setting: Setting, created: int) -> int:
     """The event behind which a learner's own history begins."""
-    return created if setting.trained else max(created, setting.policy)
+    return max(created, setting.floor)

@@ -10,7 +10,7 @@ import numpy as np
 from toplist.problem import InvalidInput
 from toplist.service.errors import Refused, StoreUnavailable
 from toplist.service.rankings import Items, ItemState, Setting, policy_problem
-from toplist.service.replay import begin, beginning, from_snapshot, in_order, items_at
+from toplist.service.replay import begin, beginning, first_event, from_snapshot, in_order, items_at
 from toplist.service.store.protocol import EventRow, LearnerRow, SnapshotRow
 from toplist.service.store.sqlite import SQLiteStore
 
@@ -41,7 +41,7 @@ def trained(
     kept: list[SnapshotRow] | None = None,
     ending: Callable[[], bool] = lambda: False,
 ) -> tuple[list[SnapshotRow], int]:
-    """Learners led through the whole log, as adopted lists, or on from what is `kept`; and through how many events.
+    """Learners led through the log, as adopted lists, or on from what is `kept`; and through how many events.
 
     It is given up when the service is `ending`, which waits for the thread.
     """
@@ -52,7 +52,8 @@ def trained(
     try:
         for n, row in enumerate(rows):
             if kept is None:
-                replay = beginning(setting, row, items_at(store.item_events(ranking, 0), row.id), store.event)
+                items = items_at(store.item_events(ranking, 0), first_event(setting, row.id))
+                replay = beginning(setting, row, items, store.event)
             else:
                 replay = from_snapshot(setting, row, kept[n], store.event)
             until = store.last_seq()  # what is committed while this is read belongs to the next time
