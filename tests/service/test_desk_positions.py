@@ -1,5 +1,6 @@
 """More and fewer positions, and whatever else learners are made from, of a ranking that is served."""
 
+import asyncio
 import random
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 from desks import BY_FEATURES, ELIMINATION, at_work, front, items, learned, run, shown, told
 
-from toplist.service import replay
+from toplist.service import replay, training
 from toplist.service.bodies import RankingBody
 from toplist.service.desk import Desk
 from toplist.service.errors import Refused
@@ -94,6 +95,82 @@ def test_learners_are_made_anew_only_for_more_places_than_they_have(tmp_path: Pa
             assert (learner.ranker.positions, await learned(desk)) == (1, 1)
             await desk.change_ranking("front", RankingChange(seed=8))
             assert await learned(desk) == 1
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_places_that_no_list_had_are_given_back(restart: bool, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, positions=3)
+            waiting = [await shown(desk) for _ in range(4)]
+            await told(desk, waiting.pop(), 3, final=True)
+            await desk.change_ranking("front", RankingChange(positions=50))
+            await shown(desk, positions=2)
+            assert only_learner(desk).ranker.positions == 50
+            if restart:
+                await desk.stop()
+                await desk.start()
+            await desk.change_ranking("front", RankingChange(positions=2))
+            await told(desk, waiting.pop(), 3, final=True)
+            assert len((await shown(desk)).items) == 2
+            assert only_learner(desk).ranker.positions == 3
+            assert await learned(desk) == 2
+            assert differences(tmp_path / "db", desk.states()) == []
+            await desk.change_ranking("front", RankingChange(positions=7))
+            long = await shown(desk)
+            if restart:
+                await desk.stop()
+                await desk.start()
+            await desk.change_ranking("front", RankingChange(positions=1))
+            await desk.change_ranking("front", RankingChange(seed=8))
+            await told(desk, long, 7, final=True)
+            await told(desk, waiting.pop(), 1, final=True)
+            assert (await learned(desk), only_learner(desk).ranker.positions) == (4, 7)
+            assert differences(tmp_path / "db", desk.states()) == []
+        assert differences(tmp_path / "db") == []
+
+    run(play())
+
+
+def test_longer_lists_that_are_made_meanwhile_find_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, positions=3)
+            await shown(desk)
+            await desk.change_ranking("front", RankingChange(positions=6))
+            trained, loop = training.trained, asyncio.get_running_loop()
+            rounds, made = [], list[ListReply]()
+
+            def slowly(*given: Any) -> Any:
+                rounds.append(given[2].places)
+                result = trained(*given)
+                if len(rounds) == 1:
+                    made.append(asyncio.run_coroutine_threadsafe(shown(desk), loop).result())
+                return result
+
+            monkeypatch.setattr(training, "trained", slowly)
+            await desk.change_ranking("front", RankingChange(positions=2))
+            assert rounds == [3, 6]
+            await told(desk, made[0], 6, final=True)
+            assert (len((await shown(desk)).items), await learned(desk)) == (2, 1)
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_a_policy_that_cannot_be_trained_keeps_its_places_and_what_it_knows(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, ELIMINATION, positions=6)
+            await told(desk, await shown(desk, positions=2), 1, final=True)
+            await desk.change_ranking("front", RankingChange(positions=2))
+            assert (await learned(desk), only_learner(desk).ranker.positions) == (1, 6)
+            await desk.change_ranking("front", RankingChange(policy=ELIMINATION, train=False))
+            await shown(desk)
+            assert only_learner(desk).ranker.positions == 2
             assert differences(tmp_path / "db", desk.states()) == []
 
     run(play())

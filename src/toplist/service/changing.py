@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 import msgspec
 
 from toplist.problem import InvalidInput
+from toplist.protocols import Capabilities
 from toplist.service import replay, training
 from toplist.service.bodies import RankingBody, encode
 from toplist.service.core import Core
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.looking import ranking_shape
-from toplist.service.rankings import RankingState, Setting
+from toplist.service.rankings import SHORTEST, RankingState, Setting
 from toplist.service.shapes import Ranking, RankingChange, RankingSpec
 from toplist.service.store.protocol import (
     EVERYBODY,
@@ -33,13 +35,20 @@ OF_LEARNERS = ("policy", "seed", "steps", "prior_mean", "prior_strength", "new_p
 FIXED = ("features", "person", "join")  # what items and lists of the log have, so it stays
 
 
+class NewLearners(NamedTuple):
+    """What takes the place of a ranking's learners."""
+
+    setting: Setting
+    snapshots: list[SnapshotRow]
+
+
 class Changing(Core):
     """Changes of rankings."""
 
     async def create_ranking(self, spec: RankingSpec) -> Ranking:
         """A new ranking, without items."""
         self._check_free(spec.name)
-        setting = Setting.of(RankingBody(spec))
+        setting = Setting.of(RankingBody(spec, longest=SHORTEST))
         await self._warming.ready(setting)
         self._check_free(spec.name)  # somebody may have been faster
         memory, now = self._now(), self._clock()
@@ -80,47 +89,70 @@ class Changing(Core):
                     f"were made with {getattr(ranking.spec, field)!r}; make a new ranking.", f"/{field}",
                 )  # fmt: skip
         spec = msgspec.structs.replace(ranking.spec, **given)
-        because = _because(ranking.setting, spec, change)
+        because = _because(ranking, spec, change)
         if ranking.changing and (because or "positions" in given):
             raise Conflict(f"The ranking {name!r} is getting another policy already; wait for that.")
-        setting = ranking.setting.changed(spec)
-        snapshots: list[SnapshotRow] = []
-        if because is not None:
-            setting = ranking.setting.anew(spec, change.train)
-            snapshots = await self._new_learners(ranking, setting, f"/{because}")
-            # Others may have changed the rest meanwhile.
-            setting = setting._replace(spec=msgspec.structs.replace(ranking.spec, **given))
+        new: NewLearners | None = None
+        if because is not None or (change.train and _has_room_to_spare(ranking, spec)):
+            new = await self._new_learners(ranking, spec, change.train, because)
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
         rows: list[Row] = []
-        if because is not None:
-            setting = setting.since(seq)
-            ranking.can = setting.capabilities()
+        spec = msgspec.structs.replace(ranking.spec, **given)  # others may have changed the rest meanwhile
+        if new is None:
+            setting = ranking.setting.changed(spec)
+        else:
+            setting = new.setting.changed(spec).since(seq)
+            ranking.can, ranking.longest = setting.capabilities(), SHORTEST
             memory.learners.forget(ranking)
-            rows = [SnapshotsGone(ranking.id), *(snapshot._replace(policy=seq) for snapshot in snapshots)]
+            rows = [SnapshotsGone(ranking.id), *(snapshot._replace(policy=seq) for snapshot in new.snapshots)]
         ranking.setting = setting
         reply = ranking_shape(ranking)
         await self._written([*self._ranking_rows(ranking, seq, now), *rows])
         return reply
 
-    async def _new_learners(self, ranking: RankingState, setting: Setting, field: str) -> list[SnapshotRow]:
-        """Learners by other settings, as far as it takes long, or the error why there cannot be any."""
+    async def _new_learners(
+        self, ranking: RankingState, spec: RankingSpec, train: bool, because: str | None
+    ) -> NewLearners | None:
+        """Learners by other settings, as far as it takes long, or the error why there cannot be any.
+
+        None where there is no need: nothing but a lower number of positions asks for them, and there are lists that
+        want all the places which the learners have.
+        """
+        was, field = ranking.setting, f"/{because or 'positions'}"
         ranking.changing = True
         try:
+            longest = await self._longest(ranking) if train and ranking.served else SHORTEST
+            setting = was.anew(spec, train, longest)
+            if because is None and setting.places >= was.places:
+                return None
             await self._warming.ready(setting)
             _check_items(ranking, setting, field)
-            snapshots = await self._trained(ranking, setting, field) if setting.trained and ranking.served else []
+            snapshots: list[SnapshotRow] = []
+            while train and ranking.served:
+                setting = was.anew(spec, train, max(longest, ranking.longest))
+                snapshots = await self._trained(ranking, setting, field)
+                if ranking.longest <= setting.places:  # else longer lists were made meanwhile, and find no place
+                    break
         finally:
             ranking.changing = False
         if self._now().rankings.get(ranking.name) is not ranking:
             raise StoreUnavailable(f"The ranking {ranking.name!r} was read again or deleted meanwhile; try again.")
         _check_items(ranking, setting, field)
-        return snapshots
+        return NewLearners(setting, snapshots)
+
+    async def _longest(self, ranking: RankingState) -> int:
+        """The most items of a list that learners may be trained by; memory knows it of those not committed yet."""
+        setting = ranking.setting
+        found = await asyncio.to_thread(
+            training.longest_list, self._path, ranking.id, setting.policy, setting.places, self._ending.is_set
+        )
+        return max(setting.longest, ranking.longest, found)
 
     async def _trained(self, ranking: RankingState, setting: Setting, field: str) -> list[SnapshotRow]:
         """Learners of another policy, as far as it takes long; the others are trained when they are first used."""
         can = setting.capabilities()
-        if not can.learns_from_any_list or not can.adds_items:
+        if not _can_be_trained(can):
             raise Refused(
                 f"The policy {setting.spec.policy} cannot learn from lists that others made; say train: false, and it "
                 f"starts anew.", field,
@@ -159,13 +191,24 @@ class Changing(Core):
         await self._written([event, RankingGone(ranking.id, seq)])
 
 
-def _because(setting: Setting, spec: RankingSpec, change: RankingChange) -> str | None:
+def _because(ranking: RankingState, spec: RankingSpec, change: RankingChange) -> str | None:
     """Which of the settings asks for new learners; None where the ones that there are can go on."""
+    setting = ranking.setting
     if change.policy is not msgspec.UNSET and not change.train:
         return "policy"
     if spec.positions > setting.places:
         return "positions"
     return next((field for field in OF_LEARNERS if getattr(spec, field) != getattr(setting.spec, field)), None)
+
+
+def _has_room_to_spare(ranking: RankingState, spec: RankingSpec) -> bool:
+    """Whether learners could do with fewer places, if no list needs them: each place makes every list take longer."""
+    fewer = spec.positions < ranking.spec.positions and spec.positions < ranking.setting.places
+    return fewer and ranking.longest < ranking.setting.places and _can_be_trained(ranking.can)
+
+
+def _can_be_trained(can: Capabilities) -> bool:
+    return can.learns_from_any_list and can.adds_items
 
 
 def _check_items(ranking: RankingState, setting: Setting, field: str) -> None:

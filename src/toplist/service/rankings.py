@@ -16,6 +16,8 @@ from toplist.service.errors import Refused
 from toplist.service.shapes import LARGEST, Item, RankingSpec, too_large
 from toplist.slate import Floats
 
+SHORTEST = 1  # the length of the longest list where there is none
+
 
 class ItemState(NamedTuple):
     """An item as it is now."""
@@ -45,7 +47,7 @@ class Setting(NamedTuple):
     policy: int  # the event since which the ranking has its policy
     trained: bool  # whether a learner knows what happened before that
     places: int  # that a learner has for items: lists may be shorter, but not longer
-    longest: int  # the most positions that the ranking ever had, so that no list of the log is longer
+    longest: int  # no list between `floor` and `policy` has more items
     first: int  # the number of a learner's first list
     floor: int  # the last event that let learners start anew: nobody who is trained later learns what was before
 
@@ -66,13 +68,12 @@ class Setting(NamedTuple):
 
     def changed(self, spec: RankingSpec) -> Setting:
         """With other settings that the same learners can have."""
-        return self._replace(spec=spec, longest=max(self.longest, spec.positions))
+        return self._replace(spec=spec)
 
-    def anew(self, spec: RankingSpec, trained: bool) -> Setting:
-        """With other settings, for new learners: where they are trained, every list of the log finds place in them."""
-        longest = max(self.longest, spec.positions)
-        places = longest if trained else spec.positions
-        return Setting(self.name, spec, 0, trained, places, longest, 0, self.floor)
+    def anew(self, spec: RankingSpec, trained: bool, longest: int) -> Setting:
+        """With other settings, for new learners: where they are trained, the `longest` list finds place in them."""
+        longest = longest if trained else SHORTEST
+        return Setting(self.name, spec, 0, trained, max(longest, spec.positions), longest, 0, self.floor)
 
     def since(self, seq: int) -> Setting:
         """In force from an event on.
@@ -107,6 +108,7 @@ class RankingState:
         self.changes: list[Change] = []  # of the items, the latest
         self.trimmed = 0  # how many came before these since the ranking is in memory
         self.served = False  # whether there is a learner already
+        self.longest = SHORTEST  # list that it made by its policy while it is in memory
         self.changing = False  # whether another policy is being trained
 
     @property

@@ -14,6 +14,7 @@ from toplist.service.replay import begin, beginning, first_event, from_snapshot,
 from toplist.service.store.protocol import EventRow, LearnerRow, SnapshotRow
 from toplist.service.store.sqlite import SQLiteStore
 
+READ_AT_ONCE = 10_000  # events of the log
 ALL_EARLIER = 1 << 62  # the lists of every event so far were made by another policy
 
 
@@ -31,6 +32,21 @@ def warm_up(setting: Setting) -> None:
         ranker.learn(ranker.rank(person=person), clicks=[1])
     except InvalidInput as problem:
         raise Refused(str(problem), "/policy") from problem
+
+
+def longest_list(path: Path, ranking: int, after: int, places: int, ending: Callable[[], bool] = lambda: False) -> int:
+    """The most items of a ranking's lists behind an event; looked for until one fills all `places`, as most do."""
+    store = SQLiteStore(path, read_only=True)
+    longest = 0
+    try:
+        last = store.last_seq()
+        while after < last and longest < places:
+            _give_up(ending)
+            longest = max(longest, store.longest_list(ranking, after, after + READ_AT_ONCE))
+            after += READ_AT_ONCE
+    finally:
+        store.close()
+    return longest
 
 
 def trained(
@@ -68,6 +84,10 @@ def trained(
 
 def _unless(ending: Callable[[], bool], events: Iterable[EventRow]) -> Iterator[EventRow]:
     for event in events:
-        if ending():
-            raise StoreUnavailable("The service ends, so the policy stays as it was.")
+        _give_up(ending)
         yield event
+
+
+def _give_up(ending: Callable[[], bool]) -> None:
+    if ending():
+        raise StoreUnavailable("The service ends, so the policy stays as it was.")
