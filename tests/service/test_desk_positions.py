@@ -176,6 +176,19 @@ def test_a_policy_that_cannot_be_trained_keeps_its_places_and_what_it_knows(tmp_
     run(play())
 
 
+def test_before_the_first_list_positions_are_what_they_are_changed_to(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, "batch-rank", count=5, positions=10, steps=1000)
+            for positions in (8, 3):
+                await desk.change_ranking("front", RankingChange(positions=positions))
+            await told(desk, await shown(desk), 1, final=True)
+            assert only_learner(desk).ranker.positions == 3
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
 @pytest.mark.parametrize(
     "change", [{"seed": 8}, {"steps": 1000}, {"prior_mean": 0.3, "prior_strength": 2.0}, {"new_per_list": 1}]
 )

@@ -196,7 +196,7 @@ def _because(ranking: RankingState, spec: RankingSpec, change: RankingChange) ->
     setting = ranking.setting
     if change.policy is not msgspec.UNSET and not change.train:
         return "policy"
-    if spec.positions > setting.places:
+    if spec.positions > setting.places or (spec.positions != setting.places and not ranking.served):
         return "positions"
     return next((field for field in OF_LEARNERS if getattr(spec, field) != getattr(setting.spec, field)), None)
 
