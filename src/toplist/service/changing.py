@@ -124,22 +124,30 @@ class Changing(Core):
         try:
             longest = await self._longest(ranking) if train and ranking.served else SHORTEST
             setting = was.anew(spec, train, longest)
-            if because is None and setting.places >= was.places:
-                return None
-            await self._warming.ready(setting)
-            _check_items(ranking, setting, field)
+            needed = because is not None or setting.places < was.places
             snapshots: list[SnapshotRow] = []
-            while train and ranking.served:
+            if needed:
+                await self._warming.ready(setting)
+                _check_items(ranking, setting, field)
+            while needed and train and ranking.served:
                 setting = was.anew(spec, train, max(longest, ranking.longest))
                 snapshots = await self._trained(ranking, setting, field)
                 if ranking.longest <= setting.places:  # else longer lists were made meanwhile, and find no place
                     break
+        except Refused:
+            self._check_there(ranking)  # or what is missing was deleted meanwhile
+            raise
         finally:
             ranking.changing = False
-        if self._now().rankings.get(ranking.name) is not ranking:
-            raise StoreUnavailable(f"The ranking {ranking.name!r} was read again or deleted meanwhile; try again.")
+        self._check_there(ranking)
+        if not needed:
+            return None
         _check_items(ranking, setting, field)
         return NewLearners(setting, snapshots)
+
+    def _check_there(self, ranking: RankingState) -> None:
+        if self._now().rankings.get(ranking.name) is not ranking:
+            raise StoreUnavailable(f"The ranking {ranking.name!r} was read again or deleted meanwhile; try again.")
 
     async def _longest(self, ranking: RankingState) -> int:
         """The most items of a list that learners may be trained by; memory knows it of those not committed yet."""

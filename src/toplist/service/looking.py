@@ -89,7 +89,7 @@ class Looking(Core):
     async def impression(self, impression: str) -> ImpressionShape:
         """A list that was made, and what is known of it."""
         async with self._looking() as memory:
-            return impression_shape(memory, found(memory, impression))
+            return impression_shape(memory, kept(memory, impression))
 
     async def estimates(
         self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
@@ -109,7 +109,7 @@ class Looking(Core):
     async def explanation(self, impression: str) -> Explanation:
         """Why a list is as it is."""
         async with self._looking() as memory:
-            one = found(memory, impression)
+            one = kept(memory, impression)
             name, key = names(memory, one)
             learner = await self._learner(name, key)
             setting = learner.ranking.setting
@@ -185,11 +185,18 @@ def impression_shape(memory: Memory, one: Impression) -> ImpressionShape:
     )  # fmt: skip
 
 
+def kept(memory: Memory, impression: str) -> Impression:
+    """The impression that somebody named, if its ranking is there still."""
+    one = found(memory, impression)
+    if one.ranking not in memory.by_id:
+        raise NotFound("The ranking of this list was deleted, and the list with it.")
+    return one
+
+
 def names(memory: Memory, one: Impression) -> tuple[str, str | None]:
-    """The names of an impression's ranking and key, if these are there still."""
-    ranking = memory.by_id.get(one.ranking)
+    """The names of an impression's ranking and key."""
     event = memory.event(one.learner)
-    return ranking.name if ranking else "", None if event is None else decode_learner(event.body).key
+    return memory.by_id[one.ranking].name, None if event is None else decode_learner(event.body).key
 
 
 def exported(store: Store, name: str | None = None) -> Iterator[Event]:
