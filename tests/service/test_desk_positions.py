@@ -306,3 +306,35 @@ def test_a_ranking_with_fewer_items_than_places_is_refused_where_the_policy_show
             assert len((await shown(desk)).items) == 3
 
     run(play())
+
+
+@pytest.mark.parametrize(
+    ("policy", "change", "pointer"),
+    [
+        (ELIMINATION, {"prior_strength": 2.0}, "/prior_strength"),
+        (ELIMINATION, {"prior_strength": 2.0, "seed": 9, "train": False}, "/prior_strength"),
+        (ELIMINATION, {"policy": ELIMINATION, "prior_strength": 2.0, "train": False}, "/prior_strength"),
+        ("top-rank", {"steps": None, "train": False}, "/steps"),
+        ("top-rank", {"policy": "bubble-rank", "steps": None, "train": False}, "/steps"),
+        ("batch-rank", {"new_per_list": 1, "train": False}, "/new_per_list"),
+        ("batch-rank", {"policy": "batch-rank", "positions": 9, "train": False}, "/positions"),
+        ("cascade-kl-ucb", {"policy": ELIMINATION, "positions": 6}, "/policy"),
+        ("cascade-kl-ucb", {"policy": "top-rank", "steps": None, "seed": 2, "train": False}, "/steps"),
+        ("cascade-kl-ucb", {"policy": "nonsense", "positions": 6}, "/policy"),
+        ("cascade-kl-ucb", {"policy": BY_FEATURES}, "/policy"),
+        (BY_FEATURES, {"policy": "cascade-kl-ucb", "seed": 3}, "/policy"),
+    ],
+)
+def test_a_refused_change_points_at_what_is_wrong_with_it(
+    policy: str, change: dict[str, Any], pointer: str, tmp_path: Path
+) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            person = [0.5, 0.5] if policy == BY_FEATURES else None
+            await front(desk, policy, steps=1000, person=len(person or ()))
+            await shown(desk, person=person)
+            with pytest.raises(Refused) as refused:
+                await desk.change_ranking("front", RankingChange(**change))
+            assert refused.value.field == pointer
+
+    run(play())

@@ -23,15 +23,29 @@ def warm_up(setting: Setting) -> None:
     if (problem := policy_problem(setting)) is not None:
         raise problem
     spec = setting.spec
-    row = np.zeros(spec.features)
-    row[:1] = 0.5
-    items: Items = {f"item {n}": ItemState(n, row, False) for n in range(setting.places + 1)}
     try:
-        ranker = begin(setting, None, items)
+        ranker = begin(setting, None, _any_items(setting))
         person = [0.0] * spec.person if spec.person else None
         ranker.learn(ranker.rank(person=person), clicks=[1])
     except InvalidInput as problem:
-        raise Refused(str(problem), "/policy") from problem
+        raise Refused(str(problem)) from problem
+
+
+def would_work(setting: Setting) -> bool:
+    """Whether `warm_up` finds nothing wrong, as far as that can be told without compiling."""
+    if policy_problem(setting) is not None:
+        return False
+    try:
+        begin(setting, None, _any_items(setting))
+    except InvalidInput:
+        return False
+    return True
+
+
+def _any_items(setting: Setting) -> Items:
+    row = np.zeros(setting.spec.features)
+    row[:1] = 0.5
+    return {f"item {n}": ItemState(n, row, False) for n in range(setting.places + 1)}
 
 
 def longest_list(path: Path, ranking: int, after: int, places: int, ending: Callable[[], bool] = lambda: False) -> int:
