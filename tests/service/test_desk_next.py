@@ -1,11 +1,14 @@
 """The list that would be made next: explained before it is made, and nothing comes of that."""
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from desks import BY_FEATURES, ELIMINATION, ITEM_WISE, at_work, front, run, shown, told
 
+from toplist.ranker import LoggedRanker
 from toplist.service.errors import NotFound, Refused
 from toplist.service.rebuild import differences
 
@@ -53,5 +56,37 @@ def test_it_is_in_the_eyes_of_a_person_and_without_what_is_hidden(tmp_path: Path
             await desk.remove_items("front", [said.positions[0].item])
             again = await desk.next_list("front", person=person)
             assert said.positions[0].item not in [reason.item for reason in again.positions]
+
+    run(play())
+
+
+def test_what_takes_long_is_asked_of_a_copy_in_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            reply = await shown(desk)
+            await told(desk, await shown(desk), 1, final=True)
+            assert desk._memory is not None
+            (learner,) = desk._memory.learners
+            asked: list[tuple[LoggedRanker, threading.Thread]] = []
+
+            def noting(work: Callable[..., Any]) -> Callable[..., Any]:
+                def noted(ranker: LoggedRanker, *given: Any) -> Any:
+                    asked.append((ranker, threading.current_thread()))
+                    return work(ranker, *given)
+
+                return noted
+
+            for method in ("estimates", "explain"):
+                monkeypatch.setattr(LoggedRanker, method, noting(getattr(LoggedRanker, method)))
+            before = desk.states()
+            assert len((await desk.estimates("front", limit=2)).items) == 2
+            assert len((await desk.explanation(reply.impression)).positions) == 3
+            await desk.next_list("front")
+            assert len(asked) == 3
+            for ranker, thread in asked:
+                assert ranker is not learner.ranker
+                assert thread is not threading.main_thread()
+            assert desk.states() == before
 
     run(play())
