@@ -1,6 +1,7 @@
 """The list that would be made next: explained before it is made, and nothing comes of that."""
 
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from desks import BY_FEATURES, ELIMINATION, ITEM_WISE, at_work, front, run, show
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import NotFound, Refused
 from toplist.service.rebuild import differences
+from toplist.service.shapes import Item, RankingChange, RankingSpec
 
 
 @pytest.mark.parametrize("policy", [ITEM_WISE, BY_FEATURES, ELIMINATION, "cascade-ts"])
@@ -90,3 +92,24 @@ def test_what_takes_long_is_asked_of_a_copy_in_another_thread(tmp_path: Path, mo
             assert desk.states() == before
 
     run(play())
+
+
+def test_nobody_is_warned_that_features_are_scaled(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await desk.create_ranking(RankingSpec(name="front", positions=2, policy=BY_FEATURES, features=1, person=2))
+            await desk.put_items("front", [Item(id=id, features=[5.0]) for id in "abc"])
+            person = [3.0, 4.0]
+            reply = await shown(desk, person=person)
+            await desk.next_list("front", person=person)
+            await desk.estimates("front", person=person)
+            await told(desk, reply, 1, final=True)
+        async with at_work(tmp_path / "db") as desk:
+            await shown(desk, person=person)
+            await desk.change_ranking("front", RankingChange(seed=8))
+            await shown(desk, person=person)
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(play())
