@@ -46,6 +46,14 @@ def test_the_environment_goes_over_the_file_and_flags_over_both(tmp_path: Path) 
     assert read(environment={"TOPLIST_CONFIG": str(path)}).store == "file.db"
 
 
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_variable_is_none(empty: str, tmp_path: Path) -> None:
+    path = written(tmp_path, f"port = 1\n{KEY}")
+    made = read(path, {setting.variable: empty for setting in settings()} | {"TOPLIST_CONFIG": ""})
+    assert made == read(path, {})
+    assert (made.port, made.keys[0].name) == (1, "page")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -87,7 +95,6 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     [
         ("TOPLIST_PROT", "1", "There is no setting TOPLIST_PROT, .*; perhaps you mean 'TOPLIST_PORT'."),
         ("TOPLIST_PORT", "many", "TOPLIST_PORT is 'many', but must be int; .*"),
-        ("TOPLIST_KEYS", "", "Key 1 of TOPLIST_KEYS must have three parts with colons between, .*"),
         ("TOPLIST_KEYS", "secret", "Key 1 of TOPLIST_KEYS must have three parts with colons between, .*"),
         ("TOPLIST_KEYS", f"page:serve:{HASH},", "Key 2 of TOPLIST_KEYS must have three parts .*"),
         ("TOPLIST_KEYS", f"page:serve:{HASH}:x", "Key 1 of TOPLIST_KEYS must have three parts .*"),

@@ -309,6 +309,28 @@ def test_what_is_known_to_be_compiled_has_an_end(tmp_path: Path, monkeypatch: py
     run(play())
 
 
+def test_a_ranking_that_cannot_be_created_is_in_the_way_of_nobody_of_its_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warming, "KINDS", 1)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, "top-rank", steps=1000)
+            await shown(desk)
+            await desk.create_ranking(RankingSpec(name="side", positions=2, policy="cascade-kl-ucb"))
+            await desk.put_items("side", items(4))
+            await desk.make_list("side", ListRequest())  # so that the other kind is not known any more
+            without_steps = RankingSpec(name="wrong", positions=2, policy="top-rank")
+            creation = asyncio.create_task(desk.create_ranking(without_steps))
+            await asyncio.sleep(0)
+            assert len((await shown(desk)).items) == 3
+            with pytest.raises(Refused, match="steps"):
+                await creation
+
+    run(play())
+
+
 def test_history_reads_each_event_of_the_log_once_also_those_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

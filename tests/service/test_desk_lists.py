@@ -221,7 +221,9 @@ def test_rankings_are_created_read_changed_and_deleted(tmp_path: Path) -> None:
         ({"policy": "top-rank"}, "/policy"),  # whose delta is made for a number of steps
         ({"policy": BY_FEATURES}, "/features"),
         ({"person": 2}, "/person"),
-        ({"policy": "ranked-exp3(exploration=0.1)", "prior_strength": 2.0}, "/policy"),
+        ({"policy": "ranked-exp3(exploration=0.1)", "prior_strength": 2.0}, "/prior_strength"),
+        ({"policy": "batch-rank", "steps": 1000, "new_per_list": 1, "seed": 3}, "/new_per_list"),
+        ({"policy": BY_FEATURES, "features": 2, "join": "sum"}, "/join"),
     ],
 )
 def test_rankings_that_cannot_work_are_refused(tmp_path: Path, given: dict[str, Any], field: str) -> None:

@@ -1,13 +1,18 @@
 """The list that would be made next: explained before it is made, and nothing comes of that."""
 
+import threading
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from desks import BY_FEATURES, ELIMINATION, ITEM_WISE, at_work, front, run, shown, told
 
+from toplist.ranker import LoggedRanker
 from toplist.service.errors import NotFound, Refused
 from toplist.service.rebuild import differences
+from toplist.service.shapes import Item, RankingChange, RankingSpec
 
 
 @pytest.mark.parametrize("policy", [ITEM_WISE, BY_FEATURES, ELIMINATION, "cascade-ts"])
@@ -55,3 +60,56 @@ def test_it_is_in_the_eyes_of_a_person_and_without_what_is_hidden(tmp_path: Path
             assert said.positions[0].item not in [reason.item for reason in again.positions]
 
     run(play())
+
+
+def test_what_takes_long_is_asked_of_a_copy_in_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            reply = await shown(desk)
+            await told(desk, await shown(desk), 1, final=True)
+            assert desk._memory is not None
+            (learner,) = desk._memory.learners
+            asked: list[tuple[LoggedRanker, threading.Thread]] = []
+
+            def noting(work: Callable[..., Any]) -> Callable[..., Any]:
+                def noted(ranker: LoggedRanker, *given: Any) -> Any:
+                    asked.append((ranker, threading.current_thread()))
+                    return work(ranker, *given)
+
+                return noted
+
+            for method in ("estimates", "explain"):
+                monkeypatch.setattr(LoggedRanker, method, noting(getattr(LoggedRanker, method)))
+            before = desk.states()
+            assert len((await desk.estimates("front", limit=2)).items) == 2
+            assert len((await desk.explanation(reply.impression)).positions) == 3
+            await desk.next_list("front")
+            assert len(asked) == 3
+            for ranker, thread in asked:
+                assert ranker is not learner.ranker
+                assert thread is not threading.main_thread()
+            assert desk.states() == before
+
+    run(play())
+
+
+def test_nobody_is_warned_that_features_are_scaled(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await desk.create_ranking(RankingSpec(name="front", positions=2, policy=BY_FEATURES, features=1, person=2))
+            await desk.put_items("front", [Item(id=id, features=[5.0]) for id in "abc"])
+            person = [3.0, 4.0]
+            reply = await shown(desk, person=person)
+            await desk.next_list("front", person=person)
+            await desk.estimates("front", person=person)
+            await told(desk, reply, 1, final=True)
+        async with at_work(tmp_path / "db") as desk:
+            await shown(desk, person=person)
+            await desk.change_ranking("front", RankingChange(seed=8))
+            await shown(desk, person=person)
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(play())

@@ -1,17 +1,21 @@
 """More and fewer positions, and whatever else learners are made from, of a ranking that is served."""
 
+import asyncio
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
-from desks import BY_FEATURES, ELIMINATION, at_work, front, learned, run, shown, told
+from desks import BY_FEATURES, ELIMINATION, at_work, front, items, learned, run, shown, told
 
+from toplist.service import replay, training
+from toplist.service.bodies import RankingBody
 from toplist.service.desk import Desk
 from toplist.service.errors import Refused
 from toplist.service.learners import HotLearner
+from toplist.service.rankings import Setting
 from toplist.service.rebuild import differences
-from toplist.service.shapes import ListReply, RankingChange
+from toplist.service.shapes import ListReply, RankingChange, RankingSpec
 
 
 async def some_lists(desk: Desk, draw: random.Random, open_ones: list[ListReply], expected: int) -> None:
@@ -84,15 +88,102 @@ def test_learners_are_made_anew_only_for_more_places_than_they_have(tmp_path: Pa
                 since.append(learner.ranking.setting.policy)
             assert places == [3, 3, 5, 5, 5, 5]
             assert len(set(since)) == 2
-            # What starts anew has no more places than it needs; what is trained later needs them all again.
+            # What starts anew has no more places than it needs, and what came before is of no use any more.
             await desk.change_ranking("front", RankingChange(policy="cascade-kl-ucb", train=False))
             await told(desk, await shown(desk), 1, final=True)
             learner = only_learner(desk)
             assert (learner.ranker.positions, await learned(desk)) == (1, 1)
             await desk.change_ranking("front", RankingChange(seed=8))
+            assert await learned(desk) == 1
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_places_that_no_list_had_are_given_back(restart: bool, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, positions=3)
+            waiting = [await shown(desk) for _ in range(4)]
+            await told(desk, waiting.pop(), 3, final=True)
+            await desk.change_ranking("front", RankingChange(positions=50))
+            await shown(desk, positions=2)
+            assert only_learner(desk).ranker.positions == 50
+            if restart:
+                await desk.stop()
+                await desk.start()
+            await desk.change_ranking("front", RankingChange(positions=2))
+            await told(desk, waiting.pop(), 3, final=True)
+            assert len((await shown(desk)).items) == 2
+            assert only_learner(desk).ranker.positions == 3
             assert await learned(desk) == 2
-            learner = only_learner(desk)
-            assert learner.ranker.positions == 5
+            assert differences(tmp_path / "db", desk.states()) == []
+            await desk.change_ranking("front", RankingChange(positions=7))
+            long = await shown(desk)
+            if restart:
+                await desk.stop()
+                await desk.start()
+            await desk.change_ranking("front", RankingChange(positions=1))
+            await desk.change_ranking("front", RankingChange(seed=8))
+            await told(desk, long, 7, final=True)
+            await told(desk, waiting.pop(), 1, final=True)
+            assert (await learned(desk), only_learner(desk).ranker.positions) == (4, 7)
+            assert differences(tmp_path / "db", desk.states()) == []
+        assert differences(tmp_path / "db") == []
+
+    run(play())
+
+
+def test_longer_lists_that_are_made_meanwhile_find_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, positions=3)
+            await shown(desk)
+            await desk.change_ranking("front", RankingChange(positions=6))
+            trained, loop = training.trained, asyncio.get_running_loop()
+            rounds, made = [], list[ListReply]()
+
+            def slowly(*given: Any) -> Any:
+                rounds.append(given[2].places)
+                result = trained(*given)
+                if len(rounds) == 1:
+                    made.append(asyncio.run_coroutine_threadsafe(shown(desk), loop).result())
+                return result
+
+            monkeypatch.setattr(training, "trained", slowly)
+            await desk.change_ranking("front", RankingChange(positions=2))
+            assert rounds == [3, 6]
+            await told(desk, made[0], 6, final=True)
+            assert (len((await shown(desk)).items), await learned(desk)) == (2, 1)
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_a_policy_that_cannot_be_trained_keeps_its_places_and_what_it_knows(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, ELIMINATION, positions=6)
+            await told(desk, await shown(desk, positions=2), 1, final=True)
+            await desk.change_ranking("front", RankingChange(positions=2))
+            assert (await learned(desk), only_learner(desk).ranker.positions) == (1, 6)
+            await desk.change_ranking("front", RankingChange(policy=ELIMINATION, train=False))
+            await shown(desk)
+            assert only_learner(desk).ranker.positions == 2
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+def test_before_the_first_list_positions_are_what_they_are_changed_to(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, "batch-rank", count=5, positions=10, steps=1000)
+            for positions in (8, 3):
+                await desk.change_ranking("front", RankingChange(positions=positions))
+            await told(desk, await shown(desk), 1, final=True)
+            assert only_learner(desk).ranker.positions == 3
             assert differences(tmp_path / "db", desk.states()) == []
 
     run(play())
@@ -122,6 +213,40 @@ def test_what_learners_are_made_from_trains_them_from_the_log(change: dict[str, 
         assert differences(tmp_path / "db") == []
 
     run(play())
+
+
+@pytest.mark.parametrize("hot", [1 << 30, 0])
+@pytest.mark.parametrize("change", [{"positions": 4}, {"seed": 8}, {"policy": "dcm-kl-ucb"}])
+def test_what_was_given_up_is_not_learned_by_anybody_later(change: dict[str, Any], hot: int, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db", hot_bytes=hot) as desk:
+            await front(desk)
+            for key in ("a", "b"):
+                for number in range(5):
+                    await told(desk, await shown(desk, key=key), 1 + number % 3, final=True)
+            old = await shown(desk, key="a")
+            await desk.put_items("front", items(1, first=50))
+            await desk.change_ranking("front", RankingChange(policy="cascade-kl-ucb", train=False))
+            await desk.put_items("front", items(1, first=60))
+            await told(desk, await shown(desk, key="a"), 1, final=True)
+            await desk.change_ranking("front", RankingChange(**change))
+            assert (await learned(desk, "a"), await learned(desk, "b")) == (1, 0)
+            assert (await told(desk, old, 1, final=True)).counted
+            await told(desk, await shown(desk, key="b"), 2, final=True)
+            await told(desk, await shown(desk, key="c"), 2, final=True)
+            assert differences(tmp_path / "db", desk.states()) == []
+        async with at_work(tmp_path / "db", hot_bytes=hot) as desk:
+            await desk.change_ranking("front", RankingChange(seed=9))
+            assert [await learned(desk, key) for key in "abc"] == [1, 1, 1]
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_older_logs_say_nothing_of_what_was_given_up(trained: bool) -> None:
+    body = RankingBody(RankingSpec(name="front", positions=3), trained, policy=17)
+    assert replay.first_event(Setting.of(body, 17), 5) == (5 if trained else 17)
 
 
 @pytest.mark.parametrize("change", [{"positions": 4}, {"seed": 8}])
@@ -179,5 +304,37 @@ def test_a_ranking_with_fewer_items_than_places_is_refused_where_the_policy_show
                 await desk.change_ranking("front", RankingChange(positions=5, train=False))
             assert refused.value.field == "/positions"
             assert len((await shown(desk)).items) == 3
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    ("policy", "change", "pointer"),
+    [
+        (ELIMINATION, {"prior_strength": 2.0}, "/prior_strength"),
+        (ELIMINATION, {"prior_strength": 2.0, "seed": 9, "train": False}, "/prior_strength"),
+        (ELIMINATION, {"policy": ELIMINATION, "prior_strength": 2.0, "train": False}, "/prior_strength"),
+        ("top-rank", {"steps": None, "train": False}, "/steps"),
+        ("top-rank", {"policy": "bubble-rank", "steps": None, "train": False}, "/steps"),
+        ("batch-rank", {"new_per_list": 1, "train": False}, "/new_per_list"),
+        ("batch-rank", {"policy": "batch-rank", "positions": 9, "train": False}, "/positions"),
+        ("cascade-kl-ucb", {"policy": ELIMINATION, "positions": 6}, "/policy"),
+        ("cascade-kl-ucb", {"policy": "top-rank", "steps": None, "seed": 2, "train": False}, "/steps"),
+        ("cascade-kl-ucb", {"policy": "nonsense", "positions": 6}, "/policy"),
+        ("cascade-kl-ucb", {"policy": BY_FEATURES}, "/policy"),
+        (BY_FEATURES, {"policy": "cascade-kl-ucb", "seed": 3}, "/policy"),
+    ],
+)
+def test_a_refused_change_points_at_what_is_wrong_with_it(
+    policy: str, change: dict[str, Any], pointer: str, tmp_path: Path
+) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            person = [0.5, 0.5] if policy == BY_FEATURES else None
+            await front(desk, policy, steps=1000, person=len(person or ()))
+            await shown(desk, person=person)
+            with pytest.raises(Refused) as refused:
+                await desk.change_ranking("front", RankingChange(**change))
+            assert refused.value.field == pointer
 
     run(play())

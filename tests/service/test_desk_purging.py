@@ -3,16 +3,17 @@
 import asyncio
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
-from desks import Clock, at_work, front, items, killed, learned, run, shown, told
+from desks import BY_FEATURES, Clock, at_work, front, items, killed, learned, run, shown, told
 
 from toplist.cli import Exit, main
-from toplist.service import core, keeping
+from toplist.service import core, keeping, training
 from toplist.service.desk import Desk
-from toplist.service.errors import NotFound
+from toplist.service.errors import NotFound, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
-from toplist.service.shapes import ListRequest, RankingSpec, Report
+from toplist.service.shapes import ListRequest, RankingChange, RankingSpec, Report
 from toplist.service.store.migrations import SCRIPTS, migrate
 
 TABLES = ("events", "impressions", "requests", "items", "learners", "snapshots", "rankings", "gone")
@@ -200,3 +201,50 @@ def test_tables_without_deleted_rankings_stay_as_they_are(tmp_path: Path) -> Non
     assert connection.execute("SELECT count(*) FROM events").fetchone() == (2,)
     assert connection.execute("SELECT * FROM gone").fetchall() == []
     connection.close()
+
+
+def test_lists_of_a_deleted_ranking_cannot_be_read_and_their_reports_hear_why(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            waiting, done = await shown(desk, key="k"), await shown(desk)
+            await told(desk, done, 1, final=True)
+            await desk.delete_ranking("front")
+            for reply in (waiting, done):
+                for asked in (desk.impression, desk.explanation):
+                    with pytest.raises(NotFound, match="The ranking of this list was deleted"):
+                        await asked(reply.impression)
+            assert (await told(desk, waiting, 1)).why == "dropped"
+            assert (await told(desk, done, 1)).counted
+            assert (await told(desk, done, 2)).why == "contradicts"
+
+    run(play())
+
+
+@pytest.mark.parametrize(("slow", "change"), [("trained", {"seed": 8}), ("longest_list", {"positions": 1})])
+def test_a_change_of_a_ranking_that_is_deleted_meanwhile_says_so(
+    slow: str, change: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, BY_FEATURES)
+            await told(desk, await shown(desk), 1, final=True)
+        async with at_work(tmp_path / "db") as desk:
+            work, loop = getattr(training, slow), asyncio.get_running_loop()
+
+            async def gone() -> None:
+                await desk.delete_ranking("front")
+                while await desk.purge():
+                    pass
+
+            def slowly(*given: Any) -> Any:
+                found = work(*given) if slow == "longest_list" else None
+                asyncio.run_coroutine_threadsafe(gone(), loop).result()
+                return found or work(*given)
+
+            monkeypatch.setattr(training, slow, slowly)
+            with pytest.raises(StoreUnavailable, match="deleted meanwhile"):
+                await desk.change_ranking("front", RankingChange(**change))
+            assert await desk.rankings() == []
+
+    run(play())

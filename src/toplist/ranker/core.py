@@ -27,6 +27,7 @@ class Core:
     """A policy at work, its items, the book of its lists, and who may come in while it changes."""
 
     _gate_class: ClassVar[type[Gate]] = Gate
+    _warns: ClassVar[bool] = True  # that features are scaled
 
     def _set_up(
         self, policy: Any, title: str, options: Options, problem: Problem, identity: Identity, known: Features,
@@ -51,6 +52,7 @@ class Core:
         self._changes = ChangeLog()
         self._gate = self._gate_class()
         self._known = known
+        known.warns = known.warns and self._warns
         # A ranker makes the lists of the first run of a simulation with the same seed.
         self._key = branch(branch(branch(options.seed, 0), 0), CHOICES)
 

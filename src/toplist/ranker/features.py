@@ -29,7 +29,7 @@ class Features:
     coverage are in [0, 1] and are never scaled.
     """
 
-    def __init__(self, capacity: int, columns: int, person: int, join: str, degrees: bool) -> None:
+    def __init__(self, capacity: int, columns: int, person: int, join: str, degrees: bool, warns: bool = True) -> None:
         self.person = whole("person", person, 0, "give how many features a person has")
         if join not in JOINS:
             raise refuse("join", join, " or ".join(map(repr, JOINS)), "say how a person's features meet an item's")
@@ -39,12 +39,13 @@ class Features:
         self.rows: Floats = np.zeros((capacity, columns))
         self.scale = 1.0
         self.edition = 0
-        self._warned = False
+        self.warns = warns  # still, of norms above 1
 
     @classmethod
     def of(
-        cls, names: Sequence[str], given: Any, person: int, join: str, can: Capabilities, policy: str
-    ) -> tuple[Features, Sequence[Any]]:
+        cls, names: Sequence[str], given: Any, person: int, join: str, can: Capabilities, policy: str,
+        warns: bool = True,
+    ) -> tuple[Features, Sequence[Any]]:  # fmt: skip
         """Room for the features that are given at the beginning, with their scale; and a checked row per item."""
         if given is None:
             if can.needs_features:
@@ -57,7 +58,7 @@ class Features:
             raise InvalidInput("There are features but no items, so nobody knows how long a row is; give one item.")
         first = cls(1, 0, person, join, can.covers_topics)
         columns = len(first.checked(f"features of {names[0]!r}", several[0]))
-        known = cls(len(names), columns, person, join, can.covers_topics)
+        known = cls(len(names), columns, person, join, can.covers_topics, warns)
         rows = [known.checked(f"features of {name!r}", row) for name, row in zip(names, several, strict=True)]
         known.settle_scale(rows)
         return known, rows
@@ -82,10 +83,11 @@ class Features:
         largest = max((float(np.linalg.norm(row)) for row in rows), default=0.0)
         if largest > 1.0 and not self.degrees:
             self.scale = largest
-            warnings.warn(
-                f"Features are divided by {largest:.6g}, the largest norm among the items, so that no norm exceeds 1.",
-                stacklevel=4,
-            )
+            if self.warns:
+                warnings.warn(
+                    f"Features are divided by {largest:.6g}, the largest norm among the items, so that no norm exceeds "
+                    f"1.", stacklevel=4,
+                )  # fmt: skip
 
     def put(self, slot: int, row: Floats) -> None:
         """The features of the item in a slot."""
@@ -116,8 +118,8 @@ class Features:
         length = float(np.linalg.norm(beside))
         if length > 1.0:
             beside = beside / length
-            if not self._warned:
-                self._warned = True
+            if self.warns:
+                self.warns = False
                 warnings.warn("A person's features with a norm above 1 are divided by their norm.", stacklevel=3)
         return beside, rows
 

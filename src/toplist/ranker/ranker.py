@@ -90,7 +90,7 @@ class Ranker(Core):
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
         made = make(policy)
         title = policy if isinstance(policy, str) else written(made)
-        known, rows = Features.of(names, features, person, join, made.capabilities(), title)
+        known, rows = Features.of(names, features, person, join, made.capabilities(), title, self._warns)
         problem = Problem(max(1, len(names)), options.positions, known.total, options.steps)
         identity = Identity(name or secrets.token_hex(4), secrets.token_hex(16))
         self._set_up(made, title, options, problem, identity, known, compiled)

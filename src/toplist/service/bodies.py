@@ -24,8 +24,9 @@ class RankingBody(Struct, frozen=True, omit_defaults=True):
     policy: int = 0  # the event since which it has its policy; 0 for this one
     deleted: bool = False
     places: int = 0  # that a learner has for items; 0: as many as the positions
-    longest: int = 0  # the most positions that it ever had; 0: as many as now
+    longest: int = 0  # no list that its learners were trained by has more items; 0: as many as the positions
     first: int = 0  # the number of a learner's first list
+    floor: int = 0  # the last event that let learners start anew; 0: that of its policy if not trained, else none
 
 
 class PutItem(Struct, frozen=True, omit_defaults=True):

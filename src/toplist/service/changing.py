@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
+from toplist.policies.entries import make
 from toplist.problem import InvalidInput
+from toplist.protocols import Capabilities
 from toplist.service import replay, training
 from toplist.service.bodies import RankingBody, encode
 from toplist.service.core import Core
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.looking import ranking_shape
-from toplist.service.rankings import RankingState, Setting
+from toplist.service.pointing import at_fault
+from toplist.service.rankings import SHORTEST, RankingState, Setting
 from toplist.service.shapes import Ranking, RankingChange, RankingSpec
 from toplist.service.store.protocol import (
     EVERYBODY,
@@ -32,6 +38,16 @@ OF_RANKING = ("positions", "click_window", "retention", "reference")
 OF_LEARNERS = ("policy", "seed", "steps", "prior_mean", "prior_strength", "new_per_list")
 FIXED = ("features", "person", "join")  # what items and lists of the log have, so it stays
 
+Works = Callable[[RankingSpec], bool]  # whether settings are free of a problem
+Blamed = Callable[[Works], str]  # which of the settings that were given a problem is about
+
+
+class NewLearners(NamedTuple):
+    """What takes the place of a ranking's learners."""
+
+    setting: Setting
+    snapshots: list[SnapshotRow]
+
 
 class Changing(Core):
     """Changes of rankings."""
@@ -39,8 +55,15 @@ class Changing(Core):
     async def create_ranking(self, spec: RankingSpec) -> Ranking:
         """A new ranking, without items."""
         self._check_free(spec.name)
-        setting = Setting.of(RankingBody(spec))
-        await self._warming.ready(setting)
+        setting = Setting.of(RankingBody(spec, longest=SHORTEST))
+        try:
+            await self._warming.ready(setting)
+        except Refused as problem:
+            if problem.field is not None:
+                raise
+            plain = RankingSpec(name=spec.name, positions=spec.positions, features=spec.features, person=spec.person)
+            works = functools.partial(_would_work, setting, True, SHORTEST)
+            raise Refused(str(problem), await asyncio.to_thread(at_fault, spec, plain, works)) from problem
         self._check_free(spec.name)  # somebody may have been faster
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
@@ -80,50 +103,87 @@ class Changing(Core):
                     f"were made with {getattr(ranking.spec, field)!r}; make a new ranking.", f"/{field}",
                 )  # fmt: skip
         spec = msgspec.structs.replace(ranking.spec, **given)
-        because = _because(ranking.setting, spec, change)
-        if ranking.changing and (because or "positions" in given):
+        needed = _needs_new_learners(ranking, spec, change)
+        if ranking.changing and (needed or "positions" in given):
             raise Conflict(f"The ranking {name!r} is getting another policy already; wait for that.")
-        setting = ranking.setting.changed(spec)
-        snapshots: list[SnapshotRow] = []
-        if because is not None:
-            setting = ranking.setting.anew(spec, change.train)
-            snapshots = await self._new_learners(ranking, setting, f"/{because}")
-            # Others may have changed the rest meanwhile.
-            setting = setting._replace(spec=msgspec.structs.replace(ranking.spec, **given))
+        new: NewLearners | None = None
+        if needed or (change.train and _has_room_to_spare(ranking, spec)):
+            blamed = functools.partial(at_fault, spec, ranking.spec, given=given)
+            new = await self._new_learners(ranking, spec, change.train, needed, blamed)
         memory, now = self._now(), self._clock()
         seq = memory.next_seq()
         rows: list[Row] = []
-        if because is not None:
-            setting = setting.since(seq)
-            ranking.can = setting.capabilities()
+        spec = msgspec.structs.replace(ranking.spec, **given)  # others may have changed the rest meanwhile
+        if new is None:
+            setting = ranking.setting.changed(spec)
+        else:
+            setting = new.setting.changed(spec).since(seq)
+            ranking.can, ranking.longest = setting.capabilities(), SHORTEST
             memory.learners.forget(ranking)
-            rows = [SnapshotsGone(ranking.id), *(snapshot._replace(policy=seq) for snapshot in snapshots)]
+            rows = [SnapshotsGone(ranking.id), *(snapshot._replace(policy=seq) for snapshot in new.snapshots)]
         ranking.setting = setting
         reply = ranking_shape(ranking)
         await self._written([*self._ranking_rows(ranking, seq, now), *rows])
         return reply
 
-    async def _new_learners(self, ranking: RankingState, setting: Setting, field: str) -> list[SnapshotRow]:
-        """Learners by other settings, as far as it takes long, or the error why there cannot be any."""
+    async def _new_learners(
+        self, ranking: RankingState, spec: RankingSpec, train: bool, needed: bool, blamed: Blamed
+    ) -> NewLearners | None:
+        """Learners by other settings, as far as it takes long, or the error why there cannot be any.
+
+        None where there is no need: nothing but a lower number of positions asks for them, and there are lists that
+        want all the places which the learners have.
+        """
+        was = ranking.setting
         ranking.changing = True
         try:
-            await self._warming.ready(setting)
-            _check_items(ranking, setting, field)
-            snapshots = await self._trained(ranking, setting, field) if setting.trained and ranking.served else []
+            longest = await self._longest(ranking) if train and ranking.served else SHORTEST
+            setting = was.anew(spec, train, longest)
+            needed = needed or setting.places < was.places
+            snapshots: list[SnapshotRow] = []
+            if needed:
+                await self._compiled(setting, functools.partial(_would_work, was, train, longest), blamed)
+                _check_items(ranking, setting, was, blamed)
+            while needed and train and ranking.served:
+                setting = was.anew(spec, train, max(longest, ranking.longest))
+                snapshots = await self._trained(ranking, setting, blamed)
+                if ranking.longest <= setting.places:  # else longer lists were made meanwhile, and find no place
+                    break
+        except Refused:
+            self._check_there(ranking)  # or what is missing was deleted meanwhile
+            raise
         finally:
             ranking.changing = False
+        self._check_there(ranking)
+        if not needed:
+            return None
+        _check_items(ranking, setting, was, blamed)
+        return NewLearners(setting, snapshots)
+
+    async def _compiled(self, setting: Setting, works: Works, blamed: Blamed) -> None:
+        try:
+            await self._warming.ready(setting)
+        except Refused as problem:
+            raise Refused(str(problem), await asyncio.to_thread(blamed, works)) from problem
+
+    def _check_there(self, ranking: RankingState) -> None:
         if self._now().rankings.get(ranking.name) is not ranking:
             raise StoreUnavailable(f"The ranking {ranking.name!r} was read again or deleted meanwhile; try again.")
-        _check_items(ranking, setting, field)
-        return snapshots
 
-    async def _trained(self, ranking: RankingState, setting: Setting, field: str) -> list[SnapshotRow]:
+    async def _longest(self, ranking: RankingState) -> int:
+        """The most items of a list that learners may be trained by; memory knows it of those not committed yet."""
+        setting = ranking.setting
+        found = await asyncio.to_thread(
+            training.longest_list, self._path, ranking.id, setting.policy, setting.places, self._ending.is_set
+        )
+        return max(setting.longest, ranking.longest, found)
+
+    async def _trained(self, ranking: RankingState, setting: Setting, blamed: Blamed) -> list[SnapshotRow]:
         """Learners of another policy, as far as it takes long; the others are trained when they are first used."""
-        can = setting.capabilities()
-        if not can.learns_from_any_list or not can.adds_items:
+        if not _can_be_trained(setting.spec):
             raise Refused(
                 f"The policy {setting.spec.policy} cannot learn from lists that others made; say train: false, and it "
-                f"starts anew.", field,
+                f"starts anew.", blamed(_can_be_trained),
             )  # fmt: skip
         assert self._store is not None
         await self._written([])  # training reads the store, which must have the learners of now and what they know
@@ -141,7 +201,7 @@ class Changing(Core):
             except InvalidInput as problem:
                 raise Refused(
                     f"The policy {setting.spec.policy} cannot have the items that there were: {problem} Say train: "
-                    f"false, and it starts anew.", field,
+                    f"false, and it starts anew.", blamed(lambda _: False),
                 ) from problem  # fmt: skip
             if led < LAST_ROUND:
                 break
@@ -159,20 +219,45 @@ class Changing(Core):
         await self._written([event, RankingGone(ranking.id, seq)])
 
 
-def _because(setting: Setting, spec: RankingSpec, change: RankingChange) -> str | None:
-    """Which of the settings asks for new learners; None where the ones that there are can go on."""
+def _needs_new_learners(ranking: RankingState, spec: RankingSpec, change: RankingChange) -> bool:
+    """Whether the learners that there are cannot go on."""
+    setting = ranking.setting
     if change.policy is not msgspec.UNSET and not change.train:
-        return "policy"
-    if spec.positions > setting.places:
-        return "positions"
-    return next((field for field in OF_LEARNERS if getattr(spec, field) != getattr(setting.spec, field)), None)
+        return True
+    if spec.positions > setting.places or (spec.positions != setting.places and not ranking.served):
+        return True
+    return any(getattr(spec, field) != getattr(setting.spec, field) for field in OF_LEARNERS)
 
 
-def _check_items(ranking: RankingState, setting: Setting, field: str) -> None:
+def _has_room_to_spare(ranking: RankingState, spec: RankingSpec) -> bool:
+    """Whether learners could do with fewer places, if no list needs them: each place makes every list take longer."""
+    fewer = spec.positions < ranking.spec.positions and spec.positions < ranking.setting.places
+    return fewer and ranking.longest < ranking.setting.places and _can_be_trained(spec)
+
+
+def _can_be_trained(spec: RankingSpec) -> bool:
+    can: Capabilities = make(spec.policy).capabilities()
+    return can.learns_from_any_list and can.adds_items
+
+
+def _would_work(was: Setting, train: bool, longest: int, spec: RankingSpec) -> bool:
+    return training.would_work(was.anew(spec, train, longest))
+
+
+def _check_items(ranking: RankingState, setting: Setting, was: Setting, blamed: Blamed) -> None:
     """Refuse what cannot have a ranking's items; before the first list, these may change as they like."""
-    if not ranking.served:
+    if not ranking.served or (problem := _problem_of_items(ranking, setting)) is None:
         return
+
+    def works(spec: RankingSpec) -> bool:
+        return _problem_of_items(ranking, was.anew(spec, setting.trained, setting.longest)) is None
+
+    raise Refused(f"The policy {setting.spec.policy} cannot have these items: {problem}", blamed(works)) from problem
+
+
+def _problem_of_items(ranking: RankingState, setting: Setting) -> InvalidInput | None:
     try:
         replay.begin(setting, None, ranking.items)
     except InvalidInput as problem:
-        raise Refused(f"The policy {setting.spec.policy} cannot have these items: {problem}", field) from problem
+        return problem
+    return None

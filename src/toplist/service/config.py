@@ -146,7 +146,7 @@ def read(
     50.0
     """
     environment = os.environ if environment is None else environment
-    given = environment.get(CONFIG) if file is None else file
+    given = environment.get(CONFIG) or None if file is None else file
     path = Path(FILE if given is None else given)
     values = _of_file(path) if given is not None or path.exists() else {}
     known = list(settings())
@@ -161,7 +161,8 @@ def read(
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable != CONFIG:
             setting = _named(variable, variables, "as the environment has it", [CONFIG])
-            told[setting.path] = _converted(setting, environment[variable], variable, strict=False)
+            if environment[variable].strip():  # else it is as not given, which some ways to start a program cannot say
+                told[setting.path] = _converted(setting, environment[variable], variable, strict=False)
     names = {setting.name: setting for setting in known}
     for name, value in (flags or {}).items():
         setting = _named(name, names, "as a flag has it")

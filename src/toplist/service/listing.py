@@ -35,6 +35,7 @@ def listed(
         if rows:  # the learner is new, and was not worth the while
             memory.learners.undo(learner)
         raise pointed(problem, request, ranking) from problem
+    ranking.longest = max(ranking.longest, len(items))
     seq, id = memory.next_seq(), numbers.next(now)
     state = DEFERRED if request.deferred else OPEN
     due = now + round(ranking.spec.click_window * 1000)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ from toplist.service.shapes import Impression as ImpressionShape
 from toplist.service.store.protocol import EVERYBODY, STATES, RankingRow, Store
 from toplist.service.times import as_time
 
+T = TypeVar("T")
 READ_AT_ONCE = 1000  # events of the log that are looked through
 
 
@@ -89,7 +90,7 @@ class Looking(Core):
     async def impression(self, impression: str) -> ImpressionShape:
         """A list that was made, and what is known of it."""
         async with self._looking() as memory:
-            return impression_shape(memory, found(memory, impression))
+            return impression_shape(memory, kept(memory, impression))
 
     async def estimates(
         self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
@@ -97,50 +98,59 @@ class Looking(Core):
         """What is thought of the items, the best first."""
         async with self._looking():
             learner = await self._learner(name, key)
+            spec, learned = learner.ranking.spec, learner.ranker.learned
+
+            def best(ranker: LoggedRanker) -> list[Estimate]:
+                return [Estimate(**row) for row in ranker.estimates(person).rows()[:limit]]
+
             try:
-                rows = learner.ranker.estimates(person).rows()[:limit]
+                rows = await self._of_copy(learner, best)
             except InvalidInput as problem:
                 raise Refused(str(problem), "/person") from problem
-            return Estimates(
-                ranking=name, key=key, policy=learner.ranking.spec.policy, learned=learner.ranker.learned,
-                items=[Estimate(**row) for row in rows],
-            )  # fmt: skip
+            return Estimates(ranking=name, key=key, policy=spec.policy, learned=learned, items=rows)
 
     async def explanation(self, impression: str) -> Explanation:
         """Why a list is as it is."""
         async with self._looking() as memory:
-            one = found(memory, impression)
+            one = kept(memory, impression)
             name, key = names(memory, one)
             learner = await self._learner(name, key)
             setting = learner.ranking.setting
-            shown = None
-            if one.seq > replay.first_event(setting, learner.id):
-                shown = replay.recalled(learner.ranker, self._now().list_of(one), own=one.seq > setting.policy)
-            if shown is None:
+            body = self._now().list_of(one)
+            known = one.seq > replay.first_event(setting, learner.id)
+
+            def explained(ranker: LoggedRanker) -> list[Reason] | None:
+                shown = replay.recalled(ranker, body, own=one.seq > setting.policy)
+                return None if shown is None else [Reason(**row) for row in ranker.explain(shown).rows()]
+
+            reasons = await self._of_copy(learner, explained) if known else None
+            if reasons is None:
                 raise NotFound(
                     "The list was made by an earlier policy of its ranking, which cannot explain it any more."
                 )
-            rows = learner.ranker.explain(shown).rows()
-            return Explanation(impression=impression, ranking=name, key=key, positions=[Reason(**row) for row in rows])
+            return Explanation(impression=impression, ranking=name, key=key, positions=reasons)
 
     async def next_list(self, name: str, key: str | None = None, person: Sequence[float] | None = None) -> NextList:
-        """The list that would be made next, and why; a copy makes it, so that nothing comes of it."""
+        """The list that would be made next, and why; nothing comes of it."""
         async with self._looking():
             learner = await self._learner(name, key)
             spec, learned = learner.ranking.spec, learner.ranker.learned
-            kept = learner.ranker.to_bytes()
-            await self._written([])  # at once, since later nobody knows whether this was committed or given up
 
-            def explained() -> list[Reason]:
-                copy = LoggedRanker.from_bytes(kept, spec.policy, learner.ranker.name)
-                shown = copy.rank(positions=spec.positions, person=person)
-                return [Reason(**row) for row in copy.explain(shown).rows()]
+            def explained(ranker: LoggedRanker) -> list[Reason]:
+                shown = ranker.rank(positions=spec.positions, person=person)
+                return [Reason(**row) for row in ranker.explain(shown).rows()]
 
             try:
-                reasons = await asyncio.to_thread(explained)  # which takes long where there are many items
+                reasons = await self._of_copy(learner, explained)
             except InvalidInput as problem:
                 raise Refused(str(problem), "/person") from problem
             return NextList(ranking=name, key=key, policy=spec.policy, learned=learned, positions=reasons)
+
+    async def _of_copy(self, learner: HotLearner, work: Callable[[LoggedRanker], T]) -> T:
+        """What a copy of a learner says, in another thread, since it takes long where there are many items."""
+        policy, name, state = learner.ranking.spec.policy, learner.ranker.name, learner.ranker.to_bytes()
+        await self._written([])  # at once, since later nobody knows whether this was committed or given up
+        return await asyncio.to_thread(lambda: work(replay.QuietRanker.from_bytes(state, policy, name)))
 
     async def _learner(self, name: str, key: str | None) -> HotLearner:
         await self._warming.ready(self._ranking(name).setting)
@@ -185,11 +195,18 @@ def impression_shape(memory: Memory, one: Impression) -> ImpressionShape:
     )  # fmt: skip
 
 
+def kept(memory: Memory, impression: str) -> Impression:
+    """The impression that somebody named, if its ranking is there still."""
+    one = found(memory, impression)
+    if one.ranking not in memory.by_id:
+        raise NotFound("The ranking of this list was deleted, and the list with it.")
+    return one
+
+
 def names(memory: Memory, one: Impression) -> tuple[str, str | None]:
-    """The names of an impression's ranking and key, if these are there still."""
-    ranking = memory.by_id.get(one.ranking)
+    """The names of an impression's ranking and key."""
     event = memory.event(one.learner)
-    return ranking.name if ranking else "", None if event is None else decode_learner(event.body).key
+    return memory.by_id[one.ranking].name, None if event is None else decode_learner(event.body).key
 
 
 def exported(store: Store, name: str | None = None) -> Iterator[Event]:

@@ -1,13 +1,29 @@
-"""Which field of a request for a list an error is about, found only once there is one."""
+"""Which field of a request an error is about, found only once there is one."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+
+import msgspec
 
 from toplist.problem import InvalidInput, refuse
 from toplist.service.errors import Refused
 from toplist.service.rankings import TOO_LARGE, RankingState
 from toplist.service.shapes import IS_PLACE, ListRequest, RankingSpec, too_large
+
+# Of a ranking's settings, those that are told to be wrong before others that do not go with them.
+SUSPECTS = ("join", "prior_strength", "prior_mean", "new_per_list", "steps", "positions", "seed", "policy")
+
+
+def at_fault(
+    spec: RankingSpec, was: RankingSpec, works: Callable[[RankingSpec], bool], given: Container[str] = SUSPECTS
+) -> str:
+    """The setting that a problem is about: one of the `given` that is not as it was, best one that would work so."""
+    other = [field for field in SUSPECTS if field in given and getattr(spec, field) != getattr(was, field)]
+    for field in other if len(other) > 1 else ():
+        if works(msgspec.structs.replace(spec, **{field: getattr(was, field)})):
+            return f"/{field}"
+    return f"/{other[0]}" if other and "policy" not in other else "/policy"
 
 
 def pointed(problem: Exception, request: ListRequest, ranking: RankingState) -> Refused:

@@ -16,6 +16,8 @@ from toplist.service.errors import Refused
 from toplist.service.shapes import LARGEST, Item, RankingSpec, too_large
 from toplist.slate import Floats
 
+SHORTEST = 1  # the length of the longest list where there is none
+
 
 class ItemState(NamedTuple):
     """An item as it is now."""
@@ -45,8 +47,9 @@ class Setting(NamedTuple):
     policy: int  # the event since which the ranking has its policy
     trained: bool  # whether a learner knows what happened before that
     places: int  # that a learner has for items: lists may be shorter, but not longer
-    longest: int  # the most positions that the ranking ever had, so that no list of the log is longer
+    longest: int  # no list between `floor` and `policy` has more items
     first: int  # the number of a learner's first list
+    floor: int  # the last event that let learners start anew: nobody who is trained later learns what was before
 
     @classmethod
     def of(cls, body: RankingBody, policy: int = 0) -> Setting:
@@ -54,28 +57,33 @@ class Setting(NamedTuple):
         spec = body.spec
         positions = spec.positions
         places, longest = body.places or positions, body.longest or positions
-        return cls(spec.name, spec, policy, body.trained, places, longest, body.first)
+        floor = body.floor or (0 if body.trained else policy)
+        return cls(spec.name, spec, policy, body.trained, places, longest, body.first, floor)
 
     def body(self, deleted: bool = False) -> RankingBody:
         """What an event of the log says of it."""
-        return RankingBody(self.spec, self.trained, self.policy, deleted, self.places, self.longest, self.first)
+        return RankingBody(
+            self.spec, self.trained, self.policy, deleted, self.places, self.longest, self.first, self.floor
+        )
 
     def changed(self, spec: RankingSpec) -> Setting:
         """With other settings that the same learners can have."""
-        return self._replace(spec=spec, longest=max(self.longest, spec.positions))
+        return self._replace(spec=spec)
 
-    def anew(self, spec: RankingSpec, trained: bool) -> Setting:
-        """With other settings, for new learners: where they are trained, every list of the log finds place in them."""
-        longest = max(self.longest, spec.positions)
-        return Setting(self.name, spec, 0, trained, longest if trained else spec.positions, longest, 0)
+    def anew(self, spec: RankingSpec, trained: bool, longest: int) -> Setting:
+        """With other settings, for new learners: where they are trained, the `longest` list finds place in them."""
+        longest = longest if trained else SHORTEST
+        return Setting(self.name, spec, 0, trained, max(longest, spec.positions), longest, 0, self.floor)
 
     def since(self, seq: int) -> Setting:
         """In force from an event on.
 
-        Learners that know nothing of the lists before must not use their numbers again, or who is trained later from
-        the whole log would meet two lists of one number. There were fewer lists than events.
+        Learners that know nothing of the lists before do not use their numbers again, or chance would make the same
+        lists once more. There were fewer lists than events.
         """
-        return self._replace(policy=seq, first=0 if self.trained else seq)
+        if self.trained:
+            return self._replace(policy=seq, first=0)
+        return self._replace(policy=seq, first=seq, floor=seq)
 
     def seed(self, key: str | None) -> int:
         """The seed of a key's learner: the ranking's own where there is no key."""
@@ -100,6 +108,7 @@ class RankingState:
         self.changes: list[Change] = []  # of the items, the latest
         self.trimmed = 0  # how many came before these since the ranking is in memory
         self.served = False  # whether there is a learner already
+        self.longest = SHORTEST  # list that it made by its policy while it is in memory
         self.changing = False  # whether another policy is being trained
 
     @property

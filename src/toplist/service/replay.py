@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from operator import attrgetter
@@ -18,20 +17,24 @@ from toplist.service.rankings import Items, Setting, apply
 from toplist.service.store.protocol import DROP, ITEMS, LEARN, LIST, EventRow, LearnerRow, SnapshotRow
 
 
+class QuietRanker(LoggedRanker):
+    """A ranker of the service, whose log has no line that is not JSON: that features are scaled, its document says."""
+
+    _warns = False
+
+
 def begin(setting: Setting, key: str | None, items: Items) -> LoggedRanker:
     """A learner before its first list."""
     spec, can = setting.spec, setting.capabilities()
     features = None
     if can.needs_features:
         features = {id: state.features for id, state in items.items()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that rows are scaled is said in the documents, not once per key
-        ranker = LoggedRanker(
-            list(items), setting.places, spec.policy, setting.seed(key), features=features,
-            person=spec.person if can.needs_features else 0, join=spec.join, steps=spec.steps,
-            prior_mean=spec.prior_mean, prior_strength=spec.prior_strength, new_per_list=spec.new_per_list,
-            open_slates=NO_LIMIT, name=known_as(setting, key),
-        )  # fmt: skip
+    ranker = QuietRanker(
+        list(items), setting.places, spec.policy, setting.seed(key), features=features,
+        person=spec.person if can.needs_features else 0, join=spec.join, steps=spec.steps,
+        prior_mean=spec.prior_mean, prior_strength=spec.prior_strength, new_per_list=spec.new_per_list,
+        open_slates=NO_LIMIT, name=known_as(setting, key),
+    )  # fmt: skip
     hidden = [id for id, state in items.items() if state.hidden]
     if hidden:
         ranker.hide(hidden)
@@ -143,7 +146,7 @@ def from_snapshot(
     setting: Setting, row: LearnerRow, kept: SnapshotRow, fetch: Callable[[int], EventRow | None]
 ) -> Replay:
     """A learner as a snapshot has it."""
-    ranker = LoggedRanker.from_bytes(kept.body, setting.spec.policy, known_as(setting, row.key))
+    ranker = QuietRanker.from_bytes(kept.body, setting.spec.policy, known_as(setting, row.key))
     return Replay(ranker, kept.seq, first_event(setting, row.id), setting.policy, fetch)
 
 
@@ -164,4 +167,4 @@ def items_at(changes: Iterable[EventRow], seq: int) -> Items:
 
 def first_event(setting: Setting, created: int) -> int:
     """The event behind which a learner's own history begins."""
-    return created if setting.trained else max(created, setting.policy)
+    return max(created, setting.floor)

@@ -91,7 +91,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
 class RankingChange(Strict, frozen=True):
     """What to change of a ranking; what is left out stays."""
 
-    positions: Positions | UnsetType = UNSET  # more than ever before make new learners
+    positions: Positions | UnsetType = UNSET  # more than learners have places for make new ones
     click_window: Seconds | UnsetType = UNSET
     retention: Seconds | UnsetType | None = UNSET
     reference: Chance | UnsetType | None = UNSET

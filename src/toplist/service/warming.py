@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from contextlib import suppress
 
@@ -26,15 +27,23 @@ class Warming:
         """Compile a policy, once; to be shielded, since others may wait for it, too."""
         spec = setting.spec
         kind = f"{spec.policy} {bool(spec.features)}"
+        if setting.policy == 0:  # its settings were never checked: what is wrong with them is nobody else's error
+            checked = self._begun(setting)
+            checked.add_done_callback(functools.partial(self._share, kind))
+            return checked
         compiled = self._kinds.get(kind)
-        new = setting.policy == 0  # its settings were never checked
-        if compiled is None or new or (compiled.done() and (compiled.cancelled() or compiled.exception() is not None)):
+        if compiled is None or _failed(compiled):
             compiled = self._begun(setting)
-            if len(self._kinds) >= KINDS:  # rankings come and go; what is needed still is compiled, and soon here again
-                self._kinds = {known: one for known, one in self._kinds.items() if not one.done()}
-            if not new or kind not in self._kinds:
-                self._kinds[kind] = compiled
+            self._share(kind, compiled)
         return compiled
+
+    def _share(self, kind: str, compiled: asyncio.Future[None]) -> None:
+        """What others may wait for, too."""
+        if _failed(compiled):
+            return
+        if len(self._kinds) >= KINDS:  # rankings come and go; what is needed still is compiled, and soon here again
+            self._kinds = {known: one for known, one in self._kinds.items() if not one.done()}
+        self._kinds[kind] = compiled
 
     async def ready(self, setting: Setting) -> None:
         """When a policy is compiled, or the error why it cannot be."""
@@ -86,3 +95,7 @@ class Warming:
     def busy(self) -> bool:
         """Whether the compiler works on, whoever waits for it."""
         return bool(self._threads)
+
+
+def _failed(compiled: asyncio.Future[None]) -> bool:
+    return compiled.done() and (compiled.cancelled() or compiled.exception() is not None)

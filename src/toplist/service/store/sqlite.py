@@ -224,6 +224,13 @@ class SQLiteStore:
         return [EventRow(*row) for row in self._reader.execute(query, (ranking, after, until))]
 
     @_reads
+    def longest_list(self, ranking: int, after: int, until: int) -> int:
+        """The most items of a ranking's lists between two numbers of events, the latter included."""
+        query = f"""SELECT coalesce(max(json_array_length(CAST(body AS TEXT), '$.items')), 0) FROM events
+            WHERE ranking = ? AND seq > ? AND seq <= ? AND kind = '{protocol.LIST}'"""
+        return int(self._reader.execute(query, (ranking, after, until)).fetchone()[0])
+
+    @_reads
     def log(self, kind: str) -> Iterator[EventRow]:
         """All events of a kind, in order."""
         rows = self._reader.execute("SELECT * FROM events WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
