@@ -10,10 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.memory.counts import BLOCK
 from toplist.problem import Problem
 
 TOUCHED = "touched"
+MANY = 4096  # items; of fewer, all are looked at for every list, and nobody needs to be told which have changed
+BLOCK = 128  # items whose changes are told together
+
+
+def blocks_of(problem: Problem) -> int:
+    """How many blocks the items make; none where there are not MANY."""
+    return -(-problem.items // BLOCK) if problem.items >= MANY else 0
 
 
 class PerItem(NamedTuple):

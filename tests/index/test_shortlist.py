@@ -5,14 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toplist.beliefs import PerItem
+from toplist.beliefs import BLOCK, MANY, PerItem
 from toplist.detectors import CUSUM
 from toplist.index import KLUCB, UCB1, Greedy
 from toplist.index.klucb import exploration_budget
 from toplist.index.select import select
 from toplist.index.shortlist import ROUNDING, shortlist
 from toplist.memory import Discounted, Everything, Resetting, Window
-from toplist.memory.counts import BLOCK, MANY
 from toplist.problem import Problem
 from toplist.slate import NONE, Floats, Request, empty_slate
 

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toplist.beliefs import PerItem, copied, frozen, grown, named_arrays
+from toplist.beliefs import BLOCK, MANY, PerItem, copied, frozen, grown, named_arrays
 from toplist.detectors import CUSUM
 from toplist.memory import Counts, Discounted, Everything, Resetting, Window
-from toplist.memory.counts import BLOCK, MANY
 from toplist.policies import make
 from toplist.problem import Problem
 from toplist.slate import empty_slate

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.beliefs import BLOCK, MANY, blocks_of
 from toplist.compiled import helper, routine
 from toplist.index.select import select
-from toplist.memory.counts import BLOCK, MANY, Counts, blocks_of
+from toplist.memory.counts import Counts
 from toplist.problem import Problem
 from toplist.randomness import branch
 from toplist.slate import Floats, Ints, Request

@@ -6,12 +6,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from toplist.beliefs import BLOCK, blocks_of
 from toplist.compiled import helper, routine
 from toplist.problem import Problem, prior
 from toplist.slate import Floats, Ints, Request, Slate
-
-MANY = 4096  # items; of fewer, all are looked at for every list, and nobody needs to be told which have changed
-BLOCK = 128  # items whose changes are told together
 
 
 class Counts(NamedTuple):
@@ -31,11 +29,6 @@ class Counts(NamedTuple):
 def never_touched(problem: Problem) -> Ints:
     """No count was changed yet."""
     return np.zeros(blocks_of(problem), dtype=np.int64)
-
-
-def blocks_of(problem: Problem) -> int:
-    """How many blocks the items make; none where there are not MANY."""
-    return -(-problem.items // BLOCK) if problem.items >= MANY else 0
 
 
 @helper
