@@ -177,6 +177,16 @@ class FirstOfAll(Everything):
         return belief
 
 
+class Silent(Everything):
+    """A memory that does not tell what it changes."""
+
+    __slots__ = ()
+
+    def add(self, belief: Counts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        belief.examined[item] += weight
+        belief.clicked[item] += weight * value
+
+
 class Deaf(Policy):
     """Shows ineligible items."""
 
@@ -221,6 +231,7 @@ BROKEN = {
         Policy(EveryPlace(), FirstOfAll(), Greedy()),
         "a forgotten item is not as it was",
     ),
+    "changed_counts_are_told": (Policy(EveryPlace(), Silent(), Greedy()), "changed what is counted for 3 items"),
     "only_eligible_items_are_shown": (Deaf(*PARTS), r"of the eligible \[2, 7\] it showed"),
     "beats_random_on_an_easy_problem": (Policy(EveryPlace(), Everything(), PretendsToLearn()), "of Random's"),
 }

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.beliefs import PerItem, copied, frozen, grown
+from toplist.beliefs import BLOCK, MANY, TOUCHED, PerItem, copied, frozen, grown
 from toplist.clicks import DCM
 from toplist.compiled import COMPILE_ERRORS, DoesNotCompile, explained, reserved_names
 from toplist.engine.player import Player, Setting
@@ -334,6 +334,31 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
     for array, before, rows in zip(belief, untouched, layout.rows, strict=True):
         forgotten = rows == 0 or array.tobytes() == before.tobytes()
         _fail_if(not forgotten, "a forgotten item is not as it was at the beginning")
+
+
+@promise
+def changed_counts_are_told(policy: Any) -> None:
+    """Of very many items only those are looked at again whose block the belief says was touched."""
+    can = policy.capabilities()
+    if not can.adds_items or not can.learns_from_any_list or can.needs_features:
+        return
+    player = _player(policy)
+    problem = player.setting.problem._replace(items=MANY)
+    belief = player.policy.begin(problem)
+    if not hasattr(belief, TOUCHED):
+        return
+    for number in range(60):
+        slate, before = player.policy.slate(problem), copied(belief)
+        slate.size[0] = POSITIONS
+        slate.items[:] = (np.arange(POSITIONS) + number * POSITIONS) * BLOCK % MANY
+        player.policy.learn(belief, slate, _page((number % POSITIONS,)))
+        changed = np.flatnonzero((belief.examined != before.examined) | (belief.clicked != before.clicked))
+        silent = changed[belief.touched[changed // BLOCK] == before.touched[changed // BLOCK]]
+        _fail_if(
+            len(silent) > 0,
+            f"a list changed what is counted for {len(silent)} items, and `touched` does not tell; call "
+            f"toplist.memory.counts.touch where counts change",
+        )
 
 
 @promise
