@@ -245,8 +245,9 @@ def test_a_failing_policy_ends_the_simulation_with_its_own_error() -> None:
 
 
 PROGRAM = """
-import sys, time, toplist
+import signal, sys, time, toplist
 from toplist.engine import crew
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell in the background ignores for its children
 crew.ASIDE_SECONDS = 0.5
 play = crew.Player.play
 if sys.argv[2] == "slowly":
