@@ -56,6 +56,7 @@ class LoggedRanker(Ranker):
     """
 
     _gate_class = OpenGate
+    _warns = False  # the keeper's own log is no place for it
 
     def _set_up(self, *given: Any) -> None:
         super()._set_up(*given)

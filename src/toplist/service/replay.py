@@ -17,19 +17,13 @@ from toplist.service.rankings import Items, Setting, apply
 from toplist.service.store.protocol import DROP, ITEMS, LEARN, LIST, EventRow, LearnerRow, SnapshotRow
 
 
-class QuietRanker(LoggedRanker):
-    """A ranker of the service, whose log has no line that is not JSON: that features are scaled, its document says."""
-
-    _warns = False
-
-
 def begin(setting: Setting, key: str | None, items: Items) -> LoggedRanker:
     """A learner before its first list."""
     spec, can = setting.spec, setting.capabilities()
     features = None
     if can.needs_features:
         features = {id: state.features for id, state in items.items()}
-    ranker = QuietRanker(
+    ranker = LoggedRanker(
         list(items), setting.places, spec.policy, setting.seed(key), features=features,
         person=spec.person if can.needs_features else 0, join=spec.join, steps=spec.steps,
         prior_mean=spec.prior_mean, prior_strength=spec.prior_strength, new_per_list=spec.new_per_list,
@@ -146,7 +140,7 @@ def from_snapshot(
     setting: Setting, row: LearnerRow, kept: SnapshotRow, fetch: Callable[[int], EventRow | None]
 ) -> Replay:
     """A learner as a snapshot has it."""
-    ranker = QuietRanker.from_bytes(kept.body, setting.spec.policy, known_as(setting, row.key))
+    ranker = LoggedRanker.from_bytes(kept.body, setting.spec.policy, known_as(setting, row.key))
     return Replay(ranker, kept.seq, first_event(setting, row.id), setting.policy, fetch)
 
 
