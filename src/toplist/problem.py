@@ -49,13 +49,12 @@ def nearest(given: object, known: Iterable[str], otherwise: str) -> str:
 
 def whole(what: str, given: Any, least: int, advice: str) -> int:
     """`given` as an integer of at least `least`, or the error that says why not."""
-    accepted = f"a whole number of at least {least}"
     try:
         number = operator.index(given)
     except TypeError:
-        raise refuse(what, given, accepted, advice) from None
+        number = least - 1
     if number < least or isinstance(given, bool):
-        raise refuse(what, given, accepted, advice)
+        raise refuse(what, given, f"a whole number of at least {least}", advice)
     return number
 
 

@@ -1,10 +1,10 @@
 """A disk that is full or broken: nothing acknowledged is lost, nothing else is promised, and it recovers."""
 
 import asyncio
-import sqlite3
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from desks import Clock, at_work, front, items, learned, run, shown, told
 
@@ -17,7 +17,7 @@ from toplist.service.shapes import ListReply
 def limit(desk: Desk, pages: int) -> None:
     """Let the file have so many pages beyond what it has, as on a full disk."""
     assert desk._store is not None
-    (now,) = desk._store._writer.execute("PRAGMA page_count").fetchone()
+    now = int(desk._store._writer.pragma("page_count"))
     desk._store._writer.execute(f"PRAGMA max_page_count = {now + pages}")
 
 
@@ -84,7 +84,7 @@ def test_an_error_of_the_disk_fails_all_who_wait_and_drops_what_memory_has_made_
             def broken(*_: Any) -> None:
                 if when == "commit":
                     roll_back()
-                raise StoreUnavailable("no such disk") from sqlite3.OperationalError("disk I/O error")
+                raise StoreUnavailable("no such disk") from apsw.IOError("disk I/O error")
 
             monkeypatch.setattr(store, when, broken)
             work: list[Any] = [

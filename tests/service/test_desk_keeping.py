@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from desks import BY_FEATURES, POLICIES, Clock, at_work, front, items, learned, run, shown, told
 
@@ -18,7 +18,7 @@ from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
 from toplist.service.shapes import ListRequest, RankingChange, RankingSpec, Report
 from toplist.service.store.migrations import SCRIPTS, migrate
-from toplist.service.store.sqlite import SQLiteStore
+from toplist.service.store.sqlite import SQLiteStore, connect
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -159,12 +159,12 @@ def test_parquet_is_refused_in_a_sentence_where_it_cannot_be_written(
 
 
 def test_tables_are_brought_to_the_latest_version_step_by_step_or_not_at_all(tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+    connection = connect(tmp_path / "db", reads=False)
     migrate(connection)
     assert connection.execute("PRAGMA user_version").fetchone() == (len(SCRIPTS),)
     migrate(connection)
     more = (*SCRIPTS, "CREATE TABLE more (x); INSERT INTO more VALUES (1);", "CREATE TABLE broken (x); nonsense;")
-    with pytest.raises(sqlite3.OperationalError):
+    with pytest.raises(apsw.SQLError):
         migrate(connection, more)
     assert connection.execute("PRAGMA user_version").fetchone() == (len(SCRIPTS) + 1,)
     assert connection.execute("SELECT * FROM more").fetchall() == [(1,)]

@@ -1,7 +1,7 @@
 """A deleted ranking is gone: at once for everybody who asks, and bit by bit out of the store."""
 
 import asyncio
-import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +15,23 @@ from toplist.service.errors import NotFound, StoreUnavailable
 from toplist.service.rebuild import differences, rebuilt
 from toplist.service.shapes import ListRequest, RankingChange, RankingSpec, Report
 from toplist.service.store.migrations import SCRIPTS, migrate
+from toplist.service.store.sqlite import connect
 
 TABLES = ("events", "impressions", "requests", "items", "learners", "snapshots", "rankings", "gone")
 
 
 def left_of(path: Path, ranking: int) -> dict[str, int]:
     """How many rows of each table are of a ranking."""
-    with sqlite3.connect(path) as connection:
+    with closing(connect(path, reads=True)) as connection:
         counts = {
             table: connection.execute(
                 f"SELECT count(*) FROM {table} WHERE {'id' if table == 'rankings' else 'ranking'} = ?", (ranking,)
-            ).fetchone()[0]
+            ).get
             for table in TABLES
             if table != "snapshots"
         }
         others = "SELECT count(*) FROM snapshots WHERE learner NOT IN (SELECT id FROM learners WHERE ranking <> ?)"
-        counts["snapshots"] = connection.execute(others, (ranking,)).fetchone()[0]
-    connection.close()
-    return counts
+        return counts | {"snapshots": connection.execute(others, (ranking,)).get}
 
 
 NOTHING = dict.fromkeys(TABLES, 0) | {"events": 1}
@@ -168,10 +167,10 @@ def test_what_an_older_version_left_of_deleted_rankings_is_purged_too(tmp_path: 
             await side(desk)
             made = await much(desk)
             await desk.delete_ranking("front")
-        connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
-        (last,) = connection.execute("SELECT max(seq) FROM events").fetchone()
+        connection = connect(tmp_path / "db", reads=False)
+        last = connection.execute("SELECT max(seq) FROM events").get
         # As that version did it: learners and items went with the ranking, lists were dropped after it.
-        connection.executescript(f"""
+        connection.execute(f"""
             DROP TABLE gone; DELETE FROM learners WHERE ranking = 1; DELETE FROM items WHERE ranking = 1;
             INSERT INTO events SELECT {last} + 1, at, ranking, learner, 'dropped', impression, '{{}}' FROM events
                 WHERE kind = 'list' AND ranking = 1 LIMIT 1;
@@ -191,7 +190,7 @@ def test_what_an_older_version_left_of_deleted_rankings_is_purged_too(tmp_path: 
 
 
 def test_tables_without_deleted_rankings_stay_as_they_are(tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+    connection = connect(tmp_path / "db", reads=False)
     migrate(connection, SCRIPTS[:2])
     connection.execute(
         "INSERT INTO events VALUES (1, 1, 1, 0, 'ranking', NULL, '{}'), (2, 1, 1, 2, 'learner', NULL, '{}')"

@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -10,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import httpx
 import pytest
 from desks import Clock, at_work, front, items, learned, run, shown, told
@@ -23,6 +23,7 @@ from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.rebuild import differences
 from toplist.service.shapes import ListReply, RankingChange, RankingSpec
 from toplist.service.store.migrations import SCRIPTS, migrate
+from toplist.service.store.sqlite import connect
 
 
 class Disk:
@@ -137,7 +138,7 @@ def test_a_ranking_whose_only_learner_is_not_committed_is_served_already(tmp_pat
 
 
 def test_a_store_with_several_learners_without_a_key_keeps_the_one_that_was_served(tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+    connection = connect(tmp_path / "db", reads=False)
     migrate(connection, SCRIPTS[:1])
     connection.execute("INSERT INTO learners VALUES (1, 1, NULL), (2, 2, NULL), (3, 1, NULL), (4, 1, 'k'), (5, 1, 'l')")
     migrate(connection)
@@ -146,10 +147,10 @@ def test_a_store_with_several_learners_without_a_key_keeps_the_one_that_was_serv
 
 
 def test_no_key_is_one_key_for_the_tables(tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+    connection = connect(tmp_path / "db", reads=False)
     migrate(connection)
     connection.execute("INSERT INTO learners VALUES (1, 1, NULL), (2, 2, NULL), (3, 1, 'k')")
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises(apsw.ConstraintError):
         connection.execute("INSERT INTO learners VALUES (4, 1, NULL)")
     connection.close()
 

@@ -61,6 +61,8 @@ class LoggedRanker(Ranker):
     def _set_up(self, *given: Any) -> None:
         super()._set_up(*given)
         self._slate, self._page = self._learner.slate(), empty_page(self.positions)
+        # Most policies keep neither rows nor a memo, and what is empty takes as long to copy as what is not.
+        self._kept = self._slate.rows.size + self._slate.memo.size > 0
 
     def make(
         self,
@@ -74,14 +76,16 @@ class LoggedRanker(Ranker):
     ) -> tuple[list[str], Record]:
         """A list as `rank` makes it, and what the log must hold of it."""
         asked = self._asked(among, positions, exclude, pins, person, features)
-        slate = self._slate
-        for array in (slate.size, slate.rows, slate.memo):
-            array.fill(0)
+        slate, rows, memo = self._slate, b"", b""
+        slate.size[0] = 0
+        if self._kept:
+            slate.rows.fill(0.0)
+            slate.memo.fill(0.0)
         made = self._make(asked, slate)
         size = int(slate.size[0])
         slots = slate.items[:size].tolist()
-        # A policy may use all of the memo, whatever the length of the list.
-        rows, memo = slate.rows[:size].tobytes(), slate.memo.tobytes() if size else b""
+        if self._kept and size:  # a policy may use all of the memo, whatever the length of the list
+            rows, memo = slate.rows[:size].tobytes(), slate.memo.tobytes()
         return self._named(slots), Record(made.number, tuple(slots), rows, memo, self._learned, made.pinned)
 
     def settle(
@@ -117,16 +121,20 @@ class LoggedRanker(Ranker):
     def _recorded(self, record: Record, slate: Slate) -> Slate:
         """A slate, filled as it was when the list was made."""
         slots, size = record.slots, len(record.slots)
-        rows, memo = slate.rows[:size], slate.memo[: len(slate.memo) if size else 0]
-        fits = size <= self.positions and len(record.rows) == rows.nbytes and len(record.memo) == memo.nbytes
+        if self._kept and size:
+            rows, memo = slate.rows[:size], slate.memo
+            fits = len(record.rows) == rows.nbytes and len(record.memo) == memo.nbytes
+        else:
+            fits = not record.rows and not record.memo
         # Compiled code does not look whether there are such slots before it writes to them.
-        if not fits or (size and not 0 <= min(slots) <= max(slots) < self._roster.capacity):
+        if not fits or size > self.positions or (size and not 0 <= min(slots) <= max(slots) < self._roster.capacity):
             raise InvalidInput(f"List {record.number} of the log is not one of {self.name}'s; check the log.")
         slate.size[0] = size
         slate.items[:size] = slots
-        for array, kept in ((rows, record.rows), (memo, record.memo)):
-            if kept:
-                array[...] = np.frombuffer(kept).reshape(array.shape)
+        if self._kept and size:
+            for array, kept in ((rows, record.rows), (memo, record.memo)):
+                if kept:
+                    array[...] = np.frombuffer(kept).reshape(array.shape)
         return slate
 
     @property

@@ -145,15 +145,9 @@ class Ranker(Core):
     def _make(self, asked: Asked, slate: Slate) -> Made:
         """Fill an empty slate with a list, which is open from now on."""
         roster, wanted = self._roster, asked.wanted
-        pinned: dict[int, int] = {}
-        if asked.by_place:
-            pinned = dict(zip(asked.by_place, roster.slots(list(asked.by_place.values()), "pins"), strict=True))
-            for slot in pinned.values():
-                if roster.is_hidden(slot):
-                    accepted, advice = "items that are not hidden", "unhide it, or leave it out"
-                    raise refuse("pins", roster.names[slot], accepted, advice)
+        pinned = self._pinned(asked.by_place) if asked.by_place else {}
         candidates = eligible_slots(roster, asked.eligible, asked.excluded, pinned)
-        places = from_the_end(pinned, min(wanted, len(candidates)))
+        places = from_the_end(pinned, min(wanted, len(candidates))) if pinned else {}
         seen_as, edition = self._known.of_call(asked.told, roster.slot)
         number, life = self._book.enter()
         try:
@@ -173,7 +167,16 @@ class Ranker(Core):
             raise
         # Who is best by features of one call cannot be told later, when these are gone.
         among = candidates if edition >= 0 else None
-        return Made(number, life, tuple(place + 1 for place in places), among)
+        return Made(number, life, tuple(place + 1 for place in places) if places else (), among)
+
+    def _pinned(self, by_place: dict[int, str]) -> dict[int, int]:
+        """The slots of pinned items, by place."""
+        roster = self._roster
+        pinned = dict(zip(by_place, roster.slots(list(by_place.values()), "pins"), strict=True))
+        for slot in pinned.values():
+            if roster.is_hidden(slot):
+                raise refuse("pins", roster.names[slot], "items that are not hidden", "unhide it, or leave it out")
+        return pinned
 
     def _named(self, slots: Iterable[int]) -> list[str]:
         """The items in slots where there are some."""

@@ -54,6 +54,7 @@ class Core:
         self._stopping = False
         self._ending = threading.Event()  # for what runs in other threads
         self._warming = Warming()
+        self._change = Change(self._now, self._failed)
         self.learned: Counter[str] = Counter()  # lists since the start, by what closed them
 
     async def start(self) -> None:
@@ -137,7 +138,7 @@ class Core:
 
     def _changing(self) -> Change:
         """For changes of memory, which are refused before they begin, or else are whole: half of one is not true."""
-        return Change(self._now, self._failed)
+        return self._change
 
     async def _written(self, rows: Sequence[Row], reasons: Sequence[str | None] = ()) -> None:
         """When rows are committed, and everything that they or a reply without rows build on.

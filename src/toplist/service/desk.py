@@ -5,7 +5,6 @@ What they stand on is in `core`; rankings change in `changing`, `looking` reads,
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -85,9 +84,10 @@ class Desk(Changing, Looking, Keeping):
     async def make_list(self, name: str, request: ListRequest) -> ListReply:
         """A list to show; the same request id gives the same list."""
         ranking = self._ranking(name)
-        warm = self._warming.of(ranking.setting)
-        if not warm.done():
-            await asyncio.shield(warm)
+        while ranking.compiled is not ranking.setting:
+            setting = ranking.setting
+            await self._warming.ready(setting)
+            ranking.compiled = setting
             ranking = self._ranking(name)
         with self._changing() as memory:
             made = self._made_before(memory, ranking, request)

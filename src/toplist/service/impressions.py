@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -31,7 +33,7 @@ class Numbers:
     def __init__(self) -> None:
         self._moment = 0
         self._count = 0
-        self._random, self._used = b"", 0
+        self._chances: Iterator[int] = iter(())
 
     def next(self, now: int) -> bytes:
         """The id of an impression that is made now."""
@@ -41,12 +43,12 @@ class Numbers:
             self._moment, self._count = self._moment + 1, 0
         else:
             self._count += 1
-        if self._used == len(self._random):
-            self._random, self._used = os.urandom(4096), 0
-        chance = self._random[self._used : self._used + 8]
-        self._used += 8
-        head = (self._moment << 16 | 0x7000 | self._count).to_bytes(8, "big")
-        return head + bytes([0x80 | chance[0] & 0x3F]) + chance[1:]
+        chance = next(self._chances, None)
+        if chance is None:
+            self._chances = iter(struct.unpack("512Q", os.urandom(4096)))
+            chance = next(self._chances)
+        head = self._moment << 16 | 0x7000 | self._count
+        return (head << 64 | 0x8 << 60 | chance >> 2).to_bytes(16, "big")
 
 
 def as_text(id: bytes) -> str:
@@ -65,7 +67,8 @@ def as_id(text: str) -> bytes | None:
         id = bytes.fromhex(text.replace("-", ""))
     except ValueError:
         return None
-    return id if len(id) == 16 and as_text(id) == text.lower() else None
+    # Of 36 characters, 32 are those of its sixteen bytes, so the others are these four and no more.
+    return id if len(id) == 16 and len(text) == 36 and text[8:24:5] == "----" else None
 
 
 class Merged(Struct, frozen=True, omit_defaults=True):
@@ -131,9 +134,9 @@ decode_outcome = msgspec.json.Decoder(Outcome).decode
 
 def merged_of(report: Report, items: Sequence[str]) -> Merged:
     """A report in positions, if it fits the list."""
-    places = {item: n for n, item in enumerate(items, 1)}  # to look for each entry in the list takes too long
-    clicks = tuple(sorted({_place(given, places, f"/clicks/{n}") for n, given in enumerate(report.clicks)}))
-    left = None if report.left is None else _place(report.left, places, "/left")
+    places = _Places(items)
+    clicks = tuple(sorted({places.of(given, "/clicks/", n) for n, given in enumerate(report.clicks)}))
+    left = None if report.left is None else places.of(report.left, "/left")
     if left is not None and clicks and left < clicks[-1]:
         accepted = f"at least {clicks[-1]}, the last click"
         raise Refused(str(refuse("left", report.left, accepted, "nobody leaves above what they click")), "/left")
@@ -142,27 +145,41 @@ def merged_of(report: Report, items: Sequence[str]) -> Merged:
         seen = {}
         for given, chance in report.seen.items():
             pointer = f"/seen/{given.replace('~', '~0').replace('/', '~1')}"
-            place = _place(given if given in places or not IS_PLACE(given) else int(given), places, pointer)
+            place = places.of(given if given in places.named or not IS_PLACE(given) else int(given), pointer)
             if place in seen:
                 raise Refused(str(refuse("seen", given, "each place once", "name it in one way")), pointer)
             seen[place] = chance
         seen = dict(sorted(seen.items()))
     elif report.seen is not None:
-        seen = dict.fromkeys(sorted({_place(given, places, f"/seen/{n}") for n, given in enumerate(report.seen)}), 1.0)
+        seen = dict.fromkeys(sorted({places.of(given, "/seen/", n) for n, given in enumerate(report.seen)}), 1.0)
     return Merged(clicks, left, seen, report.final)
 
 
-def _place(given: int | str, places: Mapping[str, int], pointer: str) -> int:
-    if isinstance(given, str):
-        if given in places:
-            return places[given]
-        accepted, advice = "an item of the list", f"the list holds {', '.join(map(repr, list(places)[:10]))}"
-    elif 1 <= given <= len(places):
-        return given
-    else:
-        accepted = f"a position between 1 and {len(places)}" if places else "left out, since the list is empty"
-        advice = "positions are counted from 1, from the top"
-    raise Refused(str(refuse(pointer, given, accepted, advice)), pointer)
+class _Places:
+    """The positions of a list and of its items."""
+
+    def __init__(self, items: Sequence[str]) -> None:
+        self._items = items
+
+    @cached_property
+    def named(self) -> dict[str, int]:
+        """Positions by items: to look through the list for each that is named would take too long."""
+        return {item: n for n, item in enumerate(self._items, 1)}
+
+    def of(self, given: int | str, pointer: str, n: int | str = "") -> int:
+        """The position that somebody named in a field, which is the n-th where there are several."""
+        if isinstance(given, str):
+            if given in self.named:
+                return self.named[given]
+            accepted, advice = "an item of the list", f"the list holds {', '.join(map(repr, self._items[:10]))}"
+        elif 1 <= given <= len(self._items):
+            return given
+        else:
+            size = len(self._items)
+            accepted = f"a position between 1 and {size}" if size else "left out, since the list is empty"
+            advice = "positions are counted from 1, from the top"
+        pointer = f"{pointer}{n}"
+        raise Refused(str(refuse(pointer, given, accepted, advice)), pointer)
 
 
 class Impression:

@@ -41,13 +41,15 @@ class HotLearner:
         self.unkept = unkept  # events since its latest snapshot
         self.room = ranker.room
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether items changed since the last time."""
+        return self.at != self.ranking.trimmed + len(self.ranking.changes)
+
     def come_along(self) -> None:
         """Take in how the items changed since the last time."""
         ranking = self.ranking
-        known = self.at - ranking.trimmed
-        if known == len(ranking.changes):
-            return
-        for change in ranking.changes[known:]:
+        for change in ranking.changes[self.at - ranking.trimmed :]:
             change_items(self.ranker, change.body)
             self.seq = change.seq
             self.unkept += 1
@@ -139,9 +141,10 @@ class Learners:
         self._taken += learner.room
 
     def _come_along(self, learner: HotLearner) -> None:
-        before = learner.room
-        learner.come_along()
-        self._taken += learner.room - before
+        if learner.is_behind:
+            before = learner.room
+            learner.come_along()
+            self._taken += learner.room - before
 
     def forget(self, ranking: RankingState) -> None:
         """Drop the learners of a ranking from memory."""

@@ -25,7 +25,8 @@ def listed(
     """Make a list, and its rows."""
     ranking, ranker = learner.ranking, learner.ranker
     try:
-        check_sizes(request)
+        if request.person or request.features:
+            check_sizes(request)
         pins = pinned(request.pins) if request.pins else None
         items, record = ranker.make(
             request.among, length(request, ranking.spec), exclude=request.exclude, pins=pins, person=request.person,

@@ -110,6 +110,7 @@ class RankingState:
         self.served = False  # whether there is a learner already
         self.longest = SHORTEST  # list that it made by its policy while it is in memory
         self.changing = False  # whether another policy is being trained
+        self.compiled: Setting | None = None  # the setting whose policy is known to be compiled
 
     @property
     def name(self) -> str:

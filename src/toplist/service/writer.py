@@ -50,7 +50,8 @@ class Writer:
 
     def write(self, rows: Sequence[Row]) -> asyncio.Future[None]:
         """Take rows now; done when they are committed, as is all that was written before."""
-        self._rows += [self._in_time(row) if type(row) is EventRow else row for row in rows]
+        for row in rows:
+            self._rows.append(self._in_time(row) if type(row) is EventRow else row)
         loop = asyncio.get_running_loop()
         written: asyncio.Future[None] = loop.create_future()
         self._waiting.append(written)
@@ -61,8 +62,10 @@ class Writer:
     def _in_time(self, event: EventRow) -> EventRow:
         """An event as it goes into the log, which is searched by its times: a clock that is set back stands still."""
         self.handed = event.seq
-        self.latest = max(self.latest, event.at)
-        return event if event.at == self.latest else event._replace(at=self.latest)
+        if event.at < self.latest:
+            return event._replace(at=self.latest)
+        self.latest = event.at
+        return event
 
     @property
     def pending(self) -> bool:

@@ -116,14 +116,15 @@ class Compiled:
         self.media = route.media.encode()
         self.names = route.names
         # A structure, since its checks are made once, and those of another type whenever it is asked for.
-        self.parameters = msgspec.defstruct("Parameters", [(name, route.parameters[name]) for name in route.names])
+        fields = [(name, route.parameters[name]) for name in route.names]
+        self.parameters = msgspec.defstruct("Parameters", fields, array_like=True)
         self.query = route.query
         self.decode = msgspec.json.Decoder(route.request).decode if route.request is not None else None
 
     def path(self, found: list[str]) -> tuple[Any, ...]:
         """The parameters of the path, checked."""
         try:
-            return msgspec.structs.astuple(msgspec.convert(dict(zip(self.names, found, strict=True)), self.parameters))
+            return msgspec.structs.astuple(msgspec.convert(found, self.parameters))
         except msgspec.ValidationError:
             for name, text in zip(self.names, found, strict=True):
                 try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
+import apsw
 
 from toplist.problem import InvalidInput
 
@@ -57,9 +57,9 @@ SCRIPTS = (
 )
 
 
-def migrate(connection: sqlite3.Connection, scripts: tuple[str, ...] = SCRIPTS) -> None:
+def migrate(connection: apsw.Connection, scripts: tuple[str, ...] = SCRIPTS) -> None:
     """Bring the tables to the latest version, each step whole or not at all."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    version = connection.pragma("user_version")
     if version > len(scripts):
         raise InvalidInput(
             f"The store has version {version}, but this toplist knows versions up to {len(scripts)}; use the toplist "
@@ -67,8 +67,8 @@ def migrate(connection: sqlite3.Connection, scripts: tuple[str, ...] = SCRIPTS) 
         )
     for number, script in enumerate(scripts[version:], version + 1):
         try:
-            connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
-        except sqlite3.Error:
+            connection.execute(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+        except apsw.Error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise

@@ -5,12 +5,13 @@ from __future__ import annotations
 import fcntl
 import functools
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
+
+import apsw
 
 from toplist.problem import InvalidInput
 from toplist.service.errors import StoreUnavailable
@@ -31,6 +32,8 @@ from toplist.service.store.protocol import (
 )
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+PATIENCE = 10_000  # milliseconds for a file that somebody else has locked
 
 # Rows of these kinds come by the hundred and do not depend on their order among the others: one statement for all.
 _MANY: dict[type, str] = {
@@ -90,16 +93,18 @@ def _reads(method: Method) -> Method:
     def reading(*arguments: Any, **more: Any) -> Any:
         try:
             return method(*arguments, **more)
-        except sqlite3.Error as problem:
+        except apsw.Error as problem:
             raise StoreUnavailable(f"The store cannot be read: {problem}; see to its disk.") from problem
 
     return reading  # type: ignore[return-value]
 
 
-def connect(path: Path, *, reads: bool) -> sqlite3.Connection:
-    """A connection to a store, for reading or for writing."""
-    address = f"{path.absolute().as_uri()}?mode={'ro' if reads else 'rwc'}"
-    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10.0)
+def connect(path: Path, *, reads: bool) -> apsw.Connection:
+    """A connection to a store, for reading or for writing, which one thread at a time may use."""
+    flags = apsw.SQLITE_OPEN_READONLY if reads else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    connection = apsw.Connection(str(path.absolute()), flags)
+    connection.set_busy_timeout(PATIENCE)
+    return connection
 
 
 class SQLiteStore:
@@ -115,12 +120,12 @@ class SQLiteStore:
         self._lock = _locked(path)
         try:
             self._writer = connect(path, reads=False)
-            self._writer.execute("PRAGMA journal_mode = WAL")
-            self._writer.execute("PRAGMA synchronous = FULL")
-            self._writer.execute("PRAGMA wal_autocheckpoint = 4000")
+            self._writer.pragma("journal_mode", "wal")
+            self._writer.pragma("synchronous", "full")
+            self._writer.pragma("wal_autocheckpoint", 4000)
             migrate(self._writer)
             self._reader = connect(path, reads=True)
-        except sqlite3.Error as problem:
+        except apsw.Error as problem:
             os.close(self._lock)
             raise InvalidInput(f"The store {path} cannot be opened: {problem}; name another file.") from problem
         except BaseException:
@@ -147,7 +152,7 @@ class SQLiteStore:
                     for row in alike:
                         for statement in _SEVERAL[kind]:
                             self._writer.execute(statement, row._asdict())
-        except sqlite3.Error as problem:
+        except apsw.Error as problem:
             self._roll_back()
             raise StoreUnavailable(f"The store cannot be written to: {problem}; see to its disk.") from problem
         except BaseException:
@@ -158,7 +163,7 @@ class SQLiteStore:
         """Make them last."""
         try:
             self._writer.execute("COMMIT")
-        except sqlite3.Error as problem:
+        except apsw.Error as problem:
             self._roll_back()
             raise StoreUnavailable(f"The store cannot be written to: {problem}; see to its disk.") from problem
 
@@ -185,13 +190,17 @@ class SQLiteStore:
                 yield
             finally:
                 self._reader.execute("COMMIT")
-        except sqlite3.Error as problem:
+        except apsw.Error as problem:
             raise StoreUnavailable(f"The store cannot be read: {problem}; see to its disk.") from problem
+
+    def _one(self, query: str, *given: Any) -> Any:
+        """The first row that is found, None where there is none."""
+        return self._reader.execute(query, given).fetchone()
 
     @_reads
     def last_seq(self) -> int:
         """The number of the last event."""
-        return int(self._reader.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+        return int(self._one("SELECT coalesce(max(seq), 0) FROM events")[0])
 
     @_reads
     def rankings(self) -> list[RankingRow]:
@@ -202,19 +211,19 @@ class SQLiteStore:
     def left(self) -> Left | None:
         """What is left of a ranking that was deleted."""
         there = "EXISTS (SELECT 1 FROM items WHERE items.ranking = gone.ranking)"
-        row = self._reader.execute(f"SELECT *, {there} FROM gone ORDER BY ranking LIMIT 1").fetchone()
+        row = self._one(f"SELECT *, {there} FROM gone ORDER BY ranking LIMIT 1")
         return None if row is None else Left(row[0], row[1], row[2], bool(row[3]))
 
     @_reads
     def items(self, ranking: int) -> Iterator[ItemRow]:
         """The items of a ranking, by place."""
         rows = self._reader.execute("SELECT * FROM items WHERE ranking = ? ORDER BY place", (ranking,)).fetchall()
-        return (ItemRow(id_of, id, place, features, bool(hidden)) for id_of, id, place, features, hidden in rows)
+        return (row._replace(hidden=bool(row.hidden)) for row in map(ItemRow._make, rows))
 
     @_reads
     def event(self, seq: int) -> EventRow | None:
         """One event."""
-        row = self._reader.execute("SELECT * FROM events WHERE seq = ?", (seq,)).fetchone()
+        row = self._one("SELECT * FROM events WHERE seq = ?", seq)
         return None if row is None else EventRow(*row)
 
     @_reads
@@ -228,7 +237,7 @@ class SQLiteStore:
         """The most items of a ranking's lists between two numbers of events, the latter included."""
         query = f"""SELECT coalesce(max(json_array_length(CAST(body AS TEXT), '$.items')), 0) FROM events
             WHERE ranking = ? AND seq > ? AND seq <= ? AND kind = '{protocol.LIST}'"""
-        return int(self._reader.execute(query, (ranking, after, until)).fetchone()[0])
+        return int(self._one(query, ranking, after, until)[0])
 
     @_reads
     def log(self, kind: str) -> Iterator[EventRow]:
@@ -259,7 +268,7 @@ class SQLiteStore:
     @_reads
     def impression(self, id: bytes) -> NewImpression | None:
         """An impression as it is now."""
-        row = self._reader.execute("SELECT * FROM impressions WHERE id = ?", (id,)).fetchone()
+        row = self._one("SELECT * FROM impressions WHERE id = ?", id)
         return None if row is None else NewImpression(*row)
 
     @_reads
@@ -271,20 +280,18 @@ class SQLiteStore:
     @_reads
     def open_impressions(self) -> int:
         """How many impressions are neither learned nor dropped."""
-        return int(self._reader.execute("SELECT count(*) FROM impressions WHERE state < 2").fetchone()[0])
+        return int(self._one("SELECT count(*) FROM impressions WHERE state < 2")[0])
 
     @_reads
     def request(self, ranking: int, request: str) -> RequestRow | None:
         """What was made for a request."""
-        row = self._reader.execute(
-            "SELECT * FROM requests WHERE ranking = ? AND request = ?", (ranking, request)
-        ).fetchone()
+        row = self._one("SELECT * FROM requests WHERE ranking = ? AND request = ?", ranking, request)
         return None if row is None else RequestRow(*row)
 
     @_reads
     def learner(self, ranking: int, key: str | None) -> LearnerRow | None:
         """The learner of a key."""
-        row = self._reader.execute("SELECT * FROM learners WHERE ranking = ? AND key IS ?", (ranking, key)).fetchone()
+        row = self._one("SELECT * FROM learners WHERE ranking = ? AND key IS ?", ranking, key)
         return None if row is None else LearnerRow(*row)
 
     @_reads
@@ -309,14 +316,14 @@ class SQLiteStore:
     def snapshot(self, learner: int, policy: int, base: bool = False) -> SnapshotRow | None:
         """The latest snapshot under a policy, or the base."""
         query = "SELECT * FROM snapshots WHERE learner = ? AND policy = ? AND base >= ? ORDER BY seq DESC LIMIT 1"
-        row = self._reader.execute(query, (learner, policy, base)).fetchone()
+        row = self._one(query, learner, policy, base)
         return None if row is None else SnapshotRow(*row)
 
     @_reads
     def closed_before(self, learner: int, seq: int) -> int:
         """How many impressions of a learner were closed by an event or before."""
         query = f"SELECT count(*) FROM events WHERE learner = ? AND learner > 0 AND seq <= ? AND {_CLOSED}"
-        return int(self._reader.execute(query, (learner, seq)).fetchone()[0])
+        return int(self._one(query, learner, seq)[0])
 
     @_reads
     def seq_at(self, moment: int) -> int:
@@ -324,9 +331,7 @@ class SQLiteStore:
         low, high = 0, self.last_seq()
         while low < high:
             middle = (low + high + 1) // 2
-            row = self._reader.execute(
-                "SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1", (middle,)
-            ).fetchone()
+            row = self._one("SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1", middle)
             if row is not None and row[0] < moment:
                 low = middle
             else:
@@ -336,9 +341,10 @@ class SQLiteStore:
     @_reads
     def backup(self, path: Path) -> None:
         """Write all that is committed to a new file, in one go, which keeps nobody from writing."""
-        source, target = connect(self.path, reads=True), sqlite3.connect(path)
+        source, target = connect(self.path, reads=True), connect(path, reads=False)
         try:
-            source.backup(target)
+            with target.backup("main", source, "main") as copying:
+                copying.step()
         finally:
             target.close()
             source.close()
