@@ -382,3 +382,55 @@ def test_no_answer_shows_what_is_not_committed_or_never_will_be(full: bool, tmp_
                     assert read((await client.get(path)).json()) == (before if full else after), path
 
     run(play())
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_nothing_is_refused_for_what_is_not_committed_or_never_will_be(full: bool, tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
+            await front(desk)
+            await desk.create_ranking(RankingSpec(name="gone", positions=1))
+            app = make_app(desk, Settings(), Log("none", io.StringIO()))
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8600/v1") as client:
+                disk.hold()
+                new = {"name": "new", "positions": 1}
+                changes = [
+                    asyncio.create_task(work)
+                    for work in (
+                        desk.create_ranking(RankingSpec(**new)),  # type: ignore[arg-type]
+                        desk.remove_items("front", ["item-0"]),
+                        desk.delete_ranking("gone"),
+                    )
+                ]
+                await asyncio.sleep(0.1)
+                # What is asked, and the status before and after they are committed.
+                asked: dict[tuple[str, str], tuple[Any, int, int]] = {
+                    ("POST", "/rankings"): (new, 201, 409),
+                    ("DELETE", "/rankings/front/items/item-0"): (None, 204, 404),
+                    ("POST", "/rankings/front/lists"): ({"exclude": ["item-0"]}, 200, 422),
+                    ("PATCH", "/rankings/gone"): ({"click_window": 1.0}, 200, 404),
+                    ("DELETE", "/rankings/gone"): (None, 204, 404),
+                }
+                waiting = [
+                    asyncio.create_task(client.request(*which, json=body)) for which, (body, _, _) in asked.items()
+                ]
+                await asyncio.sleep(0.1)
+                assert not any(task.done() for task in waiting)
+                disk.full = full
+                disk.go_on()
+                done = await asyncio.gather(*changes, return_exceptions=True)
+                assert [isinstance(each, StoreUnavailable) for each in done] == [full] * len(changes)
+                early = [reply.status_code for reply in await asyncio.gather(*waiting)]
+                assert early == [503 if full else after for _, _, after in asked.values()]
+                disk.full = False
+                clock.pass_(1)
+                again = [(await client.request(*which, json=body)).status_code for which, (body, _, _) in asked.items()]
+                expected = [before if full else after for _, before, after in asked.values()]
+                if full:
+                    expected[2] = 422  # the item was removed by the request before
+                assert again == expected
+
+    run(play())

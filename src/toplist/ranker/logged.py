@@ -38,6 +38,37 @@ class Record(NamedTuple):
     pinned: tuple[int, ...] = ()
 
 
+class State(NamedTuple):
+    """Everything that a ranker has learned, and its open lists."""
+
+    header: dict[str, Any]  # as JSON can hold it
+    arrays: dict[str, Any]
+
+    def packed(self) -> bytes:
+        """All of it, compressed; equal for equals."""
+        shapes = [(name, str(array.dtype), array.shape) for name, array in self.arrays.items()]
+        text = json.dumps(self.header | {"arrays": shapes}, separators=(",", ":")).encode()
+        press = zlib.compressobj(1)
+        parts = [FORMAT, press.compress(len(text).to_bytes(4, "little") + text)]
+        parts += [press.compress(array.tobytes()) for array in self.arrays.values()]
+        return b"".join([*parts, press.flush()])
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> State:
+        """What was packed."""
+        content = memoryview(zlib.decompress(packed[len(FORMAT) :]))
+        length = 4 + int.from_bytes(content[:4], "little")
+        header = json.loads(bytes(content[4:length]))
+        arrays: dict[str, Any] = {}
+        for name, dtype, shape in header.pop("arrays"):
+            size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+            arrays[name] = np.frombuffer(content[length : length + size], dtype).reshape(shape).copy()
+            length += size
+        if length != len(content):
+            raise ValueError("its length is another")
+        return cls(header, arrays)
+
+
 class LoggedRanker(Ranker):
     """A ranker without a secret: lists carry no seal, and whoever keeps the log answers for what it says.
 
@@ -121,20 +152,18 @@ class LoggedRanker(Ranker):
     def _recorded(self, record: Record, slate: Slate) -> Slate:
         """A slate, filled as it was when the list was made."""
         slots, size = record.slots, len(record.slots)
-        if self._kept and size:
-            rows, memo = slate.rows[:size], slate.memo
-            fits = len(record.rows) == rows.nbytes and len(record.memo) == memo.nbytes
-        else:
-            fits = not record.rows and not record.memo
+        arrays = ((slate.rows[:size], record.rows), (slate.memo, record.memo)) if self._kept and size else ()
+        fits = all(array.nbytes == len(kept) for array, kept in arrays) and bool(
+            arrays or not record.rows + record.memo
+        )
         # Compiled code does not look whether there are such slots before it writes to them.
         if not fits or size > self.positions or (size and not 0 <= min(slots) <= max(slots) < self._roster.capacity):
             raise InvalidInput(f"List {record.number} of the log is not one of {self.name}'s; check the log.")
         slate.size[0] = size
         slate.items[:size] = slots
-        if self._kept and size:
-            for array, kept in ((rows, record.rows), (memo, record.memo)):
-                if kept:
-                    array[...] = np.frombuffer(kept).reshape(array.shape)
+        for array, kept in arrays:
+            if kept:
+                array[...] = np.frombuffer(kept).reshape(array.shape)
         return slate
 
     @property
@@ -157,8 +186,13 @@ class LoggedRanker(Ranker):
         """A list was never shown, so nothing can be learned from it."""
         self._book.close(number)
 
-    def to_bytes(self) -> bytes:
-        """Everything that was ever learned or is open, compressed; equal for equals."""
+    def state(self) -> State:
+        """Everything that was ever learned or is open, which stays as it is when the ranker goes on."""
+        own = self._state()
+        return own._replace(arrays={name: array.copy() for name, array in own.arrays.items()})
+
+    def _state(self) -> State:
+        """The same with the ranker's own arrays."""
         with self._gate.reading:
             roster, book, known = self._roster.state(), self._book.state(), self._known
             arrays = {
@@ -178,28 +212,31 @@ class LoggedRanker(Ranker):
                 "changes": list(self._changes.rows),
                 "noted": self._changes.noted,
                 "person": [known.person, known.join, known.degrees, known.scale],
-                "arrays": [(name, str(array.dtype), array.shape) for name, array in arrays.items()],
             }
-            text = json.dumps(header, separators=(",", ":")).encode()
-            press = zlib.compressobj(1)
-            parts = [FORMAT, press.compress(len(text).to_bytes(4, "little") + text)]
-            parts += [press.compress(array.tobytes()) for array in arrays.values()]
-            return b"".join([*parts, press.flush()])
+            return State(header, arrays)
+
+    def to_bytes(self) -> bytes:
+        """Its state, compressed; equal for equals."""
+        return self._state().packed()
+
+    @classmethod
+    def of(cls, state: State, policy: Any, name: str, *, compiled: bool = True) -> Self:
+        """The ranker whose state this was, to go on as if there had been no break, with the same policy."""
+        ranker = cls.__new__(cls)
+        ranker._take_up(*state, policy, name, compiled)
+        return ranker
 
     @classmethod
     def from_bytes(cls, kept: bytes, policy: Any, name: str, *, compiled: bool = True) -> Self:
-        """The ranker that `to_bytes` wrote, to go on as if there had been no break, with the same policy."""
+        """The ranker whose `to_bytes` these are, likewise."""
         if kept[: len(FORMAT)] != FORMAT:
             raise InvalidInput(f"The state of {name} is not one of to_bytes(), or is damaged; take an older copy.")
         try:
-            content = memoryview(zlib.decompress(kept[len(FORMAT) :]))
-            ranker = cls.__new__(cls)
-            ranker._take_up(*_unpacked(content), policy, name, compiled)
+            return cls.of(State.unpacked(kept), policy, name, compiled=compiled)
         except (zlib.error, ValueError, KeyError, TypeError, IndexError) as problem:
             if isinstance(problem, InvalidInput):
                 raise
             raise InvalidInput(f"The state of {name} is damaged: {problem!r}; take an older copy.") from problem
-        return ranker
 
     def _take_up(self, header: dict[str, Any], arrays: dict[str, Any], policy: Any, name: str, compiled: bool) -> None:
         person, join, degrees, scale = header["person"]
@@ -220,16 +257,3 @@ class LoggedRanker(Ranker):
         self._book = Book.of(options.open_slates, BookState(header["made"], opened, (), ((0, "log"),)))
         self._learned = header["learned"]
         self._changes = ChangeLog(header["changes"], header["noted"])
-
-
-def _unpacked(content: memoryview) -> tuple[dict[str, Any], dict[str, Any]]:
-    length = 4 + int.from_bytes(content[:4], "little")
-    header = json.loads(bytes(content[4:length]))
-    arrays: dict[str, Any] = {}
-    for name, dtype, shape in header["arrays"]:
-        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        arrays[name] = np.frombuffer(content[length : length + size], dtype).reshape(shape).copy()
-        length += size
-    if length != len(content):
-        raise ValueError("its length is another")
-    return header, arrays

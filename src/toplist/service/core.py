@@ -152,6 +152,11 @@ class Core:
             if reason is not None:
                 self.learned[reason] += 1
 
+    async def settled(self) -> None:
+        """When all that was changed so far is committed, or given up."""
+        if self._writer is not None:
+            await self._written([])
+
     def _ranking(self, name: str) -> RankingState:
         rankings = self._now().rankings
         try:

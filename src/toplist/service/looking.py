@@ -148,9 +148,9 @@ class Looking(Core):
 
     async def _of_copy(self, learner: HotLearner, work: Callable[[LoggedRanker], T]) -> T:
         """What a copy of a learner says, in another thread, since it takes long where there are many items."""
-        policy, name, state = learner.ranking.spec.policy, learner.ranker.name, learner.ranker.to_bytes()
+        policy, name, state = learner.ranking.spec.policy, learner.ranker.name, learner.ranker.state()
         await self._written([])  # at once, since later nobody knows whether this was committed or given up
-        return await asyncio.to_thread(lambda: work(LoggedRanker.from_bytes(state, policy, name)))
+        return await asyncio.to_thread(lambda: work(LoggedRanker.of(state, policy, name)))
 
     async def _learner(self, name: str, key: str | None) -> HotLearner:
         await self._warming.ready(self._ranking(name).setting)

@@ -96,7 +96,11 @@ class App:
                         body = route.decode(raw)
                     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                         raise problems.undecoded(error, raw, route.decode) from None
-                answer = await route.handler(self.endpoints, Call(path, query, body))
+                try:
+                    answer = await route.handler(self.endpoints, Call(path, query, body))
+                except (Problem, Refused):
+                    await self.endpoints.desk.settled()  # what it is refused for may not be committed yet
+                    raise
                 status, media = route.status, route.media
                 if isinstance(answer, Struct):  # as most are
                     content = self._encode(answer)
