@@ -93,6 +93,9 @@ class Double:
         """As if a list had been learned."""
         self._note(name, "learned", msgspec.Raw(encode(Outcome(Merged(tuple(clicks))))))
 
+    async def settled(self) -> None:
+        """Nothing is ever on its way to a disk here."""
+
     async def create_ranking(self, spec: RankingSpec) -> Ranking:
         if spec.name in self.kept:
             raise Conflict(f"There is a ranking {spec.name!r} already; choose another name.", "/name")

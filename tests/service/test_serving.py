@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -253,14 +254,24 @@ def test_what_cannot_be_served(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["serve"], ["keys", "new", "--scope", "serve"], ["store", "check"]])
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+NEEDED = [re.split(r"[<>=]", each)[0].replace("-", "_") for each in PROJECT["optional-dependencies"]["serve"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "module"),
+    [
+        (["keys", "new", "--scope", "serve"], "msgspec"),
+        *((words, module) for words in (["serve"], ["demo"], ["store", "check"]) for module in NEEDED),
+    ],
+)
 def test_without_the_extra_one_hears_what_to_install(
-    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: list[str], module: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "msgspec", None)
+    monkeypatch.setitem(sys.modules, module, None)
     assert main(words) == Exit.SYSTEM
     assert capsys.readouterr().err == (
-        'toplist: this needs msgspec, which cannot be imported; install it with: pip install "toplist[serve]"\n'
+        f'toplist: this needs {module}, which cannot be imported; install it with: pip install "toplist[serve]"\n'
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from toplist.cli.exits import Exit
 from toplist.cli.parsing import add_command
+from toplist.cli.serve import check_installed
 
 EXAMPLES = """examples:
   toplist demo
@@ -40,8 +41,8 @@ def run(arguments: Namespace) -> int:
     from toplist.files import optional
     from toplist.problem import refuse
 
-    for module, extra in (("msgspec", "serve"), ("uvicorn", "serve"), ("httpx", "client")):
-        optional(module, extra)
+    check_installed()
+    optional("httpx", "client")
     for flag in ("rate", "seconds"):
         given = getattr(arguments, flag)
         if given is not None and not 0.0 < given < float("inf"):

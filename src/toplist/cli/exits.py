@@ -70,12 +70,15 @@ def judged(error: BaseException) -> tuple[Exit, str]:
     """The exit code of an error, and the line that says what went wrong."""
     from toplist.files import Unwritable
     from toplist.problem import InvalidInput
+    from toplist.service.errors import StoreUnavailable
 
     if isinstance(error, InvalidInput):
         return (Exit.SYSTEM if isinstance(error, Unwritable) else Exit.INPUT), str(error)
     if isinstance(error, OSError):
         about = f": {error.filename}" if error.filename else ""
         return Exit.SYSTEM, f"{error.strerror or error}{about}"
+    if isinstance(error, StoreUnavailable):
+        return Exit.SYSTEM, str(error)
     if isinstance(error, ImportError | MemoryError):
         return Exit.SYSTEM, str(error) or "the memory does not suffice; ask for less"
     from toplist.compiled import COMPILE_ERRORS, DoesNotCompile, explained

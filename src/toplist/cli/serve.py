@@ -48,13 +48,19 @@ def run(arguments: Namespace) -> int:
     return Exit.FINE
 
 
+def check_installed() -> None:
+    """Refuse to begin without what the service needs."""
+    from toplist.files import optional
+
+    for module in ("apsw", "msgspec", "prometheus_client", "uvicorn", "httptools", "uvloop"):
+        optional(module, "serve")
+
+
 def settings_of(arguments: Namespace) -> Any:
     """The settings, with the flags that were given over all others."""
-    from toplist.files import optional
     from toplist.problem import refuse
 
-    for module in ("msgspec", "prometheus_client", "uvicorn", "httptools", "uvloop"):
-        optional(module, "serve")
+    check_installed()
     from toplist.service.config import read
 
     flags: dict[str, str] = {}

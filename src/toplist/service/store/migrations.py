@@ -67,7 +67,8 @@ def migrate(connection: apsw.Connection, scripts: tuple[str, ...] = SCRIPTS) -> 
         )
     for number, script in enumerate(scripts[version:], version + 1):
         try:
-            connection.execute(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+            # To the end, also of a script with an answer, where it would stop until that is taken.
+            connection.execute(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;").fetchall()
         except apsw.Error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

@@ -34,6 +34,7 @@ from toplist.service.store.protocol import (
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 PATIENCE = 10_000  # milliseconds for a file that somebody else has locked
+UNREADABLE = (apsw.Error, UnicodeDecodeError)  # the latter where a text is damaged
 
 # Rows of these kinds come by the hundred and do not depend on their order among the others: one statement for all.
 _MANY: dict[type, str] = {
@@ -93,16 +94,23 @@ def _reads(method: Method) -> Method:
     def reading(*arguments: Any, **more: Any) -> Any:
         try:
             return method(*arguments, **more)
-        except apsw.Error as problem:
-            raise StoreUnavailable(f"The store cannot be read: {problem}; see to its disk.") from problem
+        except UNREADABLE as problem:
+            raise _unreadable(problem) from problem
 
     return reading  # type: ignore[return-value]
+
+
+def _unreadable(problem: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"The store cannot be read: {problem}; see to its disk.")
 
 
 def connect(path: Path, *, reads: bool) -> apsw.Connection:
     """A connection to a store, for reading or for writing, which one thread at a time may use."""
     flags = apsw.SQLITE_OPEN_READONLY if reads else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(str(path.absolute()), flags)
+    address = path.absolute().as_uri()  # of any bytes that a path may have
+    if reads and not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK):
+        address += "?immutable=1"  # nobody writes to it, and no log can be made, not even to be read
+    connection = apsw.Connection(address, flags | apsw.SQLITE_OPEN_URI)
     connection.set_busy_timeout(PATIENCE)
     return connection
 
@@ -114,7 +122,10 @@ class SQLiteStore:
         self.path = path
         self._lock: int | None = None
         if read_only:
-            self._reader = self._writer = connect(path, reads=True)
+            try:
+                self._reader = self._writer = connect(path, reads=True)
+            except apsw.Error as problem:
+                raise _unreadable(problem) from problem
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(path)
@@ -190,8 +201,8 @@ class SQLiteStore:
                 yield
             finally:
                 self._reader.execute("COMMIT")
-        except apsw.Error as problem:
-            raise StoreUnavailable(f"The store cannot be read: {problem}; see to its disk.") from problem
+        except UNREADABLE as problem:
+            raise _unreadable(problem) from problem
 
     def _one(self, query: str, *given: Any) -> Any:
         """The first row that is found, None where there is none."""
@@ -343,8 +354,11 @@ class SQLiteStore:
         """Write all that is committed to a new file, in one go, which keeps nobody from writing."""
         source, target = connect(self.path, reads=True), connect(path, reads=False)
         try:
-            with target.backup("main", source, "main") as copying:
+            copying = target.backup("main", source, "main")
+            try:
                 copying.step()
+            finally:
+                copying.finish()  # which knows what went wrong
         finally:
             target.close()
             source.close()
