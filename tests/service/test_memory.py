@@ -36,6 +36,7 @@ def test_with_room_for_two_lists_in_memory_everything_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "REMEMBERED", 2)
+    monkeypatch.setattr(memory, "LET_GO", 1)
 
     async def play() -> None:
         async with at_work(tmp_path / "db", Clock()) as desk:
@@ -64,6 +65,7 @@ def test_what_is_closed_in_one_go_is_not_forgotten_before_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "REMEMBERED", 2)
+    monkeypatch.setattr(memory, "LET_GO", 1)
     clock = Clock()
 
     async def play() -> None:

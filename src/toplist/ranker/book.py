@@ -124,10 +124,11 @@ class Book:
                     f"its lists are made, and hand each list to the copy that made it."
                 )
 
-    def check_open(self, number: int) -> None:
-        """Refuse a list that is not open any more."""
+    def close_open(self, number: int) -> None:
+        """The list is learned now; refuse one that is not open any more."""
         with self._lock:
             if number in self._open:
+                del self._open[number]
                 return
             if len(self._given_up) == self.limit and number < next(iter(self._given_up)):
                 raise SlateRefused(f"List {number} was learned or given up long ago; learn lists soon, and once.")
@@ -139,7 +140,7 @@ class Book:
             )
 
     def close(self, number: int) -> None:
-        """The list is learned, or was never shown."""
+        """The list was never shown, if it is open."""
         with self._lock:
             self._open.pop(number, None)
 

@@ -21,7 +21,7 @@ from toplist.ranker.options import Options
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.roster import Roster, RosterState
 from toplist.ranker.shown import Identity, Shown
-from toplist.slate import Slate, empty_page
+from toplist.slate import Floats, Slate, empty_page
 
 FORMAT = b"toplist1"
 NO_LIMIT = 1 << 62
@@ -152,10 +152,12 @@ class LoggedRanker(Ranker):
     def _recorded(self, record: Record, slate: Slate) -> Slate:
         """A slate, filled as it was when the list was made."""
         slots, size = record.slots, len(record.slots)
-        arrays = ((slate.rows[:size], record.rows), (slate.memo, record.memo)) if self._kept and size else ()
-        fits = all(array.nbytes == len(kept) for array, kept in arrays) and bool(
-            arrays or not record.rows + record.memo
-        )
+        arrays: tuple[tuple[Floats, bytes], ...] = ()
+        if self._kept and size:
+            arrays = (slate.rows[:size], record.rows), (slate.memo, record.memo)
+            fits = all(array.nbytes == len(kept) for array, kept in arrays)
+        else:
+            fits = not record.rows and not record.memo
         # Compiled code does not look whether there are such slots before it writes to them.
         if not fits or size > self.positions or (size and not 0 <= min(slots) <= max(slots) < self._roster.capacity):
             raise InvalidInput(f"List {record.number} of the log is not one of {self.name}'s; check the log.")

@@ -218,6 +218,8 @@ class Ranker(Core):
         return {number: word for word, number in KINDS.items()}[self._learner.policy.arrangement.coverage]
 
     def _wanted(self, positions: int) -> int:
+        if positions is self.positions:  # as it mostly is
+            return positions
         wanted = whole("positions", positions, 1, "give the length of the list")
         if wanted > self.positions:
             raise refuse("positions", wanted, f"at most {self.positions}, the ranker's own", "make a ranker for more")
@@ -259,8 +261,7 @@ class Ranker(Core):
 
     def _take_in(self, number: int, slate: Slate, page: Page) -> None:
         """Learn from a list that is open, and closed from here on."""
-        self._book.check_open(number)
-        self._book.close(number)
+        self._book.close_open(number)
         self._learner.learn(slate, page, self._roster.examined)
         self._learned += 1
         if self._can.detects:

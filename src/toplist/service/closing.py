@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toplist.service import replay
 from toplist.service.bodies import Outcome, encode
 from toplist.service.errors import NotFound
@@ -37,8 +35,9 @@ def found(memory: Memory, impression: str) -> Impression:
 def verdict(impression: str, one: Impression, told: Merged) -> ReportReply:
     """The answer to a report."""
     why = one.verdict(told)
-    more: dict[str, Any] = {} if why is None else {"why": why, "detail": DETAILS[why]}
-    return ReportReply(impression=impression, counted=why is None, **more)
+    if why is None:
+        return ReportReply(impression=impression, counted=True)
+    return ReportReply(impression=impression, counted=False, why=why, detail=DETAILS[why])
 
 
 def activated(memory: Memory, one: Impression, now: int) -> list[Row]:

@@ -16,6 +16,7 @@ from toplist.service.store.protocol import EventRow, NewImpression, Store
 from toplist.service.writer import Writer
 
 REMEMBERED = 20_000  # impressions and requests in memory, beside those that are not committed yet
+LET_GO = 100  # of either at once, since looking for what is committed takes as long for many as for one
 
 
 class Asked(NamedTuple):
@@ -60,7 +61,7 @@ class Memory:
     def remember(self, one: Impression) -> None:
         """Keep an impression at hand; the oldest go, if all that happened to them is committed."""
         self.impressions[one.id] = one
-        if len(self.impressions) > REMEMBERED:
+        if len(self.impressions) >= REMEMBERED + LET_GO:
             first = self.writer.settled_before()
             while len(self.impressions) > REMEMBERED:
                 oldest = next(iter(self.impressions.values()))
@@ -71,7 +72,7 @@ class Memory:
     def remember_request(self, ranking: int, request: str, asked: Asked) -> None:
         """Keep a request at hand, likewise."""
         self.requests[ranking, request] = asked
-        if len(self.requests) > REMEMBERED:
+        if len(self.requests) >= REMEMBERED + LET_GO:
             first = self.writer.settled_before()
             while len(self.requests) > REMEMBERED and next(iter(self.requests.values())).seq < first:
                 self.requests.popitem(last=False)
