@@ -1,7 +1,7 @@
 """What Schemathesis loads before it begins, so that a round comes to an end.
 
-It tells Hypothesis which requests were more welcome than others, and Hypothesis climbs from those. That was seen to go on
-for a quarter of an hour without a single request.
+It tells Hypothesis which requests were more welcome than others, and Hypothesis climbs from those. That was seen to go
+on for a quarter of an hour without a single request.
 """
 
 from typing import Any
