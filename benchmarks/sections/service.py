@@ -50,7 +50,7 @@ class Scale(NamedTuple):
     restarts: int
 
 
-FULL_SCALE = Scale(list(SHARES), 64, 1.5, 15, 100_000, Size(1000, 10), 200, 1_000_000, 5)
+FULL_SCALE = Scale(list(SHARES), 64, 1.0, 30, 100_000, Size(1000, 10), 200, 1_000_000, 5)
 QUICK_SCALE = Scale([Size(16, 4)], 4, 0.1, 2, 40, Size(16, 4), 5, 200, 1)
 HISTORIES = (1, 20, 100)  # lists that a cold key had before: the last has more events than are led through again
 
