@@ -18,7 +18,7 @@ from toplist.ranker.changes import ChangeLog
 from toplist.ranker.features import Features
 from toplist.ranker.gate import OpenGate
 from toplist.ranker.options import Options
-from toplist.ranker.ranker import Ranker
+from toplist.ranker.ranker import Asked, Ranker
 from toplist.ranker.roster import Roster, RosterState
 from toplist.ranker.shown import Identity, Shown
 from toplist.slate import Floats, Slate, empty_page
@@ -92,6 +92,7 @@ class LoggedRanker(Ranker):
     def _set_up(self, *given: Any) -> None:
         super()._set_up(*given)
         self._slate, self._page = self._learner.slate(), empty_page(self.positions)
+        self._plain: dict[int | None, Asked] = {}  # what was asked for with nothing but positions
         # Most policies keep neither rows nor a memo, and what is empty takes as long to copy as what is not.
         self._kept = self._slate.rows.size + self._slate.memo.size > 0
 
@@ -100,13 +101,18 @@ class LoggedRanker(Ranker):
         among: Iterable[str] | None = None,
         positions: int | None = None,
         *,
-        exclude: Iterable[str] = (),
+        exclude: Iterable[str] | None = None,
         pins: Mapping[int, str] | None = None,
         person: Any = None,
         features: Mapping[str, Any] | None = None,
     ) -> tuple[list[str], Record]:
         """A list as `rank` makes it, and what the log must hold of it."""
-        asked = self._asked(among, positions, exclude, pins, person, features)
+        plain = among is None and exclude is None and pins is None and person is None and features is None
+        asked = self._plain.get(positions) if plain else None
+        if asked is None:
+            asked = self._asked(among, positions, exclude, pins, person, features)
+            if plain:
+                self._plain[positions] = asked
         slate, rows, memo = self._slate, b"", b""
         slate.size[0] = 0
         if self._kept:

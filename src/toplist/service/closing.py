@@ -104,7 +104,7 @@ def learned(memory: Memory, one: Impression, merged: Merged, reason: str, now: i
         setting = learner.ranking.setting
         own = one.seq > setting.policy
         if own and one.record is not None:
-            learner.ranker.settle(one.record, **merged.learnable())
+            learner.ranker.settle(one.record, *merged.learnable())
         elif one.seq > replay.first_event(setting, learner.id):
             replay.learn(learner.ranker, memory.list_of(one), outcome, own)
         learner.seq = one.touched

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from toplist.problem import nearest
@@ -140,17 +140,15 @@ class Core:
         """For changes of memory, which are refused before they begin, or else are whole: half of one is not true."""
         return self._change
 
-    async def _written(self, rows: Sequence[Row], reasons: Sequence[str | None] = ()) -> None:
-        """When rows are committed, and everything that they or a reply without rows build on.
-
-        `reasons` say what closed the lists that the rows are of; None for those that are not learned by them.
-        """
+    def _written(self, rows: Sequence[Row]) -> Awaitable[None]:
+        """When rows are committed, and everything that they or a reply without rows build on."""
         assert self._writer is not None
-        if rows or self._writer.pending:
-            await self._writer.write(rows)
-        for reason in reasons:
-            if reason is not None:
-                self.learned[reason] += 1
+        return self._writer.write(rows)
+
+    def _count(self, reason: str | None) -> None:
+        """A list is learned, for that reason; None where it is not."""
+        if reason is not None:
+            self.learned[reason] += 1
 
     async def settled(self) -> None:
         """When all that was changed so far is committed, or given up."""

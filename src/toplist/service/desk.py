@@ -141,7 +141,9 @@ class Desk(Changing, Looking, Keeping):
             told = merged_of(report, memory.items_of(one))
             rows = closed(memory, one, now) or taken(memory, one, told, now)
             reply = verdict(impression, one, told)
-        await self._written(rows, [one.outcome.reason] if rows else [])
+        await self._written(rows)
+        if rows:
+            self._count(one.outcome.reason)
         return reply
 
     async def activate(self, impression: str) -> ReportReply:
@@ -154,7 +156,9 @@ class Desk(Changing, Looking, Keeping):
                 rows += activated(memory, one, now)
                 rows.append(ImpressionRow(one.state, one.due, encode(one.outcome), one.id))
             reply = verdict(impression, one, Merged())
-        await self._written(rows, [one.outcome.reason] if rows else [])
+        await self._written(rows)
+        if rows:
+            self._count(one.outcome.reason)
         return reply
 
     async def close_due(self, now: int | None = None) -> int:
@@ -168,5 +172,7 @@ class Desk(Changing, Looking, Keeping):
                 if one.is_open and one.due <= now:
                     rows += closed(memory, one, now)
                     reasons.append(one.outcome.reason)
-        await self._written(rows, reasons)
+        await self._written(rows)
+        for reason in reasons:
+            self._count(reason)
         return len(reasons)

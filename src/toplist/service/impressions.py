@@ -6,7 +6,6 @@ import os
 import struct
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -110,12 +109,12 @@ class Merged(Struct, frozen=True, omit_defaults=True):
             )
         )
 
-    def learnable(self) -> dict[str, Any]:
-        """As a ranker learns it: nobody leaves above what they click."""
+    def learnable(self) -> tuple[tuple[int, ...], int | None, dict[int, float] | None]:
+        """Clicks, left and seen, as a ranker learns them: nobody leaves above what they click."""
         left = self.left
         if left is not None and self.clicks:
             left = max(left, self.clicks[-1])
-        return {"clicks": self.clicks, "left": left, "seen": self.seen}
+        return self.clicks, left, self.seen
 
 
 NOTHING = Merged()
@@ -135,7 +134,9 @@ decode_outcome = msgspec.json.Decoder(Outcome).decode
 def merged_of(report: Report, items: Sequence[str]) -> Merged:
     """A report in positions, if it fits the list."""
     places = _Places(items)
-    clicks = tuple(sorted({places.of(given, "/clicks/", n) for n, given in enumerate(report.clicks)}))
+    clicks = tuple(places.of(given, "/clicks/", n) for n, given in enumerate(report.clicks))
+    if len(clicks) > 1:
+        clicks = tuple(sorted(set(clicks)))
     left = None if report.left is None else places.of(report.left, "/left")
     if left is not None and clicks and left < clicks[-1]:
         accepted = f"at least {clicks[-1]}, the last click"

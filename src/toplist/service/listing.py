@@ -29,8 +29,8 @@ def listed(
             check_sizes(request)
         pins = pinned(request.pins) if request.pins else None
         items, record = ranker.make(
-            request.among, length(request, ranking.spec), exclude=request.exclude, pins=pins, person=request.person,
-            features=request.features,
+            request.among, length(request, ranking.spec), exclude=request.exclude or None, pins=pins,
+            person=request.person, features=request.features,
         )  # fmt: skip
     except (InvalidInput, ValueError) as problem:
         if rows:  # the learner is new, and was not worth the while

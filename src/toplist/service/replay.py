@@ -82,11 +82,11 @@ def learn(ranker: LoggedRanker, body: ListBody, outcome: Outcome, own: bool) -> 
     told = outcome.merged.learnable()
     if own:
         ranker.reopen(body.number)
-        ranker.settle(body.record(), **told)
+        ranker.settle(body.record(), *told)
     elif (shown := recalled(ranker, body, own)) is None:
         ranker.drop(body.number)
     else:
-        ranker.learn(shown, **told)
+        ranker.learn(shown, *told)
 
 
 class Replay:

@@ -50,10 +50,13 @@ class Writer:
 
     def write(self, rows: Sequence[Row]) -> asyncio.Future[None]:
         """Take rows now; done when they are committed, as is all that was written before."""
-        for row in rows:
-            self._rows.append(self._in_time(row) if type(row) is EventRow else row)
         loop = asyncio.get_running_loop()
         written: asyncio.Future[None] = loop.create_future()
+        if not rows and not self.pending:
+            written.set_result(None)
+            return written
+        for row in rows:
+            self._rows.append(self._in_time(row) if type(row) is EventRow else row)
         self._waiting.append(written)
         if self._task is None:
             self._task = loop.create_task(self._work())

@@ -86,7 +86,7 @@ class App:
                     raise _busy(self._most)  # but it can be seen how it is, most of all when much is at work
                 who = self._admit(route, headers, scope)
                 _check_accepted(headers.get(b"accept"), route)
-                path = route.path(found) if found else ()
+                path = route.path(*found) if found else ()
                 query = route.asked(scope["query_string"])
                 if route.decode is None:
                     body = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
@@ -19,6 +20,7 @@ JSON = "application/json"
 NDJSON = "application/x-ndjson"
 HTML = "text/html; charset=utf-8"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+KNOWN = 1000  # names that are known to be right
 
 
 class Call(NamedTuple):
@@ -105,7 +107,9 @@ class Route:
 class Compiled:
     """A route with what is made once for all its requests."""
 
-    __slots__ = ("decode", "handler", "label", "media", "names", "parameters", "query", "route", "scope", "status")
+    __slots__ = (
+        "decode", "handler", "label", "media", "names", "parameters", "path", "query", "route", "scope", "status",
+    )  # fmt: skip
 
     def __init__(self, route: Route) -> None:
         self.route = route
@@ -118,10 +122,12 @@ class Compiled:
         # A structure, since its checks are made once, and those of another type whenever it is asked for.
         fields = [(name, route.parameters[name]) for name in route.names]
         self.parameters = msgspec.defstruct("Parameters", fields, array_like=True)
+        # Names of rankings come again and again, which impressions do not.
+        self.path = lru_cache(KNOWN)(self._checked) if route.names == ["name"] else self._checked
         self.query = route.query
         self.decode = msgspec.json.Decoder(route.request).decode if route.request is not None else None
 
-    def path(self, found: list[str]) -> tuple[Any, ...]:
+    def _checked(self, *found: str) -> tuple[Any, ...]:
         """The parameters of the path, checked."""
         try:
             return msgspec.structs.astuple(msgspec.convert(found, self.parameters))
