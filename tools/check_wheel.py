@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 CORE = {"llvmlite", "numba", "numpy", "toplist"}  # what an installation without extras consists of
 WITHOUT_PLOTS = 'this needs matplotlib, which cannot be imported; install it with: pip install "toplist[plots]"'
-WITHOUT_SERVE = 'this needs msgspec, which cannot be imported; install it with: pip install "toplist[serve]"'
+WITHOUT_SERVE = 'this needs apsw, which cannot be imported; install it with: pip install "toplist[serve]"'
 WITHOUT_FRAMES = 'this needs pandas, which cannot be imported; install it with: pip install "toplist[frames]"'
 
 
