@@ -23,7 +23,7 @@ check: $(VENV)/ready  ## style and types
 bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minutes)
 	$(BIN)/python -m benchmarks
 
-promises: $(VENV)/ready  ## what the service promises, put to the test at length; each prints its figure (about an hour)
+promises: $(VENV)/ready  ## what the service promises, put to the test at length; each prints its figure (about 40 minutes)
 	$(BIN)/python -m tests.service.promises
 
 service-fuzz: $(VENV)/ready  ## 20,000 requests by the service's own description, right and wrong ones (some minutes)

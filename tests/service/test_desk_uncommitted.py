@@ -61,6 +61,12 @@ async def held(desk: Desk) -> AsyncIterator[Disk]:
         disk.go_on()
 
 
+def caller(desk: Desk) -> httpx.AsyncClient:
+    """Somebody who asks it through its API."""
+    transport = httpx.ASGITransport(make_app(desk, Settings(), Log("none", io.StringIO())))
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost:8600/v1")
+
+
 async def changed(desk: Desk, policy: str) -> None:
     """Until a ranking has another policy, in memory at least."""
     while desk._ranking("front").spec.policy != policy:
@@ -330,9 +336,7 @@ def test_no_answer_shows_what_is_not_committed_or_never_will_be(full: bool, tmp_
             reply = await shown(desk, key="k")
             for name in ("gone", "other"):
                 await desk.create_ranking(RankingSpec(name=name, positions=1))
-            app = make_app(desk, Settings(), Log("none", io.StringIO()))
-            transport = httpx.ASGITransport(app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8600/v1") as client:
+            async with caller(desk) as client:
                 disk.hold()
                 changes = [
                     asyncio.create_task(work)
@@ -392,9 +396,7 @@ def test_nothing_is_refused_for_what_is_not_committed_or_never_will_be(full: boo
         async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
             await front(desk)
             await desk.create_ranking(RankingSpec(name="gone", positions=1))
-            app = make_app(desk, Settings(), Log("none", io.StringIO()))
-            transport = httpx.ASGITransport(app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8600/v1") as client:
+            async with caller(desk) as client:
                 disk.hold()
                 new = {"name": "new", "positions": 1}
                 changes = [

@@ -218,8 +218,6 @@ class Ranker(Core):
         return {number: word for word, number in KINDS.items()}[self._learner.policy.arrangement.coverage]
 
     def _wanted(self, positions: int) -> int:
-        if positions is self.positions:  # as it mostly is
-            return positions
         wanted = whole("positions", positions, 1, "give the length of the list")
         if wanted > self.positions:
             raise refuse("positions", wanted, f"at most {self.positions}, the ranker's own", "make a ranker for more")
