@@ -71,6 +71,25 @@ def test_cold_learners_are_trained_when_they_are_first_used(tmp_path: Path) -> N
     run(play())
 
 
+def test_only_what_takes_long_is_trained_before_the_change(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, "cascade-ucb1")
+            lists = {"first": 2, "long": learners.WORTH_A_SNAPSHOT, "short": 3}
+            for key, count in lists.items():
+                for _ in range(count):
+                    await told(desk, await shown(desk, key=key), 1, final=True)
+            assert desk.hot_learners == 3
+            await desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb"))
+            assert desk._store is not None
+            ranking = desk._ranking("front").id
+            assert [row.key for row in desk._store.learners_with_snapshots(ranking)] == ["first", "long"]
+            assert {key: await learned(desk, key) for key in lists} == lists
+            assert differences(tmp_path / "db", desk.states()) == []
+
+    run(play())
+
+
 def test_what_happens_while_it_is_trained_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as desk:

@@ -16,6 +16,7 @@ from toplist.service import replay, training
 from toplist.service.bodies import RankingBody, encode
 from toplist.service.core import Core
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
+from toplist.service.learners import WORTH_A_SNAPSHOT
 from toplist.service.looking import ranking_shape
 from toplist.service.pointing import at_fault
 from toplist.service.rankings import SHORTEST, RankingState, Setting
@@ -188,10 +189,11 @@ class Changing(Core):
         assert self._store is not None
         await self._written([])  # training reads the store, which must have the learners of now and what they know
         kept = self._store.learners_with_snapshots(ranking.id)
-        hot = [self._store.learner(ranking.id, learner.key) for learner in self._now().learners.of(ranking)]
+        long = (one.key for one in self._now().learners.of(ranking) if one.unkept >= WORTH_A_SNAPSHOT)
+        unkept = [self._store.learner(ranking.id, key) for key in long]
         # The first learner met every item that any other did, so it finds items that the policy cannot have.
         first = self._store.learners(ranking.id, 0, 1)
-        rows = sorted({*first, *kept, *(row for row in hot if row is not None)}, key=lambda row: row.id)
+        rows = sorted({*first, *kept, *(row for row in unkept if row is not None)}, key=lambda row: row.id)
         snapshots: list[SnapshotRow] | None = None
         for _ in range(5):
             try:
