@@ -121,7 +121,8 @@ class Player:
             if self.step == 0 and until > 0 and setting.start.sampled():
                 samples = self.policy.capabilities().samples
                 places = {"item": 1, "item and place": setting.problem.positions, "nothing": 0}[samples]
-                self._open(self.policy, self.belief, world, places, run)
+                if places > 0:  # else it would be compiled for nothing
+                    self._open(self.policy, self.belief, world, places, run)
             self._play(self.policy, self.belief, self.cache, world, self.users, setting.start, run, self.step, until)
         except COMPILE_ERRORS as error:
             raise DoesNotCompile(explained(error, self.policy, self.belief, self.cache, *setting)) from None
