@@ -28,7 +28,9 @@ class Problem(NamedTuple):
 def known_steps(what: str, problem: Problem, advice: str) -> int:
     """The number of steps, for what is "theory" and so made for it; the error where nobody knows it."""
     if problem.steps is None:
-        raise InvalidInput(f"{what} is 'theory', but the number of steps is unknown; {advice}.")
+        raise InvalidInput(
+            f"{what} is 'theory', but the number of steps is unknown; {advice}, or say how many steps there are."
+        )
     return problem.steps
 
 

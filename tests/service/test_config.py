@@ -59,6 +59,7 @@ def test_an_empty_variable_is_none(empty: str, tmp_path: Path) -> None:
     [
         ("prot = 1", "There is no setting 'prot', as .* has it; perhaps you mean 'port'."),
         ("[limits]\nrates = 1", r"There is no setting 'limits.rates', as .* has it; perhaps you mean 'rate'."),
+        ("rate = 9", "There is no setting 'rate', as .* has it; perhaps you mean 'limits.rate'."),
         ("burst = 1", "There is no setting 'burst', as .* has it; perhaps you mean 'limits.burst'."),
         ("xyzzy = 1", "There is no setting 'xyzzy', as .* has it; leave it out."),
         ("[limit]\nrate = 1", "There is no setting 'limit', .*; perhaps you mean 'limits'."),

@@ -9,6 +9,7 @@ from desks import BY_FEATURES, ELIMINATION, WINDOW, Clock, at_work, front, items
 
 from toplist import Ranker
 from toplist.service.errors import Conflict, NotFound, Refused
+from toplist.service.rebuild import differences
 from toplist.service.shapes import Item, ListRequest, RankingChange, RankingSpec, Report
 
 
@@ -131,9 +132,35 @@ def test_a_removed_item_is_in_no_list_after_the_reply_and_a_hidden_one_neither_b
             estimate = {row.item: row for row in (await desk.estimates("front")).items}
             assert estimate["item-2"].mean is not None
             assert "item-1" not in estimate
-            await desk.put_items("front", [Item(id="item-2"), Item(id="item-1")])
+            assert (await desk.put_items("front", [Item(id="item-2"), Item(id="item-1")])).unchanged == 1
+            assert (await desk.item("front", "item-2")).hidden  # as it was, since nobody said anything else
+            await desk.put_items("front", [Item(id="item-2", hidden=False)])
             for key in [*keys, "c"]:
                 assert set((await shown(desk, key=key, among=["item-1", "item-2"])).items) == {"item-1", "item-2"}
+
+    run(play())
+
+
+def test_features_of_a_list_are_checked_by_policies_that_do_not_use_them(tmp_path: Path) -> None:
+    """For one that does may learn from that list later."""
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, "dcm-kl-ucb", features=4, count=0)
+            await desk.put_items("front", items(5, BY_FEATURES))
+            for given in ({"item-1": [1.0]}, {"nobody": row(1)}):
+                with pytest.raises(Refused) as refused:
+                    await shown(desk, features=given)
+                assert refused.value.field == f"/features/{next(iter(given))}"
+            for _ in range(3):
+                await told(desk, await shown(desk, features={"item-1": row(3)}), 1, final=True)
+            await desk.change_ranking("front", RankingChange(policy=BY_FEATURES))
+            assert await learned(desk) == 3
+            await desk.create_ranking(RankingSpec(name="plain", positions=2))
+            await desk.put_items("plain", items(3))
+            with pytest.raises(Refused, match="left out"):
+                await desk.make_list("plain", ListRequest(features={"item-1": [1.0]}))
+            assert differences(tmp_path / "db", desk.states()) == []
 
     run(play())
 

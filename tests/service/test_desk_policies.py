@@ -231,7 +231,7 @@ def test_a_policy_that_cannot_have_the_items_is_refused(tmp_path: Path, monkeypa
                 await desk.change_ranking("front", change)
             assert refused.value.field == "/policy"
             assert len((await shown(desk)).items) == 3
-            await desk.put_items("front", [Item(id="item-1")])
+            await desk.put_items("front", [Item(id="item-1", hidden=False)])
             warm_up, loop = training.warm_up, asyncio.get_running_loop()
 
             def meanwhile(*given: object) -> None:
@@ -243,7 +243,7 @@ def test_a_policy_that_cannot_have_the_items_is_refused(tmp_path: Path, monkeypa
             with pytest.raises(Refused, match="batch-rank"):
                 await desk.change_ranking("front", change)
             monkeypatch.undo()
-            await desk.put_items("front", [Item(id="item-2")])
+            await desk.put_items("front", [Item(id="item-2", hidden=False)])
             assert (await desk.change_ranking("front", change)).policy == "batch-rank"
             assert len((await shown(desk)).items) == 3
 
@@ -265,6 +265,44 @@ def test_a_policy_that_cannot_have_the_items_that_there_were_is_not_trained(tmp_
                 await desk.remove_items("front", ["below"])
             await desk.change_ranking("front", RankingChange(policy="cascade-lsb", train=False))
             assert len((await shown(desk, key="k")).items) == 3
+
+    run(play())
+
+
+@pytest.mark.parametrize("undone", ["removed", "corrected"])
+def test_nor_is_one_that_cannot_have_what_was_put_meanwhile(
+    undone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if it is as it should be again: learners are led through both."""
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk, BY_FEATURES)
+            for key in (None, "k"):
+                await told(desk, await shown(desk, key=key), 1, final=True)
+            trained, loop = training.trained, asyncio.get_running_loop()
+
+            async def meanwhile() -> None:
+                await desk.put_items("front", [Item(id="wrong", features=[2.0, 0.0, 0.0, 0.0])])
+                if undone == "removed":
+                    await desk.remove_items("front", ["wrong"])
+                else:
+                    await desk.put_items("front", [Item(id="wrong", features=[0.2, 0.0, 0.0, 0.0])])
+
+            def slowly(*given: object) -> object:
+                result = trained(*given)  # type: ignore[arg-type]
+                asyncio.run_coroutine_threadsafe(meanwhile(), loop).result()
+                return result
+
+            monkeypatch.setattr(training, "trained", slowly)
+            with pytest.raises(Refused, match="cannot have the items that there were") as refused:
+                await desk.change_ranking("front", RankingChange(policy="cascade-lsb"))
+            assert refused.value.field == "/policy"
+            monkeypatch.undo()
+            for key in (None, "k"):
+                await told(desk, await shown(desk, key=key), 1, final=True)
+                assert await learned(desk, key) == 2
+            assert differences(tmp_path / "db", desk.states()) == []
 
     run(play())
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from toplist.service.errors import NotFound, Refused
 from toplist.service.impressions import Merged, Numbers, as_id, as_text, merged_of
-from toplist.service.shapes import Report
+from toplist.service.shapes import Item, RankingSpec, Report
 from toplist.service.store.protocol import LEARN
 
 PLACES = st.integers(1, 5)
@@ -226,6 +226,38 @@ def test_what_does_not_fit_the_list_is_refused_and_changes_nothing(
                 await desk.report(reply.impression, Report(**report, final=True))
             assert refused.value.field == field
             assert (await desk.impression(reply.impression)).state == "open"
+
+    run(play())
+
+
+def test_what_may_be_a_position_or_an_item_is_refused_as_a_key_of_seen(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await desk.create_ranking(RankingSpec(name="front", positions=3))
+            await desk.put_items("front", [Item(id=name) for name in ("1", "2", "3", "17")])
+            reply = await shown(desk, pins={"1": "3", "2": "2", "3": "17"})
+            with pytest.raises(Refused, match="the item at position 1") as refused:
+                await desk.report(reply.impression, Report(seen={"3": 0.5}))
+            assert refused.value.field == "/seen/3"
+            await desk.report(reply.impression, Report(seen={"1": 1.0, "2": 0.5, "17": 0.25}))
+            assert (await desk.impression(reply.impression)).seen == {"1": 1.0, "2": 0.5, "3": 0.25}
+
+    run(play())
+
+
+def test_what_is_learned_is_counted_once_whoever_waits_for_it(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            reply = await shown(desk)
+            several = [Report(clicks=[1]), Report(clicks=[2]), Report(clicks=[1, 2, 3], final=True)]
+            await asyncio.gather(*(desk.report(reply.impression, report) for report in several))
+            assert desk.learned == {"final": 1}
+            later = await shown(desk, deferred=True)
+            await asyncio.gather(
+                desk.activate(later.impression), desk.report(later.impression, Report(clicks=[1], final=True))
+            )
+            assert desk.learned == {"final": 2}
 
     run(play())
 

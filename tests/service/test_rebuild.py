@@ -1,13 +1,15 @@
 """A store is checked while a service changes it: each learner by the log of one moment."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from desks import at_work, front, run, shown, told
 
-from toplist.service import keeping
+from toplist.problem import InvalidInput
+from toplist.service import keeping, rebuild, replay
 from toplist.service.desk import Desk
-from toplist.service.rebuild import rebuilt
+from toplist.service.rebuild import differences, rebuilt
 from toplist.service.shapes import RankingChange
 
 KEYS = ("a", "b", "c")
@@ -32,6 +34,30 @@ def test_a_ranking_that_is_deleted_meanwhile_is_passed_by(tmp_path: Path, monkey
             for _ in range(6):  # by which its items are gone from the log, and lists of the others are there
                 await desk.purge()
             assert list(check) == []
+
+    run(play())
+
+
+def test_a_learner_that_cannot_be_rebuilt_is_told_and_the_others_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beginning = replay.beginning
+
+    def without_b(setting: Any, row: Any, *given: Any) -> replay.Replay:
+        if row.key == "b":
+            raise InvalidInput("These items cannot be.")
+        return beginning(setting, row, *given)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as desk:
+            await front(desk)
+            await played(desk, lists=3)
+            monkeypatch.setattr(rebuild, "beginning", without_b)
+            assert [one.learned for one in rebuilt(tmp_path / "db")] == [3, 0, 3]
+            (said,) = differences(tmp_path / "db", desk.states())
+            assert said.startswith(
+                "The learner of 'front' and key 'b' differs from the log, by which it cannot be: These"
+            )
 
     run(play())
 

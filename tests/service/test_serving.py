@@ -118,6 +118,7 @@ def heard(raw: socket.socket) -> tuple[int, dict[str, object]]:
     head, _, body = told.partition(b"\r\n\r\n")
     assert b"content-type: application/problem+json" in head
     assert b"connection: close" in head
+    assert b"x-request-id: " in head
     return int(head.split()[1]), json.loads(body)
 
 
@@ -134,6 +135,8 @@ def test_a_head_has_a_largest_size_whether_it_ends_or_not(tmp_path: Path) -> Non
                 raw.sendall(sent)
                 status, told = heard(raw)
                 assert (status, told["type"]) == (431, "urn:toplist:problem:head-too-large")
+        counted = httpx.get(f"{service.url}/metrics").text
+        assert 'toplist_requests_total{method="",route="(none)",status="431"} 3.0' in counted
         for begin, more in ((line, many), (line + b"x: ", b"a" * 70_000), (b"", b"\r\n" * 30_000)):
             with called(service) as raw:
                 raw.sendall(begin)

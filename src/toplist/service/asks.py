@@ -114,7 +114,7 @@ def item(name: str, item: str) -> Ask[Item]:
 
 
 def put_item(
-    name: str, item: str, *, features: Sequence[float] | None = None, hidden: bool = False
+    name: str, item: str, *, features: Sequence[float] | None = None, hidden: bool | None = None
 ) -> Ask[ItemsChanged]:
     """Add or change one item."""
     row = None if features is None else list(features)

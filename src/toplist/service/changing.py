@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -12,8 +13,9 @@ import msgspec
 from toplist.policies.entries import make
 from toplist.problem import InvalidInput
 from toplist.protocols import Capabilities
+from toplist.ranker import LoggedRanker
 from toplist.service import replay, training
-from toplist.service.bodies import RankingBody, encode
+from toplist.service.bodies import RankingBody, decode_items, encode
 from toplist.service.core import Core
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.learners import WORTH_A_SNAPSHOT
@@ -23,6 +25,7 @@ from toplist.service.rankings import SHORTEST, RankingState, Setting
 from toplist.service.shapes import Ranking, RankingChange, RankingSpec
 from toplist.service.store.protocol import (
     EVERYBODY,
+    ITEMS,
     RANKING,
     EventRow,
     RankingGone,
@@ -159,6 +162,8 @@ class Changing(Core):
         if not needed:
             return None
         _check_items(ranking, setting, was, blamed)
+        if snapshots:
+            self._check_what_came(ranking, setting, snapshots[0], blamed)
         return NewLearners(setting, snapshots)
 
     async def _compiled(self, setting: Setting, works: Works, blamed: Blamed) -> None:
@@ -201,13 +206,28 @@ class Changing(Core):
                     training.trained, self._path, ranking.id, setting, rows, snapshots, self._ending.is_set
                 )
             except InvalidInput as problem:
-                raise Refused(
-                    f"The policy {setting.spec.policy} cannot have the items that there were: {problem} Say train: "
-                    f"false, and it starts anew.", blamed(lambda _: False),
-                ) from problem  # fmt: skip
+                raise _cannot_have_been(setting, problem, blamed) from problem
             if led < LAST_ROUND:
                 break
         return snapshots or []
+
+    def _check_what_came(self, ranking: RankingState, setting: Setting, first: SnapshotRow, blamed: Blamed) -> None:
+        """Refuse a policy that cannot have what was put after the first learner was trained, even if it is gone again.
+
+        Every learner is led through that, too.
+        """
+        assert self._store is not None
+        assert self._writer is not None
+        events = chain(self._store.item_events(ranking.id, first.seq), self._writer.pending_events())
+        came = [event for event in events if event.kind == ITEMS and event.ranking == ranking.id]
+        if not came:
+            return
+        ranker = LoggedRanker.from_bytes(first.body, setting.spec.policy, ranking.name)
+        try:
+            for event in came:
+                replay.change_items(ranker, decode_items(event.body))
+        except InvalidInput as problem:
+            raise _cannot_have_been(setting, problem, blamed) from problem
 
     async def delete_ranking(self, name: str) -> None:
         """Delete a ranking: its lists are dropped, and what is left of it is purged bit by bit."""
@@ -219,6 +239,13 @@ class Changing(Core):
         del memory.rankings[name], memory.by_id[ranking.id]
         event = EventRow(seq, now, ranking.id, EVERYBODY, RANKING, None, body)
         await self._written([event, RankingGone(ranking.id, seq)])
+
+
+def _cannot_have_been(setting: Setting, problem: InvalidInput, blamed: Blamed) -> Refused:
+    return Refused(
+        f"The policy {setting.spec.policy} cannot have the items that there were: {problem} Say train: false, and it "
+        f"starts anew.", blamed(lambda _: False),
+    )  # fmt: skip
 
 
 def _needs_new_learners(ranking: RankingState, spec: RankingSpec, change: RankingChange) -> bool:

@@ -216,10 +216,11 @@ def _check_known(values: Mapping[str, Any], of: type[Struct], where: str, above:
     fields = {field.encode_name: field for field in msgspec.structs.fields(of)}
     for name, value in values.items():
         if name not in fields:
-            advice = nearest(name, fields, "leave it out")
-            if advice == "leave it out":  # perhaps it stands in the wrong table
-                everywhere = {setting.path[-1]: setting.name for setting in settings()}
-                advice = f"perhaps you mean {everywhere[name]!r}" if name in everywhere else advice
+            everywhere = {setting.path[-1]: setting.name for setting in settings()}
+            if name in everywhere:  # in the wrong table
+                advice = f"perhaps you mean {everywhere[name]!r}"
+            else:
+                advice = nearest(name, fields, "leave it out")
             raise InvalidInput(f"There is no setting {above + name!r}, as {where} has it; {advice}.")
         default = fields[name].default
         if isinstance(default, Struct):

@@ -79,6 +79,7 @@ class Standing(NamedTuple):
     """How far the example is."""
 
     visitors: int  # who were there since this start
+    told: int  # how many of the last of them the next number is about
     recent: float  # the share of the last of them who clicked something
     estimates: Estimates
 
@@ -106,7 +107,7 @@ async def visit(
         while True:
             await asyncio.sleep(every)
             if recent:
-                tell(Standing(count, sum(recent) / len(recent), await client.estimates(RANKING)))
+                tell(Standing(count, len(recent), sum(recent) / len(recent), await client.estimates(RANKING)))
 
     async with asyncio.TaskGroup() as together:
         for _ in range(AT_ONCE):
@@ -141,7 +142,7 @@ def told(now: Standing) -> list[str]:
     filled = min(width, round(width * now.recent / best))
     lines = [
         f"{now.estimates.learned:,} lists learned, {now.visitors:,} visitors since this start",
-        f"click-through of the last {min(now.visitors, RECENT):,}: {now.recent:.1%}; the best list has {best:.1%}",
+        f"click-through of the last {now.told:,}: {now.recent:.1%}; the best list has {best:.1%}",
         f"|{'#' * filled}{'.' * (width - filled)}|",
         "",
         f"{'':4}{'current order':<36}{'estimate':>9}{'truth':>8}{'examined':>10}",
@@ -200,13 +201,17 @@ async def watched(address: str, rate: float, seconds: float | None) -> None:
 
 
 def started(folder: Path, port: int) -> subprocess.Popen[str]:
-    """The service as a process, out of reach of this terminal's Ctrl-C: it ends when the visitors have left."""
-    command = [sys.executable, "-m", "toplist", "serve", "--store", str(folder / "toplist.db"), "--port", str(port)]
+    """The service as a process, out of reach of this terminal's Ctrl-C: it ends when the visitors have left.
+
+    It is at home in its folder, and has nothing of the settings of another service here: its visitors have no keys.
+    """
+    command = [sys.executable, "-m", "toplist", "serve", "--store", "toplist.db", "--port", str(port)]
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
     log = os.open(folder / "service.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         return subprocess.Popen(
             [*command, "--set", "logs.requests=failed"], stdout=subprocess.PIPE, stderr=log, text=True,
-            start_new_session=True,
+            start_new_session=True, cwd=folder, env=surroundings,
         )  # fmt: skip
     finally:
         os.close(log)

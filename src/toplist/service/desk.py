@@ -139,11 +139,12 @@ class Desk(Changing, Looking, Keeping):
         with self._changing() as memory:
             one = found(memory, impression)
             told = merged_of(report, memory.items_of(one))
+            was_open = one.is_open
             rows = closed(memory, one, now) or taken(memory, one, told, now)
             reply = verdict(impression, one, told)
+            reason = one.outcome.reason if was_open else None  # now: while this waits, another report may close it
         await self._written(rows)
-        if rows:
-            self._count(one.outcome.reason)
+        self._count(reason)
         return reply
 
     async def activate(self, impression: str) -> ReportReply:
@@ -151,14 +152,15 @@ class Desk(Changing, Looking, Keeping):
         now = self._clock()
         with self._changing() as memory:
             one = found(memory, impression)
+            was_open = one.is_open
             rows = closed(memory, one, now)
             if one.state == DEFERRED:
                 rows += activated(memory, one, now)
                 rows.append(ImpressionRow(one.state, one.due, encode(one.outcome), one.id))
             reply = verdict(impression, one, Merged())
+            reason = one.outcome.reason if was_open else None
         await self._written(rows)
-        if rows:
-            self._count(one.outcome.reason)
+        self._count(reason)
         return reply
 
     async def close_due(self, now: int | None = None) -> int:

@@ -146,7 +146,14 @@ def merged_of(report: Report, items: Sequence[str]) -> Merged:
         seen = {}
         for given, chance in report.seen.items():
             pointer = f"/seen/{given.replace('~', '~0').replace('/', '~1')}"
-            place = places.of(given if given in places.named or not IS_PLACE(given) else int(given), pointer)
+            if given in places.named or not IS_PLACE(given):
+                place = places.of(given, pointer)
+                if IS_PLACE(given) and place != int(given) <= len(items):
+                    accepted = f"a position or an item, but it is a position and the item at position {place}"
+                    advice = "name them in a list, positions as numbers and items as text"
+                    raise Refused(str(refuse("seen", given, accepted, advice)), pointer)
+            else:
+                place = places.of(int(given), pointer)
             if place in seen:
                 raise Refused(str(refuse("seen", given, "each place once", "name it in one way")), pointer)
             seen[place] = chance

@@ -26,11 +26,11 @@ def listed(
     ranking, ranker = learner.ranking, learner.ranker
     try:
         if request.person or request.features:
-            check_sizes(request)
+            check_sizes(request, ranking)
         pins = pinned(request.pins) if request.pins else None
         items, record = ranker.make(
             request.among, length(request, ranking.spec), exclude=request.exclude or None, pins=pins,
-            person=request.person, features=request.features,
+            person=request.person, features=request.features if ranking.can.needs_features else None,
         )  # fmt: skip
     except (InvalidInput, ValueError) as problem:
         if rows:  # the learner is new, and was not worth the while

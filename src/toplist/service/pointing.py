@@ -88,10 +88,17 @@ def _field(request: ListRequest, ranking: RankingState) -> str | None:
     return None
 
 
-def check_sizes(request: ListRequest) -> None:
-    """Refuse features from which nothing could be learned; `pointed` says which."""
-    if too_large(request.person) or (request.features and any(map(too_large, request.features.values()))):
+def check_sizes(request: ListRequest, ranking: RankingState) -> None:
+    """Refuse features from which nothing could be learned, by this policy or a later one; `pointed` says which."""
+    features, width = request.features or {}, ranking.spec.features
+    if too_large(request.person) or any(map(too_large, features.values())):
         raise InvalidInput(TOO_LARGE)
+    for item, row in features.items():
+        if item not in ranking.items:
+            raise refuse("features", item, "of items that there are", "put it first, or leave it out")
+        if len(row) != width:
+            accepted = f"{width} numbers, as many as the ranking's features" if width else "left out"
+            raise refuse(f"features of {item!r}", row, accepted, "see the ranking's features")
 
 
 def _first_wrong(given: Iterable[str], items: Container[str]) -> int | None:

@@ -153,12 +153,13 @@ class RankingState:
                         f"The policy {self.spec.policy} takes in no items once it serves; make a new ranking with all "
                         f"of them, or change the policy.", f"{at}/id",
                     )  # fmt: skip
-            if item.hidden and not self.can.takes_subsets:
+            hidden = item.hidden if item.hidden is not None else known is not None and known.hidden
+            if hidden and not self.can.takes_subsets:
                 raise Refused(f"The policy {self.spec.policy} shows all of its items; hide none.", f"{at}/hidden")
             same_row = row is None or (known is not None and known.features is not None
                                        and known.features.tolist() == row)  # fmt: skip
-            if known is None or known.hidden != item.hidden or not same_row:
-                put.append(PutItem(item.id, None if same_row else row, item.hidden))
+            if known is None or known.hidden != hidden or not same_row:
+                put.append(PutItem(item.id, None if same_row else row, hidden))
         return ItemsBody(put=put)
 
     def change(self, seq: int, body: ItemsBody) -> None:
@@ -200,7 +201,10 @@ def policy_problem(setting: Setting) -> Refused | None:
     if can.needs_features and spec.features == 0:
         return Refused(f"The policy {spec.policy} learns from features; say how many an item has.", "/features")
     if spec.person and (not can.needs_features or can.covers_topics):
-        return Refused(f"The policy {spec.policy} knows nothing of persons; leave person out.", "/person")
+        return Refused(
+            f"The policy {spec.policy} knows nothing of persons; leave person out, or make a new ranking without.",
+            "/person",
+        )
     outer = spec.person and spec.join == "outer"
     joined = spec.features * spec.person if outer else spec.features + spec.person
     if can.needs_features and joined > MOST_JOINED:

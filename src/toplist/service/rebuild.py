@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from toplist.problem import InvalidInput
 from toplist.service.bodies import decode_learner, decode_ranking
 from toplist.service.rankings import Setting
 from toplist.service.replay import Replay, beginning, first_event, from_snapshot, in_order, items_at
@@ -22,7 +23,7 @@ class Rebuilt(NamedTuple):
     key: str | None
     learned: int  # lists
     state: bytes
-    differs: tuple[str, ...]  # from what: "its snapshot", "the live one", "what the service would load"
+    differs: tuple[str, ...]  # from what: "its snapshot", "the live one", "what the service would load", "the log"
 
 
 def rebuilt(path: Path, live: Live | None = None) -> Iterator[Rebuilt]:
@@ -36,9 +37,13 @@ def rebuilt(path: Path, live: Live | None = None) -> Iterator[Rebuilt]:
             row = LearnerRow(event.seq, event.ranking, decode_learner(event.body).key)
             with store.reading():  # of one moment each: a service may change or delete the ranking meanwhile
                 setting = _setting(store.setting_events(row.ranking))
-                one = None if setting is None else _rebuilt(store, setting, row, live)
-            if one is not None:
-                yield one
+                if setting is None:
+                    continue
+                try:
+                    one = _rebuilt(store, setting, row, live)
+                except InvalidInput as problem:  # of one learner, which says nothing of the others
+                    one = Rebuilt(setting.name, row.key, 0, b"", (f"the log, by which it cannot be: {problem}",))
+            yield one
     finally:
         store.close()
 

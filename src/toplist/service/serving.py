@@ -134,13 +134,14 @@ class Server(uvicorn.Server):
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's, that says in our form what it cannot read; such a request never reaches the application.
+    """uvicorn's, that says in our form what it cannot read; such a request never reaches the application, but its log.
 
     Nobody's key is known before the head of a request is read, so its bytes and its time are limited here. The bytes of
     a whole head are counted to the last; of one that does not end, a piece as it came from the network goes uncounted.
     """
 
     limits = Limits()
+    unread: Callable[[Problem, str, int], bytes]  # tells of such a request, and names it
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
@@ -235,8 +236,10 @@ class Protocol(HttpToolsProtocol):
         self._refusal = problem
         self._wait_no_more()
         body = msgspec.json.encode(problem.body)
+        request_id = self.unread(problem, self.client[0] if self.client else "", len(body))
         head = f"HTTP/1.1 {problem.status} {problem.body.title}\r\ncontent-type: {MEDIA}\r\ncontent-length: {len(body)}"
-        self.transport.write(f"{head}\r\nconnection: close\r\n\r\n".encode() + body)
+        name = request_id.decode("ascii")
+        self.transport.write(f"{head}\r\nx-request-id: {name}\r\nconnection: close\r\n\r\n".encode() + body)
         self.transport.close()
 
 
@@ -247,7 +250,7 @@ def _too_large(limit: int) -> Problem:
 def _uvicorn(app: App, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=type("Limited", (Protocol,), {"limits": settings.limits}),
+        http=type("Limited", (Protocol,), {"limits": settings.limits, "unread": staticmethod(app.unread)}),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -28,7 +28,7 @@ Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
 Seed = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Steps = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 Width = Annotated[int, Meta(ge=0, le=10_000)]  # of a row of features
-Strength = Annotated[float, Meta(ge=0.0)]
+Strength = Annotated[float, Meta(ge=0.0, le=1e9)]
 Newcomers = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 MOST_TOLD = 2000  # entries of a report: each place of the longest list, by its number and by its item
 LARGEST = 1e6  # of a feature: the square of a much larger one leaves nothing of the others in a sum
@@ -110,11 +110,11 @@ class RankingChange(Strict, frozen=True):
 
 
 class Item(Strict, frozen=True):
-    """An item, as it is put and read."""
+    """An item, as it is put and read; where it is put, what is left out stays as it was."""
 
     id: ItemId
     features: Row | None = None  # or how it covers topics, for policies that go by these
-    hidden: bool = False  # never shown, but not forgotten
+    hidden: bool | None = None  # never shown, but not forgotten; a new item is not
 
 
 class ItemsChanged(Struct, frozen=True, kw_only=True):

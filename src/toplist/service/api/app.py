@@ -127,6 +127,13 @@ class App:
             self._metrics.request(method if label != _UNROUTED else "", label, status, seconds)
             self._log.request(request_id, method, label, status, seconds, who, size)
 
+    def unread(self, problem: Problem, caller: str, size: int) -> bytes:
+        """Take note of a request that could not be read, and so never came here; its name."""
+        request_id = self._ids.of(None)
+        self._metrics.request("", _UNROUTED, problem.status, 0.0)
+        self._log.request(request_id, "", _UNROUTED, problem.status, 0.0, caller, size)
+        return request_id
+
     def _admit(self, route: Compiled | None, headers: Mapping[bytes, bytes], scope: Scope) -> str:
         """Who calls, by key or address; or the problem why they may not."""
         client = scope.get("client")

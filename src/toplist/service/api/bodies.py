@@ -23,7 +23,7 @@ class ItemBody(Strict, frozen=True, kw_only=True):
     """An item whose name stands in the path."""
 
     features: Row | None = None
-    hidden: bool = False
+    hidden: bool | None = None
 
 
 class ItemsBody(Strict, frozen=True, kw_only=True):
