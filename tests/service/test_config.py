@@ -76,6 +76,7 @@ def test_an_empty_variable_is_none(empty: str, tmp_path: Path) -> None:
         (KEY + KEY, "Two keys of .* have the name 'page'; give each its own."),
         (KEY + KEY.replace("page", "other"), "Two keys of .* have the sha256 .*"),
         (KEY.replace("serve", "root"), "The keys of .* cannot be used: Invalid enum value 'root' .*"),
+        ('proxies = ["::1", "lb"]', "One of the proxies is 'lb', but must be an IP address, a network .*"),
         ('host = "0.0.0.0"', "The host is '0.0.0.0', where others can call, but no keys are configured; .*"),
     ],
 )

@@ -169,6 +169,7 @@ def read(
         told[setting.path] = _converted(setting, value, name, strict=False)
     made: Settings = _made(Settings, (), told)
     check_reach(made)
+    _check_proxies(made)
     return made
 
 
@@ -185,6 +186,17 @@ def check_reach(made: Settings) -> None:
             f"The host is {made.host!r}, where others can call, but no keys are configured; listen on 127.0.0.1, or "
             f"make a key with `toplist keys new --scope admin` and put its lines into {FILE}."
         )
+
+
+def _check_proxies(made: Settings) -> None:
+    """Refuse what no proxy calls from: it would be believed nowhere, and all its callers taken for one."""
+    for given in made.proxies:
+        try:
+            ipaddress.ip_network(given, strict=False)
+        except ValueError:
+            if given != "*":
+                accepted = "an IP address, a network as 10.0.0.0/8, or * for any"
+                raise refuse("One of the proxies", given, accepted, "name the proxy by its address") from None
 
 
 def is_loopback(host: str) -> bool:
