@@ -205,7 +205,8 @@ def started(folder: Path, port: int) -> subprocess.Popen[str]:
 
     It is at home in its folder, and has nothing of the settings of another service here: its visitors have no keys.
     """
-    command = [sys.executable, "-m", "toplist", "serve", "--store", "toplist.db", "--port", str(port)]
+    store = str((folder / "toplist.db").absolute())
+    command = [sys.executable, "-m", "toplist", "serve", "--store", store, "--port", str(port)]
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
     log = os.open(folder / "service.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
