@@ -8,7 +8,7 @@ import msgspec
 
 from toplist.problem import InvalidInput, refuse
 from toplist.service.errors import Refused
-from toplist.service.rankings import TOO_LARGE, RankingState
+from toplist.service.rankings import TOO_LARGE, RankingState, wrong_width
 from toplist.service.shapes import IS_PLACE, ListRequest, RankingSpec, too_large
 
 # Of a ranking's settings, those that are told to be wrong before others that do not go with them.
@@ -97,8 +97,7 @@ def check_sizes(request: ListRequest, ranking: RankingState) -> None:
         if item not in ranking.items:
             raise refuse("features", item, "of items that there are", "put it first, or leave it out")
         if len(row) != width:
-            accepted = f"{width} numbers, as many as the ranking's features" if width else "left out"
-            raise refuse(f"features of {item!r}", row, accepted, "see the ranking's features")
+            raise wrong_width(f"features of {item!r}", row, width)
 
 
 def _first_wrong(given: Iterable[str], items: Container[str]) -> int | None:

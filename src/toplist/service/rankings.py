@@ -135,8 +135,7 @@ class RankingState:
             seen.add(item.id)
             row = item.features
             if row is not None and len(row) != width:
-                accepted = f"{width} numbers, as many as the ranking's features" if width else "left out"
-                raise Refused(str(refuse("features", row, accepted, "see the ranking's features")), f"{at}/features")
+                raise Refused(str(wrong_width("features", row, width)), f"{at}/features")
             if row is not None and not np.isfinite(row).all():
                 raise Refused("features must be finite numbers; one of them is not.", f"{at}/features")
             if too_large(row):
@@ -171,6 +170,12 @@ class RankingState:
         """Refuse where the policy cannot do without an item."""
         if self.served and not self.can.takes_subsets and any(id in self.items for id in ids):
             raise Refused(f"The policy {self.spec.policy} shows all of its items; make a new ranking without it.")
+
+
+def wrong_width(what: str, row: Sequence[float], width: int) -> InvalidInput:
+    """The error for features that are not as many as the ranking's."""
+    accepted = f"{width} numbers, as many as the ranking's features" if width else "left out"
+    return refuse(what, row, accepted, "see the ranking's features")
 
 
 def apply(items: Items, seq: int, body: ItemsBody) -> None:
