@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Compiling a part for the first time takes seconds, so single examples have no deadline; runs repeat exactly.
 settings.register_profile("toplist", deadline=None, derandomize=True)
 settings.load_profile("toplist")
-# And it makes much that lives on: to look through that again and again for garbage is a twelfth of all the tests' time.
+# And it makes much that lives on: to look through that again and again for garbage took a twelfth of such tests' time.
 gc.set_threshold(50_000, 20, 50)
 
 
