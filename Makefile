@@ -41,7 +41,7 @@ reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of 
 	$(REPRODUCE) --all $(if $(DATA),--data "$(DATA)")
 
 reproduction-page: $(VENV)/ready  ## docs/reproduction.md and its pictures, from what make reproduce has kept
-	$(BIN)/python -m toplist.experiments.page out/reproduction docs/reproduction.md
+	$(BIN)/python -m toplist.experiments.reproduction_page out/reproduction docs/reproduction.md
 
 movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)
 	$(REPRODUCE) hiranandani2019/ratio hiranandani2019/figure2 --data "$(DATA)"
@@ -56,7 +56,7 @@ folder:
 	@test -n "$(DATA)" || { echo "Say where the data are: make $(MAKECMDGOALS) DATA=path/to/folder" >&2; exit 2; }
 
 detectors: $(VENV)/ready  ## false alarms and delays of the change detectors (half a minute)
-	$(BIN)/python -m toplist.experiments.detectors
+	$(BIN)/python -m toplist.experiments.detector_delays
 
 docs: $(VENV)/ready  ## the documentation site, in out/docs; also renews the generated pages
 	$(BIN)/python docs/generate.py

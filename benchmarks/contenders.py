@@ -10,12 +10,12 @@ import numpy as np
 
 from benchmarks import fused, fused_features, fused_logistic, numpy_features, numpy_logistic, numpy_loops
 from toplist import clicks, worlds
+from toplist.core.problem import InvalidInput
+from toplist.core.randomness import branch
+from toplist.core.slate import Floats
 from toplist.engine.player import Player, Setting
+from toplist.engine.starts import OneSample
 from toplist.policies import make
-from toplist.problem import InvalidInput
-from toplist.randomness import branch
-from toplist.slate import Floats
-from toplist.starts import OneSample
 
 SEED = 1
 ATTRACTION, GAP = 0.2, 0.15

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toplist.compiled import compiled, helper
-from toplist.randomness import CHOICES, VISITORS, beta, branch, toss
-from toplist.slate import Floats, Ints
+from toplist.core.compiling import compiled, helper
+from toplist.core.randomness import CHOICES, VISITORS, beta, branch, toss
+from toplist.core.slate import Floats, Ints
 
 ACCURACY = 1e-9  # of a KL-UCB index
 

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.fused_kernels import BLOCK, best, best_few, observe, weigh, weigh_squares
-from toplist.compiled import compiled, helper, routine
-from toplist.coverage import gains
-from toplist.randomness import VISITORS, branch, toss
-from toplist.slate import NONE, Floats, Ints
+from toplist.core.compiling import compiled, helper, routine
+from toplist.core.coverage import gains
+from toplist.core.randomness import VISITORS, branch, toss
+from toplist.core.slate import NONE, Floats, Ints
 from toplist.worlds import TopicCoverage
 
 SIGMA = 0.1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toplist.compiled import helper, routine
-from toplist.slate import Floats, Ints
+from toplist.core.compiling import helper, routine
+from toplist.core.slate import Floats, Ints
 
 BLOCK = 256  # items scored together: their sums stay in the nearest cache
 

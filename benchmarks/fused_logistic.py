@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.fused_kernels import BLOCK, best_few, weigh, weigh_squares
-from toplist.compiled import compiled, helper, routine
-from toplist.memory.symmetric import add_rows, dot, invert, multiply, shrink_inverse
-from toplist.randomness import CHANGES, VISITORS, branch, toss, uniform
-from toplist.slate import Floats, Ints
+from toplist.core.compiling import compiled, helper, routine
+from toplist.core.randomness import CHANGES, VISITORS, branch, toss, uniform
+from toplist.core.slate import Floats, Ints
+from toplist.parts.memory.symmetric import add_rows, dot, invert, multiply, shrink_inverse
 from toplist.worlds.contextual import ITEMS, LEAVING, WEIGHTS, Contextual, on_sphere
 
 RATE, PENALTY = 0.05, 1e-2

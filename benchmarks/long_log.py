@@ -10,9 +10,8 @@ from pathlib import Path
 from benchmarks.contenders import Size
 from benchmarks.server import item_names
 from toplist.ranker import Record
-from toplist.service.bodies import ItemsBody, LearnerBody, ListBody, PutItem, RankingBody, encode
-from toplist.service.impressions import Merged, Numbers, Outcome
-from toplist.service.shapes import ListRequest, RankingSpec
+from toplist.service.live.impression import Merged, Numbers, Outcome
+from toplist.service.log.events import ItemsBody, LearnerBody, ListBody, PutItem, RankingBody, encode
 from toplist.service.store import protocol
 from toplist.service.store.protocol import (
     EVERYBODY,
@@ -25,6 +24,7 @@ from toplist.service.store.protocol import (
     Row,
 )
 from toplist.service.store.sqlite import SQLiteStore
+from toplist.service.wire import ListRequest, RankingSpec
 
 KEYS = 1000
 OPEN = 1000  # impressions at the end of the log that nobody has closed

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.numpy_loops import best
-from toplist.slate import Floats
+from toplist.core.slate import Floats
 from toplist.worlds import TopicCoverage
 
 SIGMA = 0.1

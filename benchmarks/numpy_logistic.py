@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.numpy_loops import best
-from toplist.slate import Floats, Ints
+from toplist.core.slate import Floats, Ints
 from toplist.worlds import Contextual
 
 Loop = Callable[[Contextual, int, np.random.Generator], float]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from toplist.slate import Floats
+from toplist.core.slate import Floats
 
 BLOCK = 256  # steps for which random numbers are drawn at once, because a call costs more than its numbers
 MOST_NUMBERS = 2**20  # drawn at once, because a few million are slow to write and to read again

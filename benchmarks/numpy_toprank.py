@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from toplist.slate import Floats
+from toplist.core.slate import Floats
 
 CONSTANT = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-from toplist.experiments.running import processor
+from toplist.experiments.run_experiment import processor
 
 Show = Callable[[Any], str]
 

@@ -8,13 +8,13 @@ from argparse import ArgumentParser
 from msgspec import Struct
 
 from toplist.cli.serve import add_set, settings_of
-from toplist.service import serving
-from toplist.service.api.app import App, make_app
-from toplist.service.api.logs import Log
-from toplist.service.api.routes import ROUTES
-from toplist.service.api.routing import Answer, Call, Route
+from toplist.service import run
 from toplist.service.config import Settings
-from toplist.service.desk import Desk
+from toplist.service.http.app import App, make_app
+from toplist.service.http.logs import Log
+from toplist.service.http.routes import ROUTES
+from toplist.service.http.routing import Answer, Call, Route
+from toplist.service.live.service import Desk
 
 PATH = "/v1/nothing"
 
@@ -50,8 +50,8 @@ def main() -> None:
     for flag in ("--config", "--store", "--host", "--port"):
         parser.add_argument(flag)
     add_set(parser)
-    serving.make_app = with_nothing  # type: ignore[attr-defined]  # which is imported there, to be called
-    serving.serve(settings_of(parser.parse_args(sys.argv[1:])))
+    run.make_app = with_nothing  # type: ignore[attr-defined]  # which is imported there, to be called
+    run.serve(settings_of(parser.parse_args(sys.argv[1:])))
 
 
 if __name__ == "__main__":

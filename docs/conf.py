@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import toplist
-from toplist import protocols
+from toplist.core import protocols
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from toplist import catalogue, cli
+from toplist.core.problem import Problem
+from toplist.core.protocols import Capabilities
 from toplist.experiments.papers import PAPERS
-from toplist.naming import REQUIRED, STARTS, USERS, WORLDS, Catalogue, Entry, written
-from toplist.problem import Problem
-from toplist.protocols import Capabilities
+from toplist.support.catalogue import REQUIRED, STARTS, USERS, WORLDS, Catalogue, Entry, written
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made by docs/generate.py: edit that, or what it reads, and run make docs. -->"

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.arrange import lay_out
-from toplist.feedback import EveryPlace
-from toplist.index.select import select
-from toplist.memory import Counts, Everything
-from toplist.problem import Problem, number
-from toplist.protocols import Capabilities
-from toplist.randomness import branch, toss, uniform
-from toplist.slate import Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.core.problem import Problem, number
+from toplist.core.protocols import Capabilities
+from toplist.core.randomness import branch, toss, uniform
+from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.parts.arrange import lay_out
+from toplist.parts.feedback import EveryPlace
+from toplist.parts.index.select import select
+from toplist.parts.memory import Counts, Everything
 
 COIN, SHUFFLE = -1, -2  # what is drawn from a list's key; numbers from 0 up belong to the items, whose ties it breaks
 DRAWN = 0  # the memo's only column: 1 where chance chose the item

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import settings
 
 from toplist.clicks import Cascade
-from toplist.experiments import data as needed
 from toplist.experiments import library
+from toplist.experiments import required_data as needed
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
 from toplist.worlds import b_top_k
 

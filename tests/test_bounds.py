@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from toplist import bounds
-from toplist.problem import InvalidInput
+from toplist.core.problem import InvalidInput
 
 # The numbers in this file come from the formulas in the comments, worked out with `bc -l`.
 CLOSE = 1e-12

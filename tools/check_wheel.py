@@ -45,7 +45,7 @@ def built_wheel(folder: Path) -> Path:
     names = zipfile.ZipFile(wheel).namelist()
     expect("toplist/py.typed" in names, "the wheel says that it is typed")
     expect("toplist/experiments/report.css" in names, "the wheel carries the style of the report")
-    expect("toplist/service/api/page.html" in names, "the wheel carries the page of the service")
+    expect("toplist/service/http/page.html" in names, "the wheel carries the page of the service")
     expect(any(name.endswith("licenses/LICENSE") for name in names), "the wheel carries the licence")
     expect(all(name.startswith("toplist") for name in names), "the wheel holds nothing but toplist")
     source = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "toplist").rglob("*.py")}

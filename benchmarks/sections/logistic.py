@@ -14,10 +14,10 @@ from benchmarks.measure import MOST_REPEATS, Effort, ratio
 from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
 from benchmarks.sections import baselines
 from toplist import clicks
+from toplist.core.randomness import branch
 from toplist.engine.player import Player, Setting
+from toplist.engine.starts import OneSample
 from toplist.policies import make
-from toplist.randomness import branch
-from toplist.starts import OneSample
 
 FUSED = 0.8
 ROUNDS = 3

@@ -12,12 +12,12 @@ import numpy as np
 from benchmarks.contenders import Size
 from benchmarks.measure import Effort, ratio
 from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
-from toplist.index.shortlist import outlook_room
+from toplist.core.problem import Problem
+from toplist.core.randomness import branch, uniform
+from toplist.core.slate import NONE, Page, Request, empty_page
+from toplist.parts.index.shortlist import outlook_room
 from toplist.policies import make
-from toplist.problem import Problem
-from toplist.randomness import branch, uniform
 from toplist.ranker.learner import Learner
-from toplist.slate import NONE, Page, Request, empty_page
 
 SIZE, QUICK_SIZE = Size(100_000, 10), Size(6000, 10)
 POLICIES = ("dcm-kl-ucb", "cascade-ucb1")

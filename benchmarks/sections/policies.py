@@ -10,7 +10,7 @@ from benchmarks.contenders import Contender, Size, engine
 from benchmarks.measure import Effort, rough, rounds_of, steps_for
 from benchmarks.report import Show, Table, per_second
 from toplist import catalogue
-from toplist.problem import InvalidInput
+from toplist.core.problem import InvalidInput
 
 SIZES = (Size(16, 4), Size(32, 8), Size(1000, 10), Size(100_000, 10))
 QUICK_SIZES = (Size(16, 4), Size(200, 5))

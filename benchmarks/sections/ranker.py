@@ -11,10 +11,10 @@ from benchmarks.contenders import Size
 from benchmarks.measure import Effort
 from benchmarks.report import Show, Table, Target, judged, nanoseconds
 from toplist import Ranker
-from toplist.beliefs import copied, frozen
-from toplist.compiled import compiled
-from toplist.randomness import branch
-from toplist.slate import Page, Request, Slate, empty_page
+from toplist.core.beliefs import copied, frozen
+from toplist.core.compiling import compiled
+from toplist.core.randomness import branch
+from toplist.core.slate import Page, Request, Slate, empty_page
 
 SIZES = {Size(1000, 10): Target(60.0, at_most=True), Size(100_000, 10): None}
 QUICK_SIZES = {Size(16, 4): Target(60.0, at_most=True)}

@@ -15,7 +15,7 @@ from benchmarks.contenders import ATTRACTION, GAP, KL_UCB, Size
 from benchmarks.measure import Effort
 from benchmarks.report import Show, Table, Target, judged
 from toplist.experiments.kveton2015.rows import FULL, NAMES
-from toplist.experiments.nine import NINE
+from toplist.experiments.problem_grid import NINE
 
 SIZE = Size(16, 4)
 PROCESSES = 5

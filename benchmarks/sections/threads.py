@@ -13,7 +13,7 @@ from benchmarks.contenders import KL_UCB, SEED, Size, engine, world_of
 from benchmarks.measure import Effort, ratio, rough
 from benchmarks.report import Show, Table, Target, judged, times
 from toplist.clicks import Cascade
-from toplist.engine.runs import simulate
+from toplist.engine.simulate import simulate
 
 SIZE = Size(16, 4)
 RUNS = 8

@@ -13,68 +13,58 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toplist import (
-        arrange,
-        bounds,
-        checks,
-        clicks,
-        detectors,
-        feedback,
-        index,
-        memory,
-        policies,
-        problem,
-        ranker,
-        starts,
-        worlds,
-    )
-    from toplist.engine.comparing import compare
+    from toplist import bounds, checks, clicks, parts, policies, ranker, worlds
+    from toplist.core import problem
+    from toplist.core.problem import InvalidInput, Problem
+    from toplist.engine import starts
+    from toplist.engine.compare import compare
     from toplist.engine.comparison import Comparison
     from toplist.engine.result import Difference, Result
-    from toplist.engine.runs import Progress, simulate
+    from toplist.engine.simulate import Progress, simulate
     from toplist.engine.statistics import Ratio
-    from toplist.engine.sweep import Tuning
-    from toplist.engine.tuning import Span, tune
+    from toplist.engine.tune import Span, tune
+    from toplist.engine.tuning import Tuning
+    from toplist.parts import arrange, detectors, feedback, index, memory
     from toplist.policies import Policy, catalogue, make
-    from toplist.problem import InvalidInput, Problem
     from toplist.ranker import Ranker, Shown
 
 __version__ = "0.1.0"
 
 # Names are imported when they are first used: compiling machinery is heavy, and `import toplist` should not be.
-_MODULES = (
-    "arrange",
-    "bounds",
-    "checks",
-    "clicks",
-    "detectors",
-    "feedback",
-    "index",
-    "memory",
-    "policies",
-    "problem",
-    "ranker",
-    "starts",
-    "worlds",
-)
+_MODULES = {
+    "arrange": "toplist.parts.arrange",
+    "bounds": "toplist.bounds",
+    "checks": "toplist.checks",
+    "clicks": "toplist.clicks",
+    "detectors": "toplist.parts.detectors",
+    "feedback": "toplist.parts.feedback",
+    "index": "toplist.parts.index",
+    "memory": "toplist.parts.memory",
+    "parts": "toplist.parts",
+    "policies": "toplist.policies",
+    "problem": "toplist.core.problem",
+    "ranker": "toplist.ranker",
+    "starts": "toplist.engine.starts",
+    "worlds": "toplist.worlds",
+}
 _NAMES = {
     "Comparison": "toplist.engine.comparison",
     "Difference": "toplist.engine.result",
-    "InvalidInput": "toplist.problem",
+    "InvalidInput": "toplist.core.problem",
     "Policy": "toplist.policies",
-    "Problem": "toplist.problem",
-    "Progress": "toplist.engine.runs",
+    "Problem": "toplist.core.problem",
+    "Progress": "toplist.engine.simulate",
     "Ranker": "toplist.ranker",
     "Ratio": "toplist.engine.statistics",
     "Result": "toplist.engine.result",
     "Shown": "toplist.ranker",
-    "Span": "toplist.engine.tuning",
-    "Tuning": "toplist.engine.sweep",
+    "Span": "toplist.engine.tune",
+    "Tuning": "toplist.engine.tuning",
     "catalogue": "toplist.policies",
-    "compare": "toplist.engine.comparing",
+    "compare": "toplist.engine.compare",
     "make": "toplist.policies",
-    "simulate": "toplist.engine.runs",
-    "tune": "toplist.engine.tuning",
+    "simulate": "toplist.engine.simulate",
+    "tune": "toplist.engine.tune",
 }
 
 __all__ = [
@@ -101,6 +91,7 @@ __all__ = [
     "index",
     "make",
     "memory",
+    "parts",
     "policies",
     "problem",
     "ranker",
@@ -113,7 +104,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"toplist.{name}")
+        return importlib.import_module(_MODULES[name])
     if name in _NAMES:
         return getattr(importlib.import_module(_NAMES[name]), name)
     raise AttributeError(f"module 'toplist' has no attribute {name!r}")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from toplist.problem import number, probabilities, refuse, whole
+from toplist.core.problem import number, probabilities, refuse, whole
 
 # What to do about an argument that is refused, where several functions take it.
 STEPS = "give how many lists are shown"

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import toplist
-from toplist.arrange import Desk, TopK
 from toplist.checks import CheckFailed, check_policy, contract
-from toplist.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick
-from toplist.index import UCB1, Chance, Greedy
-from toplist.index.ucb1 import Scores, score_room
-from toplist.memory import Counts, Everything
+from toplist.core.problem import Problem
+from toplist.core.slate import Floats, Ints, Page, Request, Slate
+from toplist.parts.arrange import Desk, TopK
+from toplist.parts.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick
+from toplist.parts.index import UCB1, Chance, Greedy
+from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.memory import Counts, Everything
 from toplist.policies import Policy
-from toplist.problem import Problem
-from toplist.slate import Floats, Ints, Page, Request, Slate
 
 PARTS = (ThroughFirstClick(), Everything(), Greedy())
 

@@ -8,8 +8,8 @@ import pytest
 import toplist
 from toplist.cli import Exit, main
 from toplist.cli.policies import in_words
-from toplist.naming import STARTS, USERS, WORLDS
-from toplist.protocols import Capabilities
+from toplist.core.protocols import Capabilities
+from toplist.support.catalogue import STARTS, USERS, WORLDS
 
 Output = pytest.CaptureFixture[str]
 

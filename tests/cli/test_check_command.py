@@ -18,9 +18,9 @@ OWN = '''
 """Policies of a user's own."""
 
 from toplist import Policy
-from toplist.feedback import ThroughLastClick
-from toplist.index import UCB1
-from toplist.memory import Everything
+from toplist.parts.feedback import ThroughLastClick
+from toplist.parts.index import UCB1
+from toplist.parts.memory import Everything
 
 
 def mine(scale: float = 0.5) -> Policy:

@@ -17,8 +17,8 @@ import pytest
 import toplist
 from toplist import cli
 from toplist.cli import Exit, main, parser
-from toplist.cli.parsing import Parser, checkpoints, whole
-from toplist.naming import STARTS
+from toplist.cli.parser import Parser, checkpoints, whole
+from toplist.support.catalogue import STARTS
 
 Output = pytest.CaptureFixture[str]
 ROOT = Path(__file__).parents[2]
@@ -145,7 +145,7 @@ def test_wrong_input_is_told_in_one_line(words: list[str], message: str, capsys:
 def test_a_folder_that_is_missing_is_told_before_the_first_step(
     flag: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toplist.engine.runs.simulate", lambda *_, **__: pytest.fail("it was simulated"))
+    monkeypatch.setattr("toplist.engine.simulate.simulate", lambda *_, **__: pytest.fail("it was simulated"))
     assert main(["simulate", "best", flag, "/missing/a.png"]) == Exit.SYSTEM
     assert re.fullmatch(r"toplist: The .* must be in a folder that exists; create .*\n", capsys.readouterr().err)
 
@@ -162,7 +162,7 @@ def test_what_nobody_foresaw_is_one_line_and_with_traceback_more(
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("\nsomewhere deep\nand more")
 
-    monkeypatch.setattr("toplist.engine.runs.simulate", broken)
+    monkeypatch.setattr("toplist.engine.simulate.simulate", broken)
     assert main(["simulate", "best"]) == Exit.BUG
     err = capsys.readouterr().err
     assert err.startswith("toplist: ZeroDivisionError: somewhere deep; this should not happen; run it again with")
@@ -170,7 +170,7 @@ def test_what_nobody_foresaw_is_one_line_and_with_traceback_more(
     for words in (["--traceback", "simulate", "best"], ["simulate", "best", "--traceback"]):
         assert main(words) == Exit.BUG
         assert "in broken" in capsys.readouterr().err
-    monkeypatch.setattr("toplist.engine.runs.simulate", lambda *_, **__: [].pop(5.0))  # type: ignore[arg-type]
+    monkeypatch.setattr("toplist.engine.simulate.simulate", lambda *_, **__: [].pop(5.0))  # type: ignore[arg-type]
     assert main(["simulate", "best"]) == Exit.BUG
 
 
@@ -187,7 +187,7 @@ def test_what_the_system_refuses(
     def refused(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("toplist.engine.runs.simulate", refused)
+    monkeypatch.setattr("toplist.engine.simulate.simulate", refused)
     assert main(["simulate", "best"]) == Exit.SYSTEM
     assert capsys.readouterr().err == f"toplist: {message}\n"
 
@@ -196,7 +196,7 @@ def test_an_interruption_says_what_was_kept(capsys: Output, monkeypatch: pytest.
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("toplist.engine.runs.simulate", interrupted)
+    monkeypatch.setattr("toplist.engine.simulate.simulate", interrupted)
     assert main(["simulate", "best"]) == Exit.INTERRUPTED
     assert capsys.readouterr().err.startswith("toplist: interrupted, and nothing was kept; with --resume the")
     file = tmp_path / "kept.npz"
@@ -205,7 +205,7 @@ def test_an_interruption_says_what_was_kept(capsys: Output, monkeypatch: pytest.
     file.touch()
     assert main(["simulate", "best", "--resume", str(file)]) == Exit.INTERRUPTED
     assert f"what was played is kept in {file}, and the same command goes on" in capsys.readouterr().err
-    monkeypatch.setattr("toplist.naming.Catalogue.entries", interrupted)
+    monkeypatch.setattr("toplist.support.catalogue.Catalogue.entries", interrupted)
     assert main(["policies"]) == Exit.INTERRUPTED
     assert capsys.readouterr().err == "toplist: interrupted.\n"
 

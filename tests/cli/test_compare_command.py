@@ -12,8 +12,8 @@ import pytest
 import toplist
 from toplist.cli import Exit, main
 from toplist.clicks import DCM, Cascade
-from toplist.experiments.matrix import standard_users, standard_world, stationary
-from toplist.naming import written
+from toplist.experiments.comparison_matrix import standard_users, standard_world, stationary
+from toplist.support.catalogue import written
 from toplist.worlds import Fixed, b_lb, b_top_k
 
 Output = pytest.CaptureFixture[str]
@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[dict[str, Any],
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("toplist.engine.comparing.compare", told_only)
+        patched.setattr("toplist.engine.compare.compare", told_only)
         assert main(["compare", *words]) == Exit.INTERRUPTED
     return told[0], told[1]
 
@@ -119,7 +119,7 @@ def test_an_interruption_says_what_was_kept(capsys: Output, tmp_path: Path, monk
         assert main(words) == Exit.INTERRUPTED
     assert capsys.readouterr().err == f"toplist: interrupted before there was anything to keep in {folder}.\n"
     (folder / "cascade-000.npz").touch()
-    monkeypatch.setattr("toplist.engine.comparing.compare", interrupted)
+    monkeypatch.setattr("toplist.engine.compare.compare", interrupted)
     assert main(words) == Exit.INTERRUPTED
     assert f"what was played is kept in {folder}, and the same command goes on" in capsys.readouterr().err
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from toplist.cli import Exit, main
-from toplist.engine.bar import Bars
 from toplist.engine.player import Player
-from toplist.experiments.running import read_verdict
+from toplist.experiments.run_experiment import read_verdict
+from toplist.support.progress_bar import Bars
 
 GOES_ON = "and the same command goes on from there."
 Output = pytest.CaptureFixture[str]
@@ -178,7 +178,9 @@ def test_results_that_cannot_be_written(
     for place in (file, file / "below"):
         assert reproduce(place, "li2019") == Exit.SYSTEM
         assert f"--results is {str(place)!r}, where no folder can be made" in capsys.readouterr().err
-    monkeypatch.setattr("toplist.files.os.access", lambda *_: False)  # which nobody can forbid the administrator
+    monkeypatch.setattr(
+        "toplist.support.files.os.access", lambda *_: False
+    )  # which nobody can forbid the administrator
     assert reproduce(tmp_path / "folder", "li2019") == Exit.SYSTEM
     assert "must be in a folder you may write to" in capsys.readouterr().err
     assert steps == []
@@ -309,7 +311,7 @@ def test_a_full_disk_stops_everything(capsys: Output, folder: Path, monkeypatch:
     def full(*_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("toplist.experiments.running.write_verdict", full)
+    monkeypatch.setattr("toplist.experiments.run_experiment.write_verdict", full)
     assert reproduce(folder, "--all") == Exit.SYSTEM
     assert capsys.readouterr() == ("", "toplist: No space left on device\n")
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toplist.clicks import CCM, DBN, PBM, UBM, Cascade, Mixture, mix
-from toplist.clicks.best import RISE
-from toplist.compiled import routine
-from toplist.problem import InvalidInput, Problem
-from toplist.randomness import branch
-from toplist.slate import Floats, Ints, Page, empty_page
+from toplist.clicks.best_list import RISE
+from toplist.core.compiling import routine
+from toplist.core.problem import InvalidInput, Problem
+from toplist.core.randomness import branch
+from toplist.core.slate import Floats, Ints, Page, empty_page
 
 VISITORS = 200_000
 ATTRACTION = [0.7, 0.25, 0.5, 0.9]

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import toplist
-from toplist.beliefs import copied
 from toplist.clicks import CCM, PBM, UBM, Cascade, Mixture
+from toplist.core.beliefs import copied
+from toplist.core.problem import InvalidInput, Problem
+from toplist.core.slate import Floats, Ints, Page
 from toplist.engine.player import Player, Setting
-from toplist.naming import USERS
-from toplist.parts import as_plain
-from toplist.problem import InvalidInput, Problem
-from toplist.slate import Floats, Ints, Page
-from toplist.starts import OneSample
+from toplist.engine.starts import OneSample
+from toplist.support.catalogue import USERS
+from toplist.support.part_json import as_plain
 from toplist.worlds import Contextual, Fixed, coming_and_going
 
 WORLD = Fixed([0.5, 0.2, 0.35, 0.1, 0.3, 0.15, 0.6, 0.25], 4)

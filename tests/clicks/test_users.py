@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toplist.clicks import DBN, DCM, Cascade
-from toplist.problem import Problem
-from toplist.randomness import branch
-from toplist.slate import empty_page
+from toplist.core.problem import Problem
+from toplist.core.randomness import branch
+from toplist.core.slate import empty_page
 
 ATTRACTION = [0.7, 0.2, 0.5, 0.9]
 USERS: dict[str, Any] = {

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import toplist
+from toplist.core.problem import InvalidInput, Problem
+from toplist.core.randomness import branch
+from toplist.core.slate import empty_page
 from toplist.datasets.click_models import PARAMETERS, read
-from toplist.problem import InvalidInput, Problem
-from toplist.randomness import branch
-from toplist.slate import empty_page
 
 DOCUMENTS = 4
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from toplist.core.problem import InvalidInput
 from toplist.datasets import download, generated, movielens
 from toplist.datasets.download import ELSEWHERE, OFFERS, NotDownloaded, Offer, fetch
 from toplist.datasets.ratings import made_up
-from toplist.problem import InvalidInput
 
 
 class Server:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from toplist.core.problem import InvalidInput
 from toplist.datasets import click_models, generated
-from toplist.problem import InvalidInput
 
 
 def content(folder: Path) -> dict[str, bytes]:

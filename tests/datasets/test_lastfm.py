@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from damage import Damage, cut, end, half, put, without
 
+from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, lastfm
 from toplist.datasets.ratings import made_up
-from toplist.problem import InvalidInput
 
 MADE_UP = made_up(people=30, items=25, topics=6, seed=3)
 PLAYS, TAGGED = "user_artists.dat.gz", "user_taggedartists.dat.gz"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from damage import Damage, cut, end, put, without
 
+from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, million_song
 from toplist.datasets.ratings import made_up
-from toplist.problem import InvalidInput
 
 MADE_UP = made_up(people=30, items=25, topics=6, seed=3)
 PLAYS, TRACKS, GENRES = "train_triplets.txt", "taste_profile_song_to_tracks.txt", "msd_tagtraum_generated.cls"

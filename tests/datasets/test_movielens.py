@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from damage import Damage, cut, end, half, put, without
 
+from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, movielens
 from toplist.datasets.ratings import Ratings, made_up
-from toplist.problem import InvalidInput
 
 MADE_UP = made_up(people=30, items=25, topics=6, seed=3)
 LAYOUTS = ("ml-1m", "ml-1m-csv", "ml-100k", "ml-latest")

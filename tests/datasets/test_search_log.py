@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from damage import Damage, cut, end, put
 
+from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, search_log
 from toplist.datasets.search_log import HEADER, Page, read, terminations
-from toplist.problem import InvalidInput
 
 BY_HAND = [
     "b\t1\t7,8,9\t",

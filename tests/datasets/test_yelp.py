@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from damage import Damage, cut, end, put, without
 
+from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, yelp
 from toplist.datasets.ratings import made_up
-from toplist.problem import InvalidInput
 
 MADE_UP = made_up(people=30, items=25, topics=6, seed=3)
 REVIEWS, BUSINESSES = "yelp_academic_dataset_review.json", "yelp_academic_dataset_business.json"

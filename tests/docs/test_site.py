@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import pytest
 
 import toplist
-from toplist import cli, naming
-from toplist.experiments import page as reproduction
+from toplist import cli
+from toplist.experiments import reproduction_page as reproduction
 from toplist.experiments.experiment import Outcome
 from toplist.experiments.library import library
+from toplist.support import catalogue
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -181,11 +182,12 @@ def test_every_command_and_flag_is_documented(name: str, site: Path) -> None:
 
 @pytest.mark.parametrize("title", ["worlds", "users", "starts"])
 def test_everything_that_flags_can_name_is_documented(title: str, site: Path) -> None:
-    catalogue: naming.Catalogue = getattr(naming, title.upper())
+    known: catalogue.Catalogue = getattr(catalogue, title.upper())
     section = Sections(site / "commands.html").named(title)
-    for entry in catalogue.entries().values():
+    for entry in known.entries().values():
         given = {
-            name if default is naming.REQUIRED else f"{name}={default!r}" for name, default in entry.parameters.items()
+            name if default is catalogue.REQUIRED else f"{name}={default!r}"
+            for name, default in entry.parameters.items()
         }
         assert {entry.name, *given} <= section.code
         assert entry.summary.replace("`", "") in section.text

@@ -14,10 +14,10 @@ import pytest
 import toplist
 from toplist import Comparison
 from toplist.clicks import CCM, DBN, DCM, UBM, Cascade, mix
-from toplist.engine.alike import alike
-from toplist.engine.comparing import file_name
+from toplist.core.problem import Problem
+from toplist.engine.compare import file_name
+from toplist.engine.shared_user_type import alike
 from toplist.engine.statistics import t_quantile
-from toplist.problem import Problem
 from toplist.worlds import Fixed
 
 WORLD = Fixed([0.6, 0.5, 0.3, 0.2, 0.1], 2)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from toplist.clicks import Cascade
-from toplist.engine.crew import Progress
+from toplist.core.problem import InvalidInput
 from toplist.engine.ray_pool import RayPool
-from toplist.engine.runs import Watched, simulate_and_watch
-from toplist.problem import InvalidInput
+from toplist.engine.scheduler import Progress
+from toplist.engine.simulate import Watched, simulate_and_watch
 from toplist.worlds import b_top_k
 
 SIZE: dict[str, Any] = {"steps": 300, "runs": 3, "seed": 5}

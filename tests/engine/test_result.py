@@ -19,10 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from toplist.core.problem import InvalidInput
 from toplist.engine.result import PLOT_SUFFIXES, Difference, Result
 from toplist.engine.statistics import MANY, t_quantile
-from toplist.files import check_writable
-from toplist.problem import InvalidInput
+from toplist.support.files import check_writable
 
 FINITE = st.floats(-1e12, 1e12)
 JSON = st.recursive(

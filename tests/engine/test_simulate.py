@@ -16,7 +16,7 @@ import pytest
 import toplist
 from toplist.clicks import DBN, DCM, Cascade
 from toplist.engine.player import Player, Setting
-from toplist.starts import Forced, NeverSeenFirst, OneSample
+from toplist.engine.starts import Forced, NeverSeenFirst, OneSample
 from toplist.worlds import Fixed, b_lb, b_top_k
 
 WORLD, USERS = b_lb(16, 4, 0.2, 0.15, 0.5)
@@ -246,12 +246,12 @@ def test_a_failing_policy_ends_the_simulation_with_its_own_error() -> None:
 
 PROGRAM = """
 import signal, sys, time, toplist
-from toplist.engine import crew
+from toplist.engine import scheduler
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell in the background ignores for its children
-crew.ASIDE_SECONDS = 0.5
-play = crew.Player.play
+scheduler.ASIDE_SECONDS = 0.5
+play = scheduler.Player.play
 if sys.argv[2] == "slowly":
-    crew.Player.play = lambda self, until: (play(self, until), time.sleep(0.03))
+    scheduler.Player.play = lambda self, until: (play(self, until), time.sleep(0.03))
 world, users = toplist.worlds.b_lb(16, 4, 0.2, 0.15, 0.5)
 print("ready", flush=True)
 toplist.simulate("dcm-kl-ucb", world, users, steps=300_000, runs=3, seed=1, resume=sys.argv[1])
@@ -297,7 +297,7 @@ def test_ctrl_c_and_kill_leave_a_file_to_go_on_from(tmp_path: Path) -> None:
 
 
 def test_at_any_moment_all_but_the_runs_in_progress_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toplist.engine.store.PAUSE", 0.0)  # which spares large files, but is not to count here
+    monkeypatch.setattr("toplist.engine.resume_file.PAUSE", 0.0)  # which spares large files, but is not to count here
     file, steps, seen = tmp_path / "kept.npz", 500_000, []  # a run takes longer than writing the file
 
     def look(now: toplist.Progress) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import toplist
-from toplist.engine.tuning import _draw
+from toplist.engine.tune import _draw
 from toplist.worlds import b_lb
 
 WORLD, USERS = b_lb()

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import toplist
-from toplist.engine.runs import Watched, simulate_and_watch
+from toplist.core.slate import Floats
+from toplist.engine.simulate import Watched, simulate_and_watch
 from toplist.experiments.experiment import Data, Experiment, Found, Measure, Play, Size
-from toplist.slate import Floats
 
 Curve = Callable[[Floats], Floats] | float  # of steps, or the regret at the end
 

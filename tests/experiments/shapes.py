@@ -7,8 +7,8 @@ import numpy as np
 from made_up import Curve
 
 import toplist
+from toplist.core.slate import Floats
 from toplist.experiments.experiment import Claim, Outcome, Size
-from toplist.slate import Floats
 
 
 def linear(end: float) -> Curve:

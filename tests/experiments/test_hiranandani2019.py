@@ -9,9 +9,11 @@ from shapes import about, flat, linear, outcomes, result
 
 import toplist
 from toplist.clicks import DCM, Cascade
+from toplist.core.randomness import branch
 from toplist.datasets.ratings import made_up
 from toplist.engine.player import Player, Setting
 from toplist.engine.result import Result
+from toplist.engine.starts import OneSample
 from toplist.experiments.experiment import Data, Found, Measure, Outcome, Size
 from toplist.experiments.hiranandani2019 import figure1 as first
 from toplist.experiments.hiranandani2019 import figure2, figure3, figure4, figure5, figure6a, ratio
@@ -19,8 +21,6 @@ from toplist.experiments.hiranandani2019.alphas import ALL, PRINTED, SCALED
 from toplist.experiments.hiranandani2019.problems import figure1
 from toplist.experiments.hiranandani2019.problems import figure6a as problem6a
 from toplist.experiments.verdicts import FLAT, LINEAR, last_adds
-from toplist.randomness import branch
-from toplist.starts import OneSample
 
 NORM = float(np.linalg.norm([0.6, 0.4]))
 RATED = (ratio, figure2, figure3, figure4, figure5)  # made of ratings

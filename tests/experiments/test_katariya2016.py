@@ -21,7 +21,7 @@ from toplist.experiments.katariya2016 import (
     figure3c,
 )
 from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
-from toplist.experiments.nine import NINE, Cell
+from toplist.experiments.problem_grid import NINE, Cell
 from toplist.experiments.verdicts import Measured, printed_number
 from toplist.worlds import b_lb
 

@@ -9,13 +9,13 @@ import pytest
 import toplist
 from toplist.bounds import kveton2015_theorem1
 from toplist.clicks import Cascade
+from toplist.core.randomness import branch
 from toplist.engine.player import Player, Setting
+from toplist.engine.starts import OneSample
 from toplist.experiments.experiment import Experiment, Found, Outcome, Size
 from toplist.experiments.kveton2015 import figure1, rows, table1, table2
-from toplist.experiments.nine import NINE, Cell
+from toplist.experiments.problem_grid import NINE, Cell
 from toplist.experiments.verdicts import Measured, final, measured, printed_number
-from toplist.randomness import branch
-from toplist.starts import OneSample
 from toplist.worlds import b_top_k
 
 REDUCED = [Cell(16, 4, 0.15), Cell(32, 8, 0.15), Cell(16, 8, 0.075)]  # every L, K and D but K = 2, which takes longest

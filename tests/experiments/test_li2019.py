@@ -16,7 +16,7 @@ from toplist.experiments import verdicts
 from toplist.experiments.experiment import Data, Found, Outcome, Play, Size
 from toplist.experiments.li2019 import figure1, figure2, queries
 from toplist.experiments.li2019.queries import DISCOUNTED, EPOCH, HALVED, LEFT_BEHIND, POLICIES, WINDOWED
-from toplist.experiments.pooling import together
+from toplist.experiments.pooled_results import together
 from toplist.worlds import b_l, b_top_k, jumping
 
 BOTH = [figure1.EXPERIMENT, figure2.EXPERIMENT]

@@ -7,13 +7,13 @@ from shapes import linear, outcomes, result
 
 import toplist
 from toplist.clicks import ChangingDCM
-from toplist.engine.runs import simulate_and_watch
+from toplist.engine.simulate import simulate_and_watch
 from toplist.experiments.experiment import Found, Outcome, Size
 from toplist.experiments.liu2018 import figure1, figure2
 from toplist.experiments.liu2018.figure1 import FRESH, KEPT, cosine_distance, distance
-from toplist.feedback import ThroughLastClick
-from toplist.index import LogisticBound
-from toplist.memory import Logistic
+from toplist.parts.feedback import ThroughLastClick
+from toplist.parts.index import LogisticBound
+from toplist.parts.memory import Logistic
 from toplist.policies import Policy
 from toplist.worlds import Contextual
 

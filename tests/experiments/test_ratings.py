@@ -8,11 +8,11 @@ import pytest
 
 import toplist
 from toplist.clicks import Cascade
+from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, lastfm, million_song, movielens, yelp
 from toplist.datasets.ratings import Ratings, made_up
-from toplist.experiments import commands
+from toplist.experiments import script
 from toplist.experiments.hiranandani2019 import ratings, ratio, shares
-from toplist.problem import InvalidInput
 
 # Items 10, 20, 30 and 40, of which 40 is rated least; people 1 to 5, of whom 5 rates least.
 BY_HAND = Ratings(
@@ -174,11 +174,11 @@ def test_the_greedy_list_is_nearly_the_best_on_problems_made_of_ratings() -> Non
 
 
 def test_commands_end_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert commands.run(lambda: shares.main(["--movielens", "/nowhere"])) == 2
+    assert script.run(lambda: shares.main(["--movielens", "/nowhere"])) == 2
     assert "must be a folder that holds MovieLens, or its zip file" in capsys.readouterr().err
 
     def interrupted() -> int:
         raise KeyboardInterrupt
 
-    assert commands.run(interrupted) == 130
+    assert script.run(interrupted) == 130
     assert capsys.readouterr().err == "interrupted\n"

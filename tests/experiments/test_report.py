@@ -12,9 +12,9 @@ import pytest
 from toplist import cli
 from toplist.cli import Exit, main
 from toplist.experiments import papers
-from toplist.experiments.entries import NEVER, SIGNS, chapters, moment
 from toplist.experiments.experiment import Outcome
 from toplist.experiments.report import MEANINGS, kind, write
+from toplist.experiments.results_folder import NEVER, SIGNS, chapters, moment
 
 pytestmark = pytest.mark.usefixtures("made_up")
 EMPTY = {"br", "img", "meta"}

@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 import toplist
+from toplist.core.problem import Problem
 from toplist.policies import Policy, Ranked, ShowList, catalogue, make
-from toplist.problem import Problem
 
 WANTED = {
     "cascade-ucb1", "cascade-kl-ucb", "dcm-kl-ucb", "first-click", "last-click", "ranked-kl-ucb", "ranked-ucb1",

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from toplist.clicks import DCM
-from toplist.detectors import CUSUM, GLR
 from toplist.engine.player import Player, Setting
-from toplist.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
-from toplist.index import KLUCB, UCB1, BetaPosterior, Greedy
-from toplist.memory import Discounted, Everything, Resetting, Window
+from toplist.engine.starts import OneSample
+from toplist.parts.detectors import CUSUM, GLR
+from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
+from toplist.parts.index import KLUCB, UCB1, BetaPosterior, Greedy
+from toplist.parts.memory import Discounted, Everything, Resetting, Window
 from toplist.policies import Policy, Ranked
-from toplist.starts import OneSample
 from toplist.worlds import Fixed
 
 MEMORIES = [Everything(), Discounted(0.998), Window(400), Resetting(GLR()), Resetting(CUSUM(), "item")]

@@ -8,13 +8,13 @@ import pytest
 
 import toplist
 from toplist.clicks import DCM, PBM, Cascade
+from toplist.core.problem import Problem
+from toplist.core.randomness import branch
+from toplist.core.slate import Request, empty_page
 from toplist.engine.player import Player, Setting
+from toplist.engine.starts import OneSample
 from toplist.policies import make
 from toplist.policies.duels import won_for_good
-from toplist.problem import Problem
-from toplist.randomness import branch
-from toplist.slate import Request, empty_page
-from toplist.starts import OneSample
 from toplist.worlds import Fixed
 
 NOTHING = np.zeros(0, dtype=np.int64)

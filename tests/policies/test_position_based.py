@@ -8,10 +8,10 @@ import pytest
 
 import toplist
 from toplist.clicks import PBM, Cascade
-from toplist.index.exposure import draw_below, envelop, exposure_bound, mode_of
+from toplist.core.problem import Problem
+from toplist.core.slate import empty_page
+from toplist.parts.index.exposure import draw_below, envelop, exposure_bound, mode_of
 from toplist.policies import make
-from toplist.problem import Problem
-from toplist.slate import empty_page
 from toplist.worlds import Fixed
 
 PROBLEM = Problem(3, 3, 0, 1000)

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from toplist.core.problem import Problem
+from toplist.core.slate import Request, empty_page
 from toplist.policies import make
-from toplist.problem import Problem
-from toplist.slate import Request, empty_page
 
 PROBLEM = Problem(5, 3, 0, 100)
 NOTHING = np.zeros(0, dtype=np.int64)

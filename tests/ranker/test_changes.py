@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from toplist import Ranker
-from toplist.detectors import GLR
-from toplist.feedback import EveryPlace
-from toplist.index import KLUCB
-from toplist.memory import Resetting
+from toplist.core.problem import InvalidInput
+from toplist.parts.detectors import GLR
+from toplist.parts.feedback import EveryPlace
+from toplist.parts.index import KLUCB
+from toplist.parts.memory import Resetting
 from toplist.policies import Ranked
-from toplist.problem import InvalidInput
 
 
 def live(ranker: Ranker, liked: str, lists: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from toplist import InvalidInput, Ranker
-from toplist.beliefs import frozen
+from toplist.core.beliefs import frozen
 
 FILMS = {
     "alien": [0.9, 0.0, 0.0],

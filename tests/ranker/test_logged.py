@@ -7,9 +7,9 @@ import pytest
 from known import ONE_OF_A_KIND, known
 
 from toplist import InvalidInput
-from toplist.beliefs import frozen
+from toplist.core.beliefs import frozen
 from toplist.ranker import AlreadyLearned, LoggedRanker, Record
-from toplist.ranker.logged import NO_LIMIT
+from toplist.ranker.logged_ranker import NO_LIMIT
 
 ITEMS = [f"item {n}" for n in range(6)]
 

@@ -10,13 +10,13 @@ from known import ONE_OF_A_KIND, known
 
 import toplist
 from toplist import Ranker
-from toplist.beliefs import frozen
 from toplist.clicks import DCM
+from toplist.core.beliefs import frozen
+from toplist.core.randomness import branch
 from toplist.engine.player import Player, Setting
-from toplist.randomness import branch
+from toplist.engine.starts import NeverSeenFirst
+from toplist.ranker.item_slots import label
 from toplist.ranker.learner import learn_compiled, rank_compiled
-from toplist.ranker.roster import label
-from toplist.starts import NeverSeenFirst
 from toplist.worlds import Fixed
 
 STEPS, POSITIONS = 400, 3

@@ -14,14 +14,14 @@ from known import ONE_OF_A_KIND, known
 
 import toplist
 from toplist import InvalidInput, Ranker
-from toplist.beliefs import frozen
-from toplist.feedback import EveryPlace
-from toplist.files import read_arrays, write_arrays
-from toplist.index import UCB1, Greedy
-from toplist.memory import Everything
+from toplist.core.beliefs import frozen
+from toplist.core.problem import Problem
+from toplist.parts.feedback import EveryPlace
+from toplist.parts.index import UCB1, Greedy
+from toplist.parts.memory import Everything
 from toplist.policies import Policy
-from toplist.problem import Problem
 from toplist.ranker import AlreadyLearned, ForeignSlate, TooManyOpen
+from toplist.support.files import read_arrays, write_arrays
 
 ITEMS = ["a", "b", "c", "d", "e"]
 

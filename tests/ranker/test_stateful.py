@@ -24,7 +24,7 @@ from known import ONE_OF_A_KIND, known
 
 import toplist
 from toplist import InvalidInput, Ranker, Shown
-from toplist.beliefs import frozen
+from toplist.core.beliefs import frozen
 from toplist.ranker import AlreadyLearned, SlateRefused
 
 POSITIONS, OPEN = 3, 6

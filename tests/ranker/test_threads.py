@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from toplist import Ranker
-from toplist.beliefs import frozen
+from toplist.core.beliefs import frozen
 from toplist.ranker import AlreadyLearned
-from toplist.ranker.gate import Gate
+from toplist.ranker.read_write_lock import Gate
 
 ITEMS = [f"item {n}" for n in range(40)]
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import httpx
 from double import Double
 
-from toplist.service.api.app import App, make_app
-from toplist.service.api.keys import hashed
-from toplist.service.api.logs import Log
 from toplist.service.config import KeySetting, Limits, Settings
+from toplist.service.http.app import App, make_app
+from toplist.service.http.auth import hashed
+from toplist.service.http.logs import Log
 
 T = TypeVar("T")
 SERVE, ADMIN = "toplist_serve-key-of-the-tests", "toplist_admin-key-of-the-tests"

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from toplist.service.desk import Desk
-from toplist.service.shapes import Item, ListReply, ListRequest, RankingSpec, Report, ReportReply
+from toplist.service.live.service import Desk
+from toplist.service.wire import Item, ListReply, ListRequest, RankingSpec, Report, ReportReply
 
 T = TypeVar("T")
 BEGIN = 1_700_000_000_000

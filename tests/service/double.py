@@ -9,12 +9,13 @@ from typing import Any, cast
 
 import msgspec
 
-from toplist.service.bodies import Outcome, encode
-from toplist.service.desk import Desk
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
-from toplist.service.impressions import Merged
-from toplist.service.looking import Page
-from toplist.service.shapes import (
+from toplist.service.live.impression import Merged
+from toplist.service.live.queries import Page
+from toplist.service.live.service import Desk
+from toplist.service.log.events import Outcome, encode
+from toplist.service.store.group_commit import Commits
+from toplist.service.wire import (
     Estimate,
     Estimates,
     Event,
@@ -32,7 +33,6 @@ from toplist.service.shapes import (
     Report,
     ReportReply,
 )
-from toplist.service.writer import Commits
 
 THEN = "2026-11-15T12:00:00.000Z"
 

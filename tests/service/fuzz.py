@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import httpx
 
-from toplist.service.api.keys import new_key, setting
+from toplist.service.http.auth import new_key, setting
 
 # What fits the schema may still be refused: no schema says which policies there are, or which items.
 LEFT_OUT = "positive_data_acceptance"

@@ -12,10 +12,10 @@ from pathlib import Path
 from double import Double
 
 from toplist.cli import main
-from toplist.service import serving
+from toplist.service import run
 from toplist.service.config import Settings
-from toplist.service.desk import Desk
-from toplist.service.shapes import ListReply, ListRequest
+from toplist.service.live.service import Desk
+from toplist.service.wire import ListReply, ListRequest
 
 
 class Slow(Double):
@@ -40,6 +40,6 @@ def opened(store: Path, _: Settings) -> Desk:
 
 
 if __name__ == "__main__":
-    original = serving.serve
-    serving.serve = lambda settings, **more: original(settings, opened=opened, **more)
+    original = run.serve
+    run.serve = lambda settings, **more: original(settings, opened=opened, **more)
     sys.exit(main(["serve", *sys.argv[1:]]))

@@ -10,12 +10,12 @@ from typing import Literal
 import pytest
 from asking import ADMIN, KEYS, SERVE, Make, Service, problem
 
-from toplist.service.api.keys import Keys, hashed, new_key, setting
-from toplist.service.api.limits import REMEMBERED, Buckets
-from toplist.service.api.logs import Handler, Log
-from toplist.service.api.openapi import document
-from toplist.service.api.routes import ROUTES
 from toplist.service.config import KeySetting, Limits, Logs
+from toplist.service.http.auth import Keys, hashed, new_key, setting
+from toplist.service.http.logs import Handler, Log
+from toplist.service.http.openapi import document
+from toplist.service.http.rate_limit import REMEMBERED, Buckets
+from toplist.service.http.routes import ROUTES
 
 
 def bearer(key: str) -> dict[str, str]:

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from asking import Make, Service, problem
 
-from toplist.service.api.routes import ROUTES
 from toplist.service.config import Limits
 from toplist.service.errors import StoreUnavailable
-from toplist.service.shapes import Event, Impression, ListReply, ListRequest, Ranking
+from toplist.service.http.routes import ROUTES
+from toplist.service.wire import Event, Impression, ListReply, ListRequest, Ranking
 
 UNKNOWN = "019a8b5e-7c1f-7d3a-9b42-ffffffffffff"
 

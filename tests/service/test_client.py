@@ -13,10 +13,10 @@ import msgspec
 import pytest
 from asking import ADMIN, SERVE, Service
 
-from toplist.service import asks
-from toplist.service.api.routes import ROUTES
-from toplist.service.client import LONGEST_WAIT, AsyncClient, Client, Retries, ServiceError, Unreachable
-from toplist.service.shapes import Item, RankingSpec
+from toplist.service.client import AsyncClient, Client, ServiceError, Unreachable, requests
+from toplist.service.client.client import LONGEST_WAIT, Retries
+from toplist.service.http.routes import ROUTES
+from toplist.service.wire import Item, RankingSpec
 
 Outcome = Exception | httpx.Response
 
@@ -118,13 +118,15 @@ def test_the_async_client_does_the_same(service: Service) -> None:
 
 def test_both_clients_have_every_route_that_is_not_about_the_service_itself() -> None:
     built = {
-        name for name, value in vars(asks).items() if inspect.isfunction(value) and value.__module__ == asks.__name__
+        name
+        for name, value in vars(requests).items()
+        if inspect.isfunction(value) and value.__module__ == requests.__name__
     }
     built = {name for name in built if not name.startswith("_")} - {"decoded"}
     assert len(built) == sum(route.tag != "service" for route in ROUTES)
     for kind in (Client, AsyncClient):
         assert built <= set(dir(kind))
-    assert Client.make_list.__doc__ == asks.make_list.__doc__
+    assert Client.make_list.__doc__ == requests.make_list.__doc__
 
 
 def test_a_key_is_sent(keyed: Service) -> None:
@@ -225,6 +227,6 @@ def test_the_async_client_tries_again_too(service: Service) -> None:
 
 
 def test_a_policy_that_begins_anew_is_not_sent_twice_unasked() -> None:
-    assert not asks.change_ranking("shop", policy="cascade-kl-ucb", train=False).repeatable
-    assert asks.change_ranking("shop", policy="cascade-kl-ucb").repeatable
-    assert asks.change_ranking("shop", click_window=60.0, train=False).repeatable
+    assert not requests.change_ranking("shop", policy="cascade-kl-ucb", train=False).repeatable
+    assert requests.change_ranking("shop", policy="cascade-kl-ucb").repeatable
+    assert requests.change_ranking("shop", click_window=60.0, train=False).repeatable

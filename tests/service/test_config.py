@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from toplist.problem import InvalidInput
-from toplist.service.api.keys import hashed
+from toplist.core.problem import InvalidInput
 from toplist.service.config import Limits, Settings, is_loopback, read, settings
+from toplist.service.http.auth import hashed
 
 ROOT = Path(__file__).parent.parent.parent
 HASH = hashed("x")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from toplist.clicks import DCM
-from toplist.problem import Problem
+from toplist.core.problem import Problem
 from toplist.service import demo
-from toplist.service.shapes import Estimate, Estimates
+from toplist.service.wire import Estimate, Estimates
 
 
 def test_visitors_click_as_the_model_says() -> None:

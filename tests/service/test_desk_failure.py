@@ -8,10 +8,10 @@ import apsw
 import pytest
 from desks import Clock, at_work, front, items, learned, run, shown, told
 
-from toplist.service.desk import Desk
 from toplist.service.errors import StoreUnavailable
-from toplist.service.rebuild import differences
-from toplist.service.shapes import ListReply
+from toplist.service.live.service import Desk
+from toplist.service.log.verify import differences
+from toplist.service.wire import ListReply
 
 
 def limit(desk: Desk, pages: int) -> None:

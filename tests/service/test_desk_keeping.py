@@ -11,14 +11,15 @@ from desks import BY_FEATURES, POLICIES, Clock, at_work, front, items, learned, 
 
 from toplist import InvalidInput
 from toplist.cli import Exit, main
-from toplist.files import optional
-from toplist.service import export, keeping, looking, rebuild, training, warming
-from toplist.service.api.history import Histories
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
-from toplist.service.rebuild import differences, rebuilt
-from toplist.service.shapes import ListRequest, RankingChange, RankingSpec, Report
+from toplist.service.http.history import Histories
+from toplist.service.live import compiler, queries, retention
+from toplist.service.log import export, training, verify
+from toplist.service.log.verify import differences, rebuilt
 from toplist.service.store.migrations import SCRIPTS, migrate
 from toplist.service.store.sqlite import SQLiteStore, connect
+from toplist.service.wire import ListRequest, RankingChange, RankingSpec, Report
+from toplist.support.files import optional
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -188,7 +189,7 @@ def test_a_file_that_is_no_store_is_refused_and_one_that_breaks_is_unavailable(t
 
 
 def test_the_log_comes_out_without_a_gap_while_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking, "READ_AT_ONCE", 50)
+    monkeypatch.setattr(queries, "READ_AT_ONCE", 50)
 
     async def play() -> None:
         async with at_work(tmp_path / "db") as desk:
@@ -214,7 +215,7 @@ def test_a_check_beside_a_working_service_gives_no_false_alarm(tmp_path: Path, m
                 await told(desk, await shown(desk), 1, final=True)
             await desk.stop()  # which keeps a snapshot
             await desk.start()
-            loop, run_on = asyncio.get_running_loop(), rebuild._run
+            loop, run_on = asyncio.get_running_loop(), verify._run
 
             def beside_work(*given: Any) -> None:
                 run_on(*given)
@@ -223,7 +224,7 @@ def test_a_check_beside_a_working_service_gives_no_false_alarm(tmp_path: Path, m
             async def work() -> None:
                 await told(desk, await shown(desk), 1, final=True)
 
-            monkeypatch.setattr(rebuild, "_run", beside_work)
+            monkeypatch.setattr(verify, "_run", beside_work)
             assert await asyncio.to_thread(differences, tmp_path / "db") == []
             assert await learned(desk) == 43
 
@@ -293,7 +294,7 @@ def test_a_policy_that_cannot_be_compiled_keeps_nobody_else_from_forgetting(
 
 
 def test_what_is_known_to_be_compiled_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warming, "KINDS", 3)
+    monkeypatch.setattr(compiler, "KINDS", 3)
 
     async def play() -> None:
         async with at_work(tmp_path / "db") as desk:
@@ -312,7 +313,7 @@ def test_what_is_known_to_be_compiled_has_an_end(tmp_path: Path, monkeypatch: py
 def test_a_ranking_that_cannot_be_created_is_in_the_way_of_nobody_of_its_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warming, "KINDS", 1)
+    monkeypatch.setattr(compiler, "KINDS", 1)
 
     async def play() -> None:
         async with at_work(tmp_path / "db") as desk:
@@ -334,7 +335,7 @@ def test_a_ranking_that_cannot_be_created_is_in_the_way_of_nobody_of_its_kind(
 def test_history_reads_each_event_of_the_log_once_also_those_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "READ_AT_ONCE", 10)
+    monkeypatch.setattr(queries, "READ_AT_ONCE", 10)
 
     async def play() -> None:
         async with at_work(tmp_path / "db") as desk:
@@ -383,18 +384,18 @@ def test_forgetting_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pyt
             clock.pass_(1000)
             await shown(desk)
             sizes: list[int] = []
-            inner = keeping.forgotten
+            inner = retention.forgotten
 
             def noted(memory: Any, ranking: Any, learners: Any, now: int) -> Any:
                 sizes.append(len(learners))
                 return inner(memory, ranking, learners, now)
 
-            monkeypatch.setattr(keeping, "forgotten", noted)
+            monkeypatch.setattr(retention, "forgotten", noted)
             before = desk.commits.count
             assert await desk.retain() == 25
             assert sizes == [10, 10, 6]
             assert desk.commits.count - before == 3
-            monkeypatch.setattr(keeping, "FORGOTTEN_IN_A_ROW", 2)
+            monkeypatch.setattr(retention, "FORGOTTEN_IN_A_ROW", 2)
             for _ in range(2):
                 assert await desk.retain() == 0
             assert sizes[3:] == [10, 10, 6]  # it goes on where it ended

@@ -9,8 +9,8 @@ from desks import BY_FEATURES, ELIMINATION, WINDOW, Clock, at_work, front, items
 
 from toplist import Ranker
 from toplist.service.errors import Conflict, NotFound, Refused
-from toplist.service.rebuild import differences
-from toplist.service.shapes import Item, ListRequest, RankingChange, RankingSpec, Report
+from toplist.service.log.verify import differences
+from toplist.service.wire import Item, ListRequest, RankingChange, RankingSpec, Report
 
 
 def test_the_same_request_id_gives_the_same_list_even_at_the_same_time_and_after_a_restart(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from desks import BY_FEATURES, ELIMINATION, ITEM_WISE, at_work, front, run, show
 
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import NotFound, Refused
-from toplist.service.rebuild import differences
-from toplist.service.shapes import Item, RankingChange, RankingSpec
+from toplist.service.log.verify import differences
+from toplist.service.wire import Item, RankingChange, RankingSpec
 
 
 @pytest.mark.parametrize("policy", [ITEM_WISE, BY_FEATURES, ELIMINATION, "cascade-ts"])

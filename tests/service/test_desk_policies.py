@@ -11,13 +11,14 @@ from desks import BY_FEATURES, ELIMINATION, Clock, at_work, front, items, learne
 from msgspec.structs import replace
 
 from toplist import InvalidInput, Ranker
-from toplist.beliefs import frozen
-from toplist.service import changing, learners, replay, training
-from toplist.service.bodies import RankingBody, decode_outcome
+from toplist.core.beliefs import frozen
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
-from toplist.service.rankings import Setting, policy_problem
-from toplist.service.rebuild import differences
-from toplist.service.shapes import Item, RankingChange, RankingSpec, Report
+from toplist.service.live import change_policy, learners
+from toplist.service.live.ranking import Setting, policy_problem
+from toplist.service.log import replay, training
+from toplist.service.log.events import RankingBody, decode_outcome
+from toplist.service.log.verify import differences
+from toplist.service.wire import Item, RankingChange, RankingSpec, Report
 
 
 def test_a_new_policy_knows_what_the_log_knows_as_if_it_had_adopted_every_list(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_what_happens_while_it_is_trained_is_not_lost(tmp_path: Path, monkeypatc
 
             loop = asyncio.get_running_loop()
             monkeypatch.setattr(training, "trained", slowly)
-            monkeypatch.setattr(changing, "LAST_ROUND", 1)
+            monkeypatch.setattr(change_policy, "LAST_ROUND", 1)
             await desk.change_ranking("front", RankingChange(policy="dcm-kl-ucb"))
             assert rounds == 5
             assert await learned(desk) == 6

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from desks import BY_FEATURES, ELIMINATION, at_work, front, items, learned, run, shown, told
 
-from toplist.service import replay, training
-from toplist.service.bodies import RankingBody
-from toplist.service.desk import Desk
 from toplist.service.errors import Refused
-from toplist.service.learners import HotLearner
-from toplist.service.rankings import Setting
-from toplist.service.rebuild import differences
-from toplist.service.shapes import ListReply, RankingChange, RankingSpec
+from toplist.service.live.learners import HotLearner
+from toplist.service.live.ranking import Setting
+from toplist.service.live.service import Desk
+from toplist.service.log import replay, training
+from toplist.service.log.events import RankingBody
+from toplist.service.log.verify import differences
+from toplist.service.wire import ListReply, RankingChange, RankingSpec
 
 
 async def some_lists(desk: Desk, draw: random.Random, open_ones: list[ListReply], expected: int) -> None:

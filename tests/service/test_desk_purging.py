@@ -9,13 +9,14 @@ import pytest
 from desks import BY_FEATURES, Clock, at_work, front, items, killed, learned, run, shown, told
 
 from toplist.cli import Exit, main
-from toplist.service import core, keeping, training
-from toplist.service.desk import Desk
 from toplist.service.errors import NotFound, StoreUnavailable
-from toplist.service.rebuild import differences, rebuilt
-from toplist.service.shapes import ListRequest, RankingChange, RankingSpec, Report
+from toplist.service.live import retention, transaction
+from toplist.service.live.service import Desk
+from toplist.service.log import training
+from toplist.service.log.verify import differences, rebuilt
 from toplist.service.store.migrations import SCRIPTS, migrate
 from toplist.service.store.sqlite import connect
+from toplist.service.wire import ListRequest, RankingChange, RankingSpec, Report
 
 TABLES = ("events", "impressions", "requests", "items", "learners", "snapshots", "rankings", "gone")
 
@@ -58,8 +59,8 @@ async def much(desk: Desk) -> list[str]:
 def test_everything_of_a_deleted_ranking_goes_in_small_parts_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "PURGED_AT_ONCE", 20)
-    monkeypatch.setattr(core, "WORTH_A_SNAPSHOT", 1)
+    monkeypatch.setattr(retention, "PURGED_AT_ONCE", 20)
+    monkeypatch.setattr(transaction, "WORTH_A_SNAPSHOT", 1)
     clock = Clock()
 
     async def play() -> None:
@@ -109,7 +110,7 @@ def test_everything_of_a_deleted_ranking_goes_in_small_parts_and_nothing_else(
 def test_what_is_left_is_found_again_after_a_restart(
     kill: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "PURGED_AT_ONCE", 30)
+    monkeypatch.setattr(retention, "PURGED_AT_ONCE", 30)
 
     async def play() -> None:
         async with at_work(tmp_path / "db") as desk:

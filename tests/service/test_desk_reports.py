@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from toplist.service.errors import NotFound, Refused
-from toplist.service.impressions import Merged, Numbers, as_id, as_text, merged_of
-from toplist.service.shapes import Item, RankingSpec, Report
+from toplist.service.live.impression import Merged, Numbers, as_id, as_text, merged_of
 from toplist.service.store.protocol import LEARN
+from toplist.service.wire import Item, RankingSpec, Report
 
 PLACES = st.integers(1, 5)
 REPORTS = st.builds(

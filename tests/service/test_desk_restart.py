@@ -10,10 +10,10 @@ import pytest
 from desks import BY_FEATURES, ITEM_WISE, POLICIES, WINDOW, Clock, at_work, front, items, killed, learned, run, shown
 from desks import told as tell
 
-from toplist.service import learners as learners_module
-from toplist.service.desk import Desk
-from toplist.service.rebuild import differences, rebuilt
-from toplist.service.shapes import Item, ListReply
+from toplist.service.live import learners as learners_module
+from toplist.service.live.service import Desk
+from toplist.service.log.verify import differences, rebuilt
+from toplist.service.wire import Item, ListReply
 
 
 class Visitors:

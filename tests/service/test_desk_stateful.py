@@ -22,10 +22,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from toplist.service.desk import Desk
 from toplist.service.errors import NotFound
-from toplist.service.rebuild import differences
-from toplist.service.shapes import Item, ListReply
+from toplist.service.live.service import Desk
+from toplist.service.log.verify import differences
+from toplist.service.wire import Item, ListReply
 
 KEYS = st.sampled_from([None, "a", "b"])
 CLICKS = st.sets(st.integers(1, 3)).map(sorted)

@@ -14,16 +14,17 @@ import httpx
 import pytest
 from desks import Clock, at_work, front, items, learned, run, shown, told
 
-from toplist.service import learners, replay
-from toplist.service.api.app import make_app
-from toplist.service.api.logs import Log
 from toplist.service.config import Settings
-from toplist.service.desk import Desk
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
-from toplist.service.rebuild import differences
-from toplist.service.shapes import ListReply, RankingChange, RankingSpec
+from toplist.service.http.app import make_app
+from toplist.service.http.logs import Log
+from toplist.service.live import learners
+from toplist.service.live.service import Desk
+from toplist.service.log import replay
+from toplist.service.log.verify import differences
 from toplist.service.store.migrations import SCRIPTS, migrate
 from toplist.service.store.sqlite import connect
+from toplist.service.wire import ListReply, RankingChange, RankingSpec
 
 
 class Disk:

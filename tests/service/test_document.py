@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 from test_whole import served
 
-from toplist.service.api.routes import ROUTES
-from toplist.service.api.routing import Router
+from toplist.service.http.routes import ROUTES
+from toplist.service.http.routing import Router
 
 TEXT = (Path(__file__).parent.parent.parent / "docs" / "service.md").read_text()
 BLOCKS = re.findall(r"^```none\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILINE)

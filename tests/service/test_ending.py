@@ -17,7 +17,7 @@ import httpx
 from desks import at_work, front, run, shown
 
 from toplist.cli import Exit
-from toplist.service.rebuild import differences
+from toplist.service.log.verify import differences
 
 SOON = 5.0  # seconds; a process that does nothing takes about one, on a busy machine more, and the compiler ten
 

@@ -9,9 +9,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from toplist.service.api.page import page
-from toplist.service.api.routes import ROUTES
-from toplist.service.api.routing import Router
+from toplist.service.http.page import page
+from toplist.service.http.routes import ROUTES
+from toplist.service.http.routing import Router
 
 BODY, HEADERS = page()
 TEXT = BODY.decode()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from desks import ELIMINATION, WINDOW, Clock, at_work, front, items, learned, run, shown, told
 
-from toplist.service import listing, memory
-from toplist.service.rebuild import differences
+from toplist.service.live import make_list, state
+from toplist.service.log.verify import differences
 
 
 def test_lists_do_not_keep_a_ranker_that_nobody_else_has(tmp_path: Path) -> None:
@@ -35,8 +35,8 @@ def test_lists_do_not_keep_a_ranker_that_nobody_else_has(tmp_path: Path) -> None
 def test_with_room_for_two_lists_in_memory_everything_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "REMEMBERED", 2)
-    monkeypatch.setattr(memory, "LET_GO", 1)
+    monkeypatch.setattr(state, "REMEMBERED", 2)
+    monkeypatch.setattr(state, "LET_GO", 1)
 
     async def play() -> None:
         async with at_work(tmp_path / "db", Clock()) as desk:
@@ -64,8 +64,8 @@ def test_with_room_for_two_lists_in_memory_everything_is_the_same(
 def test_what_is_closed_in_one_go_is_not_forgotten_before_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "REMEMBERED", 2)
-    monkeypatch.setattr(memory, "LET_GO", 1)
+    monkeypatch.setattr(state, "REMEMBERED", 2)
+    monkeypatch.setattr(state, "LET_GO", 1)
     clock = Clock()
 
     async def play() -> None:
@@ -95,7 +95,7 @@ def test_large_slates_are_read_again_when_they_are_learned(tmp_path: Path, monke
             return desk.states()["front", None]
 
     at_hand = run(play(tmp_path / "one"))
-    monkeypatch.setattr(listing, "SMALL_RECORD", 0)
+    monkeypatch.setattr(make_list, "SMALL_RECORD", 0)
     assert run(play(tmp_path / "two")) == at_hand
 
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from asking import Service
 
-from toplist.service.api.openapi import document, refusals
-from toplist.service.api.problems import NAMES, STATUSES, ProblemBody
-from toplist.service.api.routes import IMPRESSION, ROUTES
-from toplist.service.api.routing import Route
+from toplist.service.http.openapi import document, refusals
+from toplist.service.http.problems import NAMES, STATUSES, ProblemBody
+from toplist.service.http.routes import IMPRESSION, ROUTES
+from toplist.service.http.routing import Route
 
 NAMED = [pytest.param(route, id=route.name) for route in ROUTES]
 DOCUMENT = document()

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from desks import at_work, front, run, shown, told
 
-from toplist.problem import InvalidInput
-from toplist.service import keeping, rebuild, replay
-from toplist.service.desk import Desk
-from toplist.service.rebuild import differences, rebuilt
-from toplist.service.shapes import RankingChange
+from toplist.core.problem import InvalidInput
+from toplist.service.live import retention
+from toplist.service.live.service import Desk
+from toplist.service.log import replay, verify
+from toplist.service.log.verify import differences, rebuilt
+from toplist.service.wire import RankingChange
 
 KEYS = ("a", "b", "c")
 
@@ -22,7 +23,7 @@ async def played(desk: Desk, lists: int = 30) -> None:
 
 
 def test_a_ranking_that_is_deleted_meanwhile_is_passed_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "PURGED_AT_ONCE", 20)
+    monkeypatch.setattr(retention, "PURGED_AT_ONCE", 20)
 
     async def play() -> None:
         async with at_work(tmp_path / "db") as desk:
@@ -52,7 +53,7 @@ def test_a_learner_that_cannot_be_rebuilt_is_told_and_the_others_are_checked(
         async with at_work(tmp_path / "db") as desk:
             await front(desk)
             await played(desk, lists=3)
-            monkeypatch.setattr(rebuild, "beginning", without_b)
+            monkeypatch.setattr(verify, "beginning", without_b)
             assert [one.learned for one in rebuilt(tmp_path / "db")] == [3, 0, 3]
             (said,) = differences(tmp_path / "db", desk.states())
             assert said.startswith(

@@ -20,11 +20,12 @@ import httpx
 import pytest
 
 from toplist.cli import Exit, main
-from toplist.problem import InvalidInput
-from toplist.service.client import Client, Retries
-from toplist.service.serving import listening
-from toplist.service.shapes import RankingSpec
+from toplist.core.problem import InvalidInput
+from toplist.service.client import Client
+from toplist.service.client.client import Retries
+from toplist.service.run import listening
 from toplist.service.store.sqlite import SQLiteStore
+from toplist.service.wire import RankingSpec
 
 HERE = Path(__file__).parent
 

@@ -15,7 +15,7 @@ import pytest
 
 from toplist.cli import Exit, main
 from toplist.service.client import Client
-from toplist.service.shapes import RankingSpec
+from toplist.service.wire import RankingSpec
 
 Output = pytest.CaptureFixture[str]
 

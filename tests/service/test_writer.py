@@ -9,8 +9,8 @@ import pytest
 from desks import run
 
 from toplist.service.errors import StoreUnavailable
+from toplist.service.store.group_commit import Writer
 from toplist.service.store.protocol import EventRow, Row
-from toplist.service.writer import Writer
 
 
 class Slow:

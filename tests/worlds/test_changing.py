@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toplist
-from toplist.beliefs import copied, frozen
 from toplist.bounds import li2019_gaps
 from toplist.clicks import DBN, DCM, PBM, Cascade
+from toplist.core.beliefs import copied, frozen
+from toplist.core.problem import InvalidInput, Problem
+from toplist.core.randomness import branch, toss, uniform
+from toplist.core.slate import Floats
 from toplist.engine.player import Player, Setting
-from toplist.problem import InvalidInput, Problem
-from toplist.randomness import branch, toss, uniform
-from toplist.slate import Floats
-from toplist.starts import Forced, NeverSeenFirst, OneSample
+from toplist.engine.starts import Forced, NeverSeenFirst, OneSample
 from toplist.worlds import Changing, b_l, coming_and_going, drifting, jumping, piecewise
 
 START = [0.5, 0.2, 0.35, 0.1, 0.3, 0.15]

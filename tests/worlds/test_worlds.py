@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from toplist.bounds import hiranandani2019_theorem1
 from toplist.clicks import PBM, Cascade, ChangingDCM
-from toplist.coverage import KINDS, gains
+from toplist.core.coverage import KINDS, gains
+from toplist.core.problem import InvalidInput, Problem
+from toplist.core.randomness import branch
+from toplist.core.slate import Floats, empty_page
 from toplist.experiments.hiranandani2019.problems import figure1, figure6a
-from toplist.problem import InvalidInput, Problem
-from toplist.randomness import branch
-from toplist.slate import Floats, empty_page
 from toplist.worlds import Contextual, Fixed, TopicCoverage, exact_best, greedy_best
 
 

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.beliefs import BLOCK, MANY, TOUCHED, PerItem, copied, frozen, grown
 from toplist.clicks import DCM
-from toplist.compiled import COMPILE_ERRORS, DoesNotCompile, explained, reserved_names
+from toplist.core.beliefs import BLOCK, MANY, TOUCHED, PerItem, copied, frozen, grown
+from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explained, reserved_names
+from toplist.core.problem import InvalidInput
+from toplist.core.randomness import branch
+from toplist.core.slate import Ints, Page, Request, Slate, empty_page
 from toplist.engine.player import Player, Setting
-from toplist.engine.runs import simulate
-from toplist.policies.entries import make
-from toplist.problem import InvalidInput
-from toplist.randomness import branch
-from toplist.slate import Ints, Page, Request, Slate, empty_page
-from toplist.starts import NeverSeenFirst, OneSample
+from toplist.engine.simulate import simulate
+from toplist.engine.starts import NeverSeenFirst, OneSample
+from toplist.policies.by_name import make
 from toplist.worlds import Fixed
 
 ITEMS, POSITIONS, STEPS = 9, 3, 240
@@ -357,7 +357,7 @@ def changed_counts_are_told(policy: Any) -> None:
         _fail_if(
             len(silent) > 0,
             f"a list changed what is counted for {len(silent)} items, and `touched` does not tell; call "
-            f"toplist.memory.counts.touch where counts change",
+            f"toplist.parts.memory.counts.touch where counts change",
         )
 
 

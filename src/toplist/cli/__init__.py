@@ -11,8 +11,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from toplist import __version__
-from toplist.cli.exits import Exit, complain, end, open_streams
-from toplist.cli.parsing import TRACEBACK, Parser, add_traceback
+from toplist.cli.exit_codes import Exit, complain, end, open_streams
+from toplist.cli.parser import TRACEBACK, Parser, add_traceback
 
 __all__ = ["Exit", "main", "parser"]
 

@@ -9,9 +9,9 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from toplist.cli.exits import Exit
-from toplist.cli.listing import columns
-from toplist.cli.parsing import add_command
+from toplist.cli.catalogue_text import columns
+from toplist.cli.exit_codes import Exit
+from toplist.cli.parser import add_command
 
 EXAMPLES = """examples:
   toplist check mine.py:Mine
@@ -45,8 +45,8 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Check every promise; tell of kept ones as it goes, and of broken ones at the end, where they are seen."""
-    from toplist.cli.own import policy
-    from toplist.naming import written
+    from toplist.cli.policy_arguments import policy
+    from toplist.support.catalogue import written
 
     checked = policy(arguments.policy)
     promises = chosen(arguments.only)
@@ -72,7 +72,7 @@ def run(arguments: Namespace) -> int:
 def chosen(only: list[str] | None) -> dict[str, Any]:
     """The promises of these names, or all."""
     from toplist.checks import contract
-    from toplist.problem import InvalidInput, nearest
+    from toplist.core.problem import InvalidInput, nearest
 
     promises = contract()
     for name in only or ():

@@ -8,9 +8,7 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import Any
 
-from toplist.cli.exits import Exit
-from toplist.cli.parsing import add_command, whole
-from toplist.cli.shared import (
+from toplist.cli.common_flags import (
     add_outputs,
     add_playing,
     check_outputs,
@@ -19,7 +17,9 @@ from toplist.cli.shared import (
     spelled,
     write_outputs,
 )
-from toplist.engine.bar import Bar
+from toplist.cli.exit_codes import Exit
+from toplist.cli.parser import add_command, whole
+from toplist.support.progress_bar import Bar
 
 STANDARD = "standard"  # the world that there is without --worlds
 POSITIONS = 3
@@ -79,13 +79,13 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Compare, and tell what came out."""
-    from toplist import naming
-    from toplist.cli.own import policies
-    from toplist.engine.comparing import compare
-    from toplist.experiments.matrix import stationary
+    from toplist.cli.policy_arguments import policies
+    from toplist.engine.compare import compare
+    from toplist.experiments.comparison_matrix import stationary
+    from toplist.support import catalogue
 
     columns, called = columns_of(arguments)
-    start = naming.STARTS.make(arguments.start)
+    start = catalogue.STARTS.make(arguments.start)
     if arguments.policies:
         played = policies(arguments.policies)
     else:
@@ -97,7 +97,7 @@ def run(arguments: Namespace) -> int:
             played, columns, arguments.steps, arguments.runs, arguments.seed,
             start=start, threads=arguments.threads, progress=bar, resume=arguments.resume,
         )  # fmt: skip
-    called["start"] = spelled(start, naming.STARTS)
+    called["start"] = spelled(start, catalogue.STARTS)
     found = replace(found, settings=found.settings | called)
     write_outputs(arguments, found, shortened(f"{', '.join(called['worlds'])}, {called['start']} start"))
     return Exit.FINE
@@ -105,11 +105,11 @@ def run(arguments: Namespace) -> int:
 
 def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """The pairs of world and users of each column, and how one would write worlds and users."""
-    from toplist import naming
-    from toplist.experiments.matrix import standard_users, standard_world
-    from toplist.problem import InvalidInput
+    from toplist.core.problem import InvalidInput
+    from toplist.experiments.comparison_matrix import standard_users, standard_world
+    from toplist.support import catalogue
 
-    asked = {text.strip(): naming.USERS.make(text) for text in arguments.users}
+    asked = {text.strip(): catalogue.USERS.make(text) for text in arguments.users}
     files = [text for text in arguments.worlds if is_file(text)]
     if not files and (arguments.queries, arguments.positions) != (None, None):
         raise InvalidInput("--queries and --positions are for learned click models; name their file with --worlds.")
@@ -123,7 +123,7 @@ def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, An
         else:
             world, brought, name = (standard_world(), None, STANDARD) if text == STANDARD else named_world(text)
             size = world.checked().problem(None)
-            users = asked or ({} if brought is None else {spelled(brought, naming.USERS): brought})
+            users = asked or ({} if brought is None else {spelled(brought, catalogue.USERS): brought})
             own = {who: [(world, one)] for who, one in (users or standard_users(size.items, size.positions)).items()}
         called.append(name)
         several = len(arguments.worlds) > 1
@@ -133,15 +133,15 @@ def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, An
 
 def is_file(text: str) -> bool:
     """Whether it names a file or a folder of learned click models, and no world of the catalogue."""
-    from toplist.naming import WORLDS
+    from toplist.support.catalogue import WORLDS
 
     return text.partition("(")[0].strip() not in WORLDS.entries() and (text.endswith(".json") or os.path.exists(text))
 
 
 def learned(path: str, queries: int | None, positions: int) -> dict[str, list[Any]]:
     """A column per model of a file, over its first so many queries."""
+    from toplist.core.problem import refuse
     from toplist.datasets import click_models
-    from toplist.problem import refuse
 
     found = click_models.read(path)
     if queries is not None and not 1 <= queries <= len(found.queries):

@@ -6,8 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from toplist.cli.exits import Exit
-from toplist.cli.parsing import add_command
+from toplist.cli.exit_codes import Exit
+from toplist.cli.parser import add_command
 from toplist.cli.serve import check_installed
 
 EXAMPLES = """examples:
@@ -38,8 +38,8 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Serve, and send visitors."""
-    from toplist.files import optional
-    from toplist.problem import refuse
+    from toplist.core.problem import refuse
+    from toplist.support.files import optional
 
     check_installed()
     optional("httpx", "client")

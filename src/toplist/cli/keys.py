@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.exits import Exit
-from toplist.cli.parsing import add_command
+from toplist.cli.exit_codes import Exit
+from toplist.cli.parser import add_command
 
 EXAMPLES = """examples:
   toplist keys new --scope serve --name shop-window
@@ -29,12 +29,12 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print a key, and the lines for the settings."""
-    from toplist.files import optional
-    from toplist.problem import refuse
+    from toplist.core.problem import refuse
+    from toplist.support.files import optional
 
     msgspec = optional("msgspec", "serve")
-    from toplist.service.api.keys import hashed, new_key, setting
     from toplist.service.config import FILE, PREFIX, KeySetting
+    from toplist.service.http.auth import hashed, new_key, setting
 
     key = new_key()
     try:

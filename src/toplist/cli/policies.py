@@ -8,9 +8,9 @@ import textwrap
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.exits import Exit
-from toplist.cli.listing import columns, described, entries_table, parameters_table
-from toplist.cli.parsing import add_command
+from toplist.cli.catalogue_text import columns, described, entries_table, parameters_table
+from toplist.cli.exit_codes import Exit
+from toplist.cli.parser import add_command
 
 # What a capability means, and what its absence does. One that is not here is told by its name.
 CAPABILITIES = {
@@ -40,9 +40,9 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the catalogue, or one entry of it."""
-    from toplist.cli.own import find
-    from toplist.naming import POLICIES
+    from toplist.cli.policy_arguments import find
     from toplist.policies import make
+    from toplist.support.catalogue import POLICIES
 
     entries = POLICIES.entries()
     if arguments.name is None:
@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> int:
 
 def check_parameters(policy: Any, given: dict[str, Any]) -> None:
     """Refuse what a simulation would refuse, by getting ready for a small problem, with or without features."""
-    from toplist.problem import InvalidInput, Problem
+    from toplist.core.problem import InvalidInput, Problem
 
     positions = max((len(value) for value in given.values() if isinstance(value, list | tuple)), default=3)
     try:
@@ -72,7 +72,7 @@ def check_parameters(policy: Any, given: dict[str, Any]) -> None:
 
 def about(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
     """All about one policy."""
-    from toplist.naming import written
+    from toplist.support.catalogue import written
 
     parameters = entry.parameters | given
     return described(entry) | {

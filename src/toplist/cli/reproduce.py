@@ -9,15 +9,15 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toplist.cli.exits import Exit, complain, judged
-from toplist.cli.parsing import add_command, whole
-from toplist.engine.bar import Bars, clock
+from toplist.cli.exit_codes import Exit, complain, judged
+from toplist.cli.parser import add_command, whole
+from toplist.support.progress_bar import Bars, clock
 
 if TYPE_CHECKING:
-    from toplist.experiments.data import Shelf
     from toplist.experiments.experiment import Experiment, Size
-    from toplist.experiments.outlook import Outlook
-    from toplist.experiments.running import Verdict, Workplace
+    from toplist.experiments.remaining_time import Outlook
+    from toplist.experiments.required_data import Shelf
+    from toplist.experiments.run_experiment import Verdict, Workplace
 
 FOLDER = "reproduction"
 EXAMPLES = """examples:
@@ -66,10 +66,10 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Play what is asked for; without anything, list what there is."""
-    from toplist.experiments.data import check_folder
     from toplist.experiments.library import chosen, library
     from toplist.experiments.report import write
-    from toplist.experiments.running import Workplace
+    from toplist.experiments.required_data import check_folder
+    from toplist.experiments.run_experiment import Workplace
 
     check(arguments)
     folder, data = Path(arguments.results), check_folder(arguments.data)
@@ -96,7 +96,7 @@ def run(arguments: Namespace) -> int:
 
 def check(arguments: Namespace) -> None:
     """Refuse what makes no sense, before the first step."""
-    from toplist.problem import InvalidInput, checked_seed, whole
+    from toplist.core.problem import InvalidInput, checked_seed, whole
 
     sized = {flag: getattr(arguments, flag) for flag in ("steps", "runs", "jobs")}
     for flag, given in sized.items():
@@ -117,7 +117,7 @@ def check(arguments: Namespace) -> None:
 
 def writable(folder: Path) -> None:
     """Make the folder, or refuse before the first step."""
-    from toplist.files import Unwritable, check_writable
+    from toplist.support.files import Unwritable, check_writable
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def writable(folder: Path) -> None:
 
 def tell_without_figures() -> None:
     """Say that there will be none, where that is so."""
-    from toplist.files import optional
+    from toplist.support.files import optional
 
     try:
         optional("matplotlib.figure", "plots")
@@ -160,7 +160,7 @@ def play_all(
     wanted: dict[str, Experiment], arguments: Namespace, folder: Path | None, place: Workplace, bars: Bars
 ) -> Exit:
     """One experiment after the other; each is printed as it comes out. One that fails does not stop the others."""
-    from toplist.experiments.data import Shelf
+    from toplist.experiments.required_data import Shelf
 
     sizes = {name: size_of(experiment, arguments) for name, experiment in wanted.items()}
     outlook = outlook_on(wanted, sizes, folder, place)
@@ -190,16 +190,16 @@ def play_all(
 
 def is_everybodys(error: Exception) -> bool:
     """Whether the next experiment would fail as well: a full disk, a missing right or module."""
-    from toplist.files import Unwritable
+    from toplist.support.files import Unwritable
 
     return isinstance(error, OSError | MemoryError | ImportError | Unwritable)
 
 
 def outlook_on(wanted: dict[str, Experiment], sizes: dict[str, Size], folder: Path | None, place: Workplace) -> Outlook:
     """How long everything is expected to take; what is there at this size already takes next to nothing."""
-    from toplist.experiments.data import located
-    from toplist.experiments.outlook import Outlook, expected
-    from toplist.experiments.running import read_verdict
+    from toplist.experiments.remaining_time import Outlook, expected
+    from toplist.experiments.required_data import located
+    from toplist.experiments.run_experiment import read_verdict
 
     seconds = {}
     for name, experiment in wanted.items():
@@ -214,7 +214,7 @@ def play_one(
     name: str, experiment: Experiment, size: Size, data: Shelf, place: Workplace, bars: Bars, outlook: Outlook
 ) -> tuple[Verdict, list[str]]:
     """What comes out of an experiment, and the lines that tell it."""
-    from toplist.experiments.running import Standing, run
+    from toplist.experiments.run_experiment import Standing, run
 
     last = Standing(0.0, 0.0, 0.0)
 
@@ -237,9 +237,9 @@ def play_one(
 
 def without_data(name: str, experiment: Experiment, size: Size, place: Workplace) -> tuple[Verdict, list[str]]:
     """What to say of an experiment whose data are not there; what came out when they were is not lost."""
-    from toplist.experiments.data import KINDS
     from toplist.experiments.experiment import Claim, Outcome
-    from toplist.experiments.running import Verdict, read_verdict, write_verdict
+    from toplist.experiments.required_data import KINDS
+    from toplist.experiments.run_experiment import Verdict, read_verdict, write_verdict
 
     how = f"get {KINDS[experiment.data].how}"
     earlier = read_verdict(name, place.folder)
@@ -255,7 +255,7 @@ def without_data(name: str, experiment: Experiment, size: Size, place: Workplace
 def told(verdict: Verdict) -> list[str]:
     """What came out of an experiment, claim by claim."""
     from toplist.experiments.experiment import Outcome
-    from toplist.experiments.running import spelled
+    from toplist.experiments.run_experiment import spelled
 
     lines = [f"{verdict.experiment}: {verdict.outcome}"]
     if verdict.outcome != Outcome.NEEDS_DATA:
@@ -269,10 +269,10 @@ def told(verdict: Verdict) -> list[str]:
 
 def listing(experiments: dict[str, Experiment], folder: Path, data: Path | None) -> list[str]:
     """All experiments, and what came out of each the last time."""
-    from toplist.experiments.data import KINDS, located
     from toplist.experiments.experiment import Outcome
-    from toplist.experiments.running import read_verdict
-    from toplist.tables import aligned
+    from toplist.experiments.required_data import KINDS, located
+    from toplist.experiments.run_experiment import read_verdict
+    from toplist.support.tables import aligned
 
     rows = [("experiment", "state", "what it is")]
     missing: dict[str, str] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.exits import Exit
-from toplist.cli.parsing import add_command
+from toplist.cli.exit_codes import Exit
+from toplist.cli.parser import add_command
 
 EXAMPLES = """examples:
   toplist serve
@@ -42,7 +42,7 @@ def add_set(parser: Any) -> None:
 def run(arguments: Namespace) -> int:
     """Serve until a signal ends it."""
     settings = settings_of(arguments)
-    from toplist.service.serving import serve
+    from toplist.service.run import serve
 
     serve(settings, told=lambda address: print(f"toplist serves {settings.store} at {address}", flush=True))
     return Exit.FINE
@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
 
 def check_installed() -> None:
     """Refuse to begin without what the service needs."""
-    from toplist.files import optional
+    from toplist.support.files import optional
 
     for module in ("apsw", "msgspec", "prometheus_client", "uvicorn", "httptools", "uvloop"):
         optional(module, "serve")
@@ -58,7 +58,7 @@ def check_installed() -> None:
 
 def settings_of(arguments: Namespace) -> Any:
     """The settings, with the flags that were given over all others."""
-    from toplist.problem import refuse
+    from toplist.core.problem import refuse
 
     check_installed()
     from toplist.service.config import read

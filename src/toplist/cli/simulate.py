@@ -6,10 +6,10 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.exits import Exit
-from toplist.cli.parsing import add_command, checkpoints
-from toplist.cli.shared import Scene, add_outputs, add_problem, check_outputs, write_outputs
-from toplist.engine.bar import Bar
+from toplist.cli.common_flags import Scene, add_outputs, add_problem, check_outputs, write_outputs
+from toplist.cli.exit_codes import Exit
+from toplist.cli.parser import add_command, checkpoints
+from toplist.support.progress_bar import Bar
 
 POLICIES = ("dcm-kl-ucb", "first-click", "last-click", "cascade-ucb1", "ranked-kl-ucb")
 EXAMPLES = """examples:
@@ -38,8 +38,8 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Simulate, and tell what came out."""
-    from toplist.cli.own import policies
-    from toplist.engine.runs import simulate
+    from toplist.cli.policy_arguments import policies
+    from toplist.engine.simulate import simulate
 
     scene = Scene.of(arguments)
     played = policies(arguments.policies)

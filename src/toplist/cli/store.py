@@ -6,8 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from toplist.cli.exits import Exit
-from toplist.cli.parsing import add_command
+from toplist.cli.exit_codes import Exit
+from toplist.cli.parser import add_command
 from toplist.cli.serve import add_set, settings_of
 
 EXAMPLES = """examples:
@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Back up, check or export."""
-    from toplist.problem import InvalidInput, refuse
+    from toplist.core.problem import InvalidInput, refuse
 
     store = Path(settings_of(arguments).store)
     if not store.is_file():
@@ -61,9 +61,9 @@ def run(arguments: Namespace) -> int:
 
 def backup(store: Path, file: str) -> int:
     """Write all that is committed to a new file."""
-    from toplist.files import check_writable, private, replacing
-    from toplist.problem import refuse
+    from toplist.core.problem import refuse
     from toplist.service.store.sqlite import SQLiteStore
+    from toplist.support.files import check_writable, private, replacing
 
     target = check_writable(file, "The backup")
     if target.exists():
@@ -80,10 +80,10 @@ def backup(store: Path, file: str) -> int:
 
 def export(store: Path, file: str, ranking: str | None) -> int:
     """Write the event log of one ranking, or of all that there are."""
-    from toplist.service.export import write
-    from toplist.service.looking import exported
+    from toplist.service.live.queries import exported
+    from toplist.service.log.export import write
     from toplist.service.store.sqlite import SQLiteStore
-    from toplist.tables import counted
+    from toplist.support.tables import counted
 
     opened = SQLiteStore(store, read_only=True)
     try:
@@ -96,8 +96,8 @@ def export(store: Path, file: str, ranking: str | None) -> int:
 
 def check(store: Path) -> int:
     """Say what differs from the log."""
-    from toplist.service.rebuild import rebuilt
-    from toplist.tables import counted
+    from toplist.service.log.verify import rebuilt
+    from toplist.support.tables import counted
 
     learners = differing = 0
     for one in rebuilt(store):

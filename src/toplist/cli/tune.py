@@ -8,13 +8,13 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toplist.cli.exits import Exit
-from toplist.cli.parsing import add_command, whole
-from toplist.cli.shared import Scene, add_outputs, add_problem, check_outputs, write_outputs
-from toplist.engine.bar import Bar
+from toplist.cli.common_flags import Scene, add_outputs, add_problem, check_outputs, write_outputs
+from toplist.cli.exit_codes import Exit
+from toplist.cli.parser import add_command, whole
+from toplist.support.progress_bar import Bar
 
 if TYPE_CHECKING:
-    from toplist.engine.tuning import Span
+    from toplist.engine.tune import Span
 
 EXAMPLES = """examples:
   toplist tune cascade-ucb1 --grid scale=0.1,0.5,1,1.5 --grid order=first,last
@@ -55,9 +55,9 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Tune, and tell what came out."""
-    from toplist.cli.own import find, tunable
-    from toplist.engine.tuning import tune
-    from toplist.problem import InvalidInput
+    from toplist.cli.policy_arguments import find, tunable
+    from toplist.core.problem import InvalidInput
+    from toplist.engine.tune import tune
 
     scene = Scene.of(arguments)
     parameters: dict[str, Any] = {}
@@ -85,8 +85,8 @@ def run(arguments: Namespace) -> int:
 
 def grid_values(text: str, values: str) -> list[Any]:
     """The values of `name=value,value`."""
-    from toplist.naming import parse_values
-    from toplist.problem import refuse
+    from toplist.core.problem import refuse
+    from toplist.support.catalogue import parse_values
 
     try:
         if found := parse_values(values):
@@ -98,8 +98,8 @@ def grid_values(text: str, values: str) -> list[Any]:
 
 def random_span(text: str, values: str) -> Span:
     """The range of `name=low..high` or `name=log:low..high`."""
-    from toplist.engine.tuning import Span
-    from toplist.problem import refuse
+    from toplist.core.problem import refuse
+    from toplist.engine.tune import Span
 
     ends = re.fullmatch(r"(log:)?(.+?)\.\.(.+)", values)
     try:

@@ -7,9 +7,9 @@ import textwrap
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.exits import Exit
-from toplist.cli.listing import columns, described, signature
-from toplist.cli.parsing import add_command
+from toplist.cli.catalogue_text import columns, described, signature
+from toplist.cli.exit_codes import Exit
+from toplist.cli.parser import add_command
 
 
 def add_parser(commands: Any) -> None:
@@ -20,7 +20,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the three catalogues."""
-    from toplist.naming import STARTS, USERS, WORLDS
+    from toplist.support.catalogue import STARTS, USERS, WORLDS
 
     found = {"world": WORLDS.entries(), "users": USERS.entries(), "start": STARTS.entries()}
     if arguments.json:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-from toplist.clicks.best import EVEN, best_by_worth
-from toplist.naming import entry
-from toplist.problem import Problem, whole
-from toplist.randomness import toss
-from toplist.slate import NONE, Floats, Ints, Page
+from toplist.clicks.best_list import EVEN, best_by_worth
+from toplist.core.problem import Problem, whole
+from toplist.core.randomness import toss
+from toplist.core.slate import NONE, Floats, Ints, Page
+from toplist.support.catalogue import entry
 
 
 @entry("Cascade model", "kveton2015")

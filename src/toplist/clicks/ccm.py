@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import helper
-from toplist.naming import entry
-from toplist.problem import Problem, number
-from toplist.randomness import branch, toss
-from toplist.slate import Floats, Ints, Page
+from toplist.core.compiling import helper
+from toplist.core.problem import Problem, number
+from toplist.core.randomness import branch, toss
+from toplist.core.slate import Floats, Ints, Page
+from toplist.support.catalogue import entry
 
 
 class Table(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-from toplist.clicks.best import best_by_worth
-from toplist.naming import entry
-from toplist.problem import Problem, number, probabilities
-from toplist.randomness import branch, toss
-from toplist.slate import NONE, Floats, Ints, Page
+from toplist.clicks.best_list import best_by_worth
+from toplist.core.problem import Problem, number, probabilities
+from toplist.core.randomness import branch, toss
+from toplist.core.slate import NONE, Floats, Ints, Page
+from toplist.support.catalogue import entry
 
 
 @entry("Dynamic Bayesian network model", "kveton2015")

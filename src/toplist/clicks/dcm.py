@@ -6,12 +6,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.clicks.best import EVEN, best_by_worth
-from toplist.compiled import helper
-from toplist.naming import entry
-from toplist.problem import Problem, probabilities
-from toplist.randomness import branch, toss
-from toplist.slate import Floats, Ints, Page
+from toplist.clicks.best_list import EVEN, best_by_worth
+from toplist.core.compiling import helper
+from toplist.core.problem import Problem, probabilities
+from toplist.core.randomness import branch, toss
+from toplist.core.slate import Floats, Ints, Page
+from toplist.support.catalogue import entry
 
 
 @entry("Dependent click model", "katariya2016", hides=("order",))

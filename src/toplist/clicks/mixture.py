@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.clicks.best import RISE, exchange
-from toplist.naming import USERS, entry
-from toplist.problem import Problem, expect, number, probabilities, refuse, several
-from toplist.randomness import KINDS, branch, toss
-from toplist.slate import Floats, Ints, Page
+from toplist.clicks.best_list import RISE, exchange
+from toplist.core.problem import Problem, expect, number, probabilities, refuse, several
+from toplist.core.randomness import KINDS, branch, toss
+from toplist.core.slate import Floats, Ints, Page
+from toplist.support.catalogue import USERS, entry
 
 ROUNDING = 1e-9  # by how much shares may miss 1
 

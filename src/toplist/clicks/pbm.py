@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.clicks.best import EVEN, best_by_worth
-from toplist.naming import entry
-from toplist.problem import Problem, probabilities
-from toplist.randomness import branch, toss
-from toplist.slate import Floats, Ints, Page
+from toplist.clicks.best_list import EVEN, best_by_worth
+from toplist.core.problem import Problem, probabilities
+from toplist.core.randomness import branch, toss
+from toplist.core.slate import Floats, Ints, Page
+from toplist.support.catalogue import entry
 
 
 @entry("Position-based model", hides=("order",))

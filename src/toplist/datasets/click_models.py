@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade
+from toplist.core.problem import InvalidInput, nearest, refuse, whole
+from toplist.core.slate import Floats
 from toplist.datasets.sources import File
-from toplist.files import AnyPath
-from toplist.problem import InvalidInput, nearest, refuse, whole
-from toplist.slate import Floats
-from toplist.tables import counted
+from toplist.support.files import AnyPath
+from toplist.support.tables import counted
 from toplist.worlds import Fixed
 
 # Per model and parameter: 0 for one number, 1 for one per document, 2 for one per pair of ranks.

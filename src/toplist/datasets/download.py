@@ -22,8 +22,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from toplist.files import AnyPath, replacing
-from toplist.problem import InvalidInput, nearest, refuse
+from toplist.core.problem import InvalidInput, nearest, refuse
+from toplist.support.files import AnyPath, replacing
 
 GROUPLENS = "https://files.grouplens.org/datasets"
 SONGS = "http://millionsongdataset.com/sites/default/files"

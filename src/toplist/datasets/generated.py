@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toplist.core.problem import checked_seed, nearest, refuse
 from toplist.datasets import movielens
 from toplist.datasets.click_models import PARAMETERS
 from toplist.datasets.lastfm import ARTISTS_HEADER, PLAYS_HEADER, TAGGED_HEADER, TAGS_HEADER
 from toplist.datasets.ratings import Ratings, Values, made_up
 from toplist.datasets.search_log import HEADER as LOG_HEADER
-from toplist.files import AnyPath, write_text
-from toplist.problem import checked_seed, nearest, refuse
+from toplist.support.files import AnyPath, write_text
 
 NOTE = "GENERATED.txt"
 RESULTS = 10  # on a page of the log, and documents of a click model

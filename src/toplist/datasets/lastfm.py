@@ -12,11 +12,11 @@ from collections import defaultdict
 
 import numpy as np
 
+from toplist.core.problem import InvalidInput, whole
+from toplist.core.slate import Bools, Floats
 from toplist.datasets.ratings import Numbers, Ratings
 from toplist.datasets.sources import AGAIN, File, Place, columns, identifiers
-from toplist.files import AnyPath
-from toplist.problem import InvalidInput, whole
-from toplist.slate import Bools, Floats
+from toplist.support.files import AnyPath
 
 PLAYS_HEADER = "userID\tartistID\tweight"
 TAGGED_HEADER = "userID\tartistID\ttagID\tday\tmonth\tyear"

@@ -20,10 +20,10 @@ from itertools import islice
 
 import numpy as np
 
+from toplist.core.problem import InvalidInput, refuse
 from toplist.datasets.ratings import Ratings
 from toplist.datasets.sources import AGAIN, BLOCK, File, Place
-from toplist.files import AnyPath
-from toplist.problem import InvalidInput, refuse
+from toplist.support.files import AnyPath
 
 TRIPLETS = ("train_triplets.txt", "kaggle_visible_evaluation_triplets.txt")
 SONG_TO_TRACKS, UNIQUE_TRACKS = "taste_profile_song_to_tracks.txt", "unique_tracks.txt"

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toplist.core.problem import InvalidInput
+from toplist.core.slate import Bools, Floats
 from toplist.datasets.ratings import Numbers, Ratings
 from toplist.datasets.sources import AGAIN, File, Place, columns, identifiers
-from toplist.files import AnyPath
-from toplist.problem import InvalidInput
-from toplist.slate import Bools, Floats
+from toplist.support.files import AnyPath
 
 HEADERS = ("userId,movieId,rating,timestamp", "user_id,movie_id,rating")
 MOVIES_HEADER = "movieId,title,genres"

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toplist.problem import whole
-from toplist.tables import counted
+from toplist.core.problem import whole
+from toplist.support.tables import counted
 
 Numbers = NDArray[np.int32]  # half as large as usual, since there may be 48 million of them
 Values = NDArray[np.float32]

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toplist.core.problem import InvalidInput, refuse, whole
+from toplist.core.slate import Floats
 from toplist.datasets.sources import AGAIN, File
-from toplist.files import AnyPath
-from toplist.problem import InvalidInput, refuse, whole
-from toplist.slate import Floats
-from toplist.tables import counted
+from toplist.support.files import AnyPath
+from toplist.support.tables import counted
 
 HEADER = "query\tregion\tdocs\tclicked_positions"
 ENDINGS = (".tsv", ".tsv.gz")

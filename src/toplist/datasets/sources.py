@@ -19,9 +19,9 @@ from typing import IO, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from toplist.files import AnyPath
-from toplist.problem import InvalidInput, refuse
-from toplist.slate import Bools, Floats
+from toplist.core.problem import InvalidInput, refuse
+from toplist.core.slate import Bools, Floats
+from toplist.support.files import AnyPath
 
 AGAIN = "unpack or copy the data again"
 BLOCK = 1 << 17  # lines that are turned into numbers at once

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from toplist.core.problem import InvalidInput, nearest, refuse
+from toplist.core.slate import Bools, Floats
 from toplist.datasets.ratings import Ratings
 from toplist.datasets.sources import AGAIN, File, Place, columns, identifiers
-from toplist.files import AnyPath
-from toplist.problem import InvalidInput, nearest, refuse
-from toplist.slate import Bools, Floats
+from toplist.support.files import AnyPath
 
 PREFIX = "yelp_academic_dataset_"
 LEAST = 4.0  # stars of a business that attracted a person, hiranandani2019, section 8.7

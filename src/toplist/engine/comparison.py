@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toplist.core.problem import nearest, refuse
+from toplist.core.slate import Floats
 from toplist.engine.result import as_csv, drawn, plain_settings
 from toplist.engine.statistics import (
     Difference,
@@ -21,10 +23,8 @@ from toplist.engine.statistics import (
     standard_error,
     written,
 )
-from toplist.files import AnyPath, read_json, write_text
-from toplist.problem import nearest, refuse
-from toplist.slate import Floats
-from toplist.tables import aligned, counted
+from toplist.support.files import AnyPath, read_json, write_text
+from toplist.support.tables import aligned, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toplist.core.slate import Floats
 from toplist.engine.comparison import LEGEND, Comparison
-from toplist.files import optional
-from toplist.slate import Floats
+from toplist.support.files import optional
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
-from toplist.compiled import compiled, helper
-from toplist.randomness import CHANGES, CHOICES, VISITORS, branch, toss
-from toplist.slate import Floats, Ints, Page, Request, Slate
+import toplist.core.protocols  # noqa: F401  registers the methods of parts with the compiler
+from toplist.core.compiling import compiled, helper
+from toplist.core.randomness import CHANGES, CHOICES, VISITORS, branch, toss
+from toplist.core.slate import Floats, Ints, Page, Request, Slate
 
 
 class Run(NamedTuple):

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.beliefs import copied, named_arrays
-from toplist.compiled import COMPILE_ERRORS, DoesNotCompile, explained, plain
+from toplist.core.beliefs import copied, named_arrays
+from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explained, plain
+from toplist.core.problem import InvalidInput, Problem, expect
+from toplist.core.randomness import branch
+from toplist.core.slate import Ints, Request, empty_page
 from toplist.engine.play import Run, changes_key, open_run_compiled, play_compiled
-from toplist.problem import InvalidInput, Problem, expect
-from toplist.randomness import branch
-from toplist.slate import Ints, Request, empty_page
 
 
 class Setting(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from toplist.files import optional
+from toplist.support.files import optional
 
 
 class RayPool(Executor):

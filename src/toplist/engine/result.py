@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from toplist.engine.marks import Marks, checked_marks, draw_detections, draw_marks
+from toplist.core.problem import nearest, refuse, whole
+from toplist.core.slate import Floats, Ints
+from toplist.engine.plot_marks import Marks, checked_marks, draw_detections, draw_marks
 from toplist.engine.statistics import Difference, decimals, paired_difference, standard_error, written
-from toplist.files import AnyPath, check_writable, optional, read_json, replacing, write_text
-from toplist.problem import nearest, refuse, whole
-from toplist.slate import Floats, Ints
-from toplist.tables import aligned, counted
+from toplist.support.files import AnyPath, check_writable, optional, read_json, replacing, write_text
+from toplist.support.tables import aligned, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

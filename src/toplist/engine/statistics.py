@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.problem import refuse, whole
-from toplist.slate import Floats
+from toplist.core.problem import refuse, whole
+from toplist.core.slate import Floats
 
 MANY = 10_000  # degrees of freedom from which an expansion around the normal quantile is exact to 1e-11
 

@@ -1,184 +1,207 @@
-"""A sweep of a policy's parameters: all settings meet the same visitors, and the best is tried again on fresh ones."""
+"""What a sweep of a policy's parameters found: settings compared pair by pair, tabulated, plotted and saved."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from os import PathLike
-from typing import Any, NamedTuple
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from toplist.engine.result import Result
-from toplist.engine.runs import ONE_SAMPLE, Progress, simulate
-from toplist.engine.store import WHAT
-from toplist.engine.sweep import Tuning
-from toplist.files import check_writable
-from toplist.naming import POLICIES, Entry, called
-from toplist.problem import InvalidInput, number, refuse, whole
-from toplist.randomness import branch, uniform
+from toplist.engine.result import PALETTE, Result, as_csv, drawn
+from toplist.engine.statistics import Difference, decimals, finite, written
+from toplist.support.files import AnyPath, optional, write_text
+from toplist.support.tables import aligned, counted
 
-__all__ = ["Span", "Tuning", "tune"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-MOST_SETTINGS = 10_000  # more are a mistake, or want random tries
-DRAWS = -3  # the branch of the seed that settings are drawn from; runs have the branches from 0
-FIGURES = 4  # of a number drawn: what is printed is what was played
+FORMAT = {"format": "toplist.Tuning", "format_version": 1}
+SHOWN = 20  # rows of a printed table
+WIDE = 30.0  # how far apart the ends of an axis must be for a logarithmic scale
 
 
-class Span(NamedTuple):
-    """A range that a parameter is drawn from: evenly, or with `log` evenly on a logarithmic scale."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuning:
+    """The settings that were tried, what each one lost, and how the best did against the default on fresh visitors.
 
-    low: float
-    high: float
-    log: bool = False
-
-
-def tune(
-    policy: str | Callable[..., Any],
-    parameters: Mapping[str, Sequence[Any] | Span],
-    world: Any,
-    users: Any,
-    steps: int,
-    runs: int = 20,
-    seed: int = 0,
-    *,
-    tries: int = 20,
-    start: Any = ONE_SAMPLE,
-    threads: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    resume: str | PathLike[str] | None = None,
-) -> Tuning:
-    """Play a policy with many settings of its parameters, and tell which one lost least.
-
-    `policy` is a name of the catalogue, with or without parameters, or a function that makes a policy, or a `partial`
-    of one; as it is given, it is the default that the others are compared with. `parameters` says what to try:
-    sequences of values, of which every combination is played; or spans, from which `tries` settings are drawn, and
-    then a sequence too is drawn from.
-
-    All settings meet the same visitors. The best of many looks better than it is, so it and the default are played
-    again on fresh visitors, those of the next seed. `resume` keeps what was played, as in `simulate`; what is played
-    again is kept in a file beside it, whose name ends in -again.npz.
-
-    >>> from toplist import tune, worlds
-    >>> found = tune("cascade-ucb1", {"scale": [0.1, 0.5]}, *worlds.b_lb(), steps=1000, runs=4, threads=1)
-    >>> found.best, found.default
-    ('cascade-ucb1(scale=0.1)', 'cascade-ucb1')
-    >>> found.confirmed.high < 0
-    True
+    >>> sweep = Result([9], {"p": [[5], [7]], "p(a=2)": [[2], [3]]}, {"p": [[1], [1]], "p(a=2)": [[2], [2]]})
+    >>> print(Tuning({"p": {"a": 1}, "p(a=2)": {"a": 2}}, sweep))
+    2 settings, 9 steps, 2 runs
+    a       regret  against best [95% paired]  against default [95% paired]
+    2  2.50 ± 0.50                          -          -3.50 [-9.85, +2.85]
+    1  6.00 ± 1.00       +3.50 [-2.85, +9.85]                       default
     """
-    named, given = _builder(policy)
-    spread = _checked(named, given, parameters)
-    drawn = any(isinstance(values, Span) for values in spread.values())
-    chosen = _drawn(named, spread, tries, seed) if drawn else _combined(spread)
-    usual = {name: given.get(name, named.parameters[name]) for name in spread}
-    settings = {called(named.name, given): usual}
-    known = {_key(usual)}
-    for setting in chosen:
-        if _key(setting) not in known:
-            known.add(_key(setting))
-            settings[called(named.name, given | setting)] = setting
-    again = None
-    if resume is not None:
-        again = check_writable(resume, WHAT, suffixes=(".npz",)).with_suffix("")
-        again = again.with_name(f"{again.name}-again.npz")
-        check_writable(again, WHAT)
 
-    def play(labels: Iterable[str], seed: int, kept: str | PathLike[str] | None) -> Result:
-        made = {label: named.make(**(given | settings[label])) for label in labels}
-        return simulate(
-            made, world, users, steps, runs, seed, start=start, checkpoints=1, threads=threads, progress=progress,
-            resume=kept,
-        )  # fmt: skip
+    settings: dict[str, dict[str, Any]]  # by label, the values of what was tuned; the first is the default
+    sweep: Result  # every setting, on the same visitors
+    again: Result | None = None  # the best and the default on fresh visitors; None where the default is the best
 
-    found = Tuning(settings, play(settings, seed, resume))
-    if found.best == found.default:
-        return found
-    return replace(found, again=play((found.best, found.default), (seed + 1) % 2**63, again))
+    @property
+    def default(self) -> str:
+        """The label of the policy as it was given."""
+        return next(iter(self.settings))
 
+    @property
+    def best(self) -> str:
+        """The label of the setting that lost least; the default, where none lost less."""
+        return self.order[0]
 
-def _builder(policy: Any) -> tuple[Entry, dict[str, Any]]:
-    """What makes the policy, and the parameters that it was given."""
-    if isinstance(policy, str):
-        return POLICIES.find(policy)
-    if not callable(policy):
-        accepted = "a name of the catalogue, or a function that makes one"
-        raise refuse("The policy", policy, accepted, "one that is made already has no settings to try")
-    build, given = (policy.func, policy.keywords) if isinstance(policy, partial) else (policy, {})
-    name = getattr(policy, "__name__", getattr(build, "__name__", type(build).__name__))
-    return Entry(name, name, "", build), dict(given)
+    @property
+    def order(self) -> list[str]:
+        """All labels, the least regret first."""
+        return sorted(self.settings, key=self.regret)
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters that were tuned."""
+        return tuple(self.settings[self.default])
 
-def _checked(named: Entry, given: dict[str, Any], parameters: Any) -> dict[str, Any]:
-    """What to try of each parameter: a span, or a list of values."""
-    named.make(**given)  # refuses what it was given, if need be
-    if not isinstance(parameters, Mapping) or not parameters:
-        known = ", ".join(named.parameters) or "none"
-        raise InvalidInput(f"There is nothing to tune; name a parameter of {named.name}, which has {known}.")
-    named.check_known(parameters)
-    spread: dict[str, Any] = {}
-    for name in filter(parameters.__contains__, named.parameters):  # in the policy's order, whatever the caller's is
-        values = parameters[name]
-        if isinstance(values, Span):
-            spread[name] = _checked_span(name, values)
-        elif isinstance(values, str) or not isinstance(values, Iterable) or not (several := list(values)):
-            raise refuse(f"What to try of {name}", values, "some values, or a Span", "give a list, as [0.5, 1.0]")
-        else:
-            spread[name] = several
-    return spread
+    @property
+    def confirmed(self) -> Difference | None:
+        """The regret of the best less that of the default, on fresh visitors; None where they are the same."""
+        return None if self.again is None else self.again.difference(self.best, self.default)
 
+    def regret(self, label: str) -> float:
+        """The mean regret of a setting, at the end of the sweep."""
+        return float(self.sweep.mean(label)[-1])
 
-def _checked_span(name: str, span: Span) -> Span:
-    low = number(f"The low end of {name}", span.low, -1e300, 1e300, "give the smallest value to try")
-    high = number(f"The high end of {name}", span.high, -1e300, 1e300, "give the largest value to try")
-    if not low < high:
-        accepted = f"above the low end, {span.low}"
-        raise refuse(f"The high end of {name}", span.high, accepted, "give the smaller one first")
-    if span.log and low <= 0:
-        raise refuse(f"The low end of {name}", span.low, "above 0 on a logarithmic scale", "or draw it evenly")
-    return Span(low, high, bool(span.log))
+    def __repr__(self) -> str:
+        """What it is, without the numbers."""
+        return f"<Tuning of {self.default}: {self._size()}>"
 
+    def __str__(self) -> str:
+        """The table, and what came of it."""
+        return "\n".join(filter(None, [self.table(), self.verdict()]))
 
-def _combined(spread: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every combination of the values."""
-    count = math.prod(len(values) for values in spread.values())
-    if count > MOST_SETTINGS:
-        raise refuse(
-            "The number of settings", count, f"at most {MOST_SETTINGS}", "try fewer values, or draw some at random"
-        )
-    return [dict(zip(spread, values, strict=True)) for values in itertools.product(*spread.values())]
+    def table(self, most: int = SHOWN) -> str:
+        """The best settings, and in any case the default, as aligned plain text."""
+        shown = self.order[:most]
+        if self.default not in shown:
+            shown = [*shown[: most - 1], self.default]
+        means = [self.regret(label) for label in shown]
+        errors = [float(self.sweep.standard_error(label)[-1]) for label in shown]
+        digits = decimals(means, errors)
+        spread = map(" ± ".join, zip(written(means, digits), written(errors, digits), strict=True))
+        columns = [[name, *(_text(self.settings[label][name]) for label in shown)] for name in self.parameters]
+        columns += [
+            ["regret", *spread],
+            ["against best [95% paired]", *self._differences(shown, self.best, "-", digits)],
+            ["against default [95% paired]", *self._differences(shown, self.default, "default", digits)],
+        ]
+        left_out = len(self.settings) - len(shown)
+        more = [f"... and {counted(left_out, 'setting')} more"] if left_out else []
+        return "\n".join([self._size(), *aligned(columns, left=()), *more])
 
+    def _differences(self, shown: list[str], other: str, itself: str, digits: int) -> list[str]:
+        apart = [self.sweep.difference(label, other) for label in shown if label != other]
+        means, lows, highs = (written([difference[part] for difference in apart], digits, "+") for part in range(3))
+        texts = map("{} [{}, {}]".format, means, lows, highs)
+        return [itself if label == other else next(texts) for label in shown]
 
-def _key(setting: dict[str, Any]) -> str:
-    """Equal for equal settings, whether a number is written 1 or 1.0."""
-    return repr([float(value) if type(value) is int else value for value in setting.values()])
+    def verdict(self) -> str:
+        """How the best did against the default on fresh visitors."""
+        if self.best == self.default:
+            return "No setting lost less than the default."
+        if self.again is None or self.confirmed is None:
+            return ""
+        found = self.confirmed
+        judged = f"clearly better, with {found.ratio:.2f} of the regret" if found.high < 0 else "not clearly better"
+        again = self.again.table()
+        return f"\nBest and default again, on fresh visitors: {again}\nThere {self.best} is {judged}."
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per setting, the least regret first; what cannot be known, as an interval of one run, is None."""
+        return [
+            {
+                "setting": label,
+                "parameters": self.settings[label],
+                "regret": self.regret(label),
+                "standard_error": finite(float(self.sweep.standard_error(label)[-1])),
+                "clicks_per_step": float(self.sweep.mean(label, "clicks")[-1]) / self.sweep.steps,
+                "against_best": _plain(self.sweep.difference(label, self.best)),
+                "against_default": _plain(self.sweep.difference(label, self.default)),
+            }
+            for label in self.order
+        ]
 
-def _drawn(named: Entry, spread: dict[str, Any], tries: int, seed: int) -> list[dict[str, Any]]:
-    """Settings at random: the first of many tries are those of fewer, and each parameter has draws of its own."""
-    tries = whole("The number of tries", tries, 1, "give how many settings are drawn")
-    if tries > MOST_SETTINGS:
-        raise refuse("The number of tries", tries, f"at most {MOST_SETTINGS}", "draw fewer")
-    seed = whole("The seed", seed, 0, "give any whole number")
-    key = branch(seed % 2**63, DRAWS)
-    return [
-        {
-            name: _draw(spread[name], uniform(branch(key, attempt), place), type(default) is int)
-            for place, (name, default) in enumerate(named.parameters.items())
-            if name in spread
+    def csv_text(self) -> str:
+        """The rows as comma-separated values, with a column per parameter and per end of an interval."""
+        flat = []
+        for row in self.rows():
+            cells = {"setting": row["setting"], **row["parameters"]}
+            cells |= {name: row[name] for name in ("regret", "standard_error", "clicks_per_step")}
+            for other in ("against_best", "against_default"):
+                cells |= {f"{other}_{name}" if name != "mean" else other: value for name, value in row[other].items()}
+            flat.append(cells)
+        return as_csv(flat, list(flat[0]))
+
+    def json_text(self) -> str:
+        """Everything, for programs."""
+        found = self.confirmed
+        everything = FORMAT | {
+            "settings": self.sweep.settings,
+            "best": self.best,
+            "default": self.default,
+            "tried": self.rows(),
+            "confirmed": None if self.again is None or found is None else _plain(found) | self.again.settings,
         }
-        for attempt in range(tries)
-    ]
+        return json.dumps(everything, allow_nan=False, default=str) + "\n"
+
+    def to_csv(self, path: AnyPath) -> None:
+        """Write the rows as comma-separated values."""
+        write_text(path, "The csv file", self.csv_text())
+
+    def to_json(self, path: AnyPath) -> None:
+        """Write everything, for programs."""
+        write_text(path, "The json file", self.json_text())
+
+    def plot(self, path: AnyPath | None = None) -> Figure:
+        """The regret over every parameter, saved to a png, svg or pdf file if there is a path."""
+        return drawn(self._figure, path)
+
+    def _figure(self) -> Figure:
+        figures = optional("matplotlib.figure", "plots")
+        figure: Figure = figures.Figure(figsize=(1 + 4.5 * len(self.parameters), 4.2), dpi=150, layout="constrained")
+        optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
+        panels = figure.subplots(1, len(self.parameters), squeeze=False, sharey=True)[0]
+        for axes, name in zip(panels, self.parameters, strict=True):
+            self._draw(axes, name)
+        panels[0].set_ylabel(f"regret after {counted(self.sweep.steps, 'step')}")
+        panels[0].legend(frameon=False)
+        figure.suptitle(f"{self.default}: {self._size()}", parse_math=False, fontsize="medium", x=0.02, ha="left")
+        return figure
+
+    def _draw(self, axes: Any, name: str) -> None:
+        """One panel: the default and the best stand out."""
+        values = {label: setting[name] for label, setting in self.settings.items()}
+        numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values.values())
+        texts = list(dict.fromkeys(map(_text, values.values())))
+        where = values if numeric else {label: texts.index(_text(value)) for label, value in values.items()}
+        roles = {"others": [label for label in values if label not in (self.best, self.default)]}
+        roles |= {"default": [self.default], "best": [] if self.best == self.default else [self.best]}
+        for (role, labels), colour in zip(roles.items(), PALETTE, strict=False):
+            if labels:
+                errors = None
+                if self.sweep.runs > 1:
+                    errors = [float(self.sweep.standard_error(label)[-1]) for label in labels]
+                means = [self.regret(label) for label in labels]
+                axes.errorbar([where[label] for label in labels], means, errors, fmt="o", color=colour, label=role)
+        axes.set_xlabel(name, parse_math=False)
+        if not numeric:
+            axes.set_xticks(range(len(texts)), texts, parse_math=False)
+        elif min(values.values()) > 0 and max(values.values()) > WIDE * min(values.values()):
+            axes.set_xscale("log")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color="0.9", linewidth=0.6)
+
+    def _size(self) -> str:
+        seed = f", seed {self.sweep.settings['seed']}" if "seed" in self.sweep.settings else ""
+        sizes = (counted(len(self.settings), "setting"), counted(self.sweep.steps, "step"))
+        return f"{', '.join(sizes)}, {counted(self.sweep.runs, 'run')}{seed}"
 
 
-def _draw(values: Any, share: float, counts: bool) -> Any:
-    """The value that lies so far into a span or a list; a whole number where the parameter counts something."""
-    if not isinstance(values, Span):
-        return values[int(share * len(values))]
-    if values.log:
-        value = math.exp(math.log(values.low) + share * (math.log(values.high) - math.log(values.low)))
-    else:
-        value = values.low + share * (values.high - values.low)
-    if counts:
-        return min(max(round(value), math.ceil(values.low)), math.floor(values.high))
-    return min(max(float(f"{value:.{FIGURES}g}"), values.low), values.high)
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def _plain(difference: Difference) -> dict[str, float | None]:
+    return {name: finite(value) for name, value in difference._asdict().items()}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toplist.core.slate import Floats
 from toplist.engine.result import PALETTE, STYLES, Result, What
 from toplist.experiments.verdicts import Measured
-from toplist.files import optional
-from toplist.slate import Floats
+from toplist.support.files import optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toplist.core.slate import Floats
 from toplist.engine.result import Result
-from toplist.slate import Floats
-from toplist.starts import OneSample
+from toplist.engine.starts import OneSample
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

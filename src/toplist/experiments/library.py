@@ -7,8 +7,8 @@ import pkgutil
 from functools import cache
 
 from toplist import experiments
+from toplist.core.problem import InvalidInput, nearest
 from toplist.experiments.experiment import Experiment
-from toplist.problem import InvalidInput, nearest
 
 
 @cache

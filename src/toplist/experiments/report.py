@@ -9,13 +9,24 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from toplist.engine.bar import clock
-from toplist.experiments.entries import NEVER, SIGNS, Chapter, Entry, chapters, machine, moment, regrets, several, tally
 from toplist.experiments.experiment import Claim, Outcome
-from toplist.experiments.running import Verdict, spelled
+from toplist.experiments.results_folder import (
+    NEVER,
+    SIGNS,
+    Chapter,
+    Entry,
+    chapters,
+    machine,
+    moment,
+    regrets,
+    several,
+    tally,
+)
+from toplist.experiments.run_experiment import Verdict, spelled
 from toplist.experiments.verdicts import RULES
-from toplist.files import slug, write_text
-from toplist.tables import counted
+from toplist.support.files import slug, write_text
+from toplist.support.progress_bar import clock
+from toplist.support.tables import counted
 
 REPORT = "report.html"
 LARGE = 9.0  # inches: from here on a figure has several panels in a row, and half a page is too small for it

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toplist.core.slate import Floats, Ints
 from toplist.engine.result import Result
 from toplist.engine.statistics import Difference, Ratio, paired_difference, paired_ratio, standard_error, t_quantile
-from toplist.slate import Floats, Ints
 
 CONFIDENCE = 0.99  # of the intervals that decide
 

@@ -2,11 +2,11 @@
 
 from toplist.policies.batchrank import BatchRank
 from toplist.policies.bubblerank import BubbleRank
+from toplist.policies.by_name import Entry, catalogue, entry, make
 from toplist.policies.composed import Policy
-from toplist.policies.entries import Entry, catalogue, entry, make
+from toplist.policies.fixed_list import ShowList
 from toplist.policies.ranked import Ranked
 from toplist.policies.toprank import TopRank
-from toplist.policies.yardsticks import ShowList
 
 __all__ = [
     "BatchRank",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toplist.arrange import TopK
-from toplist.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick
-from toplist.index import KLUCB, UCB1, Chance, ExploringDraw
-from toplist.memory import Everything, ExponentialWeights
+from toplist.parts.arrange import TopK
+from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick
+from toplist.parts.index import KLUCB, UCB1, Chance, ExploringDraw
+from toplist.parts.memory import Everything, ExponentialWeights
+from toplist.policies.by_name import entry
 from toplist.policies.composed import Policy
-from toplist.policies.entries import entry
+from toplist.policies.fixed_list import ShowList
 from toplist.policies.ranked import Ranked
-from toplist.policies.yardsticks import ShowList
 
 Order = str | Sequence[int]
 

@@ -7,14 +7,14 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import helper, routine
-from toplist.index.klucb import exploration_budget, kl_upper, sort_descending
-from toplist.index.select import select
-from toplist.policies.entries import entry
-from toplist.problem import Problem, known_steps, number
-from toplist.protocols import Assessment, Capabilities
-from toplist.randomness import branch, uniform
-from toplist.slate import Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.core.compiling import helper, routine
+from toplist.core.problem import Problem, known_steps, number
+from toplist.core.protocols import Assessment, Capabilities
+from toplist.core.randomness import branch, uniform
+from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.parts.index.klucb import exploration_budget, kl_upper, sort_descending
+from toplist.parts.index.select import select
+from toplist.policies.by_name import entry
 
 SERIAL, COUNTED = 0, 1  # the columns of the memo
 

@@ -8,13 +8,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import helper
+from toplist.core.compiling import helper
+from toplist.core.problem import Problem, refuse
+from toplist.core.protocols import Assessment, Capabilities
+from toplist.core.randomness import branch, toss, uniform
+from toplist.core.slate import Ints, Page, Request, Slate, empty_slate
+from toplist.policies.by_name import entry
 from toplist.policies.duels import Flags, assess_duels, level, won_for_good
-from toplist.policies.entries import entry
-from toplist.problem import Problem, refuse
-from toplist.protocols import Assessment, Capabilities
-from toplist.randomness import branch, toss, uniform
-from toplist.slate import Ints, Page, Request, Slate, empty_slate
 
 RIVAL, RIVAL_PLACE = 0, 1  # the columns of the memo
 NOBODY = -1.0

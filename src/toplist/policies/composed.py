@@ -6,17 +6,21 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist import index, memory
-from toplist.arrange import Desk, TopK
-from toplist.problem import InvalidInput, Problem, expect
-from toplist.protocols import Assessment, Capabilities, Change
-from toplist.slate import Page, Request, Slate, empty_slate
+from toplist.core.problem import InvalidInput, Problem, expect
+from toplist.core.protocols import Assessment, Capabilities, Change
+from toplist.core.slate import Page, Request, Slate, empty_slate
+from toplist.parts import index, memory
+from toplist.parts.arrange import Desk, TopK
 
 
 class Policy(NamedTuple):
     """Reads the clicks, remembers, scores the items and arranges the best of them.
 
-    >>> from toplist import feedback, index, memory
+    >>> from toplist.parts import feedback
+
+    >>> from toplist.parts import index
+
+    >>> from toplist.parts import memory
     >>> policy = Policy(feedback.ThroughFirstClick(), memory.Everything(), index.KLUCB(loglog=3))
     >>> policy.scoring.loglog
     3

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toplist.compiled import helper
-from toplist.problem import InvalidInput, Problem, known_steps, number
-from toplist.protocols import Assessment
-from toplist.slate import Ints, Request
+from toplist.core.compiling import helper
+from toplist.core.problem import InvalidInput, Problem, known_steps, number
+from toplist.core.protocols import Assessment
+from toplist.core.slate import Ints, Request
 
 Flags = NDArray[np.int8]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from toplist.arrange import Diverse, TopK
-from toplist.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick, UntilSatisfied
-from toplist.index import Ellipsoid, LogisticBound, Posterior
-from toplist.memory import Logistic, LogisticSGD, Ridge
+from toplist.parts.arrange import Diverse, TopK
+from toplist.parts.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick, UntilSatisfied
+from toplist.parts.index import Ellipsoid, LogisticBound, Posterior
+from toplist.parts.memory import Logistic, LogisticSGD, Ridge
 from toplist.policies.bandits import Order
+from toplist.policies.by_name import entry
 from toplist.policies.composed import Policy
-from toplist.policies.entries import entry
 
 Alpha = float | str
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toplist.arrange import TopK
-from toplist.feedback import EveryPlace
-from toplist.index import ExposureBound, ExposurePosterior
-from toplist.memory import Exposure
+from toplist.parts.arrange import TopK
+from toplist.parts.feedback import EveryPlace
+from toplist.parts.index import ExposureBound, ExposurePosterior
+from toplist.parts.memory import Exposure
 from toplist.policies.bandits import Order
+from toplist.policies.by_name import entry
 from toplist.policies.composed import Policy
-from toplist.policies.entries import entry
 
 Examination = str | float | Sequence[float]
 

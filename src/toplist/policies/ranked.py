@@ -6,12 +6,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import helper
+from toplist.core.compiling import helper
+from toplist.core.problem import Problem, refuse
+from toplist.core.protocols import Assessment, Capabilities, Change
+from toplist.core.randomness import REPLACEMENT, branch, uniform
+from toplist.core.slate import CHOICES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.policies.composed import assess, check_fit, is_forgetful
-from toplist.problem import Problem, refuse
-from toplist.protocols import Assessment, Capabilities, Change
-from toplist.randomness import REPLACEMENT, branch, uniform
-from toplist.slate import CHOICES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
 
 
 class Arms(NamedTuple):

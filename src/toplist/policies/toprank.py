@@ -7,15 +7,15 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.arrange import lay_out
-from toplist.compiled import helper
-from toplist.index.select import select
+from toplist.core.compiling import helper
+from toplist.core.problem import Problem
+from toplist.core.protocols import Assessment, Capabilities
+from toplist.core.randomness import branch, uniform
+from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.parts.arrange import lay_out
+from toplist.parts.index.select import select
+from toplist.policies.by_name import entry
 from toplist.policies.duels import Flags, assess_duels, level, won_for_good
-from toplist.policies.entries import entry
-from toplist.problem import Problem
-from toplist.protocols import Assessment, Capabilities
-from toplist.randomness import branch, uniform
-from toplist.slate import Floats, Ints, Page, Request, Slate, empty_slate
 
 CONSTANT = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 

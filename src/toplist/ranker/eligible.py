@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toplist.compiled import helper
-from toplist.problem import refuse
-from toplist.randomness import NEWCOMERS, branch
-from toplist.ranker.roster import Roster
-from toplist.slate import Ints
+from toplist.core.compiling import helper
+from toplist.core.problem import refuse
+from toplist.core.randomness import NEWCOMERS, branch
+from toplist.core.slate import Ints
+from toplist.ranker.item_slots import Roster
 
 
 def eligible(roster: Roster, among: Sequence[str] | None, exclude: Sequence[str], pinned: dict[int, int]) -> Ints:

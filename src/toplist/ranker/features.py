@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from toplist.problem import InvalidInput, refuse, whole
-from toplist.protocols import Capabilities
-from toplist.slate import Floats
+from toplist.core.problem import InvalidInput, refuse, whole
+from toplist.core.protocols import Capabilities
+from toplist.core.slate import Floats
 
 JOINS = ("concatenate", "outer")
 OWN_EDITION = -1  # features of one call, which nobody remembers

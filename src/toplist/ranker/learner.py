@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import toplist.protocols  # noqa: F401  registers the methods of parts with the compiler
-from toplist.beliefs import PerItem, grown
-from toplist.compiled import compiled as compile_for_parts
-from toplist.compiled import direct, plain
-from toplist.problem import Problem
-from toplist.protocols import Capabilities
-from toplist.slate import Bools, Page, Request, Slate
+import toplist.core.protocols  # noqa: F401  registers the methods of parts with the compiler
+from toplist.core.beliefs import PerItem, grown
+from toplist.core.compiling import compiled as compile_for_parts
+from toplist.core.compiling import direct, plain
+from toplist.core.problem import Problem
+from toplist.core.protocols import Capabilities
+from toplist.core.slate import Bools, Page, Request, Slate
 
 
 def _rank(policy: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:

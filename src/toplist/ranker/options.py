@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from toplist.problem import checked_seed, prior, whole
+from toplist.core.problem import checked_seed, prior, whole
 
 
 class Options(NamedTuple):

@@ -8,23 +8,23 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from toplist.beliefs import copied
-from toplist.coverage import KINDS, gains
-from toplist.files import AnyPath
-from toplist.naming import written
-from toplist.policies.entries import make
-from toplist.problem import Problem, refuse, several, whole
-from toplist.randomness import branch
-from toplist.ranker import saved
-from toplist.ranker.core import Core
+from toplist.core.beliefs import copied
+from toplist.core.coverage import KINDS, gains
+from toplist.core.problem import Problem, refuse, several, whole
+from toplist.core.randomness import branch
+from toplist.core.slate import NONE, Ints, Page, Request, Slate
+from toplist.policies.by_name import make
+from toplist.ranker import saved_file
+from toplist.ranker.base import Core
 from toplist.ranker.eligible import eligible as eligible_slots
 from toplist.ranker.eligible import from_the_end, with_few_new
 from toplist.ranker.features import Features, Told, feature_rows
+from toplist.ranker.item_slots import Roster
 from toplist.ranker.options import Options
-from toplist.ranker.page import page_of
-from toplist.ranker.roster import Roster
+from toplist.ranker.reported_page import page_of
 from toplist.ranker.shown import Identity, Shown
-from toplist.slate import NONE, Ints, Page, Request, Slate
+from toplist.support.catalogue import written
+from toplist.support.files import AnyPath
 
 
 class Asked(NamedTuple):
@@ -358,11 +358,11 @@ class Ranker(Core):
     def save(self, path: AnyPath) -> None:
         """Keep everything in a file, which takes the place of an older one only when it is complete."""
         with self._gate.reading:
-            header, arrays = saved.packed(saved.State(
+            header, arrays = saved_file.packed(saved_file.State(
                 self._identity, self.policy, self._title, self.options, self._learner.begun,
                 copied(self._learner.belief), self._roster, self._book, self._learned, self._known, self._changes,
             ))  # fmt: skip
-        saved.write(path, header, arrays)
+        saved_file.write(path, header, arrays)
 
     @classmethod
     def load(cls, path: AnyPath, policy: Any = None, *, compiled: bool = True) -> Ranker:
@@ -370,13 +370,13 @@ class Ranker(Core):
 
         A policy with parts of your own must be given again, since a file is never trusted to import code.
         """
-        state = saved.read(path, policy)
+        state = saved_file.read(path, policy)
         ranker = cls.__new__(cls)
         ranker._set_up(state.policy, state.title, state.options, state.problem, state.identity, state.known, compiled)
         capacity = state.roster.capacity
         if capacity > state.problem.items and ranker._can.adds_items:
             ranker._enlarge(capacity)
-        saved.restore(ranker._learner.belief, state.belief, path)
+        saved_file.restore(ranker._learner.belief, state.belief, path)
         ranker._roster, ranker._book = state.roster, state.book
         ranker._learned, ranker._changes = state.learned, state.changes
         return ranker

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.problem import refuse
-from toplist.ranker.book import ForeignSlate
-from toplist.slate import Ints, Slate
+from toplist.core.problem import refuse
+from toplist.core.slate import Ints, Slate
+from toplist.ranker.open_lists import ForeignSlate
 
 FORMAT = {"format": "toplist.Shown", "format_version": 1}
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
-from toplist.problem import InvalidInput, nearest, refuse
+from toplist.core.problem import InvalidInput, nearest, refuse
 
 FILE = "toplist.toml"  # read from the current folder where no other is named
 PREFIX = "TOPLIST_"

@@ -19,12 +19,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from toplist.clicks import DCM
-from toplist.problem import InvalidInput, Problem
-from toplist.randomness import branch
-from toplist.ranker.roster import label
+from toplist.core.problem import InvalidInput, Problem
+from toplist.core.randomness import branch
+from toplist.core.slate import empty_page
+from toplist.ranker.item_slots import label
 from toplist.service.client import AsyncClient, ServiceError, Unreachable
-from toplist.service.shapes import Estimates, RankingSpec
-from toplist.slate import empty_page
+from toplist.service.wire import Estimates, RankingSpec
 
 T = TypeVar("T")
 RANKING, POSITIONS, POLICY = "front-page", 4, "dcm-kl-ucb"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toplist.problem import InvalidInput
+from toplist.core.problem import InvalidInput
 
 
 class Refused(InvalidInput):

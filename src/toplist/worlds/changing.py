@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import helper
-from toplist.naming import entry
-from toplist.problem import InvalidInput, Problem, number, probabilities, refuse, whole
-from toplist.randomness import branch, toss, uniform
-from toplist.slate import NONE, Floats, Ints
+from toplist.core.compiling import helper
+from toplist.core.problem import InvalidInput, Problem, number, probabilities, refuse, whole
+from toplist.core.randomness import branch, toss, uniform
+from toplist.core.slate import NONE, Floats, Ints
+from toplist.support.catalogue import entry
 from toplist.worlds.fixed import b_top_k, known_rows, page_size
 
 FOREVER = 1 << 62  # a step that never comes

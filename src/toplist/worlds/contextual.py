@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import helper
-from toplist.naming import entry
-from toplist.problem import Problem, number, whole
-from toplist.randomness import branch, normals, uniform
-from toplist.slate import Floats, Ints
+from toplist.core.compiling import helper
+from toplist.core.problem import Problem, number, whole
+from toplist.core.randomness import branch, normals, uniform
+from toplist.core.slate import Floats, Ints
+from toplist.support.catalogue import entry
 from toplist.worlds.fixed import page_size
 
 WEIGHTS, ITEMS, LEAVING = 0, 1, 2  # what the key of a run's changes is branched into

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.clicks import DCM
-from toplist.naming import entry
-from toplist.problem import InvalidInput, Problem, number, probabilities, refuse, whole
-from toplist.slate import NONE, Floats, Ints
+from toplist.core.problem import InvalidInput, Problem, number, probabilities, refuse, whole
+from toplist.core.slate import NONE, Floats, Ints
+from toplist.support.catalogue import entry
 
 
 class Still(NamedTuple):

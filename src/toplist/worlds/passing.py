@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import helper
-from toplist.naming import entry
-from toplist.problem import InvalidInput, number, refuse
-from toplist.randomness import branch, uniform
-from toplist.slate import Floats, Ints
+from toplist.core.compiling import helper
+from toplist.core.problem import InvalidInput, number, refuse
+from toplist.core.randomness import branch, uniform
+from toplist.core.slate import Floats, Ints
+from toplist.support.catalogue import entry
 from toplist.worlds.changing import FOREVER, Changing, Phase, lasting
 
 GIVE_LIFETIMES = "give [0, 500] for an item that goes after 500 steps, [500, None] for one that comes then and stays"

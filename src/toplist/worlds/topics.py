@@ -6,12 +6,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.compiled import compiled, helper
-from toplist.coverage import coverage_kind, gain
-from toplist.naming import entry
-from toplist.problem import InvalidInput, Problem, refuse
-from toplist.randomness import uniform
-from toplist.slate import NONE, Floats, Ints
+from toplist.core.compiling import compiled, helper
+from toplist.core.coverage import coverage_kind, gain
+from toplist.core.problem import InvalidInput, Problem, refuse
+from toplist.core.randomness import uniform
+from toplist.core.slate import NONE, Floats, Ints
+from toplist.support.catalogue import entry
 from toplist.worlds.fixed import feature_rows, page_size
 
 

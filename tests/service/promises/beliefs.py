@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from benchmarks.server import Broken, Server, serving
 
-from toplist.service.rebuild import rebuilt
+from toplist.service.log.verify import rebuilt
 
 
 def states(store: Path) -> dict[tuple[str, str | None], bytes]:

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.load import Answer, Ask, load, request
 from benchmarks.server import Broken, Server, item_names, serving
 
-from toplist.service.learners import WORTH_A_SNAPSHOT
+from toplist.service.live.learners import WORTH_A_SNAPSHOT
 
 from .beliefs import states
 from .callers import CLICKS, LISTS, Caller

@@ -19,8 +19,8 @@ from benchmarks.server import Broken, Server, serving
 from scipy import stats
 
 import toplist
-from toplist.randomness import branch
-from toplist.slate import Floats, empty_page
+from toplist.core.randomness import branch
+from toplist.core.slate import Floats, empty_page
 
 from .callers import CLICKS, LISTS
 

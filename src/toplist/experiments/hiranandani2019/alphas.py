@@ -13,7 +13,7 @@ import numpy as np
 from toplist import bounds
 from toplist.engine.result import PALETTE, Result
 from toplist.experiments import drawing
-from toplist.experiments.claiming import Answer, Scaled, claim, promise, span
+from toplist.experiments.claims import Answer, Scaled, claim, promise, span
 from toplist.experiments.experiment import Claim, Found, Play, Size
 from toplist.experiments.verdicts import (
     BEHIND,

@@ -9,7 +9,7 @@ import numpy as np
 
 from toplist.engine.result import Result
 from toplist.experiments import drawing
-from toplist.experiments.claiming import Answer, claim, counts, span
+from toplist.experiments.claims import Answer, claim, counts, span
 from toplist.experiments.experiment import Claim, Data, Found, Measure
 from toplist.experiments.hiranandani2019 import ratings
 from toplist.experiments.hiranandani2019.alphas import (

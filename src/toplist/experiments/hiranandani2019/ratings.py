@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toplist.core.problem import refuse, whole
+from toplist.core.slate import Bools, Floats, Ints
 from toplist.datasets.ratings import Numbers, Ratings
-from toplist.problem import refuse, whole
-from toplist.slate import Bools, Floats, Ints
 from toplist.worlds import TopicCoverage
 
 

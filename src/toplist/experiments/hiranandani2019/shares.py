@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from toplist.datasets import lastfm, million_song, movielens, yelp
 from toplist.datasets.ratings import Ratings
-from toplist.experiments import commands
+from toplist.experiments import script
 from toplist.experiments.hiranandani2019 import ratings
-from toplist.files import AnyPath
-from toplist.tables import aligned
+from toplist.support.files import AnyPath
+from toplist.support.tables import aligned
 
 READERS: dict[str, Callable[[AnyPath], Ratings]] = {
     "movielens": movielens.read,
@@ -47,4 +47,4 @@ def main(arguments: list[str] | None = None, write: Callable[[str], object] = pr
 
 
 if __name__ == "__main__":
-    sys.exit(commands.run(main))
+    sys.exit(script.run(main))

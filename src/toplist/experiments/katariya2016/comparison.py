@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from toplist.experiments.experiment import Play, Size
 from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
-from toplist.experiments.nine import ATTRACTION, Cell
+from toplist.experiments.problem_grid import ATTRACTION, Cell
 from toplist.worlds import b_lb
 
 FULL = Size(steps=100_000, runs=20)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toplist.bounds import katariya2016_theorem1, katariya2016_theorem3, vacuous
 from toplist.engine.result import Result
 from toplist.experiments import drawing
-from toplist.experiments.nine import ATTRACTION, Cell
+from toplist.experiments.problem_grid import ATTRACTION, Cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from toplist.bounds import kveton2015_theorem2, kveton2015_theorem3, kveton2015_
 from toplist.clicks import Cascade
 from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Found, Play, Size
-from toplist.experiments.nine import ATTRACTION, NINE, Cell, Regrets, label, trend, under_claim
+from toplist.experiments.problem_grid import ATTRACTION, NINE, Cell, Regrets, label, trend, under_claim
 from toplist.experiments.verdicts import Measured, all_of, difference, final, measured, met_by, printed_number
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ import numpy as np
 
 from toplist import bounds
 from toplist.clicks import Cascade
+from toplist.core.randomness import branch
+from toplist.core.slate import Floats, Ints
 from toplist.datasets.click_models import ClickModels
 from toplist.engine.result import Result
+from toplist.engine.starts import NeverSeenFirst
 from toplist.engine.statistics import ratio
-from toplist.experiments.claiming import Answer, promise
+from toplist.experiments.claims import Answer, promise
 from toplist.experiments.experiment import Play, Size
 from toplist.experiments.verdicts import BEHIND, CONVERGED, Measured, converges, final, halves, left_behind, measured
-from toplist.memory.horizon import discount_for, window_for
-from toplist.randomness import branch
-from toplist.slate import Floats, Ints
-from toplist.starts import NeverSeenFirst
+from toplist.parts.memory.horizon import discount_for, window_for
 from toplist.worlds import jumping
 
 DISCOUNTED, WINDOWED = "CascadeDUCB", "CascadeSWUCB"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from toplist.problem import InvalidInput
+from toplist.core.problem import InvalidInput
 
 # One script per version, never changed once it is released: a change is another script.
 SCRIPTS = (

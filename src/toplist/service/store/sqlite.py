@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from toplist.problem import InvalidInput
+from toplist.core.problem import InvalidInput
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store import protocol
 from toplist.service.store.migrations import migrate

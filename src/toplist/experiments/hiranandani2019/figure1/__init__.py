@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from toplist.clicks import Cascade
+from toplist.core.slate import Floats
 from toplist.engine.result import Result
-from toplist.experiments.claiming import Answer, Scaled, claim
+from toplist.experiments.claims import Answer, Scaled, claim
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.hiranandani2019.alphas import (
     ALPHA,
@@ -43,7 +44,6 @@ from toplist.experiments.verdicts import (
     under,
     within,
 )
-from toplist.slate import Floats
 
 BOTH_OF_TOPIC_1, ONE_OF_EACH, OTHERWISE = 0.0, 1.0, 2.0  # which list is shown
 

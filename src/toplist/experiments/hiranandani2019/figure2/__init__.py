@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toplist.clicks import Cascade
 from toplist.engine.result import Result
-from toplist.experiments.claiming import Answer, counts
+from toplist.experiments.claims import Answer, counts
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
 from toplist.experiments.hiranandani2019.alphas import (
     ALPHA,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from toplist.clicks import DCM
+from toplist.core.slate import Floats
 from toplist.experiments import drawing
-from toplist.experiments.claiming import Answer, claim
+from toplist.experiments.claims import Answer, claim
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
 from toplist.experiments.hiranandani2019.alphas import (
     ALPHA,
@@ -26,7 +27,6 @@ from toplist.experiments.hiranandani2019.alphas import (
     plays,
 )
 from toplist.experiments.hiranandani2019.problems import figure6a
-from toplist.slate import Floats
 from toplist.worlds import greedy_best
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from toplist import bounds
+from toplist.core.slate import Floats
 from toplist.engine.result import PALETTE
 from toplist.experiments import drawing
-from toplist.experiments.claiming import Answer, claim
+from toplist.experiments.claims import Answer, claim
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Size
 from toplist.experiments.hiranandani2019 import ratings
 from toplist.experiments.hiranandani2019.rated import feedback, known_topics
 from toplist.experiments.verdicts import difference, measured, opposite, under
-from toplist.slate import Floats
 from toplist.worlds import TopicCoverage, exact_best, greedy_best
 
 if TYPE_CHECKING:

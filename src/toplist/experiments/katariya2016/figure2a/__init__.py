@@ -9,7 +9,7 @@ from toplist.clicks import DCM
 from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
-from toplist.experiments.nine import LESS, NINE, Cell, label, trend
+from toplist.experiments.problem_grid import LESS, NINE, Cell, label, trend
 from toplist.experiments.verdicts import final, measured
 
 if TYPE_CHECKING:

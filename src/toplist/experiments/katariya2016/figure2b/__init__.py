@@ -12,7 +12,7 @@ from toplist.engine.statistics import Ratio
 from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
-from toplist.experiments.nine import ATTRACTION, Cell
+from toplist.experiments.problem_grid import ATTRACTION, Cell
 from toplist.experiments.verdicts import (
     STRAIGHT,
     all_of,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from toplist.core.slate import Floats
 from toplist.datasets.search_log import SearchLog, terminations
 from toplist.engine.statistics import MANY, t_quantile
 from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Size
 from toplist.experiments.verdicts import CONFIDENCE, all_of, most_of, opposite
-from toplist.slate import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

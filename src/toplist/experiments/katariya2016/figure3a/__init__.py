@@ -9,7 +9,7 @@ from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.katariya2016 import comparison
 from toplist.experiments.katariya2016.proved import DCM_KL_UCB
-from toplist.experiments.nine import under_claim
+from toplist.experiments.problem_grid import under_claim
 from toplist.experiments.verdicts import difference, final
 
 if TYPE_CHECKING:

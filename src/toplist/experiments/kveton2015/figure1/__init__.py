@@ -9,7 +9,7 @@ from toplist.bounds import kveton2015_theorem3, kveton2015_theorem4
 from toplist.clicks import DBN
 from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.nine import ATTRACTION, Cell
+from toplist.experiments.problem_grid import ATTRACTION, Cell
 from toplist.experiments.verdicts import (
     FLAT,
     about_three_times,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.kveton2015 import rows
-from toplist.experiments.nine import LESS, NINE
+from toplist.experiments.problem_grid import LESS, NINE
 from toplist.experiments.verdicts import DOUBLES, all_of, settled, times, within
 
 if TYPE_CHECKING:

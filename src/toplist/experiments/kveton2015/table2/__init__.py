@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toplist.engine.statistics import Ratio, paired_ratio
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.kveton2015 import rows, table1
-from toplist.experiments.nine import LESS, NINE, Cell
+from toplist.experiments.problem_grid import LESS, NINE, Cell
 from toplist.experiments.verdicts import all_of, apart, as_times, final, settled, under
 
 if TYPE_CHECKING:

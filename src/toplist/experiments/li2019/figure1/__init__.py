@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toplist.engine.marks import draw_marks
+from toplist.engine.plot_marks import draw_marks
 from toplist.engine.result import Result
 from toplist.experiments import drawing
-from toplist.experiments.claiming import Answer, Scaled, claim, interval
+from toplist.experiments.claims import Answer, Scaled, claim, interval
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.li2019.queries import (
     DISCOUNTED,
@@ -26,9 +26,9 @@ from toplist.experiments.li2019.queries import (
     promises,
     stays_behind,
 )
-from toplist.experiments.pooling import together
+from toplist.experiments.pooled_results import together
 from toplist.experiments.verdicts import Measured, difference, final, met_by, printed_number, under
-from toplist.tables import counted
+from toplist.support.tables import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

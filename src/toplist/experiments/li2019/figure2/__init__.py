@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from toplist.engine.marks import draw_marks
+from toplist.engine.plot_marks import draw_marks
 from toplist.engine.result import Result
 from toplist.experiments import drawing
-from toplist.experiments.claiming import Answer, Scaled, claim, counts, span
+from toplist.experiments.claims import Answer, Scaled, claim, counts, span
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.li2019.queries import (
     DISCOUNTED,

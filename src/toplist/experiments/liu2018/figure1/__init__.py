@@ -12,12 +12,12 @@ import numpy as np
 
 from toplist import bounds
 from toplist.clicks import ChangingDCM
+from toplist.core.slate import Floats
 from toplist.engine.statistics import standard_error
 from toplist.experiments import drawing
-from toplist.experiments.claiming import Answer, Scaled, claim, interval, promise
+from toplist.experiments.claims import Answer, Scaled, claim, interval, promise
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.verdicts import all_of, difference, final, under
-from toplist.slate import Floats
 from toplist.worlds import Contextual
 
 if TYPE_CHECKING:

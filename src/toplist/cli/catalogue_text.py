@@ -1,0 +1,75 @@
+"""Entries of a catalogue as text and as JSON."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toplist.support.catalogue import Entry
+
+NARROWEST = 30  # columns left for a sentence
+
+
+def columns() -> int:
+    """How wide text may be: as the terminal, or, where there is none, as a line of our own sources."""
+    return min(shutil.get_terminal_size((120, 24)).columns, 120) if sys.stdout.isatty() else 120
+
+
+def entries_table(entries: Iterable[Entry]) -> str:
+    """A line per entry; on a terminal the sentences are folded, elsewhere a line stays a line.
+
+    Where that leaves no room for sentences, the titles are left out, which are much like the names.
+    """
+    from toplist.support.tables import aligned
+
+    rows = list(entries)
+    names, titles = ["name", *(row.name for row in rows)], ["title", *(row.title for row in rows)]
+    papers = ["paper", *(row.paper or "-" for row in rows)]
+    width = columns() if sys.stdout.isatty() else sys.maxsize
+    lines = aligned([names, titles, papers], left=(0, 1, 2))
+    if width - max(map(len, lines)) - 2 < NARROWEST:
+        lines = aligned([names, papers], left=(0, 1))
+    indent = max(map(len, lines)) + 2
+    text = []
+    for line, summary in zip(lines, ["rule", *(row.summary for row in rows)], strict=True):
+        folded = textwrap.wrap(summary, max(width - indent, NARROWEST)) or [""]
+        text.append(f"{line:<{indent}}{folded[0]}".rstrip())
+        text += [" " * indent + more for more in folded[1:]]
+    return "\n".join(text)
+
+
+def signature(entry: Entry) -> str:
+    """The name with its parameters and their defaults."""
+    inside = ", ".join(f"{name}{written_default(value)}" for name, value in entry.parameters.items())
+    return f"{entry.name}({inside})" if inside else entry.name
+
+
+def written_default(value: Any) -> str:
+    """A default as in a signature; nothing where there is none."""
+    from toplist.support.catalogue import REQUIRED
+
+    return "" if value is REQUIRED else f"={value!r}"
+
+
+def parameters_table(parameters: dict[str, Any]) -> str:
+    """A line per parameter."""
+    lines = [f"  {name}{written_default(value)}" for name, value in parameters.items()]
+    return "\n".join(lines) or "  none"
+
+
+def described(entry: Entry) -> dict[str, Any]:
+    """An entry for programs."""
+    from toplist.support.catalogue import REQUIRED
+
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "paper": entry.paper,
+        "summary": entry.summary,
+        "parameters": {name: value for name, value in entry.parameters.items() if value is not REQUIRED},
+        "required": [name for name, value in entry.parameters.items() if value is REQUIRED],
+    }

@@ -1,0 +1,178 @@
+"""What several commands share: the flags that say what is simulated, and those that say what comes out."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toplist.cli.exit_codes import complain
+from toplist.cli.parser import Parser, whole
+
+if TYPE_CHECKING:
+    from toplist.engine.comparison import Comparison
+    from toplist.engine.result import Result
+    from toplist.engine.tuning import Tuning
+    from toplist.support.catalogue import Catalogue
+
+STDOUT = "-"
+WORLD = "b-lb"
+USERS = "cascade"  # where neither the world nor the command brings others
+START = "one-sample"
+LONGEST_TITLE = 140
+
+
+def add_problem(parser: Parser) -> Any:
+    """The flags that say what is simulated, and for how long; their group, for more."""
+    group = parser.add_argument_group("what is simulated (`toplist worlds` lists all names)")
+    group.add_argument(
+        "--world", default=WORLD, metavar="WORLD",
+        help="where attraction comes from, as 'b-lb(items=32, positions=8)' or "
+        "'fixed(attraction=[0.9, 0.5, 0.1], positions=2)' (default: %(default)s, 4 of 16 items in katariya2016)",
+    )  # fmt: skip
+    group.add_argument(
+        "--users", metavar="USERS",
+        help=f"who clicks, as cascade, 'dcm(termination=0.5)' or 'dbn(satisfaction=0.7)' "
+        f"(default: those of the world, else {USERS})",
+    )  # fmt: skip
+    add_playing(
+        group, steps=10_000, runs=20, metavar="FILE",
+        kept="keep what was played in this .npz file; the same command goes on from there after an interruption",
+    )  # fmt: skip
+    return group
+
+
+def add_playing(group: Any, steps: int, runs: int, metavar: str, kept: str) -> None:
+    """The flags that say how long is played, how often and on what; `kept` is what --resume does with its argument."""
+    group.add_argument(
+        "--start", default=START, metavar="START",
+        help="the first look at the items: one-sample, forced or never-seen-first (default: %(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--steps", type=whole, default=steps, metavar="N", help="lists that each run shows (default: %(default)s)"
+    )
+    group.add_argument(
+        "--runs", type=whole, default=runs, metavar="N", help="how often each policy starts anew (default: %(default)s)"
+    )
+    group.add_argument(
+        "--seed", type=whole, default=0, metavar="N", help="equal seeds give equal numbers (default: %(default)s)"
+    )
+    group.add_argument(
+        "--threads", "--jobs", type=whole, metavar="N", help="threads to play on (default: one per core)"
+    )
+    group.add_argument("--resume", metavar=metavar, help=kept)
+
+
+def add_outputs(parser: Parser, plotted: str, rows: str) -> None:
+    """The flags that say what comes out beside the table."""
+    group = parser.add_argument_group("what comes out (files are checked before the first step)")
+    group.add_argument("--plot", metavar="FILE", help=f"draw {plotted} to a .png, .svg or .pdf file")
+    group.add_argument("--json", metavar="FILE", help="write everything as JSON; - is stdout, instead of the table")
+    group.add_argument("--csv", metavar="FILE", help=f"write one row per {rows}; - is stdout, instead of the table")
+    group.add_argument("--quiet", action="store_true", help="print no table and no progress, only errors")
+
+
+class Scene(NamedTuple):
+    """What policies are played on, and how one would write it."""
+
+    world: Any
+    users: Any
+    start: Any
+    texts: dict[str, str]
+
+    @classmethod
+    def of(cls, arguments: Namespace) -> Scene:
+        """The world, users and start that were asked for."""
+        from toplist.support import catalogue
+
+        world, brought, called = named_world(arguments.world)
+        if arguments.users is not None or brought is None:
+            users = catalogue.USERS.make(arguments.users or USERS)
+        else:
+            users = brought
+        start = catalogue.STARTS.make(arguments.start)
+        texts = {"world": called, "users": spelled(users, catalogue.USERS), "start": spelled(start, catalogue.STARTS)}
+        return cls(world, users, start, texts)
+
+    def signed(self, result: Result) -> Result:
+        """A result whose settings can be given to the command line again."""
+        return replace(result, settings=result.settings | self.texts | {"title": self.title()})
+
+    def title(self) -> str:
+        """The problem in a line."""
+        return shortened(f"{self.texts['world']}, {self.texts['users']} users, {self.texts['start']} start")
+
+
+def named_world(text: str) -> tuple[Any, Any, str]:
+    """The world that a text asks for, the users whom it brings (else None), and the text with all its parameters."""
+    from toplist.support import catalogue
+
+    entry, given = catalogue.WORLDS.find(text)
+    world, brought = entry.make(**given), None
+    if not hasattr(world, "problem"):
+        world, brought = world
+    return world, brought, catalogue.called(entry.name, entry.parameters | given)
+
+
+def spelled(part: Any, catalogue: Catalogue) -> str:
+    """The text that asks for such users, or such a start."""
+    from toplist.support.catalogue import called
+
+    entry = next(entry for entry in catalogue.entries().values() if entry.build is type(part))
+    return called(entry.name, {name: getattr(part, name) for name in entry.parameters})
+
+
+def shortened(text: str) -> str:
+    """A title that fits into a line."""
+    return text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 4]} ..."
+
+
+def check_outputs(arguments: Namespace) -> None:
+    """Refuse, before the first step, what could not be written in the end."""
+    from toplist.core.problem import InvalidInput
+    from toplist.engine.result import check_plot
+    from toplist.support.files import check_writable
+
+    taken: dict[Any, str] = {}
+    for flag in ("json", "csv", "plot", "resume"):
+        path = getattr(arguments, flag)
+        if path is None:
+            continue
+        if flag == "plot":
+            check_plot(path)
+        elif flag != "resume" and path != STDOUT:
+            check_writable(path, f"The {flag} file")
+        where = STDOUT if path == STDOUT else Path(path).resolve()
+        if where in taken:
+            raise InvalidInput(
+                f"--{taken[where]} and --{flag} both name {path!r}, but each needs a place of its own; change one."
+            )
+        taken[where] = flag
+
+
+def write_outputs(arguments: Namespace, found: Result | Tuning | Comparison, title: str) -> None:
+    """Print the table, and write what was asked for; one file that fails does not cost the others."""
+    printed = {"json": found.json_text, "csv": found.csv_text}
+    texts = [make() for flag, make in printed.items() if getattr(arguments, flag) == STDOUT]
+    if texts:
+        sys.stdout.write(texts[0])
+    elif not arguments.quiet:
+        print(f"{title}\n{found}")
+    sys.stdout.flush()
+    writers: dict[str, Callable[[Any], Any]] = {"csv": found.to_csv, "json": found.to_json, "plot": found.plot}
+    failures, written = [], []
+    for flag, write in writers.items():
+        path = getattr(arguments, flag)
+        if path not in (None, STDOUT):
+            try:
+                write(path)
+                written.append(str(path))
+            except (OSError, ValueError) as error:
+                failures.append(error)
+    if written and not arguments.quiet:
+        complain(f"wrote {' and '.join(written)}")
+    if failures:
+        raise failures[0]

@@ -1,0 +1,120 @@
+"""The parser of the command line: one line for what is wrong, with what was perhaps meant."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from toplist.cli.exit_codes import Exit, complain
+
+TRACEBACK = "--traceback"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that knows no abbreviations, since a script's would change their meaning with the next flag."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end."""
+        complain(f"{message}; see {self.prog} --help.")
+        self.exit(Exit.INPUT)
+
+    def flags(self) -> list[str]:
+        """All flags."""
+        return [flag for action in self._actions for flag in action.option_strings]
+
+    def commands(self) -> dict[str, Parser]:
+        """The parsers of the commands."""
+        found: dict[str, Parser] = {}
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                found |= action.choices
+        return found
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """The arguments of a whole command line."""
+        commands = self.commands()
+        command = next((word for word in words if not word.startswith("-")), None)
+        before = words if command is None else words[: words.index(command)]
+        self._refuse(before, self.flags())
+        self.parse_args(before)  # --help and --version end here
+        if command is None:
+            self.error(f"Give a command: {', '.join(commands)}")
+        if command not in commands:
+            self.error(
+                f"There is no command {command!r}, but there are {', '.join(commands)}{_perhaps(command, commands)}"
+            )
+        arguments, unknown = self.parse_known_args(words)
+        chosen = commands[command]
+        chosen._refuse(unknown, chosen.flags())
+        return arguments
+
+    def _refuse(self, words: Sequence[str], flags: Iterable[str]) -> None:
+        """Complain about the first word that is not one of these flags."""
+        for word in words:
+            name = word.partition("=")[0]
+            if name in flags:
+                continue
+            if name.startswith("-"):
+                self.error(f"There is no flag {name}{_perhaps(name, flags)}")
+            self.error(f"{word!r} is one word too many here; words of a kind stand together, before or after all flags")
+
+
+def _perhaps(given: str, known: Iterable[str]) -> str:
+    from toplist.core.problem import nearest
+
+    advice = nearest(given, known, "")
+    return f"; {advice}" if advice else ""
+
+
+def add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, more: str = ""
+) -> Parser:
+    """Add a command's own parser."""
+    parser: Parser = commands.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=more
+    )
+    parser.set_defaults(run=run)
+    add_traceback(parser)
+    return parser
+
+
+def add_traceback(parser: argparse.ArgumentParser) -> None:
+    """For bug reports; before or after the name of the command."""
+    parser.add_argument(
+        TRACEBACK, action="store_true", default=argparse.SUPPRESS,
+        help="where an error ends the command, print also where it arose, for a bug report",
+    )  # fmt: skip
+
+
+def whole(text: str) -> int:
+    """A whole number, also as 1e5 or 100_000.
+
+    >>> whole("1e5"), whole("20")
+    (100000, 20)
+    """
+    try:
+        value = int(text)
+    except ValueError:
+        try:
+            value = int(float(text))
+        except (ValueError, OverflowError):
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+        if value != float(text):
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+    if abs(value) >= 2**63:
+        raise argparse.ArgumentTypeError(f"{text} is too large; give a number below 2**63")
+    return value
+
+
+def checkpoints(text: str) -> int | list[int]:
+    """A number of points, or the steps themselves with commas between.
+
+    >>> checkpoints("100"), checkpoints("10,100,1000")
+    (100, [10, 100, 1000])
+    """
+    steps = [whole(step) for step in text.split(",")]
+    return steps if "," in text else steps[0]

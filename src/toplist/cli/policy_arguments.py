@@ -1,0 +1,118 @@
+"""Policies by text: a name of the catalogue, or `module:NAME` and `file.py:NAME` for one of your own."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toplist.support.catalogue import Entry
+
+PLACE = re.compile(r"(?P<module>.+?\.py|[\w.]+):(?P<rest>.*)", re.DOTALL)
+
+
+def find(text: str) -> tuple[Entry, dict[str, Any]]:
+    """What makes the policy that a text asks for, and the parameters it gives."""
+    from toplist.core.problem import InvalidInput, nearest
+    from toplist.support.catalogue import POLICIES, parse
+
+    place = PLACE.fullmatch(text.strip())
+    if place is None:
+        file = text.strip()
+        if file.endswith(".py"):
+            names = policies_in(load(file)) or ["NAME"]
+            raise InvalidInput(f"The policy is {file!r}, but a file may hold several; write {file}:{names[0]}.")
+        return POLICIES.find(text)
+    try:
+        name, parameters = parse(place["rest"])
+    except ValueError:
+        raise InvalidInput(
+            f"The policy is {text!r}, but must be a module and a name; write it like 'mine.py:Mine(scale=2)'."
+        ) from None
+    module = load(place["module"])
+    if not name or not hasattr(module, name):
+        others = policies_in(module)
+        otherwise = f"choose {' or '.join(others)}" if others else "write it as module:NAME"
+        advice = nearest(name, others, otherwise)
+        raise InvalidInput(f"There is no {name!r} in {place['module']}; {advice}.")
+    return _entry(f"{place['module']}:{name}", getattr(module, name)), parameters
+
+
+def policies_in(module: Any) -> list[str]:
+    """The names of what is a policy in a module, or a class or function of its own that may make one."""
+    found = []
+    for name, value in vars(module).items():
+        ranks = hasattr(value, "rank") and hasattr(value, "learn")
+        made_here = getattr(value, "__module__", None) == module.__name__
+        makes = made_here and (inspect.isfunction(value) or (isinstance(value, type) and ranks))
+        if (makes or (ranks and not isinstance(value, type))) and not name.startswith("_"):
+            found.append(name)
+    return found
+
+
+def policy(text: str) -> Any:
+    """The policy that a text asks for."""
+    from toplist.policies import make
+
+    entry, parameters = find(text)
+    return make(entry.make(**parameters))
+
+
+def policies(texts: Sequence[str]) -> dict[str, Any]:
+    """The policies that several texts ask for, by these texts."""
+    from toplist.core.problem import InvalidInput
+
+    found: dict[str, Any] = {}
+    for text in map(str.strip, texts):
+        if text in found:
+            raise InvalidInput(f"The policy {text!r} is named twice; leave one out.")
+        found[text] = policy(text)
+    return found
+
+
+def tunable(text: str) -> Any:
+    """What `toplist.tune` takes for the policy that a text asks for."""
+    if PLACE.fullmatch(text.strip()) is None:
+        return text
+    entry, parameters = find(text)
+    build = functools.partial(entry.build, **parameters)
+    build.__name__ = entry.name  # type: ignore[attr-defined]
+    return build
+
+
+def _entry(label: str, found: Any) -> Entry:
+    from toplist.support.catalogue import Entry
+
+    if isinstance(found, type) or (callable(found) and not hasattr(found, "prepare")):
+        return Entry(label, label, "", found)
+    return Entry(label, label, "", lambda: found)
+
+
+def load(module: str) -> Any:
+    """A module by its name, looked for in the current folder first, or by its file."""
+    from toplist.core.problem import InvalidInput
+
+    name, folder = module, Path.cwd()
+    if module.endswith(".py"):
+        file = Path(module)
+        if not file.is_file():
+            raise InvalidInput(f"There is no file {module!r}; give the path of a Python file.")
+        name, folder = file.stem, file.resolve().parent
+    if str(folder) not in sys.path[:1]:
+        sys.path.insert(0, str(folder))  # and left there, for compiled code is found again by the module's name
+    try:
+        found = importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        missing = isinstance(error, ModuleNotFoundError) and error.name is not None
+        if missing and (name == error.name or name.startswith(f"{error.name}.")):  # type: ignore[union-attr]
+            raise InvalidInput(f"There is no module {name!r} in {folder} or among those installed.") from error
+        raise InvalidInput(f"{module} cannot be imported: {type(error).__name__}: {error}.") from error
+    if module.endswith(".py") and Path(found.__file__ or "").resolve() != Path(module).resolve():
+        raise InvalidInput(f"{module} has the name of another module, {found.__file__ or name}; rename it.")
+    return found

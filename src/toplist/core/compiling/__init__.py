@@ -1,0 +1,19 @@
+"""The compiler: marks functions and methods for it, caches its results on disk, and explains its errors."""
+
+from toplist.core.compiling.compile import compiled, direct, helper, plain, protocol, reserved_names, routine
+from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explained
+from toplist.core.compiling.fingerprint import fingerprint
+
+__all__ = [
+    "COMPILE_ERRORS",
+    "DoesNotCompile",
+    "compiled",
+    "direct",
+    "explained",
+    "fingerprint",
+    "helper",
+    "plain",
+    "protocol",
+    "reserved_names",
+    "routine",
+]

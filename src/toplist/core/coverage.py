@@ -1,0 +1,65 @@
+"""Topic coverage: how far a list covers each topic, and what one more item adds.
+
+An item covers topic j to a degree between 0 and 1. A list covers it by 1 - prod(1 - degree), as if each item were a
+chance of its own, or as far as the best of its items does. Either way, what an item adds is a vector, its gain; it can
+only become less as the list grows (hiranandani2019, section 2.2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toplist.core.compiling import helper
+from toplist.core.problem import refuse
+from toplist.core.slate import Floats
+
+ALONE, CHANCES, FARTHEST = 0, 1, 2  # features as they are; the two ways in which items cover topics together
+KINDS = {"probabilistic": CHANCES, "maximum": FARTHEST}
+
+
+@helper
+def gain(degree: float, covered: float, kind: int) -> float:
+    """What an item adds to a topic that is covered so far already."""
+    if kind == CHANCES:
+        return degree * (1.0 - covered)
+    if kind == FARTHEST:
+        return max(degree - covered, 0.0)
+    return degree
+
+
+def coverage_kind(what: str, given: Any) -> int:
+    """The number that stands for a kind of coverage inside compiled code; a number is a choice made before."""
+    if isinstance(given, str) and given in KINDS:
+        return KINDS[given]
+    if given in (CHANCES, FARTHEST) and not isinstance(given, bool | str):
+        return int(given)
+    raise refuse(what, given, " or ".join(map(repr, KINDS)), "say how items cover a topic together")
+
+
+def gains(degrees: Any, kind: str = "probabilistic") -> Floats:
+    """Per item of a list, from the top, what it adds to each topic.
+
+    >>> gains([[0.5, 0.0], [0.5, 0.2]]).tolist()
+    [[0.5, 0.0], [0.25, 0.2]]
+    >>> gains([[0.5, 0.0], [0.6, 0.2]], "maximum").round(9).tolist()
+    [[0.5, 0.0], [0.1, 0.2]]
+    """
+    number = coverage_kind("The kind of coverage", kind)
+    rows = np.array(degrees, dtype=np.float64)
+    covered = np.zeros(rows.shape[1])
+    for row in rows:
+        for topic in range(len(row)):
+            row[topic] = gain(float(row[topic]), float(covered[topic]), number)
+        covered += row
+    return rows
+
+
+def coverage(degrees: Any, kind: str = "probabilistic") -> Floats:
+    """How far a list covers each topic.
+
+    >>> coverage([[0.5, 0.0], [0.5, 0.2]]).tolist()
+    [0.75, 0.2]
+    """
+    return np.asarray(gains(degrees, kind).sum(axis=0), dtype=np.float64)

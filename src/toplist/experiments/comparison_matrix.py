@@ -1,0 +1,65 @@
+"""The matrix that `toplist compare` plays by default: all stationary policies x seven kinds of users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade, Mixture
+from toplist.policies import catalogue
+from toplist.support.catalogue import REQUIRED, written
+from toplist.worlds import Fixed
+
+ITEMS, POSITIONS = 16, 4
+
+
+def standard_world() -> Fixed:
+    """Sixteen items on a page of four, each a little less attractive than the next better one, and in no order.
+
+    The order matters to `bubble-rank`, which takes it for a ranking to begin with. Policies over features are told
+    which item is which, and nothing more: then they know as much as all others, and a column compares how clicks are
+    read.
+
+    >>> sorted((round(share, 2) for share in standard_world().attraction), reverse=True)[:5]
+    [0.5, 0.42, 0.36, 0.31, 0.26]
+    """
+    ranks = [(7 * item + 3) % ITEMS for item in range(ITEMS)]
+    return Fixed([0.5 * 0.85**rank for rank in ranks], POSITIONS, np.eye(ITEMS))
+
+
+def standard_users(items: int = ITEMS, positions: int = POSITIONS) -> dict[str, Any]:
+    """Seven kinds of users for a page of any size, each of whom breaks what some policies take for granted.
+
+    DCM: who looks for one click only wastes the others. DBN: what attracts most is not what satisfies most. PBM and
+    UBM: what stands above a click need not have been seen, nor what stands below it missed. CCM: people leave also
+    without a click. Mixture: nobody's reading is right for all.
+    """
+    place = np.arange(positions)
+    pbm = PBM(0.6**place)
+    return {
+        "cascade": Cascade(),
+        "dcm": DCM(np.linspace(0.8, 0.2, positions)),
+        "dbn": DBN(satisfaction=np.where(np.arange(items) % 2 == 1, 0.4, 0.8), persistence=0.9),
+        "pbm": pbm,
+        "ubm": UBM(0.6),
+        "ccm": CCM(after_nothing=0.8, after_irrelevant=0.7, after_relevant=0.3),
+        "mixture": Mixture(Cascade(), pbm),
+    }
+
+
+def stationary(features: bool) -> dict[str, Any]:
+    """The policies for people who do not change, by name: those that neither forget nor look for changes.
+
+    Left out are those that need a simulator, or features where there are none; and a second name of the same parts.
+    """
+    found: dict[str, Any] = {}
+    for name, entry in catalogue().items():
+        if REQUIRED in entry.parameters.values():
+            continue
+        policy = entry.make()
+        able = policy.capabilities()
+        changes = able.forgets or able.detects
+        if not changes and not able.needs_simulator and (features or not able.needs_features):
+            found.setdefault(written(policy), (name, policy))
+    return dict(found.values())

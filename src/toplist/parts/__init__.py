@@ -1,0 +1,65 @@
+"""The parts that a policy is made of: a reading of the clicks, a memory, an index and an arrangement."""
+
+from toplist.parts.arrange import Diverse, TopK
+from toplist.parts.detectors import CUSUM, GLR
+from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
+from toplist.parts.index import (
+    KLUCB,
+    UCB1,
+    BetaPosterior,
+    Chance,
+    Ellipsoid,
+    ExploringDraw,
+    ExposureBound,
+    ExposurePosterior,
+    Greedy,
+    LogisticBound,
+    Posterior,
+)
+from toplist.parts.memory import (
+    Discounted,
+    DiscountedRidge,
+    Everything,
+    ExponentialWeights,
+    Exposure,
+    Logistic,
+    LogisticSGD,
+    Resetting,
+    Ridge,
+    Window,
+    WindowedRidge,
+)
+
+__all__ = [
+    "CUSUM",
+    "GLR",
+    "KLUCB",
+    "UCB1",
+    "BetaPosterior",
+    "Chance",
+    "Discounted",
+    "DiscountedRidge",
+    "Diverse",
+    "Ellipsoid",
+    "EveryPlace",
+    "Everything",
+    "ExploringDraw",
+    "ExponentialWeights",
+    "Exposure",
+    "ExposureBound",
+    "ExposurePosterior",
+    "Greedy",
+    "Logistic",
+    "LogisticBound",
+    "LogisticSGD",
+    "OnlyLastClick",
+    "Posterior",
+    "Resetting",
+    "Ridge",
+    "ThroughFirstClick",
+    "ThroughLastClick",
+    "TopK",
+    "UntilSatisfied",
+    "Window",
+    "WindowedRidge",
+]

@@ -1,0 +1,162 @@
+"""Arrangements: how a list comes out of scores."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.core.compiling import helper
+from toplist.core.coverage import coverage_kind, gain
+from toplist.core.problem import Problem, places, refuse
+from toplist.core.slate import NONE, Floats, Ints, Request, Slate
+from toplist.parts.index.select import largest
+
+
+class Desk(NamedTuple):
+    """A composed policy's cache: the arrangement's room to work in, and the index's own cache."""
+
+    arrangement: Any
+    scoring: Any
+
+
+class Chosen(NamedTuple):
+    """Room for the best items and their scores."""
+
+    items: Ints
+    scores: Floats
+
+
+class TopK(NamedTuple):
+    """The best item to the most valuable position, the next best to the next, and so on.
+
+    `order` lists the positions from the most to the least valuable: "first" is from the top down, as everywhere in the
+    papers but one; "last" is from the bottom up, which puts the worst of the best first (kveton2015, Table 2); or any
+    order, as 1-based positions (katariya2016: the most terminating position first).
+    """
+
+    order: Any = "first"  # "first", "last", or a sequence of positions; True once `places` holds it
+    places: Any = NONE  # the order counted from 0, empty for "first"; filled by `prepare`
+
+    def prepare(self, problem: Problem) -> Self:
+        """Resolve the order."""
+        if self.order is True:
+            return self._replace(places=np.array(self.places, dtype=np.int64))
+        if not isinstance(self.order, str):
+            order = places("TopK's order", self.order, problem.positions)
+        elif self.order in ("first", "last"):
+            order = list(range(problem.positions))[::-1] if self.order == "last" else []
+        else:
+            accepted = "'first', 'last' or a sequence of positions"
+            raise refuse("TopK's order", self.order, accepted, "name the most valuable positions first")
+        return self._replace(order=True, places=np.array(order, dtype=np.int64))
+
+    def scratch(self, problem: Problem) -> Chosen:
+        """Room for one list."""
+        return Chosen(np.zeros(problem.positions, dtype=np.int64), np.zeros(problem.positions))
+
+    def asks(self) -> str:
+        """The best items."""
+        return "top"
+
+    def arrange(self, scoring: Any, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        """Let the index choose, and lay its choice out."""
+        room = cache.arrangement
+        scoring.top(belief, cache.scoring, request, slate.items, room.scores)
+        slate.size[0] = min(request.positions, len(request.candidates))
+        if len(request.order) > 0:
+            lay_out(room.items, request.order, request.pins, slate)
+        elif len(self.places) > 0 or len(request.pins) > 0:
+            lay_out(room.items, self.places, request.pins, slate)
+        if slate.rows.shape[1] > 0:
+            for place in range(slate.size[0]):
+                for feature in range(slate.rows.shape[1]):
+                    slate.rows[place, feature] = request.features[slate.items[place], feature]
+
+
+class Coverage(NamedTuple):
+    """Room to add up what a list covers, and for a value per item."""
+
+    covered: Floats  # per feature
+    value: Floats
+    blocked: Ints  # items that cannot be chosen: pinned, or placed already
+
+
+class Diverse(NamedTuple):
+    """From the top down, at each position the item with the best value for what it adds to those above it.
+
+    Features are topics, which an item covers to a degree in [0, 1]; `coverage` says how items cover them together,
+    "probabilistic" or "maximum" (hiranandani2019, algorithm 1). The slate holds the gain each item was scored with.
+    """
+
+    coverage: Any = "probabilistic"
+
+    def prepare(self, problem: Problem) -> Self:
+        """Resolve the kind of coverage."""
+        return self._replace(coverage=coverage_kind("Diverse's coverage", self.coverage))
+
+    def scratch(self, problem: Problem) -> Coverage:
+        """Room for one list."""
+        blocked = np.zeros(2 * problem.positions, dtype=np.int64)
+        return Coverage(np.zeros(problem.features), np.zeros(problem.items), blocked)
+
+    def asks(self) -> str:
+        """A value for each item's gain."""
+        return "gauge"
+
+    def arrange(self, scoring: Any, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        """Place item after item."""
+        room, candidates = cache.arrangement, request.candidates
+        size = min(request.positions, len(candidates))
+        slate.size[0] = size
+        room.covered[:] = 0.0
+        blocked = 0
+        for place in range(min(size, len(request.pins))):
+            if request.pins[place] >= 0:
+                room.blocked[blocked] = request.pins[place]
+                blocked += 1
+        placed = -1
+        for place in range(size):
+            scoring.gauge(belief, cache.scoring, request, room.covered, self.coverage, placed, room.value)
+            for i in range(blocked):
+                room.value[room.blocked[i]] = -np.inf
+            placed = request.pins[place] if len(request.pins) > 0 else -1
+            if placed < 0:
+                placed = largest(room.value, candidates, request.labels, request.key)
+                room.blocked[blocked] = placed
+                blocked += 1
+            slate.items[place] = placed
+            for feature in range(len(room.covered)):
+                added = gain(request.features[placed, feature], room.covered[feature], self.coverage)
+                slate.rows[place, feature] = added
+                room.covered[feature] += added
+
+
+@helper
+def lay_out(best: Ints, order: Ints, pins: Ints, slate: Slate) -> None:
+    """Spread the slate's items, best first, over its places in their order, leaving pinned places to the pins."""
+    size = slate.size[0]
+    for place in range(size):
+        best[place] = slate.items[place]
+    following = 0
+    for rank in range(len(slate.items)):
+        place = order[rank] if len(order) > 0 else rank
+        if place >= size:
+            continue
+        if len(pins) > 0:
+            if pins[place] >= 0:
+                slate.items[place] = pins[place]
+                continue
+            while is_pinned(best[following], pins, size):
+                following += 1
+        slate.items[place] = best[following]
+        following += 1
+
+
+@helper
+def is_pinned(item: int, pins: Ints, size: int) -> bool:
+    """Whether an item has a place already."""
+    for place in range(size):
+        if pins[place] == item:
+            return True
+    return False

@@ -1,0 +1,110 @@
+"""Indices of chance: a blind shuffle, and Exp3's draw by weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.core.compiling import helper
+from toplist.core.problem import Problem, whole
+from toplist.core.randomness import branch, uniform
+from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.select import select
+from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.memory.weights import Weights
+
+
+class Chance(NamedTuple):
+    """Every list equally likely, whatever was learned; `stream` tells one shuffler from another."""
+
+    stream: int = 0
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the stream."""
+        return self._replace(stream=whole("Chance's stream", self.stream, 0, "number the shufflers from 0"))
+
+    def scratch(self, problem: Problem) -> Scores:
+        """Room for the scores."""
+        return score_room(problem)
+
+    def reads(self) -> str:
+        """Whatever there is: it does not look."""
+        return "any"
+
+    def draws_one(self) -> bool:
+        """No: a whole list at once."""
+        return False
+
+    def exact(self, belief: Any, request: Request) -> Floats:
+        """There is none: every list is drawn anew."""
+        return np.full(len(request.candidates), np.nan)
+
+    def top(self, belief: Any, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+        """A uniform score for each item."""
+        candidates = request.candidates
+        key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
+        for i in range(len(candidates)):
+            cache.score[i] = uniform(key, request.labels[candidates[i]])
+        select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
+
+
+class ExploringDraw(NamedTuple):
+    """Draws one item with probability (1 - gamma) w / sum of w + gamma / L; its score is that probability.
+
+    The draw is a race of exponential clocks, one per item, so that it does not depend on the order of items.
+    """
+
+    stream: int = 0
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the stream."""
+        return self._replace(stream=whole("ExploringDraw's stream", self.stream, 0, "number the draws from 0"))
+
+    def scratch(self, problem: Problem) -> Scores:
+        """Room for the weights."""
+        return score_room(problem)
+
+    def reads(self) -> str:
+        """Weights."""
+        return "weights"
+
+    def draws_one(self) -> bool:
+        """Yes."""
+        return True
+
+    def exact(self, belief: Weights, request: Request) -> Floats:
+        """The probability of being drawn among these candidates."""
+        probability = np.zeros(len(request.candidates))
+        draw_probabilities(belief, request.candidates, probability)
+        return probability
+
+    def top(self, belief: Weights, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Fill the first of `chosen` and the probability with which it was drawn."""
+        candidates = request.candidates
+        draw_probabilities(belief, candidates, cache.score)
+        key = branch(request.key, -1 - self.stream)
+        soonest = np.inf
+        for i in range(len(candidates)):
+            rings = -math.log(1.0 - uniform(key, request.labels[candidates[i]])) / cache.score[i]
+            if rings < soonest:
+                soonest = rings
+                chosen[0] = candidates[i]
+                scores[0] = cache.score[i]
+
+
+@helper
+def draw_probabilities(belief: Weights, candidates: Ints, probability: Floats) -> None:
+    """Fill (1 - gamma) w / sum of w + gamma / L for each candidate."""
+    count = len(candidates)
+    largest = -np.inf
+    for i in range(count):
+        largest = max(largest, belief.logarithm[candidates[i]])
+    total = 0.0
+    for i in range(count):
+        probability[i] = math.exp(belief.logarithm[candidates[i]] - largest)
+        total += probability[i]
+    gamma = belief.exploration[0]
+    for i in range(count):
+        probability[i] = (1.0 - gamma) * probability[i] / total + gamma / count

@@ -1,0 +1,231 @@
+"""Indices for people who look at a place with a known probability: an upper bound, and a draw from the posterior."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from toplist.core.compiling import helper, routine
+from toplist.core.problem import Problem, number, whole
+from toplist.core.randomness import branch, uniform
+from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.select import select
+from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.memory.exposure import Exposed
+
+
+class ExposureBound(NamedTuple):
+    """S/E + sqrt(N/E) sqrt(scale log t / E), after N displays that count as E looks, and S clicks."""
+
+    scale: float = 0.5
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the scale."""
+        return self._replace(scale=number("ExposureBound's scale", self.scale, 0.0, 1e9, "the paper's is 0.5"))
+
+    def scratch(self, problem: Problem) -> Scores:
+        """Room for the scores."""
+        return score_room(problem)
+
+    def reads(self) -> str:
+        """Exposure."""
+        return "exposure"
+
+    def draws_one(self) -> bool:
+        """No: a whole list at once."""
+        return False
+
+    def exact(self, belief: Exposed, request: Request) -> Floats:
+        """Mean plus radius."""
+        score = np.zeros(len(request.candidates))
+        exposure_bound(belief, self.scale, request.candidates, score)
+        return score
+
+    def top(self, belief: Exposed, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Score everything, take the best."""
+        candidates = request.candidates
+        exposure_bound(belief, self.scale, candidates, cache.score)
+        select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
+
+
+@helper
+def exposure_bound(belief: Exposed, scale: float, candidates: Ints, score: Floats) -> None:
+    """Fill (S + sqrt(N scale log t)) / E for each candidate; infinity for those never shown."""
+    budget = scale * math.log(belief.clock[0] + 1.0)
+    for i in range(len(candidates)):
+        item = candidates[i]
+        looks = belief.exposure[item]
+        score[i] = (belief.clicked[item] + math.sqrt(belief.shown[item] * budget)) / looks if looks > 0.0 else np.inf
+
+
+class Envelopes(NamedTuple):
+    """Room for the draws, and per item a curve that its posterior stays below: level around the mode, then falling."""
+
+    score: Floats
+    clicked: Floats  # the counts that the curve was made for
+    missed: Floats
+    peak: Floats  # the logarithm of the posterior at its mode
+    left: Floats  # where it is level
+    right: Floats
+    rise: Floats  # how fast it falls to both sides
+    fall: Floats
+
+
+class ExposurePosterior(NamedTuple):
+    """A draw per item and list from what is believed of it: theta^S prod_l (1 - kappa_l theta)^F_l.
+
+    There were S clicks, and F_l displays without a click at place l, which is looked at with probability kappa_l.
+    Every attraction is equally likely beforehand; `stream` tells one drawer from another. The logarithm of the
+    posterior is concave, so tangents on both sides of its mode bound it, and what is drawn below them is accepted
+    in five of six cases.
+    """
+
+    stream: int = 0
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the stream."""
+        return self._replace(stream=whole("ExposurePosterior's stream", self.stream, 0, "number the drawers from 0"))
+
+    def scratch(self, problem: Problem) -> Envelopes:
+        """Room for the draws; no curve is made for less than no clicks."""
+        items = problem.items
+        peak, left, right, rise, fall = (np.zeros(items) for _ in range(5))
+        missed = np.zeros(items * problem.positions)
+        return Envelopes(np.zeros(items), np.full(items, -1.0), missed, peak, left, right, rise, fall)
+
+    def reads(self) -> str:
+        """Exposure."""
+        return "exposure"
+
+    def draws_one(self) -> bool:
+        """No: a whole list at once."""
+        return False
+
+    def says(self) -> str:
+        """Why an item was chosen, where there is no index to tell."""
+        return "best by a draw from what is believed of each"
+
+    def top(self, belief: Exposed, cache: Envelopes, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Draw for every candidate, take the best."""
+        candidates = request.candidates
+        key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
+        for i in range(len(candidates)):
+            item = candidates[i]
+            if is_outdated(belief, cache, item):
+                envelop(belief, cache, item)
+            cache.score[i] = draw_below(belief, cache, item, branch(key, request.labels[item]))
+        select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
+
+
+@helper
+def is_outdated(belief: Exposed, cache: Envelopes, item: int) -> bool:
+    """Whether an item's curve was made for other counts."""
+    places = len(belief.examination)
+    same = cache.clicked[item] == belief.clicked[item]
+    for slot in range(item * places, (item + 1) * places):
+        same = same and cache.missed[slot] == belief.missed[slot]
+    return not same
+
+
+@helper
+def log_posterior(belief: Exposed, item: int, theta: float) -> float:
+    """S log(theta) + sum_l F_l log(1 - kappa_l theta)."""
+    places = len(belief.examination)
+    total = belief.clicked[item] * math.log(theta) if belief.clicked[item] > 0.0 else 0.0
+    for place in range(places):
+        missed = belief.missed[item * places + place]
+        if missed > 0.0:
+            total += missed * math.log1p(-belief.examination[place] * theta)
+    return total
+
+
+@helper
+def derivatives(belief: Exposed, item: int, theta: float) -> tuple[float, float]:
+    """Of the log posterior: the first, and the second with the sign turned, which is never negative."""
+    places = len(belief.examination)
+    ratio = belief.clicked[item] / theta if belief.clicked[item] > 0.0 else 0.0
+    first, second = ratio, ratio / theta if ratio > 0.0 else 0.0
+    for place in range(places):
+        missed, looked = belief.missed[item * places + place], belief.examination[place]
+        if missed > 0.0:
+            odds = looked / (1.0 - looked * theta)
+            first -= missed * odds
+            second += missed * odds * odds
+    return first, second
+
+
+@helper
+def mode_of(belief: Exposed, item: int) -> float:
+    """Where the posterior is largest.
+
+    theta times the first derivative falls ever faster, so Newton's iteration comes down to its root from above.
+    """
+    if belief.clicked[item] <= 0.0:
+        return 0.0
+    if derivatives(belief, item, 1.0)[0] >= 0.0:
+        return 1.0
+    theta = 1.0
+    places = len(belief.examination)
+    for place in range(places):  # with examination 1 the root is below 1; begin where everything is finite
+        if belief.missed[item * places + place] > 0.0 and belief.examination[place] == 1.0:
+            theta = belief.clicked[item] / (belief.clicked[item] + belief.missed[item * places + place])
+    for _ in range(100):
+        first, second = derivatives(belief, item, theta)
+        step = theta * first / (theta * second - first)
+        theta += step
+        if abs(step) <= 1e-9 * theta:
+            break
+    return min(theta, 1.0)
+
+
+@routine
+def envelop(belief: Exposed, cache: Envelopes, item: int) -> None:
+    """Make an item's curve: level at the height of the mode up to where the tangents on both sides reach it."""
+    places = len(belief.examination)
+    cache.clicked[item] = belief.clicked[item]
+    for slot in range(item * places, (item + 1) * places):
+        cache.missed[slot] = belief.missed[slot]
+    mode = mode_of(belief, item)
+    slope, bend = derivatives(belief, item, mode)
+    peak = log_posterior(belief, item, mode)
+    # Where the mode is an end of [0, 1] the slope there is what tells how far the posterior reaches.
+    reach = 1.0 / max(abs(slope), math.sqrt(bend), 1e-9)
+    cache.peak[item] = peak
+    cache.left[item], cache.rise[item], cache.right[item], cache.fall[item] = 0.0, 0.0, 1.0, 0.0
+    if mode > 0.0:
+        touch = max(mode - reach, 0.1 * mode)
+        rise = derivatives(belief, item, touch)[0]
+        if rise > 0.0:
+            cache.left[item] = max(touch + (peak - log_posterior(belief, item, touch)) / rise, 0.0)
+            cache.rise[item] = rise
+    if mode < 1.0:
+        touch = min(mode + reach, 0.9 + 0.1 * mode)
+        fall = -derivatives(belief, item, touch)[0]
+        if fall > 0.0:
+            cache.right[item] = min(touch - (peak - log_posterior(belief, item, touch)) / fall, 1.0)
+            cache.fall[item] = fall
+
+
+@helper
+def draw_below(belief: Exposed, cache: Envelopes, item: int, key: int) -> float:
+    """A draw from an item's posterior: from under its curve, until it is under the posterior as well."""
+    left, right, rise, fall = cache.left[item], cache.right[item], cache.rise[item], cache.fall[item]
+    below = -math.expm1(-rise * left) / rise if rise > 0.0 else 0.0
+    above = -math.expm1(-fall * (1.0 - right)) / fall if fall > 0.0 else 0.0
+    number = 0
+    while True:
+        where = uniform(key, number) * (below + (right - left) + above)
+        height = math.log(1.0 - uniform(key, number + 1))
+        number += 2
+        if where < below:
+            theta = left + math.log1p(-rise * where) / rise
+            height -= rise * (left - theta)
+        elif where < below + (right - left):
+            theta = left + (where - below)
+        else:
+            theta = right - math.log1p(-fall * (where - below - (right - left))) / fall
+            height -= fall * (theta - right)
+        if 0.0 < theta < 1.0 and cache.peak[item] + height <= log_posterior(belief, item, theta):
+            return float(theta)

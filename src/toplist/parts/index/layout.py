@@ -1,0 +1,359 @@
+"""Features laid out for speed: by columns for loops that run on vectors, and item by item where most are zero.
+
+A `belief` here is any that has the fields of `toplist.parts.memory.Linear` which a function reads.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.core.compiling import helper, routine
+from toplist.core.coverage import CHANCES, FARTHEST, gain
+from toplist.core.problem import Problem
+from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.select import side_by_side
+
+IDENTITY, LOGISTIC = 0, 1  # how a sum of features becomes an expectation
+BLOCK = 256  # items scored together: small enough for the nearest cache
+SPARSE = 3  # items with at most one of so many features other than zero are scored feature by feature
+
+
+class Layout(NamedTuple):
+    """The items' features, by columns and, where most are zero, item by item and topic by topic; and room."""
+
+    columns: Floats  # (d, items)
+    # Where few features are not zero, these are listed: first those of every item, then those of the items that have
+    # feature 1, feature 2 and so on. Each column of the lists is an item, filled up with degrees of 0.
+    listed: Ints  # per column, its item
+    topic: Ints  # (most, columns)
+    line: Ints  # (most, columns): d times the topic, where its row begins in the matrix
+    degree: Floats  # (most, columns)
+    begin: Ints  # per feature, where the items that have it begin; one more for the end
+    most: Ints  # one element: the largest number of features that an item has
+    edition: Ints  # two elements: of the features laid out, -1 for none; and whether they are sparse
+    weights: Floats  # theta and M^-1 as they apply to features as they are, whatever is covered already
+    matrix: Floats  # (d * d), row after row
+    diagonal: Floats  # of the matrix
+    left: Floats  # per feature, what is not covered
+    block: Floats  # (d, BLOCK)
+    sums: Floats  # (2, BLOCK)
+    nothing: Floats  # per feature 0: what an empty list covers
+    width: Floats  # per item x' M^-1 x, of the belief as it was ...
+    width_of: Ints  # ... at this edition, refresh and update
+
+
+def layout_room(problem: Problem) -> Layout:
+    """Nothing is laid out yet."""
+    d, items = problem.features, problem.items
+    most = max(1, d // SPARSE)
+    columns = items * (1 + most)
+    return Layout(
+        columns=np.zeros((d, items)),
+        listed=np.zeros(columns, dtype=np.int64),
+        topic=np.zeros((most, columns), dtype=np.int64),
+        line=np.zeros((most, columns), dtype=np.int64),
+        degree=np.zeros((most, columns)),
+        begin=np.zeros(d + 1, dtype=np.int64),
+        most=np.zeros(1, dtype=np.int64),
+        edition=np.array([-1, 0]),
+        weights=np.zeros(d),
+        matrix=np.zeros(d * d),
+        diagonal=np.zeros(d),
+        left=np.zeros(d),
+        block=np.zeros((d, BLOCK)),
+        sums=np.zeros((2, BLOCK)),
+        nothing=np.zeros(d),
+        width=np.zeros(items),
+        width_of=np.full(3, -1),
+    )
+
+
+@routine
+def lay_out_features(layout: Layout, request: Request) -> None:
+    """Bring the layout up to date with the request's features."""
+    if request.edition >= 0 and layout.edition[0] == request.edition:
+        return
+    items, d = request.features.shape
+    longest = 0
+    for item in range(items):
+        found = 0
+        for feature in range(d):
+            layout.columns[feature, item] = request.features[item, feature]
+            found += 1 if request.features[item, feature] != 0.0 else 0
+        longest = max(longest, found)
+    sparse = d >= SPARSE and longest <= layout.topic.shape[0]
+    layout.most[0] = longest
+    layout.edition[0], layout.edition[1] = request.edition, 1 if sparse else 0
+    layout.width_of[0] = -1
+    if sparse:
+        at = 0
+        for item in range(items):
+            at = list_item(layout, at, item)
+        for feature in range(d):
+            layout.begin[feature] = at
+            for item in range(items):
+                if layout.columns[feature, item] != 0.0:
+                    at = list_item(layout, at, item)
+        layout.begin[d] = at
+
+
+@helper
+def list_item(layout: Layout, at: int, item: int) -> int:
+    """Fill one column of the lists; the next."""
+    d = layout.columns.shape[0]
+    layout.listed[at] = item
+    found = 0
+    for feature in range(d):
+        if layout.columns[feature, item] != 0.0:
+            layout.topic[found, at], layout.line[found, at] = feature, feature * d
+            layout.degree[found, at] = layout.columns[feature, item]
+            found += 1
+    for rest in range(found, layout.most[0]):
+        layout.topic[rest, at], layout.line[rest, at], layout.degree[rest, at] = 0, 0, 0.0
+    return at + 1
+
+
+@helper
+def linked(total: float, link: int) -> float:
+    """The expectation that a sum of features stands for."""
+    return 1.0 / (1.0 + math.exp(-total)) if link == LOGISTIC else total
+
+
+@routine
+def look_through(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
+    """Fill `weights` and `matrix`: where gains are features times what is left of a topic, that can be theirs."""
+    d, left = len(covered), layout.left
+    for i in range(d):
+        left[i] = 1.0 - covered[i] if kind == CHANCES else 1.0
+    for i in range(d):
+        layout.weights[i] = left[i] * belief.theta[i]
+        row, inverse, own = layout.matrix[i * d : (i + 1) * d], belief.inverse[i], left[i]
+        for j in range(d):
+            row[j] = own * left[j] * inverse[j]
+        layout.diagonal[i] = row[i]
+
+
+@routine
+def score_all(
+    belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
+) -> None:
+    """Fill link(theta'x) + bonus sqrt(x' M^-1 x) at each candidate, x its gain over what is covered."""
+    look_through(belief, layout, covered, kind)
+    if layout.edition[1] == 1:
+        if side_by_side(candidates):
+            first = candidates[0]
+            score_listed(layout, first, first + len(candidates), link, bonus, covered, kind, values)
+            return
+        begin = 0
+        while begin < len(candidates):
+            end = begin + 1
+            while end < len(candidates) and candidates[end] == candidates[end - 1] + 1:
+                end += 1
+            score_listed(layout, candidates[begin], candidates[end - 1] + 1, link, bonus, covered, kind, values)
+            begin = end
+    else:
+        score_dense(layout, candidates, link, bonus, covered, kind, values)
+
+
+@routine
+def score_touched(
+    belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, placed: int,
+    values: Floats,
+) -> None:  # fmt: skip
+    """Bring the values up to date with an item that was placed: only what shares a feature with it has changed."""
+    look_through(belief, layout, covered, kind)
+    if layout.edition[1] == 0:
+        score_dense(layout, candidates, link, bonus, covered, kind, values)
+        return
+    for row in range(layout.most[0]):
+        if layout.degree[row, placed] != 0.0:
+            feature = layout.topic[row, placed]
+            score_listed(layout, layout.begin[feature], layout.begin[feature + 1], link, bonus, covered, kind, values)
+
+
+@routine
+def score_listed(
+    layout: Layout, first: int, end: int, link: int, bonus: float, covered: Floats, kind: int, values: Floats
+) -> None:
+    """Columns of the lists, a block at a time."""
+    mean, square = layout.sums[0], layout.sums[1]
+    for begin in range(first, end, BLOCK):
+        count = min(BLOCK, end - begin)
+        if kind == FARTHEST:
+            for row in range(layout.most[0]):
+                for i in range(count):
+                    degree, topic = layout.degree[row, begin + i], layout.topic[row, begin + i]
+                    layout.block[row, i] = gain(degree, covered[topic], FARTHEST)
+            sum_listed(layout, layout.block, 0, begin, count, mean, square)
+        else:
+            sum_listed(layout, layout.degree, begin, begin, count, mean, square)
+        add_bonus(mean, square, count, link, bonus)
+        if begin + count <= layout.columns.shape[1]:  # the items themselves, side by side
+            here = values[begin : begin + count]
+            for i in range(count):
+                here[i] = mean[i]
+        else:
+            for i in range(count):
+                values[layout.listed[begin + i]] = mean[i]
+
+
+@routine
+def sum_listed(layout: Layout, degrees: Floats, at: int, begin: int, count: int, mean: Floats, square: Floats) -> None:
+    """Fill theta'x and x' M^-1 x for a block of listed items: one row after the other, on vectors."""
+    here, there = slice(begin, begin + count), slice(at, at + count)
+    for i in range(count):
+        mean[i], square[i] = 0.0, 0.0
+    for row in range(layout.most[0]):
+        topic, line, x = layout.topic[row, here], layout.line[row, here], degrees[row, there]
+        for i in range(count):
+            mean[i] += layout.weights[topic[i]] * x[i]
+        for i in range(count):
+            square[i] += layout.diagonal[topic[i]] * (x[i] * x[i])
+        for other in range(row):
+            beside, y = layout.topic[other, here], degrees[other, there]
+            for i in range(count):
+                square[i] += layout.matrix[line[i] + beside[i]] * (2.0 * x[i] * y[i])
+
+
+@helper
+def add_bonus(mean: Floats, square: Floats, count: int, link: int, bonus: float) -> None:
+    """Turn the sums of a block into values."""
+    if link == LOGISTIC:
+        for i in range(count):
+            mean[i] = linked(mean[i], link)
+    if bonus > 0.0:
+        for i in range(count):
+            mean[i] += bonus * math.sqrt(max(square[i], 0.0))
+
+
+@routine
+def score_dense(
+    layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
+) -> None:
+    """A block of items at a time; every loop over the items of a block runs on vectors."""
+    mean, square = layout.sums[0], layout.sums[1]
+    as_they_are = side_by_side(candidates) and kind != FARTHEST
+    for begin in range(0, len(candidates), BLOCK):
+        count = min(BLOCK, len(candidates) - begin)
+        columns, first = layout.columns, candidates[begin]
+        if not as_they_are:
+            columns, first = layout.block, 0
+            for feature in range(len(layout.weights)):
+                row, column = layout.block[feature], layout.columns[feature]
+                for i in range(count):
+                    row[i] = column[candidates[begin + i]]
+                if kind == FARTHEST:
+                    for i in range(count):
+                        row[i] = gain(row[i], covered[feature], kind)
+        weigh(columns, first, count, layout.weights, mean)
+        if bonus > 0.0:
+            fill_squares(columns, first, count, layout.matrix, square)
+        add_bonus(mean, square, count, link, bonus)
+        if as_they_are:
+            here = values[first : first + count]
+            for i in range(count):
+                here[i] = mean[i]
+        else:
+            for i in range(count):
+                values[candidates[begin + i]] = mean[i]
+
+
+@routine
+def weigh(columns: Floats, first: int, count: int, weights: Floats, sums: Floats) -> None:
+    """Fill the sum of weights times features for items side by side."""
+    here = slice(first, first + count)
+    for i in range(count):
+        sums[i] = 0.0
+    feature = 0
+    while feature + 4 <= len(weights):  # four at a time, so that a sum is fetched and stored once for them all
+        a, b, c, e = weights[feature], weights[feature + 1], weights[feature + 2], weights[feature + 3]
+        p, q = columns[feature, here], columns[feature + 1, here]
+        r, s = columns[feature + 2, here], columns[feature + 3, here]
+        for i in range(count):
+            sums[i] += (a * p[i] + b * q[i]) + (c * r[i] + e * s[i])
+        feature += 4
+    while feature < len(weights):
+        a, p = weights[feature], columns[feature, here]
+        for i in range(count):
+            sums[i] += a * p[i]
+        feature += 1
+
+
+@routine
+def fill_squares(columns: Floats, first: int, count: int, matrix: Floats, squares: Floats) -> None:
+    """Fill x' matrix x for items side by side: twice the lower triangle, since the matrix is symmetric.
+
+    Two rows and four columns of the matrix at a time, so that a sum is fetched and stored once for eight products.
+    """
+    d, here = len(columns), slice(first, first + count)
+    for i in range(count):
+        squares[i] = 0.0
+    for row in range(0, d - 1, 2):
+        x, y = columns[row, here], columns[row + 1, here]
+        upper, lower = matrix[row * d : (row + 1) * d], matrix[(row + 1) * d : (row + 2) * d]
+        own, both, other = 0.5 * upper[row], lower[row], 0.5 * lower[row + 1]
+        for i in range(count):
+            squares[i] += x[i] * (own * x[i] + both * y[i]) + other * y[i] * y[i]
+        column = 0
+        while column + 4 <= row:
+            a, b, c, e = upper[column], upper[column + 1], upper[column + 2], upper[column + 3]
+            f, g, h, k = lower[column], lower[column + 1], lower[column + 2], lower[column + 3]
+            p, q = columns[column, here], columns[column + 1, here]
+            r, s = columns[column + 2, here], columns[column + 3, here]
+            for i in range(count):
+                along = (a * p[i] + b * q[i]) + (c * r[i] + e * s[i])
+                beside = (f * p[i] + g * q[i]) + (h * r[i] + k * s[i])
+                squares[i] += x[i] * along + y[i] * beside
+            column += 4
+        while column < row:
+            a, f, p = upper[column], lower[column], columns[column, here]
+            for i in range(count):
+                squares[i] += p[i] * (a * x[i] + f * y[i])
+            column += 1
+    if d % 2 == 1:
+        x, last = columns[d - 1, here], matrix[(d - 1) * d :]
+        for column in range(d):
+            a, p = last[column] if column < d - 1 else 0.5 * last[column], columns[column, here]
+            for i in range(count):
+                squares[i] += a * p[i] * x[i]
+    for i in range(count):
+        squares[i] *= 2.0
+
+
+@routine
+def score_everything(belief: Any, layout: Layout, link: int, bonus: float, values: Floats) -> None:
+    """Fill link(theta'x) + bonus sqrt(x' M^-1 x) for all items with dense features as they are.
+
+    What is under the root is remembered, and changes with every update u by shrink[u] (x'direction[u])^2: d products
+    an item instead of d^2 / 2. It starts from the base, so that its rounding does not depend on when one looks.
+    """
+    items = layout.columns.shape[1]
+    same = (
+        layout.width_of[0] == layout.edition[0]
+        and layout.width_of[1] == belief.updates[1]
+        and layout.width_of[2] <= belief.updates[0]
+    )
+    known, d = layout.width_of[2] if same else 0, len(belief.theta)
+    if not same:
+        for i in range(d):
+            for j in range(d):
+                layout.matrix[i * d + j] = belief.base[i, j]
+    room = layout.sums[1]
+    for begin in range(0, items, BLOCK):
+        count = min(BLOCK, items - begin)
+        width, mean = layout.width[begin : begin + count], values[begin : begin + count]
+        if not same:
+            fill_squares(layout.columns, begin, count, layout.matrix, width)
+        for update in range(known, belief.updates[0]):
+            weigh(layout.columns, begin, count, belief.direction[update], room)
+            shrink = belief.shrink[update]
+            for i in range(count):
+                width[i] -= shrink * room[i] * room[i]
+        weigh(layout.columns, begin, count, belief.theta, mean)
+        add_bonus(mean, width, count, link, bonus)
+    layout.width_of[0], layout.width_of[1], layout.width_of[2] = (
+        layout.edition[0], belief.updates[1], belief.updates[0],
+    )  # fmt: skip

@@ -1,0 +1,85 @@
+"""The best few of many, with fair ties: among equals the item whose hash under this list's key is larger goes first.
+
+The rule needs neither a scan order nor an index: relabelling items, scoring lazily or in blocks changes nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toplist.core.compiling import helper, routine
+from toplist.core.randomness import branch
+from toplist.core.slate import Floats, Ints
+
+
+@helper
+def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats) -> int:
+    """Fill `chosen` and `scores` with the largest of the first `count` values and their slots, largest first."""
+    wanted = len(chosen)
+    filled = 0
+    worst, worst_hash, hashed = -np.inf, 0, False  # of the last place, once all are filled
+    for i in range(count):
+        value = values[i]
+        if filled == wanted:
+            if value < worst:
+                continue
+            if value == worst:
+                if not hashed:
+                    worst_hash, hashed = branch(key, labels[chosen[wanted - 1]]), True
+                if branch(key, labels[slots[i]]) < worst_hash:
+                    continue
+        else:
+            filled += 1
+        place = filled - 1
+        while place > 0 and (
+            scores[place - 1] < value
+            or (scores[place - 1] == value and wins_tie(slots[i], chosen[place - 1], labels, key))
+        ):
+            scores[place] = scores[place - 1]
+            chosen[place] = chosen[place - 1]
+            place -= 1
+        scores[place] = value
+        chosen[place] = slots[i]
+        if filled == wanted:
+            worst, hashed = scores[wanted - 1], False
+    return filled
+
+
+@routine
+def largest(values: Floats, slots: Ints, labels: Ints, key: int) -> int:
+    """The slot with the largest value; among equals, the one that wins the tie."""
+    most, best, i, count = -np.inf, -1, 0, len(slots)
+    if side_by_side(slots):
+        here = values[slots[0] : slots[0] + count]
+        while i + 4 <= count:  # one question for four values, since almost all are smaller
+            if max(here[i], here[i + 1], here[i + 2], here[i + 3]) >= most:
+                for j in range(i, i + 4):
+                    if here[j] > most or (here[j] == most and (best < 0 or wins_tie(slots[j], best, labels, key))):
+                        most, best = here[j], slots[j]
+            i += 4
+    while i < count:
+        value = values[slots[i]]
+        if value > most or (value == most and (best < 0 or wins_tie(slots[i], best, labels, key))):
+            most, best = value, slots[i]
+        i += 1
+    return int(best)
+
+
+@helper
+def wins_tie(slot: int, rival: int, labels: Ints, key: int) -> bool:
+    """Whether `slot` goes before `rival` when their values are equal."""
+    return branch(key, labels[slot]) > branch(key, labels[rival])
+
+
+@helper
+def side_by_side(candidates: Ints) -> bool:
+    """Whether the candidates, which ascend, have no gap: loops over them may then run on vectors."""
+    count = len(candidates)
+    return count > 0 and candidates[count - 1] - candidates[0] + 1 == count
+
+
+@helper
+def gather(values: Floats, candidates: Ints, room: Floats) -> None:
+    """Copy the candidates' values to `room`, side by side."""
+    for i in range(len(candidates)):
+        room[i] = values[candidates[i]]

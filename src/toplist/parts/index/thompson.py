@@ -1,0 +1,54 @@
+"""Thompson sampling over counts: as good as a draw from what is believed of an item."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+from toplist.core.problem import Problem, whole
+from toplist.core.randomness import beta, branch
+from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.select import select
+from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.memory.counts import Counts
+
+
+class BetaPosterior(NamedTuple):
+    """A draw per item and list from Beta(1 + S, 1 + T - S), after T examinations and S clicks.
+
+    Every attraction is equally likely beforehand, so an item that nobody has seen is drawn like any number between 0
+    and 1; `stream` tells one drawer from another.
+    """
+
+    stream: int = 0
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the stream."""
+        return self._replace(stream=whole("BetaPosterior's stream", self.stream, 0, "number the drawers from 0"))
+
+    def scratch(self, problem: Problem) -> Scores:
+        """Room for the draws."""
+        return score_room(problem)
+
+    def reads(self) -> str:
+        """Counts."""
+        return "counts"
+
+    def draws_one(self) -> bool:
+        """No: a whole list at once."""
+        return False
+
+    def says(self) -> str:
+        """Why an item was chosen, where there is no index to tell."""
+        return "best by a draw from what is believed of each"
+
+    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Draw for every candidate, take the best."""
+        candidates = request.candidates
+        key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
+        per_unit = 1.0 / belief.unit[0]
+        for i in range(len(candidates)):
+            item = candidates[i]
+            clicks = belief.clicked[item] * per_unit
+            others = max(belief.examined[item] * per_unit - clicks, 0.0)
+            cache.score[i] = beta(branch(key, request.labels[item]), 1.0 + clicks, 1.0 + others)
+        select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)

@@ -1,0 +1,42 @@
+"""How fast to forget: the rates of li2019, for a known number of steps, and by doubling where nobody knows it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from toplist.core.compiling import helper
+from toplist.core.problem import InvalidInput, Problem, number, refuse
+
+DOUBLING = -math.inf  # what a rate is called in compiled code when it is to follow the number of lists
+
+
+@helper
+def discount_for(steps: float, changes: float) -> float:
+    """gamma = 1 - sqrt(changes / steps) / 4 (li2019, section 4.3)."""
+    return 1.0 - 0.25 * math.sqrt(changes / steps)
+
+
+@helper
+def window_for(steps: float, changes: float) -> float:
+    """tau = 2 sqrt(steps ln(steps) / changes), rounded down, but never without the last list (li2019, section 4.3)."""
+    return max(1.0, math.floor(2.0 * math.sqrt(steps * math.log(steps) / changes)))
+
+
+def expected_changes(part: str, given: Any, problem: Problem) -> float:
+    """How often people are expected to change, at most at every step."""
+    changes = number(f"{part}'s changes", given, 0.0, 1e12, "give how often people change, as 1")
+    if changes == 0.0:
+        raise refuse(f"{part}'s changes", given, "above 0", "where nothing ever changes, use Everything()")
+    if problem.steps is not None and changes > problem.steps:
+        raise InvalidInput(
+            f"{part} expects {changes:g} changes in {problem.steps} steps; expect at most one at every step."
+        )
+    return changes
+
+
+def steps_or_doubling(what: str, given: Any, problem: Problem, advice: str) -> int | None:
+    """The number of steps that a rate given as a word is made for; None for ever doubling it."""
+    if given not in ("theory", "doubling"):
+        raise refuse(what, given, "a number, 'theory' or 'doubling'", advice)
+    return problem.steps if given == "theory" else None

@@ -1,0 +1,386 @@
+"""Logistic regression: the most likely weights of features, fitted with every list or followed by gradient steps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.core.compiling import helper, routine
+from toplist.core.problem import Problem, number, refuse, whole
+from toplist.core.slate import Floats, Ints, Request, Slate
+from toplist.parts.memory.ridge import CLICK_NOISE, REFRESHED, need_features, observe, widths
+from toplist.parts.memory.symmetric import add_rows, add_square, dot, invert, mirror, multiply, shrink_inverse
+
+STALE = 0.1  # share by which the curvature of a row may differ from the one that the kept inverse was made with
+CLOSE = 1e-8  # a step so small is the last: it leaves at most about STALE of the error
+MOST_STEPS = 100
+
+
+class Logit(NamedTuple):
+    """What an index over logistic features reads: like a linear belief; and the history that theta is fitted to."""
+
+    theta: Floats
+    inverse: Floats  # of V = lambda I + sum of weight x x'
+    gram: Floats  # V, its upper triangle
+    total: Floats  # the gradient; while a list is learned, what it has added so far
+    examined: Floats  # per item, how much; for people to read
+    clock: Floats  # one element: lists learned
+    ridge: Floats  # one element: lambda
+    base: Floats  # as in Linear, these four
+    direction: Floats
+    shrink: Floats
+    updates: Ints
+    newest: Ints  # per item: where in the history its latest row stands, or -1
+    row: Floats  # (capacity, d): the history
+    tries: Floats  # per row, how much it was examined ...
+    clicked: Floats  # ... and how much of that was clicked
+    owner: Ints  # per row, the item
+    used: Ints  # three elements: rows in use, the next to be written, and whether something came since the last fit
+    precision: Floats  # (d, d): what older rows say, as a Gaussian: their gradient is pull - precision theta
+    pull: Floats
+    bent: Floats  # per row: the curvature that it has in ...
+    bend: Floats  # ... the inverse of penalty I + precision + sum of bent x x'
+    curvature: Floats  # per row, at theta; from here on room to work in
+    surprise: Floats
+    step: Floats
+    ahead: Floats
+    hessian: Floats
+    factor: Floats
+
+
+def begin_logit(problem: Problem, ridge: float, capacity: int, penalty: float = 1.0) -> Logit:
+    """Before anything is known; without a capacity there is no history, and no room for one."""
+    d = problem.features
+    fitted = d if capacity > 0 else 0
+    return Logit(
+        theta=np.zeros(d),
+        inverse=np.eye(d) / ridge,
+        gram=np.eye(d) * ridge,
+        total=np.zeros(d),
+        examined=np.zeros(problem.items),
+        clock=np.zeros(1),
+        ridge=np.full(1, ridge),
+        base=np.eye(d) / ridge,
+        direction=np.zeros((REFRESHED, d)),
+        shrink=np.zeros(REFRESHED),
+        updates=np.zeros(2, dtype=np.int64),
+        newest=np.full(problem.items, -1),
+        row=np.zeros((capacity, d)),
+        tries=np.zeros(capacity),
+        clicked=np.zeros(capacity),
+        owner=np.full(capacity, -1),
+        used=np.zeros(3, dtype=np.int64),
+        precision=np.zeros((fitted, fitted)),
+        pull=np.zeros(fitted),
+        bent=np.zeros(capacity),
+        bend=np.eye(fitted) / penalty,
+        curvature=np.zeros(capacity),
+        surprise=np.zeros(capacity),
+        step=np.zeros(fitted),
+        ahead=np.zeros(fitted),
+        hessian=np.zeros((fitted, fitted)),
+        factor=np.zeros((fitted, fitted)),
+    )
+
+
+def checked_ridge(part: str, ridge: Any, problem: Problem) -> float:
+    """lambda, which must be at least K for the paper's bound; K where it is left out."""
+    need_features(part, problem)
+    if ridge is None:
+        return float(problem.positions)
+    checked = number(f"{part}'s ridge", ridge, 0.0, 1e9, "or leave it out for K, the papers' least")
+    if checked == 0.0:
+        raise refuse(f"{part}'s ridge", ridge, "above 0", "or leave it out for K, the papers' least")
+    return checked
+
+
+def tally_logit(belief: Logit, request: Request) -> tuple[Floats, Floats]:
+    """How often each was examined, and what its features lead to expect."""
+    expected = 1.0 / (1.0 + np.exp(-(request.features[request.candidates] @ belief.theta)))
+    return belief.examined[request.candidates], expected
+
+
+def logit_deviation(belief: Logit, request: Request) -> Floats:
+    """sqrt(p (1 - p) x' V^-1 x), since each observation tells p (1 - p) times as much of theta'x as of a sum."""
+    mean = tally_logit(belief, request)[1]
+    return np.asarray(np.sqrt(mean * (1.0 - mean)) * widths(belief, request), dtype=np.float64)
+
+
+def logit_doubt(belief: Logit) -> Floats:
+    """Per feature, the standard deviation of its weight where clicks are as likely as not; elsewhere it is more."""
+    return np.asarray(np.sqrt(np.diag(belief.inverse)) / CLICK_NOISE, dtype=np.float64)
+
+
+class Logistic(NamedTuple):
+    """The weights that make the clicks most likely, with the penalty penalty/2 |theta|^2, found by Newton's method.
+
+    Without a penalty, clicks that a plane can tell apart have no most likely weights. A row of the history is a
+    feature vector with its tries and clicks, so an item whose features stay the same has one row; where they change
+    with every call, the latest `capacity` rows are kept, and older ones are folded into a Gaussian around the estimate
+    of that moment. `ridge` is lambda in V = lambda I + sum of x x', K where it is left out. Liu, Li and Zhang,
+    Contextual Dependent Click Bandit Algorithm, 2018, equation (4), which has no penalty and keeps everything.
+    """
+
+    penalty: float = 1e-2
+    ridge: Any = None
+    capacity: int = 4096
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the parameters."""
+        penalty = number("Logistic's penalty", self.penalty, 0.0, 1e9, "give a little more than 0")
+        if penalty == 0.0:
+            raise refuse("Logistic's penalty", self.penalty, "above 0", "0.01 is hardly felt")
+        capacity = whole("Logistic's capacity", self.capacity, problem.positions, "give how many rows are kept")
+        return self._replace(penalty=penalty, ridge=checked_ridge("Logistic", self.ridge, problem), capacity=capacity)
+
+    def begin(self, problem: Problem) -> Logit:
+        """Nothing is known."""
+        return begin_logit(problem, self.ridge, self.capacity, self.penalty)
+
+    def keeps(self) -> str:
+        """A logistic belief."""
+        return "logistic"
+
+    def tally(self, belief: Logit, request: Request) -> tuple[Floats, Floats]:
+        """How often each was examined, and what its features lead to expect."""
+        return tally_logit(belief, request)
+
+    def deviation(self, belief: Logit, request: Request) -> Floats:
+        """Of what is expected."""
+        return logit_deviation(belief, request)
+
+    def doubt(self, belief: Logit) -> Floats:
+        """Of each weight."""
+        return logit_doubt(belief)
+
+    def tick(self, belief: Logit) -> None:
+        """One more list."""
+        belief.clock[0] += 1.0
+
+    def add(self, belief: Logit, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        """One observation: to the row of the item, if that is still the same."""
+        belief.examined[item] += weight
+        features = slate.rows[place]
+        observe(belief, features, weight)
+        mean = weigh_surprise(belief, features, weight, value)
+        row = row_of(belief, item, features)
+        belief.tries[row] += weight
+        belief.clicked[row] += weight * value
+        bend_row(belief, row, belief.tries[row] * mean * (1.0 - mean))
+        belief.used[2] = 1
+
+    def conclude(self, belief: Logit) -> None:
+        """Fit, if anything has come."""
+        if belief.used[2] == 1:
+            fit(belief, self.penalty)
+            belief.total[:] = 0.0
+            belief.used[2] = 0
+
+
+class LogisticSGD(NamedTuple):
+    """Follows the weights by one gradient step per list, so that its cost does not grow with the lists learned.
+
+    theta += rate * sum of (value - mu(theta'x)) x over the list, at the theta from before it (Liu, Li and Zhang,
+    Contextual Dependent Click Bandit Algorithm, 2018, equations (14) and (15)). The paper prints no rate.
+    """
+
+    rate: float = 0.05
+    ridge: Any = None
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the parameters."""
+        rate = number("LogisticSGD's rate", self.rate, 0.0, 1e9, "give the size of a step, as 0.05")
+        return self._replace(rate=rate, ridge=checked_ridge("LogisticSGD", self.ridge, problem))
+
+    def begin(self, problem: Problem) -> Logit:
+        """Nothing is known, and no history is kept."""
+        return begin_logit(problem, self.ridge, 0)
+
+    def keeps(self) -> str:
+        """A logistic belief."""
+        return "logistic"
+
+    def tally(self, belief: Logit, request: Request) -> tuple[Floats, Floats]:
+        """How often each was examined, and what its features lead to expect."""
+        return tally_logit(belief, request)
+
+    def deviation(self, belief: Logit, request: Request) -> Floats:
+        """Of what is expected."""
+        return logit_deviation(belief, request)
+
+    def doubt(self, belief: Logit) -> Floats:
+        """Of each weight."""
+        return logit_doubt(belief)
+
+    def tick(self, belief: Logit) -> None:
+        """One more list."""
+        belief.clock[0] += 1.0
+        belief.total[:] = 0.0
+
+    def add(self, belief: Logit, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        """One observation's share of the gradient."""
+        belief.examined[item] += weight
+        features = slate.rows[place]
+        observe(belief, features, weight)
+        weigh_surprise(belief, features, weight, value)
+
+    def conclude(self, belief: Logit) -> None:
+        """One step."""
+        for i in range(len(belief.theta)):
+            belief.theta[i] += self.rate * belief.total[i]
+
+
+@helper
+def expected(theta: Floats, features: Floats) -> float:
+    """mu(theta'x) = 1 / (1 + exp(-theta'x))."""
+    return 1.0 / (1.0 + math.exp(-dot(theta, features)))
+
+
+@helper
+def weigh_surprise(belief: Logit, features: Floats, weight: float, value: float) -> float:
+    """Add one observation's share of the gradient at the present estimate; what was expected."""
+    mean = expected(belief.theta, features)
+    surprise = weight * (value - mean)
+    for i in range(len(features)):
+        belief.total[i] += surprise * features[i]
+    return float(mean)
+
+
+@routine
+def row_of(belief: Logit, item: int, features: Floats) -> int:
+    """Where observations of these features are counted: in the item's latest row, or in a new one."""
+    row = belief.newest[item]
+    if row >= 0:
+        same = True
+        for i in range(len(features)):
+            same = same and belief.row[row, i] == features[i]
+        if same:
+            return int(row)
+    row = belief.used[1]
+    if belief.used[0] == len(belief.tries):
+        fold(belief, row)
+    else:
+        belief.used[0] += 1
+    belief.used[1] = (row + 1) % len(belief.tries)
+    for i in range(len(features)):
+        belief.row[row, i] = features[i]
+    belief.tries[row], belief.clicked[row], belief.bent[row] = 0.0, 0.0, 0.0
+    belief.owner[row], belief.newest[item] = item, row
+    return int(row)
+
+
+@routine
+def fold(belief: Logit, row: int) -> None:
+    """Replace a row by the parabola that its likelihood has at the present estimate."""
+    if belief.newest[belief.owner[row]] == row:
+        belief.newest[belief.owner[row]] = -1
+    features = belief.row[row]
+    mean = expected(belief.theta, features)
+    curvature = belief.tries[row] * mean * (1.0 - mean)
+    bend_row(belief, row, curvature)
+    pull = belief.clicked[row] - belief.tries[row] * mean + curvature * dot(belief.theta, features)
+    for i in range(len(features)):
+        belief.pull[i] += pull * features[i]
+    add_square(belief.precision, features, curvature)
+    mirror(belief.precision)
+
+
+@routine
+def bend_row(belief: Logit, row: int, curvature: float) -> None:
+    """Let the kept inverse have this curvature of a row."""
+    shrink_inverse(belief.bend, belief.row[row], curvature - belief.bent[row], belief.ahead)
+    belief.bent[row] = curvature
+
+
+@routine
+def fit(belief: Logit, penalty: float) -> None:
+    """Steps by Newton's method with an inverse that is kept from list to list; one that leads uphill is halved.
+
+    The inverse is that of H, which differs from the true second derivative only in the rows' curvatures. While each
+    is within a share STALE of its own in H, the true one lies between (1 - STALE) H and (1 + STALE) H, so that close
+    to the solution every step leaves at most a share STALE of the error, in the norm of H. At the last estimate
+    the gradient was as good as 0, so what the list has added is the gradient that the first step needs.
+    """
+    slope = look_ahead(belief)
+    largest = walk(belief)
+    for _ in range(MOST_STEPS):
+        if largest < CLOSE:
+            return
+        differentiate(belief, penalty)
+        following = look_ahead(belief)
+        share = 1.0
+        while following > slope and share > 1e-6:
+            share *= 0.5
+            for i in range(len(belief.theta)):
+                belief.theta[i] -= share * belief.step[i]
+            differentiate(belief, penalty)
+            following = look_ahead(belief)
+        if renew(belief, penalty, following > 0.25 * slope):
+            following = look_ahead(belief)
+        slope = following
+        largest = walk(belief)
+
+
+@helper
+def look_ahead(belief: Logit) -> float:
+    """Fill the next step from the gradient; the square of the gradient, in the norm in which steps bring it down."""
+    multiply(belief.bend, belief.total, belief.ahead)
+    return dot(belief.total, belief.ahead)
+
+
+@helper
+def walk(belief: Logit) -> float:
+    """Take the step; its largest element."""
+    largest = 0.0
+    for i in range(len(belief.theta)):
+        belief.step[i] = belief.ahead[i]
+        belief.theta[i] += belief.step[i]
+        largest = max(largest, abs(belief.step[i]))
+    return largest
+
+
+@routine
+def differentiate(belief: Logit, penalty: float) -> None:
+    """Fill the gradient, and what each row has of surprise and of curvature."""
+    rows, surprise = belief.used[0], belief.surprise
+    for row in range(rows):  # loop by loop: sums wait for each other less if no exponential stands between them
+        surprise[row] = dot(belief.theta, belief.row[row])
+    for row in range(rows):
+        surprise[row] = 1.0 / (1.0 + math.exp(-surprise[row]))
+    for row in range(rows):
+        belief.curvature[row] = belief.tries[row] * surprise[row] * (1.0 - surprise[row])
+        surprise[row] = belief.clicked[row] - belief.tries[row] * surprise[row]
+    multiply(belief.precision, belief.theta, belief.total)
+    for i in range(len(belief.theta)):
+        belief.total[i] = belief.pull[i] - penalty * belief.theta[i] - belief.total[i]
+    add_rows(surprise, belief.row, 0, rows, 0, belief.total)
+
+
+@routine
+def renew(belief: Logit, penalty: float, slow: bool) -> bool:
+    """Bring rows that are stale up to date in the kept inverse; whether anything has changed.
+
+    A row costs 2 d^2 products, and to compute the inverse anew d^2 / 2 for each row there is, and as many for each
+    feature. If nothing is stale and steps are slow nevertheless, rounding has added up.
+    """
+    rows, d = belief.used[0], len(belief.theta)
+    stale = 0
+    for row in range(rows):
+        stale += 1 if abs(belief.curvature[row] - belief.bent[row]) > STALE * belief.bent[row] else 0
+    if 4 * stale > rows + d or (stale == 0 and slow):
+        for i in range(d):
+            for j in range(i, d):
+                belief.hessian[i, j] = belief.precision[i, j]
+            belief.hessian[i, i] += penalty
+        for row in range(rows):
+            belief.bent[row] = belief.curvature[row]
+            add_square(belief.hessian, belief.row[row], belief.bent[row])
+        invert(belief.hessian, belief.factor, belief.bend)
+        return True
+    if stale > 0:
+        for row in range(rows):
+            if abs(belief.curvature[row] - belief.bent[row]) > STALE * belief.bent[row]:
+                bend_row(belief, row, belief.curvature[row])
+    return stale > 0

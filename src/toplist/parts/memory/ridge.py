@@ -1,0 +1,171 @@
+"""Ridge regression: what the features of examined items say, kept as an inverse that changes by rank-one terms."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.core.compiling import routine
+from toplist.core.problem import InvalidInput, Problem, number, refuse
+from toplist.core.slate import Floats, Ints, Request, Slate
+from toplist.parts.memory.symmetric import add_square, invert, multiply, shrink_inverse
+
+REFRESHED = 256  # updates after which the inverse is computed anew, so that rounding cannot add up
+
+
+CLICK_NOISE = 0.5  # the largest standard deviation that a click can have
+
+
+class Linear(NamedTuple):
+    """What an index over features reads: an estimate, and how uncertain it is in every direction."""
+
+    theta: Floats  # the estimate
+    inverse: Floats  # of the gram matrix
+    gram: Floats  # M: prior I + sum of weight x x' / sigma^2; its upper triangle, as it is symmetric
+    total: Floats  # B: sum of weight value x
+    sigma: Floats  # one element
+    examined: Floats  # per item, how much; for people to read
+    clock: Floats  # one element: lists learned
+    # The inverse is base - sum of shrink[u] direction[u] direction[u]' over the updates since it was computed anew.
+    base: Floats
+    direction: Floats  # (REFRESHED, d)
+    shrink: Floats
+    updates: Ints  # two elements: updates since then, and how often it was computed anew
+
+
+class Ridge(NamedTuple):
+    """Remembers M = prior I + sum of x x' / sigma^2 and B = sum of x times value; theta = M^-1 B / sigma^2.
+
+    x is the feature row that an item was scored with. hiranandani2019, algorithm 1, where sigma is 0.1 and the prior 1.
+    """
+
+    sigma: float = 0.1
+    prior: float = 1.0
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the parameters, and that there are features."""
+        need_features("Ridge", problem)
+        sigma = number("Ridge's sigma", self.sigma, 0.0, 1e9, "the papers' is 0.1")
+        prior = number("Ridge's prior", self.prior, 0.0, 1e9, "the papers' is 1")
+        if sigma == 0.0 or prior == 0.0:
+            raise refuse("Ridge's sigma or prior", 0.0, "above 0", "the papers' are 0.1 and 1")
+        return self._replace(sigma=sigma, prior=prior)
+
+    def begin(self, problem: Problem) -> Linear:
+        """Nothing but the prior."""
+        return begin_linear(problem, self.prior, self.sigma)
+
+    def keeps(self) -> str:
+        """A linear belief."""
+        return "linear"
+
+    def tally(self, belief: Linear, request: Request) -> tuple[Floats, Floats]:
+        """How often each was examined, and what its features lead to expect."""
+        return tally_linear(belief, request)
+
+    def deviation(self, belief: Linear, request: Request) -> Floats:
+        """sqrt(x' M^-1 x), times the noise of a click, at most 0.5, over the sigma that M was made with."""
+        return deviation_linear(belief, request)
+
+    def doubt(self, belief: Linear) -> Floats:
+        """Per feature, the standard deviation of its weight."""
+        return doubt_linear(belief)
+
+    def tick(self, belief: Linear) -> None:
+        """One more list."""
+        belief.clock[0] += 1.0
+
+    def add(self, belief: Linear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        """One observation."""
+        belief.examined[item] += weight
+        regress(belief, slate.rows[place], weight, value)
+
+    def conclude(self, belief: Linear) -> None:
+        """The estimate of everything so far."""
+        estimate(belief)
+
+
+def need_features(part: str, problem: Problem) -> None:
+    """Refuse a problem whose items have no features."""
+    if problem.features < 1:
+        raise InvalidInput(f"{part} learns from features, but these items have none; give every item some numbers.")
+
+
+def tally_linear(belief: Any, request: Request) -> tuple[Floats, Floats]:
+    """How often each candidate was examined, and what its features lead to expect."""
+    return belief.examined[request.candidates], request.features[request.candidates] @ belief.theta
+
+
+def deviation_linear(belief: Any, request: Request) -> Floats:
+    """The standard deviation of what is expected of each candidate."""
+    return np.asarray(CLICK_NOISE / belief.sigma[0] * widths(belief, request), dtype=np.float64)
+
+
+def doubt_linear(belief: Any) -> Floats:
+    """Per feature, the standard deviation of its weight."""
+    return np.asarray(CLICK_NOISE / belief.sigma[0] * np.sqrt(np.diag(belief.inverse)), dtype=np.float64)
+
+
+def widths(belief: Any, request: Request) -> Floats:
+    """sqrt(x' M^-1 x) for each candidate, for people to read."""
+    rows = request.features[request.candidates]
+    squares = np.einsum("ij,jk,ik->i", rows, belief.inverse, rows)
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)), dtype=np.float64)
+
+
+def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = REFRESHED) -> Linear:
+    """A linear belief before anything is known, with its inverse to be computed anew after so many updates."""
+    d = problem.features
+    return Linear(
+        theta=np.zeros(d),
+        inverse=np.eye(d) / prior,
+        gram=np.eye(d) * prior,
+        total=np.zeros(d),
+        sigma=np.full(1, sigma),
+        examined=np.zeros(problem.items),
+        clock=np.zeros(1),
+        base=np.eye(d) / prior,
+        direction=np.zeros((updates, d)),
+        shrink=np.zeros(updates),
+        updates=np.zeros(2, dtype=np.int64),
+    )
+
+
+@routine
+def regress(belief: Any, row: Floats, weight: float, value: float) -> None:
+    """Add an observation; with a negative weight, take it back."""
+    observe(belief, row, weight / (belief.sigma[0] * belief.sigma[0]))
+    for i in range(len(row)):
+        belief.total[i] += weight * value * row[i]
+
+
+@routine
+def estimate(belief: Any) -> None:
+    """theta = M^-1 B / sigma^2."""
+    scale = 1.0 / (belief.sigma[0] * belief.sigma[0])
+    multiply(belief.inverse, belief.total, belief.theta)
+    for i in range(len(belief.theta)):
+        belief.theta[i] *= scale
+
+
+@routine
+def observe(belief: Any, row: Floats, precision: float) -> None:
+    """Add precision x x' to the gram matrix, and change its inverse accordingly."""
+    update = belief.updates[0]
+    belief.shrink[update] = shrink_inverse(belief.inverse, row, precision, belief.direction[update])
+    add_square(belief.gram, row, precision)
+    belief.updates[0] += 1
+    if belief.updates[0] == len(belief.shrink):
+        refresh(belief)
+
+
+@routine
+def refresh(belief: Any) -> None:
+    """Compute the inverse anew."""
+    invert(belief.gram, belief.base, belief.inverse)
+    for i in range(len(belief.base)):
+        for j in range(len(belief.base)):
+            belief.base[i, j] = belief.inverse[i, j]
+    belief.updates[0] = 0
+    belief.updates[1] += 1

@@ -1,0 +1,134 @@
+"""Symmetric positive definite matrices: products, factors, inverses, and how an inverse changes by a rank-one term.
+
+Every inner loop runs along rows, and every sum has a fixed order: vectors are fast, and results are the same anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+
+from toplist.core.compiling import helper, routine
+from toplist.core.slate import Floats
+
+ROWS = 32  # that are taken together, where a triangle is treated as a staircase
+
+
+@helper
+def dot(first: Floats, second: Floats) -> float:
+    """The sum of products, in four sums that do not wait for each other."""
+    a, b, c, e = 0.0, 0.0, 0.0, 0.0
+    i, end = 0, len(first)
+    while i + 4 <= end:
+        a += first[i] * second[i]
+        b += first[i + 1] * second[i + 1]
+        c += first[i + 2] * second[i + 2]
+        e += first[i + 3] * second[i + 3]
+        i += 4
+    while i < end:
+        a += first[i] * second[i]
+        i += 1
+    return (a + b) + (c + e)
+
+
+@routine
+def add_rows(factors: Floats, matrix: Floats, first: int, end: int, column: int, sums: Floats) -> None:
+    """Add factors[k] times row k, read from a column on, to the sums: for k from `first` up to but without `end`."""
+    count, k = len(sums), first
+    here = slice(column, column + count)
+    while k + 4 <= end:  # four at a time, so that the sums are fetched and stored once for them all
+        a, b, c, e = factors[k], factors[k + 1], factors[k + 2], factors[k + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or e != 0.0:  # features may be sparse
+            w, x, y, z = matrix[k, here], matrix[k + 1, here], matrix[k + 2, here], matrix[k + 3, here]
+            for i in range(count):
+                sums[i] += (a * w[i] + b * x[i]) + (c * y[i] + e * z[i])
+        k += 4
+    while k < end:
+        a, w = factors[k], matrix[k, here]
+        if a != 0.0:
+            for i in range(count):
+                sums[i] += a * w[i]
+        k += 1
+
+
+@routine
+def add_square(matrix: Floats, row: Floats, precision: float) -> None:
+    """Add precision x x' to the upper triangle, which says it all."""
+    for i in range(len(row)):
+        if row[i] != 0.0:
+            scaled, line, rest = precision * row[i], matrix[i, i:], row[i:]
+            for j in range(len(rest)):
+                line[j] += scaled * rest[j]
+
+
+@routine
+def mirror(matrix: Floats) -> None:
+    """Fill the lower triangle from the upper one."""
+    for i in range(len(matrix)):
+        for j in range(i):
+            matrix[i, j] = matrix[j, i]
+
+
+@routine
+def multiply(matrix: Floats, vector: Floats, product: Floats) -> None:
+    """Fill the product of a symmetric matrix and a vector."""
+    for i in range(len(product)):
+        product[i] = 0.0
+    add_rows(vector, matrix, 0, len(vector), 0, product)
+
+
+@routine
+def shrink_inverse(inverse: Floats, row: Floats, precision: float, direction: Floats) -> float:
+    """Change the inverse as adding precision x x' to its matrix does: by shrink direction direction'; the shrink.
+
+    Sherman and Morrison's formula. A negative precision takes away what was added.
+    """
+    multiply(inverse, row, direction)
+    shrink = precision / (1.0 + precision * dot(row, direction))
+    for i in range(len(row)):
+        scaled, line = shrink * direction[i], inverse[i]
+        for j in range(len(row)):
+            line[j] -= scaled * direction[j]
+    return float(shrink)
+
+
+@routine
+def cholesky(matrix: Floats, upper: Floats) -> None:
+    """Fill the upper triangle U with U'U = matrix, of which the upper triangle is read."""
+    d = len(matrix)
+    for i in range(d):
+        line = upper[i, i:]
+        for j in range(d - i):
+            line[j] = -matrix[i, i + j]
+        add_rows(upper[:, i], upper, 0, i, i, line)
+        root = math.sqrt(-line[0])
+        for j in range(d - i):
+            line[j] /= -root
+
+
+@routine
+def invert(matrix: Floats, room: Floats, inverse: Floats) -> None:
+    """Fill the inverse of a matrix of which the upper triangle is read; `room` is as large.
+
+    With T = U'^-1, which is lower, it is T'T, a sum over the rows of T.
+    """
+    d = len(matrix)
+    cholesky(matrix, inverse)
+    for i in range(d):
+        line = room[i]
+        for j in range(d):
+            line[j] = 0.0
+        for first in range(0, i, ROWS):
+            end = min(first + ROWS, i)
+            add_rows(inverse[:, i], room, first, end, 0, line[:end])  # beyond their diagonal, rows of T are zero
+        scale = -1.0 / inverse[i, i]
+        for j in range(i):
+            line[j] *= scale
+        line[i] = -scale
+    for i in range(d):
+        line = inverse[i, : i + 1]
+        for j in range(i + 1):
+            line[j] = 0.0
+        add_rows(room[:, i], room, i, d, 0, line)
+    for i in range(d):
+        for j in range(i):
+            inverse[j, i] = inverse[i, j]

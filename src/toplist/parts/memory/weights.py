@@ -1,0 +1,64 @@
+"""Exponential weights, the memory of Exp3: how much each item earned, scaled by how seldom it was drawn."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from toplist.core.problem import Problem, known_steps, number
+from toplist.core.slate import CHOICES, SCORE, Floats, Request, Slate
+
+
+class Weights(NamedTuple):
+    """What a draw by weights reads: per item the logarithm of its weight, and the share of blind exploration."""
+
+    logarithm: Floats
+    exploration: Floats  # one element: gamma
+    clock: Floats  # one element: lists learned
+
+
+class ExponentialWeights(NamedTuple):
+    """Multiplies an item's weight by exp(gamma x / (p L)) when it earned x after being drawn with probability p.
+
+    `exploration` is gamma; "theory" is min(1, sqrt(L ln L / ((e-1) n))), the tuning of Auer, Cesa-Bianchi, Freund and
+    Schapire, The Nonstochastic Multiarmed Bandit Problem, SIAM J. Comput. 2002, corollary 3.2.
+    """
+
+    exploration: float | str = "theory"
+
+    def prepare(self, problem: Problem) -> Self:
+        """Resolve gamma."""
+        if self.exploration != "theory":
+            advice = "give gamma, or 'theory'"
+            return self._replace(exploration=number("Exp3's exploration", self.exploration, 0.0, 1.0, advice))
+        steps = known_steps("Exp3's exploration", problem, "give exploration a number")
+        bound = problem.items * math.log(problem.items) / ((math.e - 1.0) * steps)
+        return self._replace(exploration=min(1.0, math.sqrt(bound)))
+
+    def begin(self, problem: Problem) -> Weights:
+        """All weights 1."""
+        return Weights(np.zeros(problem.items), np.full(1, self.exploration), np.zeros(1))
+
+    def keeps(self) -> str:
+        """Weights."""
+        return "weights"
+
+    def tally(self, belief: Weights, request: Request) -> tuple[Floats, Floats]:
+        """Neither is kept."""
+        unknown = np.full(len(request.candidates), np.nan)
+        return unknown, unknown
+
+    def tick(self, belief: Weights) -> None:
+        """One more list."""
+        belief.clock[0] += 1.0
+
+    def add(self, belief: Weights, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        """Credit an item with what it earned over the probability with which it was drawn, kept in the memo."""
+        drawn, items = slate.memo[place, SCORE], slate.memo[place, CHOICES]
+        if drawn > 0.0:
+            belief.logarithm[item] += belief.exploration[0] * weight * value / (drawn * items)
+
+    def conclude(self, belief: Weights) -> None:
+        """Nothing is left to do."""

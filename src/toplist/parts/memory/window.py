@@ -1,0 +1,228 @@
+"""Counts of the last lists: what is older is taken back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.core.compiling import helper, routine
+from toplist.core.problem import Problem, number, whole
+from toplist.core.slate import Floats, Ints, Request, Slate
+from toplist.parts.memory.counts import never_touched, tally_counts, touch, touch_all
+from toplist.parts.memory.horizon import DOUBLING, expected_changes, steps_or_doubling, window_for
+
+LISTS, OLDEST, TURN, OLDEST_TURN, SET_ANEW, OPEN, SAMPLES_LEAVE = range(7)  # what the elements of `at` are
+
+
+class WindowedCounts(NamedTuple):
+    """Counts, and all that has to be taken back from them one day."""
+
+    examined: Floats  # per item
+    clicked: Floats
+    unit: Floats  # one element: 1
+    clock: Floats  # one element: lists in the window
+    touched: Ints  # per BLOCK of items
+    tau: Floats  # one element: how many fit
+    # Lists learned; the oldest in the window; where these two stand in the ring; at which list tau is set anew; whether
+    # one is being learned; and when the next free sample leaves, 0 for never.
+    at: Ints
+    held: Ints  # per item, in how many observations of the window it is
+    since: Ints  # per item, the list of its first observation since it was forgotten; -1 where there was none
+    sampled: Floats  # per item, free samples: how much ...
+    sampled_clicked: Floats
+    sampled_at: Ints  # ... and after how many lists; -1 for none
+    item: Ints  # (room, positions): observations, list by list, around in a ring
+    weight: Floats
+    value: Floats
+    filled: Ints  # per list in the ring, how many observations it has
+
+
+class Window(NamedTuple):
+    """Knows the last tau lists and nothing before them (li2019, CascadeSWUCB).
+
+    `tau` is a number of lists; or "theory", which is 2 sqrt(n ln(n) / changes) for n steps; or "doubling", the same for
+    the largest power of 2 among the numbers of lists so far, which "theory" is as well where n is not known. `changes`
+    is how often people are expected to change their minds. What is in the window is stored, so doubling ends at
+    `longest` lists. Free samples and priors leave it like a list that was learned when they came.
+    """
+
+    tau: Any = "theory"
+    changes: float = 1.0
+    longest: int = 10_000
+
+    def prepare(self, problem: Problem) -> Self:
+        """Resolve tau, and how many lists there must be room for."""
+        changes = expected_changes("Window", self.changes, problem)
+        longest = whole("Window's longest", self.longest, 1, "give how many lists it may store")
+        tau, advice = self.tau, "give the number of lists to remember"
+        if isinstance(tau, str):
+            steps = steps_or_doubling("Window's tau", tau, problem, advice)
+            tau = DOUBLING if steps is None else window_for(float(steps), changes)
+        elif tau != DOUBLING:
+            tau = float(int(number("Window's tau", tau, 1.0, 1e7, advice)))
+        return self._replace(tau=tau, changes=changes, longest=longest if tau == DOUBLING else int(tau))
+
+    def begin(self, problem: Problem) -> WindowedCounts:
+        """Nothing is known."""
+        none = np.full(problem.items, -1)
+        ring = (self.longest, problem.positions)
+        return WindowedCounts(
+            examined=np.zeros(problem.items),
+            clicked=np.zeros(problem.items),
+            unit=np.ones(1),
+            clock=np.zeros(1),
+            touched=never_touched(problem),
+            tau=np.full(1, max(1.0, self.tau)),
+            at=np.array([0, 1, 0, 1 % self.longest, 1, 0, 0]),
+            held=np.zeros(problem.items, dtype=np.int64),
+            since=none,
+            sampled=np.zeros(problem.items),
+            sampled_clicked=np.zeros(problem.items),
+            sampled_at=none.copy(),
+            item=np.zeros(ring, dtype=np.int64),
+            weight=np.zeros(ring),
+            value=np.zeros(ring),
+            filled=np.zeros(self.longest, dtype=np.int64),
+        )
+
+    def keeps(self) -> str:
+        """Counts."""
+        return "counts"
+
+    def forgetful(self) -> bool:
+        """What is older than the window is gone."""
+        return True
+
+    def tally(self, belief: WindowedCounts, request: Request) -> tuple[Floats, Floats]:
+        """Tries and means within the window."""
+        return tally_counts(belief, request.candidates)
+
+    def tick(self, belief: WindowedCounts) -> None:
+        """One more list: the oldest may leave."""
+        gone = open_list(belief, self.tau, self.changes)
+        while belief.at[OLDEST] <= gone:
+            take_back(belief)
+        if 0 < belief.at[SAMPLES_LEAVE] <= belief.at[LISTS]:
+            take_back_samples(belief, gone)
+        if make_room(belief):
+            add_up(belief)
+
+    def add(self, belief: WindowedCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        """Count one observation, and store it; outside of a list it is a free sample."""
+        if belief.at[OPEN] == 1:
+            store(belief, item, weight, value)
+        else:
+            keep_sample(belief, item, weight, value)
+
+    def conclude(self, belief: WindowedCounts) -> None:
+        """The list is complete."""
+        belief.at[OPEN] = 0
+
+
+@helper
+def open_list(belief: Any, tau: float, changes: float) -> int:
+    """Count a list, and set tau; the last list that has left the window."""
+    at = belief.at
+    at[OPEN] = 1
+    at[LISTS] += 1
+    lists = at[LISTS]
+    if tau == DOUBLING and lists == at[SET_ANEW]:
+        belief.tau[0] = min(window_for(float(lists), min(float(lists), changes)), float(len(belief.filled)))
+        at[SET_ANEW] *= 2
+    belief.clock[0] = min(float(lists), belief.tau[0])
+    return int(lists - int(belief.tau[0]))
+
+
+@helper
+def make_room(belief: Any) -> bool:
+    """Begin to store a list; whether it is time to add everything up anew, which it is once around the ring."""
+    turn = following(belief, belief.at[TURN])
+    belief.at[TURN] = turn
+    belief.filled[turn] = 0
+    return bool(turn == 0)
+
+
+@helper
+def following(belief: Any, turn: int) -> int:
+    """The next place in the ring."""
+    return turn + 1 if turn + 1 < len(belief.filled) else 0
+
+
+@helper
+def store(belief: Any, item: int, weight: float, value: float) -> tuple[int, int]:
+    """Count an observation of the list being learned; where in the ring it stands."""
+    belief.examined[item] += weight
+    belief.clicked[item] += weight * value
+    touch(belief, item)
+    belief.held[item] += 1
+    if belief.since[item] < 0:
+        belief.since[item] = belief.at[LISTS]
+    turn = belief.at[TURN]
+    last = belief.filled[turn]
+    belief.item[turn, last], belief.weight[turn, last], belief.value[turn, last] = item, weight, value
+    belief.filled[turn] = last + 1
+    return turn, last
+
+
+@helper
+def keep_sample(belief: Any, item: int, weight: float, value: float) -> None:
+    """Count a free sample, which leaves like a list that is learned now."""
+    belief.examined[item] += weight
+    belief.clicked[item] += weight * value
+    touch(belief, item)
+    belief.sampled[item] += weight
+    belief.sampled_clicked[item] += weight * value
+    belief.sampled_at[item] = belief.at[LISTS]
+    if belief.at[SAMPLES_LEAVE] == 0:
+        belief.at[SAMPLES_LEAVE] = belief.at[LISTS] + int(belief.tau[0])
+
+
+@helper
+def take_back(belief: Any) -> None:
+    """Take back what the oldest list said, of those items that were not forgotten since."""
+    oldest, turn = belief.at[OLDEST], belief.at[OLDEST_TURN]
+    for i in range(belief.filled[turn]):
+        item = belief.item[turn, i]
+        if 0 <= belief.since[item] <= oldest:
+            touch(belief, item)
+            belief.held[item] -= 1
+            belief.examined[item] -= belief.weight[turn, i]
+            belief.clicked[item] -= belief.weight[turn, i] * belief.value[turn, i]
+            if belief.held[item] == 0:  # whatever rounding has left
+                belief.examined[item], belief.clicked[item] = belief.sampled[item], belief.sampled_clicked[item]
+    belief.at[OLDEST], belief.at[OLDEST_TURN] = oldest + 1, following(belief, turn)
+
+
+@routine
+def take_back_samples(belief: Any, gone: int) -> None:
+    """Take back free samples that came when the window's oldest lists did, and say when the next are due."""
+    due = 0
+    for item in range(len(belief.examined)):
+        sampled_at = belief.sampled_at[item]
+        if 0 <= sampled_at <= gone:
+            touch(belief, item)
+            belief.examined[item] -= belief.sampled[item]
+            belief.clicked[item] -= belief.sampled_clicked[item]
+            belief.sampled[item], belief.sampled_clicked[item], belief.sampled_at[item] = 0.0, 0.0, -1
+            if belief.held[item] == 0:
+                belief.examined[item], belief.clicked[item] = 0.0, 0.0
+        elif sampled_at >= 0:
+            leaves = sampled_at + int(belief.tau[0])
+            due = leaves if due == 0 else min(due, leaves)
+    belief.at[SAMPLES_LEAVE] = due
+
+
+@routine
+def add_up(belief: Any) -> None:
+    """Compute all sums anew, so that rounding cannot add up."""
+    touch_all(belief)
+    for item in range(len(belief.examined)):
+        belief.examined[item], belief.clicked[item] = belief.sampled[item], belief.sampled_clicked[item]
+    for each in range(belief.at[OLDEST], belief.at[LISTS]):
+        turn = each % len(belief.filled)
+        for i in range(belief.filled[turn]):
+            item = belief.item[turn, i]
+            if 0 <= belief.since[item] <= each:
+                belief.examined[item] += belief.weight[turn, i]
+                belief.clicked[item] += belief.weight[turn, i] * belief.value[turn, i]

@@ -1,0 +1,158 @@
+"""The description of the API for programs, OpenAPI 3.1, made from the table of routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from toplist import __version__
+from toplist.service.http import problems
+from toplist.service.http.problems import ProblemBody
+from toplist.service.http.routes import ROUTES
+from toplist.service.http.routing import JSON, Route
+
+_REF = "#/components/schemas/{name}"
+_WAIT = {"Retry-After": {"description": "seconds to wait", "schema": {"type": "integer", "minimum": 1}}}
+_REQUEST_ID = {
+    "name": "X-Request-Id",
+    "in": "header",
+    "required": False,
+    "description": "a name for this request, for logs; where there is none, or a strange one, it gets another",
+    "schema": {"type": "string"},
+}
+_MEANINGS = {
+    400: "The request cannot be read.",
+    401: "A key is missing or unknown.",
+    403: "The key has the wrong scope.",
+    404: "There is no such thing.",
+    406: "The answer has another form than the Accept header wants.",
+    408: "The request did not come in time.",
+    409: "It does not fit what is there already.",
+    413: "The body is too large.",
+    415: "The body is not called JSON.",
+    421: "Without keys, requests must be addressed to this machine.",
+    422: "Something in the request cannot be used; errors point at it.",
+    429: "Too many requests; ask again after a while.",
+    431: "The head of the request is too large.",
+    500: "An error that nobody foresaw.",
+    503: "Nothing can be kept now, or too much is at work; ask again after a while.",
+}
+
+
+def document(routes: Iterable[Route] = ROUTES, *, with_keys: bool = True) -> dict[str, Any]:
+    """The whole description; with keys, as they are needed where some are configured."""
+    routes = list(routes)
+    types = [kind for route in routes for kind in (route.request, route.reply, route.query) if kind is not None]
+    schemas, components = msgspec.json.schema_components([*types, ProblemBody], ref_template=_REF)
+    by_type = {id(kind): schema for kind, schema in zip([*types, ProblemBody], schemas, strict=True)}
+    queries = {route.query.__name__ for route in routes if route.query is not None}
+    paths: dict[str, Any] = {}
+    for route in routes:
+        operation = _operation(route, by_type, components, with_keys)
+        paths.setdefault(route.path, {})[route.method.lower()] = operation
+    made: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "toplist",
+            "version": __version__,
+            "summary": "Ask for a list, show it, report clicks, watch it learn.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in routes)],
+        "paths": paths,
+        "components": {
+            "schemas": {name: schema for name, schema in components.items() if name not in queries},
+            "responses": {f"Problem{status}": _problem(status) for status in _MEANINGS},
+        },
+    }
+    if with_keys:
+        scheme = {"type": "http", "scheme": "bearer", "description": "An API key, with the scope serve or admin."}
+        made["components"]["securitySchemes"] = {"key": scheme}
+    return made
+
+
+def written(*, with_keys: bool) -> bytes:
+    """The description as it is sent."""
+    return msgspec.json.format(msgspec.json.encode(document(with_keys=with_keys)), indent=1)
+
+
+def _operation(route: Route, by_type: dict[int, Any], components: dict[str, Any], with_keys: bool) -> dict[str, Any]:
+    answer: dict[str, Any] = {"description": route.summary}
+    if route.reply is not None:
+        content: dict[str, Any] = {"schema": by_type[id(route.reply)]}
+        if route.reply_example is not None:
+            content["example"] = route.reply_example
+        answer["content"] = {route.media: content}
+    if route.links:
+        answer["links"] = {
+            link.operation: {"operationId": link.operation, "parameters": dict(link.parameters)} for link in route.links
+        }
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.summary,
+        "tags": [route.tag],
+        "parameters": [*_of_path(route), *_of_query(route, components), _REQUEST_ID],
+        "responses": {str(route.status): answer} | _refusals(route, with_keys),
+    }
+    if route.request is not None:
+        body: dict[str, Any] = {"schema": by_type[id(route.request)], "example": route.request_example}
+        operation["requestBody"] = {"required": True, "content": {JSON: body}}
+    if with_keys and route.scope is not None:
+        operation["security"] = [{"key": [route.scope]}]
+    return operation
+
+
+def _of_path(route: Route) -> Iterable[dict[str, Any]]:
+    for name in route.names:
+        yield {"name": name, "in": "path", "required": True, "schema": msgspec.json.schema(route.parameters[name])}
+
+
+def _of_query(route: Route, components: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    if route.query is None:
+        return
+    described = components[route.query.__name__]
+    for name, schema in described["properties"].items():
+        # In a query, what would be null is left out.
+        told = next((kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}), schema)
+        yield {"name": name, "in": "query", "required": name in described.get("required", ()), "schema": told}
+
+
+def refusals(route: Route, with_keys: bool) -> list[int]:
+    """The statuses of all problems that a route may answer with."""
+    statuses = {400, 406, 408, 422, 431, 500, 503, *route.problems}  # 422: no route takes unknown parameters
+    if not with_keys:
+        statuses.add(421)
+    elif route.scope is not None:
+        statuses |= {401, 403} if route.scope == "admin" else {401}
+    if route.limited:
+        statuses.add(429)
+    if route.request is not None:
+        statuses |= {413, 415}
+    return sorted(statuses)
+
+
+def _refusals(route: Route, with_keys: bool) -> dict[str, Any]:
+    return {str(status): {"$ref": f"#/components/responses/Problem{status}"} for status in refusals(route, with_keys)}
+
+
+def _problem(status: int) -> dict[str, Any]:
+    """One kind of refusal."""
+    phrase = HTTPStatus(status).phrase
+    name = next(name for name, its in problems.STATUSES.items() if its == status)
+    example = {
+        "type": f"{problems.NAMES}{name}",
+        "title": phrase,
+        "status": status,
+        "detail": _MEANINGS[status],
+    }
+    described: dict[str, Any] = {
+        "description": _MEANINGS[status],
+        "content": {problems.MEDIA: {"schema": {"$ref": _REF.format(name="ProblemBody")}, "example": example}},
+    }
+    if status in {429, 503}:
+        described["headers"] = _WAIT
+    return described

@@ -1,0 +1,1 @@
+"""The event log: what happened, and learners as a function of it."""

@@ -1,0 +1,1 @@
+"""Helpers for people: files, tables, catalogues of names and a progress bar."""

@@ -1,0 +1,235 @@
+"""Names: policies, worlds, users and starts are found in their folders, and made from `name(parameter=value)`.
+
+There is no list of them anywhere: `entry` marks what can be asked for, and a `Catalogue` finds the marks.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, TypeVar
+
+from toplist.core.problem import InvalidInput, nearest
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MARK = "_toplist_entry"
+REQUIRED = inspect.Parameter.empty  # the default of a parameter that has none
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that can be asked for by name."""
+
+    name: str  # lower-case, as it is asked for
+    title: str  # as its paper writes it
+    paper: str  # key of the paper, or "" for our own
+    build: Callable[..., Any]
+    hides: tuple[str, ...] = ()  # what `build` takes for its own use, and nobody else should give
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+        return (inspect.getdoc(self.build) or "").partition("\n")[0]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Names and defaults; `REQUIRED` where there is none."""
+        return {
+            name: field.default
+            for name, field in inspect.signature(self.build).parameters.items()
+            if name not in self.hides and field.kind not in (field.VAR_POSITIONAL, field.VAR_KEYWORD)
+        }
+
+    def make(self, **parameters: Any) -> Any:
+        """What it names, with these parameters."""
+        self.check_known(parameters)
+        needed = [name for name, default in self.parameters.items() if default is REQUIRED]
+        if missing := [name for name in needed if name not in parameters]:
+            example = f"{self.name}({', '.join(f'{name}=...' for name in needed)})"
+            raise InvalidInput(f"{self.name} needs {' and '.join(missing)}; write {example}.")
+        return self.build(**parameters)
+
+    def check_known(self, parameters: Iterable[str]) -> None:
+        """Refuse names that are no parameters of it, with the nearest that is."""
+        known = self.parameters
+        for given in parameters:
+            if given not in known:
+                if not known:
+                    raise InvalidInput(f"{self.name} has no parameters; leave {given!r} out.")
+                advice = nearest(given, known, "leave it out")
+                raise InvalidInput(f"{self.name} has no parameter {given!r}, but has {', '.join(known)}; {advice}.")
+
+
+def entry(title: str, paper: str = "", hides: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """Mark a function or class as an entry of its folder's catalogue, under its own name in lower case with dashes.
+
+    `hides` are parameters that are not for everybody, as a field that `prepare` fills.
+    """
+
+    def mark(build: F) -> F:
+        setattr(build, _MARK, Entry(_dashed(build.__name__), title, paper, build, hides))
+        return build
+
+    return mark
+
+
+def _dashed(name: str) -> str:
+    """`OneSample` and `one_sample` are asked for as one-sample, and `DCM` as dcm."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).replace("_", "-").lower()
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Everything in one folder, or module, that can be asked for by name.
+
+    >>> USERS.make("dcm(termination=0.8)").termination
+    0.8
+    >>> USERS.make("dcm(term=0.8)")
+    Traceback (most recent call last):
+    toplist.core.problem.InvalidInput: dcm has no parameter 'term', but has termination; perhaps you mean 'termination'.
+    """
+
+    module: str
+    kind: str  # what its entries are called
+    example: str
+
+    def entries(self) -> dict[str, Entry]:
+        """All entries by name."""
+        return _found(self.module)
+
+    def find(self, text: str) -> tuple[Entry, dict[str, Any]]:
+        """The entry that `name` or `name(parameter=value, ...)` asks for, and the parameters given."""
+        try:
+            name, parameters = parse(text)
+        except ValueError:
+            raise InvalidInput(
+                f"The {self.kind} is {text!r}, but must be a name or a name with parameters; "
+                f"write it like {self.example!r}."
+            ) from None
+        known = self.entries()
+        *_, own = name.split(":")
+        if own != name:
+            raise InvalidInput(
+                f"There is no {self.kind} {name!r}, since names are those of the catalogue; "
+                f"in Python, import {own} and give {own}() itself."
+            )
+        if name not in known:
+            advice = nearest(name, known, "choose one of these")
+            raise InvalidInput(f"There is no {self.kind} {name!r}, but there are {', '.join(known)}; {advice}.")
+        return known[name], parameters
+
+    def make(self, text: str) -> Any:
+        """What `name` or `name(parameter=value, ...)` asks for."""
+        named, parameters = self.find(text)
+        return named.make(**parameters)
+
+
+POLICIES = Catalogue("toplist.policies", "policy", "cascade-ucb1(scale=1.5)")
+WORLDS = Catalogue("toplist.worlds", "world", "b-lb(items=32, positions=8)")
+USERS = Catalogue("toplist.clicks", "click model", "dcm(termination=0.5)")
+STARTS = Catalogue("toplist.engine.starts", "start", "one-sample")
+
+
+@cache
+def _found(module: str) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for part in _modules(importlib.import_module(module)):
+        for value in vars(part).values():
+            mark = getattr(value, _MARK, None)
+            # What a module has imported, or a class inherits, is somebody else's entry.
+            if isinstance(mark, Entry) and mark.build is value and value.__module__ == part.__name__:
+                if mark.name in found:
+                    raise TypeError(f"two entries of {module} are called {mark.name!r}; rename one of them")
+                found[mark.name] = mark
+    return dict(sorted(found.items()))
+
+
+def _modules(module: ModuleType) -> Iterator[ModuleType]:
+    yield module
+    for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        yield importlib.import_module(f"{module.__name__}.{info.name}")
+
+
+def parse(text: str) -> tuple[str, dict[str, Any]]:
+    """`name` or `name(parameter=value, ...)` taken apart; values are plain Python literals or bare words.
+
+    >>> parse("cascade-ucb1(scale=2, order=last)")
+    ('cascade-ucb1', {'scale': 2, 'order': 'last'})
+    """
+    name, bracket, rest = text.strip().partition("(")
+    if not bracket:
+        return name.strip(), {}
+    call = _expression(f"f({rest}")
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        raise ValueError(f"{text!r} is no name with parameters")
+    parameters: dict[str, Any] = {}
+    for word in call.keywords:
+        if word.arg is None or word.arg in parameters:
+            raise ValueError(f"a parameter of {text!r} has no name, or the name of another")
+        parameters[word.arg] = _literal(word.value)
+    return name.strip(), parameters
+
+
+def parse_values(text: str) -> list[Any]:
+    """Values between commas.
+
+    >>> parse_values("0.5, 2, last, [2, 1]")
+    [0.5, 2, 'last', [2, 1]]
+    """
+    values = _expression(f"[{text}]")
+    if not isinstance(values, ast.List):
+        raise ValueError(f"{text!r} is no sequence of values")
+    return [_literal(value) for value in values.elts]
+
+
+def _expression(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, MemoryError, RecursionError) as problem:  # the latter two: brackets within brackets
+        raise ValueError(f"{text!r} cannot be read") from problem
+
+
+def _literal(node: ast.expr) -> Any:
+    """A value as it is written; a word needs no quotes, which a shell would take away anyway."""
+    if isinstance(node, ast.Name):
+        return node.id
+    try:
+        return ast.literal_eval(node)
+    except (TypeError, SyntaxError, MemoryError, RecursionError) as problem:
+        raise ValueError("that is no plain value") from problem
+
+
+def called(name: str, parameters: Mapping[str, Any]) -> str:
+    """The text that `parse` takes apart.
+
+    >>> called("cascade-ucb1", {"scale": 2, "order": "last"})
+    "cascade-ucb1(scale=2, order='last')"
+    """
+    given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+    return f"{name}({given})" if given else name
+
+
+def written(part: Any, shown: Collection[str] = ()) -> str:
+    """A part, or a policy made of parts, as one would write it; fields at their defaults are left out unless `shown`.
+
+    >>> from toplist.policies import make
+    >>> written(make("cascade-kl-ucb"), shown=["loglog"])
+    'Policy(ThroughFirstClick(), Everything(), KLUCB(loglog=3.0), TopK())'
+    """
+    if not hasattr(part, "_fields"):
+        return repr(part)
+    by_place: list[str] = []
+    by_name: list[str] = []
+    for name, value in part._asdict().items():
+        if hasattr(value, "_fields") and not by_name:
+            by_place.append(written(value, shown))
+        elif name in shown or repr(value) != repr(part._field_defaults.get(name, REQUIRED)):
+            by_name.append(f"{name}={written(value, shown)}")
+    return f"{type(part).__name__}({', '.join(by_place + by_name)})"

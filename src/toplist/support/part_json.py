@@ -1,0 +1,84 @@
+"""Parts as JSON, and back: a part is its class and its fields."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from toplist.core.problem import InvalidInput
+
+_CLASS = "part"
+# Files name a part by the module it had in version 0.1, so that moving code never changes them: (code, file).
+_SAVED_AS = (("toplist.policies.fixed_list", "toplist.policies.yardsticks"), ("toplist.parts", "toplist"))
+_SAVED_FOLDERS = ("arrange", "detectors", "feedback", "index", "memory", "policies")  # the only ones that are imported
+
+
+def saved_module(module: str) -> str:
+    """Name of a module as files have it.
+
+    >>> saved_module("toplist.parts.index.ucb1")
+    'toplist.index.ucb1'
+    """
+    for code, file in _SAVED_AS:
+        if module == code or module.startswith(f"{code}."):
+            return file + module.removeprefix(code)
+    return module
+
+
+def _code_module(saved: str) -> str:
+    """Module of the code that a file names."""
+    for code, file in _SAVED_AS[:-1]:
+        if saved == file:
+            return code
+    return saved if saved.startswith("toplist.policies") else "toplist.parts" + saved.removeprefix("toplist")
+
+
+def as_plain(value: Any) -> Any:
+    """A part, an array or a plain value as JSON can hold it.
+
+    >>> from toplist.parts.index import UCB1
+    >>> as_plain(UCB1(scale=2.0))
+    {'part': 'toplist.index.ucb1.UCB1', 'scale': 2.0}
+    """
+    if hasattr(value, "_asdict"):
+        named = {_CLASS: f"{saved_module(type(value).__module__)}.{type(value).__qualname__}"}
+        return named | {name: as_plain(field) for name, field in value._asdict().items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, tuple | list):
+        return [as_plain(element) for element in value]
+    return value
+
+
+def from_plain(plain: Any) -> Any:
+    """The part that was written, where all it is made of comes with toplist; nothing else is ever imported.
+
+    >>> from_plain({"part": "toplist.index.ucb1.UCB1", "scale": 2.0})
+    UCB1(scale=2.0)
+    """
+    if isinstance(plain, list):
+        return [from_plain(element) for element in plain]
+    if not isinstance(plain, dict):
+        return plain
+    named = str(plain.get(_CLASS))
+    module, _, name = named.rpartition(".")
+    if module.split(".")[:1] != ["toplist"]:
+        raise InvalidInput(
+            f"The part {named} does not come with toplist; give the policy that it belongs to, as "
+            f"Ranker.load(path, policy=...)."
+        )
+    try:
+        if not any(module.split(".")[1:2] == [folder] for folder in _SAVED_FOLDERS):
+            raise ImportError("there are no parts in that module")
+        code = _code_module(module)
+        cls = getattr(importlib.import_module(code), name)
+        if not (isinstance(cls, type) and issubclass(cls, tuple) and cls.__module__ == code):
+            raise TypeError("it is no part")
+        return cls(**{field: from_plain(value) for field, value in plain.items() if field != _CLASS})
+    except (ImportError, AttributeError, TypeError) as problem:
+        raise InvalidInput(
+            f"The part {named} is not in this version of toplist as it was written ({problem}); "
+            f"use the version that wrote it."
+        ) from problem

@@ -1,0 +1,363 @@
+"""Compiled code: never stale, never poisoned by classes that are gone, and refusing allocation."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+import toplist
+from toplist import Policy
+from toplist.core import protocols
+from toplist.core.compiling import (
+    DoesNotCompile,
+    compiled,
+    explained,
+    fingerprint,
+    helper,
+    plain,
+    reserved_names,
+    routine,
+)
+from toplist.core.compiling.linking import OPTIONS
+from toplist.core.slate import Floats, Page, Slate
+from toplist.parts.feedback import ThroughLastClick
+from toplist.parts.index import UCB1
+from toplist.parts.memory import Everything
+
+PART = """
+from typing import NamedTuple
+import numpy as np
+from toplist.parts.feedback import EveryPlace, ThroughFirstClick, note
+import helpers
+from constants import MORE
+from helpers import examined_places
+
+class Half(NamedTuple):
+    weight: float = 1.0
+    def prepare(self, problem):
+        return self
+    def read(self, page, size):
+        note(page, size, examined_places(size) + MORE + helpers.EVEN_MORE, 0, self.weight)
+"""
+LOOP = """
+import toplist.core.protocols
+from toplist.core.compiling import compiled
+
+@compiled
+def examined(reading, page):
+    reading.read(page, 4)
+    return page.weight.sum()
+"""
+PROGRAM = """
+{definition}
+from loop import examined
+from toplist.core.slate import empty_page
+print(examined(Half(), empty_page(4)), sum(examined.stats.cache_hits.values()))
+"""
+
+
+def run(folder: Path, program: str) -> tuple[float, int]:
+    """What was examined in all, and how many compiled functions came from the disk cache."""
+    (folder / "program.py").write_text(program)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    examined, hits = done.stdout.split()
+    return float(examined), int(hits)
+
+
+def test_editing_a_part_or_its_helper_is_noticed_and_a_gone_class_harms_nobody(tmp_path: Path) -> None:
+    helpers = (
+        "from toplist.core.compiling import helper\nEVEN_MORE = 0\n@helper\ndef examined_places(size):\n    return 1\n"
+    )
+    (tmp_path / "constants.py").write_text("MORE = 0\n")
+    (tmp_path / "loop.py").write_text(LOOP)
+    (tmp_path / "parts.py").write_text(PART)
+    (tmp_path / "helpers.py").write_text(helpers)
+    imported = PROGRAM.format(definition="from parts import Half")
+    assert run(tmp_path, imported) == (1, 0)
+    assert run(tmp_path, imported) == (1, 1)  # unchanged: from the disk
+    (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2"))
+    assert run(tmp_path, imported) == (2, 0)  # a helper in another module was edited
+    (tmp_path / "constants.py").write_text("MORE = 1\n")
+    assert run(tmp_path, imported) == (3, 0)  # a constant that the part imports was edited
+    (tmp_path / "constants.py").write_text("MORE = 0\n")
+    (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2").replace("= 0", "= 2"))
+    assert run(tmp_path, imported) == (4, 0)  # a constant that it reaches through a module was edited
+    (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2"))
+    late = imported.replace("from loop", "open('helpers.py', 'a').write('EVEN_MORE = 1')\nfrom loop")
+    assert run(tmp_path, late) == (2, 0)  # edited after it was loaded: what was loaded runs
+    assert run(tmp_path, imported) == (3, 0)  # and is not taken for what was written
+    (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2"))
+    (tmp_path / "parts.py").write_text(PART.replace("examined_places(size)", "3"))
+    assert run(tmp_path, imported) == (3, 0)  # the part itself was edited
+    (tmp_path / "parts.py").unlink()
+    local = PROGRAM.format(definition=PART.replace("examined_places(size)", "4"))
+    assert run(tmp_path, local) == (4, 0)
+    assert run(tmp_path, local) == (4, 0)  # parts of __main__ are not cached
+    (tmp_path / "parts.py").write_text(PART)
+    assert run(tmp_path, imported) == (2, 0)
+    assert len(list((tmp_path / "cache").rglob("*.nbi"))) == 1  # what is outdated is thrown away
+    for ending in ("*.nbi", "*.nbc"):  # damaged machine code would end the process, so it must not get that far
+        for file in (tmp_path / "cache").rglob(ending):
+            content = file.read_bytes()
+            file.write_bytes(content[:300] + b"garbage" + content[307:])
+        assert run(tmp_path, imported) == (2, 0)  # a damaged cache costs a compilation, not the program
+        assert run(tmp_path, imported) == (2, 1)  # and is mended by it
+
+
+def test_allocation_in_a_hot_function_is_a_compile_time_error() -> None:
+    @helper
+    def greedy(x: Floats) -> float:
+        return float((x * 2.0).sum())
+
+    with pytest.raises(numba.core.errors.NumbaError, match="NRT required"):
+        greedy(np.ones(3))
+
+
+POLICIES = """
+import numpy as np
+from toplist.core.compiling import helper
+from toplist.parts.feedback import ThroughLastClick
+from toplist.parts.index import UCB1
+from toplist.parts.memory import Everything
+from toplist.policies import Policy
+
+PARTS = (ThroughLastClick(), Everything(), UCB1())
+
+@helper
+def rest(x):
+    return x[1:]
+
+"""
+HOT = {
+    "tmp = np.zeros(3)": "it allocates; hot methods allocate nothing: make arrays in scratch\\(\\)",
+    "belief.clock[0] += (slate.items * 2).sum()": "it allocates; hot methods .*",
+    "slate.items[:] = np.argsort(slate.items)": "it allocates; hot methods .*",
+    "found = [1]": "it allocates; hot methods .*",
+    "slate.items[0] = slate.itens[1]": "Unknown attribute 'itens' of type Slate",
+    "slate.size[0] = lenn(slate.items)": "name 'lenn' is not defined",
+    "slate.items[0] = rest(slate.items)[0]": "Only accept returning of array passed into the function as argument",
+    "slate.items[0] = slate.items[0] + 'a'": "numba knows no add.*",
+    "self.memory.add(belief, 1)": "missing a required argument: 'weight'",
+    "super().learn(belief, slate, page)": "Untyped global name 'super': .*",
+}
+
+
+@pytest.mark.parametrize("line", HOT)
+def test_what_does_not_compile_is_told_with_its_line(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Whether in the engine or in a ranker: the user's own line and numba's reason, not numba's pages."""
+    name = f"hot_{list(HOT).index(line)}"
+    method = f"    __slots__ = ()\n    def learn(self, belief, slate, page):\n        x = 1\n        {line}\n"
+    text = f"{POLICIES}class Mine(Policy):\n{method}\nMINE = Mine(*PARTS)\n"
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    mine = importlib.import_module(name).MINE
+    request.addfinalizer(lambda: sys.modules.pop(name))
+    number = text.splitlines().index(f"        {line}") + 1
+    message = rf"^{name}\.py line {number}, \"{re.escape(line)}\", does not compile: {HOT[line]}\.$"
+    with pytest.raises(DoesNotCompile, match=message):
+        toplist.simulate(mine, *toplist.worlds.b_lb(), steps=10, runs=1)
+    ranker = toplist.Ranker(["a", "b", "c"], 2, mine)
+    with pytest.raises(DoesNotCompile, match=message):
+        ranker.learn(ranker.rank(), clicks=())
+
+
+def test_what_does_not_compile_without_a_line_is_told_with_its_class() -> None:
+    class Opens(Policy):
+        __slots__ = ()
+
+        def learn(self, belief: Any, slate: Slate, page: Page) -> None:
+            with open("file") as file:
+                belief.clock[0] = len(file.read())
+
+    mine = Opens(ThroughLastClick(), Everything(), UCB1())
+    with pytest.raises(DoesNotCompile, match=r"^Opens does not compile: The 'with .*' construct is not supported\.$"):
+        toplist.simulate(mine, *toplist.worlds.b_lb(), steps=10, runs=1)
+
+
+def test_a_helper_that_fails_in_plain_python_is_explained_too() -> None:
+    @helper
+    def wrong(x: Floats) -> Any:
+        return x.nope  # type: ignore[attr-defined]
+
+    with pytest.raises(numba.core.errors.NumbaError) as raised:
+        wrong(np.ones(3))
+    told = explained(raised.value)
+    assert re.fullmatch(r'test_compiled\.py line \d+, "return x\.nope .*", does not compile: .*\'nope\'.*\.', told)
+
+
+def test_plain_is_the_source_of_compiled() -> None:
+    def double(x: float) -> float:
+        return 2 * x
+
+    assert plain(helper(double)) is double
+    assert plain(double) is double
+
+
+def test_fingerprint_follows_what_is_called() -> None:
+    def make(constant: float) -> Any:
+        @helper
+        def inner(x: float) -> float:
+            return x + constant
+
+        def outer(x: float) -> float:
+            return inner(x)
+
+        return outer
+
+    assert fingerprint(make(1.0)) == fingerprint(make(1.0))
+    assert fingerprint(make(1.0)) != fingerprint(make(2.0))
+    assert fingerprint(Everything) != fingerprint(UCB1)
+
+
+def test_fingerprint_tells_apart_what_looks_alike() -> None:
+    def constants(one: Any, other: Any) -> Any:
+        return lambda: (one, other)
+
+    def part(value: float) -> Any:
+        class Inner(NamedTuple):
+            x: float = 0.0
+
+            def read(self) -> float:
+                return self.x + value
+
+        return Inner()
+
+    different = [
+        constants(1, 12),
+        constants(11, 2),
+        constants("1", 12),
+        constants((1, 1), 2),
+        constants((1,), (1, 2)),
+        constants(np.arange(5.0), 0),
+        constants(np.arange(5.0) + 1e-15, 0),
+        constants((np.arange(5.0) + 1e-15,), 0),
+        constants(part(1.0), 0),
+        constants(part(2.0), 0),
+        constants((part(1.0),), 0),
+        constants((part(2.0),), 0),
+        constants(numba.njit(plain), 0),
+        constants(numba.njit(plain, fastmath=True), 0),
+    ]
+    assert len({fingerprint(function) for function in different}) == len(different)
+
+
+def test_fingerprint_is_the_same_in_every_process() -> None:
+    program = (
+        "from toplist.core.compiling import fingerprint\n"
+        "from toplist.policies.bandits import Policy, Ranked\n"
+        "def words(x): return x in {'a', 'b', 'c', 'd', 'e'}\n"
+        "print(fingerprint(Policy, Ranked, words))"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(printed) == 1
+
+
+def test_fingerprint_of_modules_that_know_each_other_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "knot").mkdir()
+    (tmp_path / "knot" / "__init__.py").write_text("")
+    (tmp_path / "knot" / "one.py").write_text(
+        "import knot.two\ndef f():\n    return knot.two.g() + knot.one.h()\ndef h():\n    return 1\n"
+    )
+    (tmp_path / "knot" / "two.py").write_text("import knot.one\ndef g():\n    return knot.one.f() + knot.two.g()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert fingerprint(importlib.import_module("knot.one").f)
+
+
+def test_protocol_methods_are_reserved_names() -> None:
+    assert protocols.HotPolicy.rank.__name__ in reserved_names()
+    assert {"rank", "learn", "top", "click", "read"} <= reserved_names()
+    assert "prepare" not in reserved_names()
+
+
+class Pair(NamedTuple):
+    x: float
+    y: float
+
+
+def test_numba_still_knows_the_private_option_the_speed_hangs_on() -> None:
+    function = numba.njit(**OPTIONS)(lambda pair: pair.x + pair.y)
+    assert function(Pair(1.0, 2.0)) == 3.0
+    assert function.targetoptions["_nrt"] is False
+
+
+@helper
+def doubled(number: float) -> float:
+    return 2.0 * number
+
+
+@routine
+def quadrupled(number: float) -> float:
+    return doubled(doubled(number))
+
+
+@compiled
+def eight_times(number: float) -> float:
+    return doubled(quadrupled(number))
+
+
+def test_what_was_an_ingredient_can_be_called_from_python_and_stays_an_ingredient() -> None:
+    assert eight_times(1.5) == 12.0
+    for function, expected in ((quadrupled, 6.0), (doubled, 3.0)):
+        dispatcher: Any = function
+        assert function(1.5) == expected
+        assert dispatcher(1) == int(expected / 1.5)  # other types, which no whole ever needed
+    assert plain(eight_times)(2.0) == 16.0  # and called between functions that are not compiled
+
+    @compiled
+    def sixteen_times(number: float) -> float:
+        return doubled(eight_times(number))
+
+    assert sixteen_times(1.5) == 24.0
+
+
+def test_an_ingredient_has_no_machine_code_of_its_own() -> None:
+    @routine
+    def inner(number: float) -> float:
+        return number + 1.0
+
+    @compiled
+    def outer(number: float) -> float:
+        return inner(number)
+
+    assert outer(1.0) == 2.0
+    dispatcher: Any = inner
+    (before,) = dispatcher.overloads.values()
+    assert before.library.get_pointer_to_function(before.fndesc.llvm_cpython_wrapper_name) == 0
+    assert inner(1.0) == 2.0
+    (after,) = dispatcher.overloads.values()
+    assert after.library.get_pointer_to_function(after.fndesc.llvm_cpython_wrapper_name) != 0
+
+
+def test_an_ingredient_that_raises_does_so_within_the_whole() -> None:
+    @routine
+    def inner(number: int) -> int:
+        if number < 0:
+            raise ValueError("below nothing")
+        return number
+
+    @compiled
+    def outer(number: int) -> int:
+        return inner(number) + 1
+
+    assert outer(1) == 2
+    with pytest.raises(ValueError, match="below nothing"):
+        outer(-1)
+    with pytest.raises(ValueError, match="below nothing"):
+        inner(-1)

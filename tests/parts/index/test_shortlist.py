@@ -1,0 +1,234 @@
+"""Very many items: the same lists as by scoring everything, whatever is learned, forgotten, hidden or equal."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from toplist.core.beliefs import BLOCK, MANY, PerItem
+from toplist.core.problem import Problem
+from toplist.core.slate import NONE, Floats, Request, empty_slate
+from toplist.parts.detectors import CUSUM
+from toplist.parts.index import KLUCB, UCB1, Greedy
+from toplist.parts.index.klucb import exploration_budget
+from toplist.parts.index.select import select
+from toplist.parts.index.shortlist import ROUNDING, shortlist
+from toplist.parts.memory import Discounted, Everything, Resetting, Window
+
+ITEMS, POSITIONS = MANY + 3 * BLOCK + 5, 6  # the last block is not full
+PROBLEM = Problem(ITEMS, POSITIONS)
+SLATE = empty_slate(POSITIONS)
+
+
+class Live:
+    """A memory that learns, an index with two caches, and the rule itself beside them."""
+
+    def __init__(self, memory: Any, index: Any, seed: int) -> None:
+        self.memory, self.index = memory.prepare(PROBLEM), index.prepare(PROBLEM)
+        self.belief = self.memory.begin(PROBLEM)
+        self.caches = [self.index.scratch(PROBLEM) for _ in range(2)]
+        self.layout = PerItem.of(self.memory, PROBLEM)
+        self.rng = np.random.default_rng(seed)
+        self.labels = self.rng.integers(-(2**62), 2**62, ITEMS)
+        self.candidates = np.arange(ITEMS)
+
+    def ranked(self, cache: int) -> list[int]:
+        """A list, which must be the one of scoring everything."""
+        key = int(self.rng.integers(2**62))
+        request = Request(self.candidates, POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, self.labels, key)
+        chosen, scores = np.full(POSITIONS, -1), np.zeros(POSITIONS)
+        self.index.top(self.belief, self.caches[cache], request, chosen, scores)
+        assert chosen.tolist() == self.best(self.index.exact(self.belief, request), key)
+        return [int(item) for item in chosen]
+
+    def best(self, values: Floats, key: int) -> list[int]:
+        """By the rule."""
+        chosen, scores = np.full(POSITIONS, -1), np.zeros(POSITIONS)
+        select(values, self.candidates, len(values), self.labels, key, chosen, scores)
+        return [int(item) for item in chosen]
+
+    def learn(self, items: Any, clicked: Any) -> None:
+        """One list."""
+        self.memory.tick(self.belief)
+        for item, click in zip(items, clicked, strict=True):
+            self.memory.add(self.belief, int(item), 1.0, float(click), SLATE, 0)
+        self.memory.conclude(self.belief)
+
+    def sample(self, item: int, weight: float, value: float) -> None:
+        """Outside of a list."""
+        self.memory.add(self.belief, item, weight, value, SLATE, 0)
+
+    def come_and_go(self) -> None:
+        """Some items are hidden, others shown again; one leaves, and another takes its slot."""
+        hidden = self.rng.choice(ITEMS, self.rng.integers(0, 40), replace=False)
+        others = self.rng.choice([0, BLOCK + 3, ITEMS - 50], p=[0.6, 0.2, 0.2])  # not asked for
+        self.candidates = np.setdiff1d(np.arange(others, ITEMS), hidden)
+        slot = int(self.rng.choice(ITEMS))
+        self.layout.forget(self.belief, slot)
+        self.labels[slot] = self.rng.integers(-(2**62), 2**62)
+        if self.rng.random() < 0.5:
+            self.sample(slot, 1.0, 0.5)
+
+
+TIMES = (10.0, 11.0, 50.0, 1e4, 1e6)
+HASTY = Resetting(CUSUM(0.5, 0.05, 5), "everything")
+PAIRS = {
+    "kl-ucb": (Everything(), KLUCB()),
+    "kl-ucb, discounted": (Discounted(0.98), KLUCB()),
+    "kl-ucb, windowed": (Window(60), KLUCB()),
+    "ucb1": (Everything(), UCB1()),
+    "ucb1, resetting": (HASTY, UCB1()),
+    "greedy": (Everything(), Greedy()),
+}
+
+
+def nothing(live: Live) -> None:
+    """Nobody has seen anything."""
+
+
+def equal(live: Live) -> None:
+    """A prior, the same for all."""
+    for item in range(ITEMS):
+        live.sample(item, 1.0, 0.5)
+
+
+def few_kinds(live: Live) -> None:
+    """Thousands of ties at several heights."""
+    for item in range(ITEMS):
+        live.sample(item, float(live.rng.integers(1, 4)), 0.5)
+
+
+def saturated(live: Live) -> None:
+    """Different counts with one index: KL-UCB's come so near to 1 that they cannot be told apart."""
+    for item in range(ITEMS):
+        times = float(live.rng.choice([1, 2, 3], p=[0.7, 0.2, 0.1]))
+        live.sample(item, times, 1.0 - 0.5 / times)
+    live.belief.clock[0] = 1e6
+
+
+def spread(live: Live) -> None:
+    """All different."""
+    for item in range(ITEMS):
+        live.sample(item, float(live.rng.integers(20, 400)), live.rng.uniform(0.01, 0.3))
+
+
+def sorted_by_quality(live: Live) -> None:
+    """The best side by side."""
+    for item in range(ITEMS):
+        live.sample(item, 50.0, 0.5 * (1.0 - item / ITEMS))
+
+
+@pytest.mark.parametrize("begin", [nothing, equal, few_kinds, saturated, spread, sorted_by_quality])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_lists_are_those_of_scoring_everything(pair: str, begin: Any) -> None:
+    live = Live(*PAIRS[pair], seed=3)
+    begin(live)
+    for step in range(150):
+        items = live.ranked(cache=0 if step % 3 else 1)  # one falls behind now and then
+        examined = int(live.rng.integers(1, POSITIONS + 1))
+        live.learn(items[:examined], live.rng.random(examined) < 0.3)
+        if step % 10 == 9:  # late lists of others
+            others = live.rng.integers(0, ITEMS, 4)
+            live.learn(others, live.rng.random(4) < 0.5)
+        if step % 25 == 24:
+            live.come_and_go()
+        if step % 60 == 59:  # much later
+            for _ in range(70):
+                live.learn([], [])
+
+
+@pytest.mark.parametrize("begin", [nothing, equal, few_kinds, saturated, spread])
+def test_the_shortlist_is_short(begin: Any) -> None:
+    """Whether thousands are equal or all are different."""
+    live = Live(*PAIRS["ucb1"], seed=4)
+    begin(live)
+    for _ in range(5):
+        live.learn(live.ranked(cache=0), [0.0] * POSITIONS)
+    request = Request(live.candidates, POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, live.labels, 5)
+    budget = 1.5 * np.log(live.belief.clock[0])
+    assert POSITIONS <= shortlist(live.index, live.belief, live.caches[0].outlook, request, budget, POSITIONS) < 150
+
+
+@pytest.mark.parametrize("index", [KLUCB(), UCB1(), Greedy(bonus=0.3)])
+def test_tangents_are_the_index_and_lie_above_it(index: Any) -> None:
+    rng = np.random.default_rng(2)
+    counts = Everything().begin(Problem(200, 2))
+    counts.examined[20:] = rng.integers(1, 1000, 180)
+    counts.clicked[20:] = rng.binomial(counts.examined[20:].astype(int), rng.random(180))
+    request = Request(np.arange(200), 2, NONE, NONE, np.zeros((200, 0)), 0, np.arange(200), 0)
+    if isinstance(index, Greedy):
+        budgets = {unit: 0.3 * unit for unit in (1.0, 1.3, 9.0)}
+    else:
+        budgets = {
+            t: (exploration_budget(t + 1.0, 3.0) if isinstance(index, KLUCB) else 1.5 * np.log(t)) for t in TIMES
+        }
+    exact = {}
+    for at in budgets:
+        counts.clock[0] = counts.unit[0] = 1.0
+        (counts.unit if isinstance(index, Greedy) else counts.clock)[0] = at
+        exact[at] = index.exact(counts, request)
+    for at, budget in budgets.items():
+        for item in range(200):
+            value, slope = index.tangent(counts.examined[item], counts.clicked[item], budget)
+            assert value == exact[at][item]
+            assert slope >= 0.0
+            for other in budgets:
+                assert exact[other][item] <= value + slope * (budgets[other] - budget) + ROUNDING
+
+
+@pytest.mark.parametrize("pair", ["kl-ucb", "ucb1", "greedy"])
+def test_crowds_that_become_equal_and_different_again(pair: str) -> None:
+    """Other counts become the common ones, now of these items and now of those."""
+    live = Live(*PAIRS[pair], seed=5)
+    equal(live)
+    live.belief.clock[0] = 1e5  # so that the budget hardly grows
+    for step in range(120):
+        items = live.ranked(cache=0 if step % 3 else 1)
+        live.learn(items, [0.0] * POSITIONS)
+        if step % 4 == 3:
+            crowd = np.flatnonzero(live.rng.random(ITEMS) < live.rng.choice([0.1, 0.5, 1.0]))
+            crowd = crowd[crowd > live.rng.choice([-1, 1000, 3000])]
+            live.learn(crowd, [float(live.rng.random() < 0.5)] * len(crowd))
+
+
+def test_what_was_common_is_known_again_once_something_else_is() -> None:
+    live = Live(*PAIRS["greedy"], seed=8)
+    equal(live)
+    live.ranked(cache=0)
+    some = np.arange(0, ITEMS, BLOCK)
+    live.learn(some, [0.0] * len(some))
+    live.ranked(cache=0)
+    crowd = np.arange(2000)
+    live.learn(crowd, [1.0] * 2000)
+    live.ranked(cache=0)
+    outlook = live.caches[0].outlook
+    assert outlook.common.tolist() == [2.0, 1.5]
+    live.learn(crowd, [0.0] * 2000)
+    live.learn(crowd, [0.0] * 2000)
+    live.learn([7] * 5, [1.0] * 5)  # better than what was common first, and worse than what became common
+    assert live.ranked(cache=0)[0] == 7
+
+
+@pytest.mark.parametrize("pair", ["kl-ucb", "ucb1"])
+def test_hardly_any_of_the_common_items_are_there(pair: str) -> None:
+    live = Live(*PAIRS[pair], seed=6)
+    for item in range(300, ITEMS):
+        live.sample(item, float(live.rng.integers(20, 400)), live.rng.uniform(0.01, 0.3))
+    for _ in range(3):
+        live.ranked(cache=0)
+    for there in (3, 0, POSITIONS, 9):
+        live.candidates = np.arange(300 - there, ITEMS)
+        assert sum(item < 300 for item in live.ranked(cache=0)) == min(there, POSITIONS)
+        live.candidates = np.concatenate([np.arange(there), np.arange(300, ITEMS)])
+        assert sum(item < 300 for item in live.ranked(cache=0)) == min(there, POSITIONS)
+
+
+@pytest.mark.parametrize("pair", ["kl-ucb", "ucb1"])
+def test_the_best_of_every_block_are_hidden(pair: str) -> None:
+    live = Live(*PAIRS[pair], seed=7)
+    spread(live)
+    for _ in range(4):
+        live.learn(live.ranked(cache=0), [0.0] * POSITIONS)
+        best = live.caches[0].outlook.foremost
+        live.candidates = np.setdiff1d(live.candidates, best)
+        live.ranked(cache=0)
