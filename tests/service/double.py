@@ -10,11 +10,11 @@ from typing import Any, cast
 import msgspec
 
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
-from toplist.service.live.impression import Merged
+from toplist.service.live.impression_state import MergedReport
 from toplist.service.live.queries import Page
-from toplist.service.live.service import Desk
-from toplist.service.log.events import Outcome, encode
-from toplist.service.store.group_commit import Commits
+from toplist.service.live.service import Service
+from toplist.service.log.events import ListOutcome, encode
+from toplist.service.store.group_commit import CommitCounts
 from toplist.service.wire import (
     Estimate,
     Estimates,
@@ -50,16 +50,16 @@ class Double:
         self.full = False  # as a disk is
         self.backups: list[Path] = []
 
-    def as_desk(self) -> Desk:
-        return cast(Desk, self)
+    def as_desk(self) -> Service:
+        return cast(Service, self)
 
     @property
     def hot_learners(self) -> int:
         return 3
 
     @property
-    def commits(self) -> Commits:
-        return Commits(len(self.log), 2 * len(self.log), 0.5)
+    def commits(self) -> CommitCounts:
+        return CommitCounts(len(self.log), 2 * len(self.log), 0.5)
 
     @property
     def open_impressions(self) -> int:
@@ -91,7 +91,7 @@ class Double:
 
     def as_if_learned(self, name: str, clicks: Sequence[int]) -> None:
         """As if a list had been learned."""
-        self._note(name, "learned", msgspec.Raw(encode(Outcome(Merged(tuple(clicks))))))
+        self._note(name, "learned", msgspec.Raw(encode(ListOutcome(MergedReport(tuple(clicks))))))
 
     async def settled(self) -> None:
         """Nothing is ever on its way to a disk here."""

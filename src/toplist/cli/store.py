@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -62,48 +63,42 @@ def run(arguments: Namespace) -> int:
 def backup(store: Path, file: str) -> int:
     """Write all that is committed to a new file."""
     from toplist.core.problem import refuse
-    from toplist.service.store.sqlite import SQLiteStore
+    from toplist.service.store.sqlite import SQLiteReader
     from toplist.support.files import check_writable, private, replacing
 
     target = check_writable(file, "The backup")
     if target.exists():
         raise refuse("The backup", file, "a new file", "name another one, or remove it")
-    opened = SQLiteStore(store, read_only=True)
-    try:
-        with private(), replacing(target, "The backup") as new:  # there is all of it, or nothing
-            opened.backup(new)
-    finally:
-        opened.close()
+    with closing(SQLiteReader(store)) as reader, private(), replacing(target, "The backup") as new:
+        reader.backup(new)
     print(f"{store} is copied to {file}, {target.stat().st_size:,} bytes.")
     return Exit.FINE
 
 
 def export(store: Path, file: str, ranking: str | None) -> int:
     """Write the event log of one ranking, or of all that there are."""
-    from toplist.service.live.queries import exported
-    from toplist.service.log.export import write
-    from toplist.service.store.sqlite import SQLiteStore
+    from toplist.service.log.export import events_of_store, write_events
+    from toplist.service.store.sqlite import SQLiteReader
     from toplist.support.tables import counted
 
-    opened = SQLiteStore(store, read_only=True)
-    try:
-        written = write(exported(opened, ranking), Path(file))
-    finally:
-        opened.close()
+    with closing(SQLiteReader(store)) as reader:
+        written = write_events(events_of_store(reader, ranking), Path(file))
     print(f"{counted(written, 'event')} of {store} are written to {file}.")
     return Exit.FINE
 
 
 def check(store: Path) -> int:
     """Say what differs from the log."""
-    from toplist.service.log.verify import rebuilt
+    from toplist.service.log.verify import rebuild_learners
+    from toplist.service.store.sqlite import SQLiteReader
     from toplist.support.tables import counted
 
     learners = differing = 0
-    for one in rebuilt(store):
-        learners += 1
-        if one.differs:
-            differing += 1
-            print(f"The learner of {one.ranking!r} and key {one.key!r} differs from {' and '.join(one.differs)}.")
+    with closing(SQLiteReader(store)) as reader:
+        for rebuilt in rebuild_learners(reader):
+            learners += 1
+            if rebuilt.differs_from:
+                differing += 1
+                print(rebuilt.difference)
     print(f"{counted(learners, 'learner')} rebuilt from the log; what is kept differs in {differing}.")
     return Exit.BROKEN if differing else Exit.FINE

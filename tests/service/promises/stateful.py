@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import hypothesis
-from desks import BY_FEATURES, ELIMINATION, POLICIES
 from hypothesis.stateful import run_state_machine_as_test
+from running import BY_FEATURES, ELIMINATION, POLICIES
 from test_desk_stateful import Machine
 
 from .broken import Broken

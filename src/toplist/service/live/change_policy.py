@@ -1,12 +1,13 @@
-"""Rankings are created, changed and deleted; a new policy is trained from the log before it serves."""
+"""Makes the learners of a new policy: compiled, trained on the log, and checked, before they serve."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import threading
 from collections.abc import Callable
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -14,254 +15,212 @@ from toplist.core.problem import InvalidInput
 from toplist.core.protocols import Capabilities
 from toplist.policies.by_name import make
 from toplist.ranker import LoggedRanker
-from toplist.service.errors import Conflict, Refused, StoreUnavailable
+from toplist.service.errors import Refused, StoreUnavailable
+from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.learners import WORTH_A_SNAPSHOT
-from toplist.service.live.queries import ranking_shape
-from toplist.service.live.ranking import SHORTEST, RankingState, Setting
-from toplist.service.live.request_errors import at_fault
-from toplist.service.live.transaction import Core
-from toplist.service.log import replay, training
-from toplist.service.log.events import RankingBody, decode_items, encode
-from toplist.service.store.protocol import (
-    EVERYBODY,
-    ITEMS,
-    RANKING,
-    EventRow,
-    RankingGone,
-    RankingRow,
-    Row,
-    SnapshotRow,
-    SnapshotsGone,
-)
-from toplist.service.wire import Ranking, RankingChange, RankingSpec
+from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.transaction import Transactions
+from toplist.service.log import training
+from toplist.service.log.events import decode_items
+from toplist.service.log.replay import change_items, new_ranker
+from toplist.service.log.settings import SHORTEST, LearnerSettings
+from toplist.service.store.protocol import ITEMS, EventRow, LearnerRow, LogReader, SnapshotRow
+from toplist.service.wire import RankingChange, RankingSpec
 
+T = TypeVar("T")
 LAST_ROUND = 1000  # events that may be left to learn when a new policy takes over
+MOST_ROUNDS = 5
 
-# What can be changed of a ranking: as it is, and with new learners.
-OF_RANKING = ("positions", "click_window", "retention", "reference")
-OF_LEARNERS = ("policy", "seed", "steps", "prior_mean", "prior_strength", "new_per_list")
-FIXED = ("features", "person", "join")  # what items and lists of the log have, so it stays
+# Settings of which another value needs new learners.
+LEARNER_FIELDS = ("policy", "seed", "steps", "prior_mean", "prior_strength", "new_per_list")
 
 Works = Callable[[RankingSpec], bool]  # whether settings are free of a problem
-Blamed = Callable[[Works], str]  # which of the settings that were given a problem is about
+Blame = Callable[[Works], str]  # pointer to the given setting that a problem is about
 
 
 class NewLearners(NamedTuple):
-    """What takes the place of a ranking's learners."""
+    """What replaces the learners of a ranking."""
 
-    setting: Setting
+    settings: LearnerSettings
     snapshots: list[SnapshotRow]
 
 
-class Changing(Core):
-    """Changes of rankings."""
+class PolicyChange:
+    """Makes new learners for a ranking."""
 
-    async def create_ranking(self, spec: RankingSpec) -> Ranking:
-        """A new ranking, without items."""
-        self._check_free(spec.name)
-        setting = Setting.of(RankingBody(spec, longest=SHORTEST))
-        try:
-            await self._warming.ready(setting)
-        except Refused as problem:
-            if problem.field is not None:
-                raise
-            plain = RankingSpec(name=spec.name, positions=spec.positions, features=spec.features, person=spec.person)
-            works = functools.partial(_would_work, setting, True, SHORTEST)
-            raise Refused(str(problem), await asyncio.to_thread(at_fault, spec, plain, works)) from problem
-        self._check_free(spec.name)  # somebody may have been faster
-        memory, now = self._now(), self._clock()
-        seq = memory.next_seq()
-        ranking = RankingState(seq, now, setting.since(seq))
-        memory.add(ranking)
-        reply = ranking_shape(ranking)
-        await self._written(self._ranking_rows(ranking, seq, now))
-        return reply
+    def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
+        self._transactions, self._compiler = transactions, compiler
+        self._stopping = threading.Event()  # for training, which runs in other threads
 
-    def _check_free(self, name: str) -> None:
-        if name in self._now().rankings:
-            raise Conflict(f"There is a ranking {name!r} already; change it, or choose another name.", "/name")
+    def start(self) -> None:
+        """Allow training, again after `stop`."""
+        self._stopping = threading.Event()
 
-    def _ranking_rows(self, ranking: RankingState, seq: int, now: int) -> list[Row]:
-        setting = ranking.setting
-        body = encode(setting.body())
-        return [
-            EventRow(seq, now, ranking.id, EVERYBODY, RANKING, None, body),
-            RankingRow(ranking.id, setting.name, ranking.created, setting.policy, body),
-        ]
+    def stop(self) -> None:
+        """Give up training that is in progress."""
+        self._stopping.set()
 
-    async def change_ranking(self, name: str, change: RankingChange) -> Ranking:
-        """Change a ranking; another policy is trained from the log before it serves, unless it starts anew.
-
-        So is the same policy where something else changes that its learners are made from.
-        """
-        ranking = self._ranking(name)
-        given = {
-            field: value
-            for field in (*OF_RANKING, *OF_LEARNERS, *FIXED)
-            if (value := getattr(change, field)) is not msgspec.UNSET
-        }
-        for field in FIXED:
-            if field in given and given[field] != getattr(ranking.spec, field):
-                raise Refused(
-                    f"The {field} of the ranking {name!r} cannot become {given[field]!r}, since its items and lists "
-                    f"were made with {getattr(ranking.spec, field)!r}; make a new ranking.", f"/{field}",
-                )  # fmt: skip
-        spec = msgspec.structs.replace(ranking.spec, **given)
-        needed = _needs_new_learners(ranking, spec, change)
-        if ranking.changing and (needed or "positions" in given):
-            raise Conflict(f"The ranking {name!r} is getting another policy already; wait for that.")
-        new: NewLearners | None = None
-        if needed or (change.train and _has_room_to_spare(ranking, spec)):
-            blamed = functools.partial(at_fault, spec, ranking.spec, given=given)
-            new = await self._new_learners(ranking, spec, change.train, needed, blamed)
-        memory, now = self._now(), self._clock()
-        seq = memory.next_seq()
-        rows: list[Row] = []
-        spec = msgspec.structs.replace(ranking.spec, **given)  # others may have changed the rest meanwhile
-        if new is None:
-            setting = ranking.setting.changed(spec)
-        else:
-            setting = new.setting.changed(spec).since(seq)
-            ranking.can, ranking.longest = setting.capabilities(), SHORTEST
-            memory.learners.forget(ranking)
-            rows = [SnapshotsGone(ranking.id), *(snapshot._replace(policy=seq) for snapshot in new.snapshots)]
-        ranking.setting = setting
-        reply = ranking_shape(ranking)
-        await self._written([*self._ranking_rows(ranking, seq, now), *rows])
-        return reply
-
-    async def _new_learners(
-        self, ranking: RankingState, spec: RankingSpec, train: bool, needed: bool, blamed: Blamed
+    async def new_learners(
+        self, ranking: LiveRanking, spec: RankingSpec, train: bool, needed: bool, blame: Blame
     ) -> NewLearners | None:
-        """Learners by other settings, as far as it takes long, or the error why there cannot be any.
+        """Make learners for other settings, as far as it takes long; refused if there cannot be any.
 
-        None where there is no need: nothing but a lower number of positions asks for them, and there are lists that
-        want all the places which the learners have.
+        None if the present ones can go on: only fewer positions ask for new ones, and lists need all places of the
+        learners.
         """
-        was = ranking.setting
-        ranking.changing = True
+        before = ranking.settings
+        ranking.is_changing_policy = True
         try:
-            longest = await self._longest(ranking) if train and ranking.served else SHORTEST
-            setting = was.anew(spec, train, longest)
-            needed = needed or setting.places < was.places
+            longest = await self._longest_list(ranking) if train and ranking.has_learner else SHORTEST
+            settings = before.for_new_learners(spec, train, longest)
+            needed = needed or settings.places < before.places
             snapshots: list[SnapshotRow] = []
             if needed:
-                await self._compiled(setting, functools.partial(_would_work, was, train, longest), blamed)
-                _check_items(ranking, setting, was, blamed)
-            while needed and train and ranking.served:
-                setting = was.anew(spec, train, max(longest, ranking.longest))
-                snapshots = await self._trained(ranking, setting, blamed)
-                if ranking.longest <= setting.places:  # else longer lists were made meanwhile, and find no place
+                await self._compile(settings, functools.partial(would_work, before, train, longest), blame)
+                _check_items(ranking, settings, before, blame)
+            while needed and train and ranking.has_learner:
+                settings = before.for_new_learners(spec, train, max(longest, ranking.longest))
+                snapshots = await self.train(ranking, settings, blame)
+                while snapshots and not await self._check_new_items(ranking, settings, snapshots[0], blame):
+                    pass  # more items came during the check
+                if ranking.longest <= settings.places:  # else longer lists were made meanwhile
                     break
         except Refused:
-            self._check_there(ranking)  # or what is missing was deleted meanwhile
+            await self._check_exists(ranking)  # the ranking may have been deleted meanwhile
             raise
         finally:
-            ranking.changing = False
-        self._check_there(ranking)
+            ranking.is_changing_policy = False
+        await self._check_exists(ranking)
         if not needed:
             return None
-        _check_items(ranking, setting, was, blamed)
-        if snapshots:
-            self._check_what_came(ranking, setting, snapshots[0], blamed)
-        return NewLearners(setting, snapshots)
+        _check_items(ranking, settings, before, blame)
+        return NewLearners(settings, snapshots)
 
-    async def _compiled(self, setting: Setting, works: Works, blamed: Blamed) -> None:
+    async def _compile(self, settings: LearnerSettings, works: Works, blame: Blame) -> None:
         try:
-            await self._warming.ready(setting)
+            await self._compiler.wait_for(settings)
         except Refused as problem:
-            raise Refused(str(problem), await asyncio.to_thread(blamed, works)) from problem
+            raise Refused(str(problem), await asyncio.to_thread(blame, works)) from problem
 
-    def _check_there(self, ranking: RankingState) -> None:
-        if self._now().rankings.get(ranking.name) is not ranking:
-            raise StoreUnavailable(f"The ranking {ranking.name!r} was read again or deleted meanwhile; try again.")
+    async def _check_exists(self, ranking: LiveRanking) -> None:
+        if (await self._transactions.state()).rankings.get(ranking.name) is not ranking:
+            raise StoreUnavailable(f"The ranking {ranking.name!r} was loaded again or deleted meanwhile; try again.")
 
-    async def _longest(self, ranking: RankingState) -> int:
-        """The most items of a list that learners may be trained by; memory knows it of those not committed yet."""
-        setting = ranking.setting
-        found = await asyncio.to_thread(
-            training.longest_list, self._path, ranking.id, setting.policy, setting.places, self._ending.is_set
-        )
-        return max(setting.longest, ranking.longest, found)
+    async def _in_thread(self, work: Callable[[LogReader], T]) -> T:
+        """Run reads that take long in another thread, with a reader of their own."""
+        store = self._transactions.store
 
-    async def _trained(self, ranking: RankingState, setting: Setting, blamed: Blamed) -> list[SnapshotRow]:
-        """Learners of another policy, as far as it takes long; the others are trained when they are first used."""
-        if not _can_be_trained(setting.spec):
-            raise Refused(
-                f"The policy {setting.spec.policy} cannot learn from lists that others made; say train: false, and it "
-                f"starts anew.", blamed(_can_be_trained),
-            )  # fmt: skip
-        assert self._store is not None
-        await self._written([])  # training reads the store, which must have the learners of now and what they know
-        kept = self._store.learners_with_snapshots(ranking.id)
-        long = (one.key for one in self._now().learners.of(ranking) if one.unkept >= WORTH_A_SNAPSHOT)
-        unkept = [self._store.learner(ranking.id, key) for key in long]
-        # The first learner met every item that any other did, so it finds items that the policy cannot have.
-        first = self._store.learners(ranking.id, 0, 1)
-        rows = sorted({*first, *kept, *(row for row in unkept if row is not None)}, key=lambda row: row.id)
-        snapshots: list[SnapshotRow] | None = None
-        for _ in range(5):
+        def run() -> T:
+            reader = store.reader()
             try:
-                snapshots, led = await asyncio.to_thread(
-                    training.trained, self._path, ranking.id, setting, rows, snapshots, self._ending.is_set
-                )
+                return work(reader)
+            finally:
+                reader.close()
+
+        return await asyncio.to_thread(run)
+
+    async def _longest_list(self, ranking: LiveRanking) -> int:
+        """Upper bound of the length of lists to train on; memory has that of lists not committed yet."""
+        settings, stops = ranking.settings, self._stopping.is_set
+        found = await self._in_thread(
+            lambda reader: training.longest_list(reader, ranking.id, settings.policy_seq, settings.places, stops)
+        )
+        return max(settings.longest, ranking.longest, found)
+
+    async def train(self, ranking: LiveRanking, settings: LearnerSettings, blame: Blame) -> list[SnapshotRow]:
+        """Train learners that take long to train; the others are trained when they are first used."""
+        if not _can_be_trained(settings.spec):
+            raise Refused(
+                f"The policy {settings.spec.policy} cannot learn from lists that others made; say train: false, and it "
+                f"starts anew.", blame(_can_be_trained),
+            )  # fmt: skip
+        await self._transactions.commit([])  # training reads the store, which must have all learners and their events
+        rows = await self._learners_to_train(ranking)
+        stops = self._stopping.is_set
+        trained: list[SnapshotRow] | None = None
+        for _ in range(MOST_ROUNDS):
+            work = functools.partial(_train, settings, rows, trained, stops)
+            try:
+                trained, events = await self._in_thread(work)
             except InvalidInput as problem:
-                raise _cannot_have_been(setting, problem, blamed) from problem
-            if led < LAST_ROUND:
+                raise _cannot_have_had(settings, problem, blame) from problem
+            if events < LAST_ROUND:
                 break
-        return snapshots or []
+        return trained or []
 
-    def _check_what_came(self, ranking: RankingState, setting: Setting, first: SnapshotRow, blamed: Blamed) -> None:
-        """Refuse a policy that cannot have what was put after the first learner was trained, even if it is gone again.
+    async def _learners_to_train(self, ranking: LiveRanking) -> list[LearnerRow]:
+        """Learners with a snapshot or with many events, and the first, which met every item that any other did."""
+        state = await self._transactions.state()
+        long = [one.segment for one in state.learners.of_ranking(ranking) if one.unkept >= WORTH_A_SNAPSHOT]
 
-        Every learner is led through that, too.
+        def read(reader: LogReader) -> set[LearnerRow | None]:
+            first, kept = reader.learners(ranking.id, 0, 1), reader.learners_with_snapshots(ranking.id)
+            return {*first, *kept, *(reader.learner(ranking.id, segment) for segment in long)}
+
+        rows = await state.store.read(read)
+        return sorted((row for row in rows if row is not None), key=lambda row: row.id)
+
+    async def _check_new_items(
+        self, ranking: LiveRanking, settings: LearnerSettings, first: SnapshotRow, blame: Blame
+    ) -> bool:
+        """Refuse a policy that cannot have items put after the first learner was trained, even if removed again.
+
+        Every learner is led through these changes. False if more changes came during the read.
         """
-        assert self._store is not None
-        assert self._writer is not None
-        events = chain(self._store.item_events(ranking.id, first.seq), self._writer.pending_events())
-        came = [event for event in events if event.kind == ITEMS and event.ranking == ranking.id]
-        if not came:
-            return
-        ranker = LoggedRanker.from_bytes(first.body, setting.spec.policy, ranking.name)
-        try:
-            for event in came:
-                replay.change_items(ranker, decode_items(event.body))
-        except InvalidInput as problem:
-            raise _cannot_have_been(setting, problem, blamed) from problem
-
-    async def delete_ranking(self, name: str) -> None:
-        """Delete a ranking: its lists are dropped, and what is left of it is purged bit by bit."""
-        ranking = self._ranking(name)
-        memory, now = self._now(), self._clock()
-        seq = memory.next_seq()
-        body = encode(ranking.setting.body(deleted=True))
-        memory.learners.forget(ranking)
-        del memory.rankings[name], memory.by_id[ranking.id]
-        event = EventRow(seq, now, ranking.id, EVERYBODY, RANKING, None, body)
-        await self._written([event, RankingGone(ranking.id, seq)])
+        state = await self._transactions.state()
+        changes = ranking.change_count
+        pending = list(state.commits.pending_events())
+        committed = await state.store.read(lambda reader: list(reader.item_events(ranking.id, first.seq)))
+        if ranking.change_count != changes:
+            return False
+        known = {event.seq for event in committed}
+        waiting = (event for event in pending if _is_item_event(event, ranking) and event.seq not in known)
+        events = [event for event in chain(committed, waiting) if event.seq > first.seq]
+        if events:
+            ranker = LoggedRanker.from_bytes(first.body, settings.spec.policy, ranking.name)
+            try:
+                for event in events:
+                    change_items(ranker, decode_items(event.body))
+            except InvalidInput as problem:
+                raise _cannot_have_had(settings, problem, blame) from problem
+        return True
 
 
-def _cannot_have_been(setting: Setting, problem: InvalidInput, blamed: Blamed) -> Refused:
+def _train(
+    settings: LearnerSettings,
+    rows: list[LearnerRow],
+    snapshots: list[SnapshotRow] | None,
+    stops: training.Stops,
+    reader: LogReader,
+) -> tuple[list[SnapshotRow], int]:
+    return training.train_learners(reader, settings, rows, snapshots, stops)
+
+
+def _is_item_event(event: EventRow, ranking: LiveRanking) -> bool:
+    return event.kind == ITEMS and event.ranking == ranking.id
+
+
+def _cannot_have_had(settings: LearnerSettings, problem: InvalidInput, blame: Blame) -> Refused:
     return Refused(
-        f"The policy {setting.spec.policy} cannot have the items that there were: {problem} Say train: false, and it "
-        f"starts anew.", blamed(lambda _: False),
+        f"The policy {settings.spec.policy} cannot have the items of the past: {problem} Say train: false, and it "
+        f"starts anew.", blame(lambda _: False),
     )  # fmt: skip
 
 
-def _needs_new_learners(ranking: RankingState, spec: RankingSpec, change: RankingChange) -> bool:
-    """Whether the learners that there are cannot go on."""
-    setting = ranking.setting
+def needs_new_learners(ranking: LiveRanking, spec: RankingSpec, change: RankingChange) -> bool:
+    """Whether the present learners cannot go on with new settings."""
+    settings = ranking.settings
     if change.policy is not msgspec.UNSET and not change.train:
         return True
-    if spec.positions > setting.places or (spec.positions != setting.places and not ranking.served):
+    if spec.positions > settings.places or (spec.positions != settings.places and not ranking.has_learner):
         return True
-    return any(getattr(spec, field) != getattr(setting.spec, field) for field in OF_LEARNERS)
+    return any(getattr(spec, field) != getattr(settings.spec, field) for field in LEARNER_FIELDS)
 
 
-def _has_room_to_spare(ranking: RankingState, spec: RankingSpec) -> bool:
-    """Whether learners could do with fewer places, if no list needs them: each place makes every list take longer."""
-    fewer = spec.positions < ranking.spec.positions and spec.positions < ranking.setting.places
-    return fewer and ranking.longest < ranking.setting.places and _can_be_trained(spec)
+def has_spare_places(ranking: LiveRanking, spec: RankingSpec) -> bool:
+    """Whether learners could do with fewer places, if no list needs them: each place makes every list slower."""
+    fewer = spec.positions < ranking.spec.positions and spec.positions < ranking.settings.places
+    return fewer and ranking.longest < ranking.settings.places and _can_be_trained(spec)
 
 
 def _can_be_trained(spec: RankingSpec) -> bool:
@@ -269,24 +228,26 @@ def _can_be_trained(spec: RankingSpec) -> bool:
     return can.learns_from_any_list and can.adds_items
 
 
-def _would_work(was: Setting, train: bool, longest: int, spec: RankingSpec) -> bool:
-    return training.would_work(was.anew(spec, train, longest))
+def would_work(before: LearnerSettings, train: bool, longest: int, spec: RankingSpec) -> bool:
+    """Whether new learners could be made for other settings, as far as can be told without compiling."""
+    return training.would_compile(before.for_new_learners(spec, train, longest))
 
 
-def _check_items(ranking: RankingState, setting: Setting, was: Setting, blamed: Blamed) -> None:
-    """Refuse what cannot have a ranking's items; before the first list, these may change as they like."""
-    if not ranking.served or (problem := _problem_of_items(ranking, setting)) is None:
+def _check_items(ranking: LiveRanking, settings: LearnerSettings, before: LearnerSettings, blame: Blame) -> None:
+    """Refuse settings that cannot have the ranking's items; before the first list, items may still change."""
+    if not ranking.has_learner or (problem := _items_problem(ranking, settings)) is None:
         return
 
     def works(spec: RankingSpec) -> bool:
-        return _problem_of_items(ranking, was.anew(spec, setting.trained, setting.longest)) is None
+        new = before.for_new_learners(spec, settings.trained, settings.longest)
+        return _items_problem(ranking, new) is None
 
-    raise Refused(f"The policy {setting.spec.policy} cannot have these items: {problem}", blamed(works)) from problem
+    raise Refused(f"The policy {settings.spec.policy} cannot have these items: {problem}", blame(works)) from problem
 
 
-def _problem_of_items(ranking: RankingState, setting: Setting) -> InvalidInput | None:
+def _items_problem(ranking: LiveRanking, settings: LearnerSettings) -> InvalidInput | None:
     try:
-        replay.begin(setting, None, ranking.items)
+        new_ranker(settings, None, ranking.items)
     except InvalidInput as problem:
         return problem
     return None

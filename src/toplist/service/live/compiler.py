@@ -1,4 +1,4 @@
-"""Policies are compiled, each kind once, in a thread of its own; whoever needs one waits for it, until the end."""
+"""Compiles policies, each kind once, in a thread of its own, while requests that need one wait for it."""
 
 from __future__ import annotations
 
@@ -8,58 +8,75 @@ import threading
 from contextlib import suppress
 
 from toplist.service.errors import StoreUnavailable
-from toplist.service.live.ranking import Setting
 from toplist.service.log import training
+from toplist.service.log.settings import LearnerSettings
 
-KINDS = 1000  # of policies that are known to be compiled
+MOST_KINDS = 1000  # policies that are remembered as compiled
 
 
-class Warming:
-    """What is compiled, or about to be. All methods belong to one event loop."""
+class PolicyCompiler:
+    """Policies that are compiled or being compiled. All methods belong to one event loop."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, asyncio.Future[None]] = {}
-        self._waited_for: set[asyncio.Future[None]] = set()
+        self._unfinished: set[asyncio.Future[None]] = set()
         self._threads: set[threading.Thread] = set()
-        self._over = False
+        self._stopping = False
 
-    def of(self, setting: Setting) -> asyncio.Future[None]:
-        """Compile a policy, once; to be shielded, since others may wait for it, too."""
-        spec = setting.spec
+    def start(self) -> None:
+        """Take requests, again after `stop`."""
+        self._stopping = False
+
+    def compile(self, settings: LearnerSettings) -> asyncio.Future[None]:
+        """Compile a policy, once; await the future shielded, since other requests may wait for it, too."""
+        spec = settings.spec
         kind = f"{spec.policy} {bool(spec.features)}"
-        if setting.policy == 0:  # its settings were never checked: what is wrong with them is nobody else's error
-            checked = self._begun(setting)
-            checked.add_done_callback(functools.partial(self._share, kind))
+        if settings.policy_seq == 0:  # new settings, never checked: their errors are not those of other rankings
+            checked = self._start(settings)
+            checked.add_done_callback(functools.partial(self._remember, kind))
             return checked
         compiled = self._kinds.get(kind)
-        if compiled is None or _failed(compiled):
-            compiled = self._begun(setting)
-            self._share(kind, compiled)
+        if compiled is None or _has_failed(compiled):
+            compiled = self._start(settings)
+            self._remember(kind, compiled)
         return compiled
 
-    def _share(self, kind: str, compiled: asyncio.Future[None]) -> None:
-        """What others may wait for, too."""
-        if _failed(compiled):
+    async def wait_for(self, settings: LearnerSettings) -> None:
+        """Wait until a policy is compiled; raises what is wrong with its settings."""
+        await asyncio.shield(self.compile(settings))
+
+    def stop(self) -> None:
+        """Fail everything that waits for the compiler."""
+        self._stopping = True
+        for compiled in list(self._unfinished):
+            if not compiled.done():
+                compiled.set_exception(
+                    StoreUnavailable("The service stops before the policy is compiled; ask it again.")
+                )
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the compiler is at work; it cannot be interrupted."""
+        return bool(self._threads)
+
+    def _remember(self, kind: str, compiled: asyncio.Future[None]) -> None:
+        if _has_failed(compiled):
             return
-        if len(self._kinds) >= KINDS:  # rankings come and go; what is needed still is compiled, and soon here again
-            self._kinds = {known: one for known, one in self._kinds.items() if not one.done()}
+        if len(self._kinds) >= MOST_KINDS:  # what is forgotten here and still needed is compiled, and remembered soon
+            self._kinds = {known: future for known, future in self._kinds.items() if not future.done()}
         self._kinds[kind] = compiled
 
-    async def ready(self, setting: Setting) -> None:
-        """When a policy is compiled, or the error why it cannot be."""
-        await asyncio.shield(self.of(setting))
-
-    def _begun(self, setting: Setting) -> asyncio.Future[None]:
+    def _start(self, settings: LearnerSettings) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
         compiled: asyncio.Future[None] = loop.create_future()
         compiled.add_done_callback(lambda done: done.cancelled() or done.exception())
-        compiled.add_done_callback(self._waited_for.discard)
-        self._waited_for.add(compiled)
-        if self._over:
-            self.end()
+        compiled.add_done_callback(self._unfinished.discard)
+        self._unfinished.add(compiled)
+        if self._stopping:
+            self.stop()
             return compiled
 
-        def told(problem: Exception | None) -> None:
+        def finish(problem: Exception | None) -> None:
             if not compiled.done():
                 if problem is None:
                     compiled.set_result(None)
@@ -69,33 +86,19 @@ class Warming:
         def work() -> None:
             problem: Exception | None = None
             try:
-                training.warm_up(setting)
+                training.compile_policy(settings)
             except Exception as raised:
                 problem = raised
             self._threads.discard(thread)
-            with suppress(RuntimeError):  # as where the loop has ended meanwhile
-                loop.call_soon_threadsafe(told, problem)
+            with suppress(RuntimeError):  # the loop may have ended meanwhile
+                loop.call_soon_threadsafe(finish, problem)
 
-        # The compiler cannot be interrupted. A thread of a pool would be waited for at the end of the process.
+        # A daemon thread: the process waits for the threads of a pool at its end, and the compiler cannot be stopped.
         thread = threading.Thread(target=work, name="toplist-compile", daemon=True)
         self._threads.add(thread)
         thread.start()
         return compiled
 
-    def end(self) -> None:
-        """Nobody waits any more: whoever does hears that the service ends."""
-        self._over = True
-        for compiled in list(self._waited_for):
-            if not compiled.done():
-                compiled.set_exception(
-                    StoreUnavailable("The service ends before the policy is compiled; ask it again.")
-                )
 
-    @property
-    def busy(self) -> bool:
-        """Whether the compiler works on, whoever waits for it."""
-        return bool(self._threads)
-
-
-def _failed(compiled: asyncio.Future[None]) -> bool:
+def _has_failed(compiled: asyncio.Future[None]) -> bool:
     return compiled.done() and (compiled.cancelled() or compiled.exception() is not None)

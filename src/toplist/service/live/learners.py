@@ -1,224 +1,250 @@
-"""Learners by ranking and key: those in use are in memory, all others in the store, and nobody can tell which."""
+"""Learners by ranking and segment: those used lately are in memory, and the others are loaded from the store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
+from typing import NamedTuple
 
 from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import Conflict
-from toplist.service.live.ranking import RankingState
-from toplist.service.log.events import LearnerBody, encode
-from toplist.service.log.replay import begin, beginning, change_items, first_event, from_snapshot, in_order, items_at
-from toplist.service.store.group_commit import Writer
-from toplist.service.store.protocol import (
-    ITEMS,
-    LEARNER,
-    EventRow,
-    LearnerRow,
-    Row,
-    SnapshotRow,
-    Store,
+from toplist.service.live.ranking import LiveRanking
+from toplist.service.log.events import LearnerEvent, encode
+from toplist.service.log.replay import (
+    Replay,
+    change_items,
+    in_order,
+    new_ranker,
+    replay_from_snapshot,
+    replay_from_start,
 )
+from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
+from toplist.service.store.group_commit import GroupCommit
+from toplist.service.store.protocol import ITEMS, LEARNER, EventRow, LearnerRow, LogReader, Row, SnapshotRow, Store
 
-SNAPSHOT_EVERY = 1000  # events of a learner; more where a snapshot is large
-WORTH_A_SNAPSHOT = 64  # events; fewer are faster led through again
-REMEMBERED_CHANGES = 1000  # of items, for learners in memory to come along later
+SNAPSHOT_EVERY = 1000  # events of a learner; more if a snapshot is large
+WORTH_A_SNAPSHOT = 64  # events; fewer are replayed faster than a snapshot is written
+MOST_CHANGES = 1000  # of a ranking's items that are remembered for learners in memory
 
 
-class HotLearner:
+class LoadedLearner:
     """A learner in memory."""
 
-    __slots__ = ("at", "id", "key", "ranker", "ranking", "room", "seq", "unkept")
+    __slots__ = ("applied_changes", "id", "ranker", "ranking", "room", "segment", "seq", "unkept")
 
     def __init__(
-        self, id: int, ranking: RankingState, key: str | None, ranker: LoggedRanker, seq: int, unkept: int
+        self, id: int, ranking: LiveRanking, segment: str | None, ranker: LoggedRanker, seq: int, unkept: int
     ) -> None:
-        self.id, self.ranking, self.key, self.ranker = id, ranking, key, ranker
-        self.seq = seq  # the last event that it knows
-        self.at = ranking.trimmed + len(ranking.changes)  # how many changes of items it knows, by the ranking's count
+        self.id, self.ranking, self.segment, self.ranker = id, ranking, segment, ranker
+        self.seq = seq  # of the last event that it knows
+        self.applied_changes = ranking.change_count
         self.unkept = unkept  # events since its latest snapshot
         self.room = ranker.room
 
     @property
     def is_behind(self) -> bool:
-        """Whether items changed since the last time."""
-        return self.at != self.ranking.trimmed + len(self.ranking.changes)
+        """Whether it has not applied all changes of the items."""
+        return self.applied_changes != self.ranking.change_count
 
-    def come_along(self) -> None:
-        """Take in how the items changed since the last time."""
+    def apply_changes(self) -> None:
+        """Apply the changes of the items since it was last used."""
         ranking = self.ranking
-        for change in ranking.changes[self.at - ranking.trimmed :]:
-            change_items(self.ranker, change.body)
+        for change in ranking.changes[self.applied_changes - ranking.dropped_changes :]:
+            change_items(self.ranker, change.event)
             self.seq = change.seq
             self.unkept += 1
-        self.at = ranking.trimmed + len(ranking.changes)
+        self.applied_changes = ranking.change_count
         self.room = self.ranker.room
 
+    def count_event(self, seq: int) -> None:
+        """Note that it knows one more event."""
+        self.seq = seq
+        self.unkept += 1
+
     def snapshot(self, base: bool = False) -> SnapshotRow:
-        """What it knows, to be kept."""
+        """Its belief as a row."""
         self.unkept = 0
-        return SnapshotRow(self.id, base, self.seq, self.ranking.setting.policy, self.ranker.to_bytes())
+        return SnapshotRow(self.id, base, self.seq, self.ranking.settings.policy_seq, self.ranker.to_bytes())
 
     @property
-    def wants_snapshot(self) -> bool:
-        """Whether leading it through its events again would take long."""
+    def needs_snapshot(self) -> bool:
+        """Whether replaying its events again would take long."""
         return self.unkept >= max(SNAPSHOT_EVERY, self.room // 4000)
 
 
 class Learners:
-    """All learners; `room` is about how many bytes those in memory may take."""
+    """All learners; `most_bytes` is about the memory that those loaded may take."""
 
-    def __init__(self, store: Store, writer: Writer, room: int) -> None:
-        self._store, self._writer = store, writer
-        self._room = room
-        self._hot: dict[tuple[int, str | None], HotLearner] = {}  # those used last are last
-        self._by_id: dict[int, HotLearner] = {}
-        self._taken = 0
+    def __init__(self, store: Store, commits: GroupCommit, most_bytes: int) -> None:
+        self._store, self._commits = store, commits
+        self._most_bytes = most_bytes
+        self._loaded: dict[tuple[int, str | None], LoadedLearner] = {}  # the most recently used is last
+        self._by_id: dict[int, LoadedLearner] = {}
+        self._bytes = 0
 
     def __len__(self) -> int:
-        return len(self._hot)
+        return len(self._loaded)
 
-    def __iter__(self) -> Iterator[HotLearner]:
-        return iter(list(self._hot.values()))
+    def __iter__(self) -> Iterator[LoadedLearner]:
+        return iter(list(self._loaded.values()))
 
-    def of(self, ranking: RankingState) -> list[HotLearner]:
-        """Those of a ranking that are in memory."""
-        return [learner for learner in self._hot.values() if learner.ranking is ranking]
+    def of_ranking(self, ranking: LiveRanking) -> list[LoadedLearner]:
+        """Learners of a ranking that are in memory."""
+        return [learner for learner in self._loaded.values() if learner.ranking is ranking]
 
-    def hot(self, id: int) -> HotLearner | None:
-        """A learner, if it is in memory; it knows all changes of its items."""
+    def by_id(self, id: int) -> LoadedLearner | None:
+        """A learner if it is in memory, with all changes of its items applied."""
         learner = self._by_id.get(id)
         if learner is not None:
-            self._come_along(learner)
+            self._apply_changes(learner)
         return learner
 
-    def find(self, ranking: RankingState, key: str | None) -> HotLearner | None:
-        """The learner of a key, out of memory or the store; None where there is none yet."""
-        learner = self._hot.pop((ranking.id, key), None)
-        if learner is None:
-            row = self._begun(ranking, key)
-            if row is None:
-                return None
-            # A commit beside it may take away events that a snapshot stands for from then on.
+    def get(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
+        """The learner of a segment if it is in memory, as the most recently used one."""
+        learner = self._loaded.pop((ranking.id, segment), None)
+        if learner is not None:
+            self._loaded[ranking.id, segment] = learner
+            self._apply_changes(learner)
+        return learner
+
+    async def load(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
+        """The learner of a segment, from memory or from the store; None if there is none yet."""
+        while (learner := self.get(ranking, segment)) is None:
+            settings = ranking.settings
+            load = _LearnerLoad(ranking, segment, self._commits)
             try:
-                with self._store.reading():
-                    learner = self._loaded(ranking, row)
-            except InvalidInput as problem:  # nothing has changed, so nobody else must suffer
+                with self._commits.watch_events() as arrived:
+                    found = await self._store.read(load)
+                if ranking.settings is not settings or (ranking.id, segment) in self._loaded:
+                    continue  # changed, or loaded by another request, during the read
+                if found is None:
+                    return None
+                row, replay = found
+                replay.run(event for event in arrived if load.concerns(row, event))
+            except InvalidInput as problem:
                 raise Conflict(f"The ranking {ranking.name!r} cannot serve: {problem}") from problem
-            self._take_in(learner)
-        else:
-            self._hot[ranking.id, key] = learner
-            self._come_along(learner)
+            self._add(LoadedLearner(row.id, ranking, segment, replay.ranker, replay.seq, replay.events))
         return learner
 
-    def _begun(self, ranking: RankingState, key: str | None) -> LearnerRow | None:
-        """The row of a key's learner, committed or not: one that memory let go may not be in the store yet."""
-        for row in self._writer.pending_rows():
-            if type(row) is LearnerRow and row.key == key and row.ranking == ranking.id:
-                return row
-        return self._store.learner(ranking.id, key)
+    def create(self, ranking: LiveRanking, segment: str | None, seq: int, now: int) -> tuple[LoadedLearner, list[Row]]:
+        """Create a learner with the current items; also its rows."""
+        ranker = new_ranker(ranking.settings, segment, ranking.items)
+        learner = LoadedLearner(seq, ranking, segment, ranker, seq, 1)
+        ranking.has_learner = True
+        self._add(learner)
+        event = EventRow(seq, now, ranking.id, seq, LEARNER, None, encode(LearnerEvent(segment)))
+        return learner, [event, LearnerRow(seq, ranking.id, segment)]
 
-    def create(self, ranking: RankingState, key: str | None, seq: int, now: int) -> tuple[HotLearner, list[Row]]:
-        """A new learner, with the items of now, and its rows."""
-        learner = HotLearner(seq, ranking, key, begin(ranking.setting, key, ranking.items), seq, 1)
-        ranking.served = True
-        self._take_in(learner)
-        event = EventRow(seq, now, ranking.id, seq, LEARNER, None, encode(LearnerBody(key)))
-        return learner, [event, LearnerRow(seq, ranking.id, key)]
+    def undo_create(self, learner: LoadedLearner, had_learner: bool) -> None:
+        """Take back a learner that was just created; `had_learner` is what its ranking said before."""
+        self._remove(learner)
+        learner.ranking.has_learner = had_learner
 
-    def undo(self, learner: HotLearner) -> None:
-        """Take back a learner that was just created."""
-        self._let_go(learner)
-        ranking = learner.ranking
-        begun = any(type(row) is LearnerRow and row.ranking == ranking.id for row in self._writer.pending_rows())
-        ranking.served = bool(begun or self.of(ranking) or self._store.learners(ranking.id, 0, 1))
+    def remove(self, ranking: LiveRanking) -> None:
+        """Remove the learners of a ranking from memory."""
+        for learner in self.of_ranking(ranking):
+            self._remove(learner)
 
-    def _take_in(self, learner: HotLearner) -> None:
-        self._hot[learner.ranking.id, learner.key] = learner
-        self._by_id[learner.id] = learner
-        self._taken += learner.room
-
-    def _come_along(self, learner: HotLearner) -> None:
-        if learner.is_behind:
-            before = learner.room
-            learner.come_along()
-            self._taken += learner.room - before
-
-    def forget(self, ranking: RankingState) -> None:
-        """Drop the learners of a ranking from memory."""
-        for learner in self.of(ranking):
-            self._let_go(learner)
-
-    def _let_go(self, learner: HotLearner) -> None:
-        del self._hot[learner.ranking.id, learner.key]
-        del self._by_id[learner.id]
-        self._taken -= learner.room
-
-    def evicted(self) -> list[Row]:
-        """Make room, where there is too little: the snapshots of those that go, of which nothing is still to commit."""
-        if self._taken <= self._room:
+    def evict(self) -> list[Row]:
+        """Free memory if too much is taken: drops committed learners, and returns the snapshots to write."""
+        if self._bytes <= self._most_bytes:
             return []
-        committed = self._writer.settled_before()
+        pending = self._commits.first_pending_seq()
         rows: list[Row] = []
         for learner in self:
-            if self._taken <= self._room or len(self._hot) == 1:
+            if self._bytes <= self._most_bytes or len(self._loaded) == 1:
                 break
-            if learner.seq < committed:
+            if learner.seq < pending:
                 if learner.unkept >= WORTH_A_SNAPSHOT:
                     rows.append(learner.snapshot())
-                self._let_go(learner)
+                self._remove(learner)
         return rows
 
-    def come_along(self, ranking: RankingState) -> None:
-        """Let all learners of a ranking take in its changes, once these become many."""
-        if len(ranking.changes) < REMEMBERED_CHANGES:
+    def trim_changes(self, ranking: LiveRanking) -> None:
+        """Once a ranking remembers many changes of its items, apply them to all its learners and drop them."""
+        if len(ranking.changes) < MOST_CHANGES:
             return
-        for learner in self._hot.values():
-            if learner.ranking is ranking:
-                self._come_along(learner)
-        ranking.trimmed += len(ranking.changes)
-        ranking.changes.clear()
+        for learner in self.of_ranking(ranking):
+            self._apply_changes(learner)
+        ranking.drop_changes()
 
-    # Out of the store -------------------------------------------------------------------------------------------------
+    def _add(self, learner: LoadedLearner) -> None:
+        self._loaded[learner.ranking.id, learner.segment] = learner
+        self._by_id[learner.id] = learner
+        self._bytes += learner.room
 
-    def _loaded(self, ranking: RankingState, row: LearnerRow) -> HotLearner:
-        """A learner as it is after all events there are, committed or not."""
-        first = self._writer.settled_before()
+    def _remove(self, learner: LoadedLearner) -> None:
+        del self._loaded[learner.ranking.id, learner.segment]
+        del self._by_id[learner.id]
+        self._bytes -= learner.room
 
-        def committed(events: Iterable[EventRow]) -> Iterator[EventRow]:
-            return takewhile(lambda event: event.seq < first, events)
+    def _apply_changes(self, learner: LoadedLearner) -> None:
+        if learner.is_behind:
+            before = learner.room
+            learner.apply_changes()
+            self._bytes += learner.room - before
+
+
+class _Found(NamedTuple):
+    """A learner of the store, replayed."""
+
+    row: LearnerRow
+    replay: Replay
+
+
+class _LearnerLoad:
+    """Reads a learner and replays it to the end of the log and of what waits for its commit at this moment."""
+
+    def __init__(self, ranking: LiveRanking, segment: str | None, commits: GroupCommit) -> None:
+        self._ranking, self._segment = ranking.id, segment
+        self._settings: LearnerSettings = ranking.settings
+        self._items: ItemStates = dict(ranking.items)
+        self._first_pending = commits.first_pending_seq()
+        pending = list(commits.pending_rows())
+        self._events = [row for row in pending if type(row) is EventRow and row.ranking == ranking.id]
+        self._rows = [row for row in pending if type(row) is LearnerRow and row.ranking == ranking.id]
+        self._snapshots = [row for row in pending if type(row) is SnapshotRow]
+
+    def concerns(self, row: LearnerRow, event: EventRow) -> bool:
+        """Whether a learner is led through an event."""
+        return event.learner == row.id or (event.ranking == row.ranking and event.kind == ITEMS)
+
+    def __call__(self, reader: LogReader) -> _Found | None:
+        """Read and replay; None if the segment has no learner."""
+        with reader.snapshot_reads():  # a commit may delete events that a snapshot stands for from then on
+            row = next((row for row in self._rows if row.segment == self._segment), None)
+            row = row or reader.learner(self._ranking, self._segment)
+            return None if row is None else _Found(row, self._replay(reader, row))
+
+    def _replay(self, reader: LogReader, row: LearnerRow) -> Replay:
+        settings = self._settings
+        kept = self._latest_snapshot(reader, row)
+        start = settings.first_event(row.id) if kept is None else kept.seq
+        pending = [event for event in self._events if event.seq > start and self.concerns(row, event)]
+        changes = list(self._committed(reader.item_events(self._ranking, start)))
 
         def fetch(seq: int) -> EventRow | None:
-            waiting = (event for event in self._writer.pending_events() if event.seq == seq)
-            return self._store.event(seq) if seq < first else next(waiting, None)
+            waiting = (event for event in self._events if event.seq == seq)
+            return reader.event(seq) if seq < self._first_pending else next(waiting, None)
 
-        pending = [
-            event
-            for event in self._writer.pending_events()
-            if event.learner == row.id or (event.ranking == ranking.id and event.kind == ITEMS)
-        ]
-        setting = ranking.setting
-        kept = self._kept(row, setting.policy)
-        start = first_event(setting, row.id) if kept is None else kept.seq
-        changes = list(committed(self._store.item_events(ranking.id, start)))
-        changing = [event for event in pending if event.kind == ITEMS]
         if kept is not None:
-            replay = from_snapshot(setting, row, kept, fetch)
-        elif changes or any(event.seq > start for event in changing):
-            ever = chain(committed(self._store.item_events(ranking.id, 0)), changing)
-            replay = beginning(setting, row, items_at(ever, start), fetch)
+            replay = replay_from_snapshot(settings, row, kept, fetch)
+        elif changes or any(event.kind == ITEMS for event in pending):
+            waiting = (event for event in self._events if event.kind == ITEMS)
+            ever = chain(self._committed(reader.item_events(self._ranking, 0)), waiting)
+            replay = replay_from_start(settings, row, items_at(ever, start), fetch)
         else:
-            replay = beginning(setting, row, ranking.items, fetch)
-        replay.run(in_order(committed(self._store.learner_events(row.id, start)), changes))
-        replay.run(event for event in pending if event.seq > start)
-        return HotLearner(row.id, ranking, row.key, replay.ranker, replay.seq, replay.events)
+            replay = replay_from_start(settings, row, self._items, fetch)
+        replay.run(in_order(self._committed(reader.learner_events(row.id, start)), changes))
+        replay.run(pending)
+        return replay
 
-    def _kept(self, row: LearnerRow, policy: int) -> SnapshotRow | None:
-        """The latest snapshot of a learner, committed or not: a policy is not trained twice while its rows wait."""
-        kept = None
-        for waiting in self._writer.pending_rows():
-            if type(waiting) is SnapshotRow and waiting.learner == row.id and waiting.policy == policy:
-                kept = waiting
-        return self._store.snapshot(row.id, policy) if kept is None else kept
+    def _committed(self, events: Iterable[EventRow]) -> Iterator[EventRow]:
+        return takewhile(lambda event: event.seq < self._first_pending, events)
+
+    def _latest_snapshot(self, reader: LogReader, row: LearnerRow) -> SnapshotRow | None:
+        """The latest snapshot, committed or not: a policy is not trained twice while its rows wait for a commit."""
+        policy_seq = self._settings.policy_seq
+        waiting = [kept for kept in self._snapshots if kept.learner == row.id and kept.policy_seq == policy_seq]
+        return waiting[-1] if waiting else reader.snapshot(row.id, policy_seq)

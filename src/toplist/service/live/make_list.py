@@ -1,65 +1,148 @@
-"""A list is made: in memory, and in rows to write."""
+"""Makes lists: in memory, and as rows of the log."""
 
 from __future__ import annotations
 
 import hashlib
 
 from toplist.core.problem import InvalidInput
-from toplist.service.live.impression import Impression, Numbers, as_text
-from toplist.service.live.learners import HotLearner
-from toplist.service.live.request_errors import check_sizes, length, pinned, pointed
-from toplist.service.live.state import Memory
-from toplist.service.log.events import ListBody, Outcome, encode
-from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, NewImpression, Row
+from toplist.ranker import Record
+from toplist.service.errors import Conflict
+from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.live.impression_state import ImpressionState
+from toplist.service.live.learners import LoadedLearner
+from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.request_errors import check_features, list_length, pins_by_position, request_error
+from toplist.service.live.state import LiveState, RememberedRequest
+from toplist.service.live.transaction import Transactions
+from toplist.service.log.events import ListEvent, ListOutcome, encode
+from toplist.service.log.impression_id import ImpressionIds, id_text
+from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
 from toplist.service.wire import ListReply, ListRequest
 
-SMALL_RECORD = 4096  # bytes of a list that are kept at hand; larger ones are read again
+SMALL_RECORD = 4096  # bytes of a record that is kept in memory; larger ones are read from the log again
 
-NOTHING_YET = Outcome()
-NOTHING_REPORTED = encode(NOTHING_YET)
-
-
-def listed(
-    memory: Memory, numbers: Numbers, learner: HotLearner, request: ListRequest, now: int, rows: list[Row]
-) -> Impression:
-    """Make a list, and its rows."""
-    ranking, ranker = learner.ranking, learner.ranker
-    try:
-        if request.person or request.features:
-            check_sizes(request, ranking)
-        pins = pinned(request.pins) if request.pins else None
-        items, record = ranker.make(
-            request.among, length(request, ranking.spec), exclude=request.exclude or None, pins=pins,
-            person=request.person, features=request.features if ranking.can.needs_features else None,
-        )  # fmt: skip
-    except (InvalidInput, ValueError) as problem:
-        if rows:  # the learner is new, and was not worth the while
-            memory.learners.undo(learner)
-        raise pointed(problem, request, ranking) from problem
-    ranking.longest = max(ranking.longest, len(items))
-    seq, id = memory.next_seq(), numbers.next(now)
-    state = DEFERRED if request.deferred else OPEN
-    due = now + round(ranking.spec.click_window * 1000)
-    one = Impression(id, seq, ranking.id, learner.id, state, due, items, NOTHING_YET, seq)
-    if len(record.rows) + len(record.memo) <= SMALL_RECORD:
-        one.record = record
-    memory.remember(one)
-    learner.seq = seq
-    learner.unkept += 1
-    rows += (
-        EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(ListBody.of(items, record, request))),
-        NewImpression(id, seq, ranking.id, learner.id, state, due, NOTHING_REPORTED),
-    )
-    if learner.wants_snapshot:
-        rows.append(learner.snapshot())
-    return one
+NO_OUTCOME = ListOutcome()
+NO_OUTCOME_JSON = encode(NO_OUTCOME)
 
 
-def digest(request: ListRequest) -> bytes:
-    """What was asked for, in short: equal for equal requests."""
+class Lists:
+    """Makes lists."""
+
+    def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
+        self._transactions, self._compiler = transactions, compiler
+        self._ids = ImpressionIds()
+
+    async def make(self, name: str, request: ListRequest) -> ListReply:
+        """Make a list to show; the same request id gives the same list."""
+        while True:
+            state = await self._transactions.state()
+            ranking = state.ranking(name)
+            settings = ranking.settings
+            if ranking.compiled is not settings:
+                await self._compiler.wait_for(settings)
+                ranking.compiled = settings
+                continue
+            remembered: RememberedRequest | None = None
+            if request.request_id is not None:
+                known = await state.load_request(ranking.id, request.request_id)
+                if known is not None and (made := await state.load_impression(known.impression)) is not None:
+                    return await self._repeat(state, made, known, name, request)
+                remembered = state.requests.get((ranking.id, request.request_id))
+            if state.learners.get(ranking, request.key) is None:
+                await state.learners.load(ranking, request.key)
+            if self._can_make(state, ranking, request, remembered):
+                break
+        with self._transactions.change():
+            if not ranking.items:
+                raise Conflict(f"The ranking {name!r} has no items yet; put some.")
+            made, rows = self._make(state, ranking, request)
+            assert made.items is not None
+            reply = list_reply(made, made.items, name, request)
+        await self._transactions.commit(rows)
+        return reply
+
+    def _can_make(
+        self, state: LiveState, ranking: LiveRanking, request: ListRequest, remembered: RememberedRequest | None
+    ) -> bool:
+        """Whether all that was read is still so: other requests may have come in between."""
+        return (
+            self._transactions.is_current(state)
+            and state.rankings.get(ranking.name) is ranking
+            and ranking.compiled is ranking.settings
+            and (request.request_id is None or state.requests.get((ranking.id, request.request_id)) is remembered)
+        )
+
+    async def _repeat(
+        self, state: LiveState, made: ImpressionState, known: RememberedRequest, name: str, request: ListRequest
+    ) -> ListReply:
+        """Give the list again that was made for the same request."""
+        if known.digest != request_digest(request):
+            raise Conflict(
+                f"Another list was asked for with the request id {request.request_id!r}; use a new one.", "/request_id"
+            )
+        if made.items is None:
+            await state.load_lists([made])
+        assert made.items is not None
+        await self._transactions.settle()  # the list may not be committed yet
+        return list_reply(made, made.items, name, request)
+
+    def _make(self, state: LiveState, ranking: LiveRanking, request: ListRequest) -> tuple[ImpressionState, list[Row]]:
+        """A new list, and its rows."""
+        now = self._transactions.clock()
+        rows: list[Row] = []
+        had_learner = ranking.has_learner
+        learner = state.learners.get(ranking, request.key)
+        if learner is None:
+            try:
+                learner, rows = state.learners.create(ranking, request.key, state.next_seq(), now)
+            except InvalidInput as problem:
+                raise Conflict(f"The ranking {ranking.name!r} cannot serve yet: {problem}") from problem
+        try:
+            items, record = rank(learner, request)
+        except (InvalidInput, ValueError) as problem:
+            if rows:  # the learner is new, and is not kept for a request that is refused
+                state.learners.undo_create(learner, had_learner)
+            raise request_error(problem, request, ranking) from problem
+        ranking.longest = max(ranking.longest, len(items))
+        seq, id = state.next_seq(), self._ids.next(now)
+        initial = DEFERRED if request.deferred else OPEN
+        due = now + round(ranking.spec.click_window * 1000)
+        made = ImpressionState(id, seq, ranking.id, learner.id, initial, due, items, NO_OUTCOME, last_seq=seq)
+        if len(record.rows) + len(record.memo) <= SMALL_RECORD:
+            made.record = record
+        state.add_impression(made)
+        learner.count_event(seq)
+        rows += (
+            EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(ListEvent.of(items, record, request))),
+            ImpressionRow(id, seq, ranking.id, learner.id, initial, due, NO_OUTCOME_JSON),
+        )
+        if learner.needs_snapshot:
+            rows.append(learner.snapshot())
+        if request.request_id is not None:
+            known = RememberedRequest(request_digest(request), id, seq)
+            state.remember_request(ranking.id, request.request_id, known)
+            rows.append(RequestRow(ranking.id, request.request_id, known.digest, id, now))
+        rows += state.learners.evict()
+        return made, rows
+
+
+def rank(learner: LoadedLearner, request: ListRequest) -> tuple[list[str], Record]:
+    """Items of a list, and the record to learn from it."""
+    ranking = learner.ranking
+    if request.person or request.features:
+        check_features(request, ranking)
+    return learner.ranker.make(
+        request.among, list_length(request, ranking.spec), exclude=request.exclude or None,
+        pins=pins_by_position(request.pins) if request.pins else None, person=request.person,
+        features=request.features if ranking.can.needs_features else None,
+    )  # fmt: skip
+
+
+def request_digest(request: ListRequest) -> bytes:
+    """A digest of a request: equal for equal requests."""
     return hashlib.blake2b(encode(request), digest_size=16).digest()
 
 
-def reply_of(one: Impression, items: list[str], name: str, request: ListRequest) -> ListReply:
+def list_reply(made: ImpressionState, items: list[str], name: str, request: ListRequest) -> ListReply:
     """A list as it is sent."""
-    return ListReply(impression=as_text(one.id), items=items, ranking=name, key=request.key, deferred=request.deferred)
+    return ListReply(impression=id_text(made.id), items=items, ranking=name, key=request.key, deferred=request.deferred)

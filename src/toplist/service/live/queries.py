@@ -1,238 +1,210 @@
-"""What the service knows, for people to read."""
+"""Answers questions about rankings, items, impressions and learners; changes nothing."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-import msgspec
-
-from toplist.core.problem import InvalidInput, nearest
+from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.service.clock import as_time
 from toplist.service.errors import NotFound, Refused
-from toplist.service.live.closing import found
-from toplist.service.live.impression import Impression, as_text
-from toplist.service.live.learners import HotLearner
-from toplist.service.live.ranking import ItemState, RankingState, as_item
-from toplist.service.live.state import Memory
-from toplist.service.live.transaction import Core
-from toplist.service.log import replay
+from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
+from toplist.service.live.learners import LoadedLearner
+from toplist.service.live.ranking import LiveRanking, item_reply
+from toplist.service.live.rankings import ranking_reply
+from toplist.service.live.state import LiveState
+from toplist.service.live.transaction import Transactions
 from toplist.service.log.events import decode_learner
-from toplist.service.store.protocol import EVERYBODY, STATES, RankingRow, Store
-from toplist.service.wire import Estimate, Estimates, Event, Explanation, Item, NextList, Ranking, Reason
-from toplist.service.wire import Impression as ImpressionShape
+from toplist.service.log.export import EventPage, EventPages
+from toplist.service.log.impression_id import id_text
+from toplist.service.log.replay import logged_list
+from toplist.service.log.settings import ItemState
+from toplist.service.store.protocol import STATE_NAMES
+from toplist.service.wire import Estimate, Estimates, Explanation, Impression, Item, NextList, Ranking, Reason
 
 T = TypeVar("T")
-READ_AT_ONCE = 1000  # events of the log that are looked through
 
 
-class Page(NamedTuple):
-    """Some of the log."""
+class Queries:
+    """Answers questions."""
 
-    until: int  # there are no others up to this event
-    events: list[Event]
-
-
-class Looking(Core):
-    """What can be asked of the desk; nothing is changed by it."""
+    def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
+        self._transactions, self._compiler = transactions, compiler
 
     @asynccontextmanager
-    async def _looking(self) -> AsyncIterator[Memory]:
-        """For everything that is only read, and for the answer that there is no such thing.
+    async def _reading(self) -> AsyncIterator[LiveState]:
+        """Context of a question, and of the answer that something does not exist.
 
-        Memory knows what is not committed yet, and may never be: the answer waits until all that it can show is. And
-        room is made, where learners were loaded for it.
+        Memory has changes that are not committed yet and may still fail: the answer waits until all it shows is
+        committed. Then learners are evicted, if some were loaded for the answer.
         """
-        memory = self._now()
         try:
-            yield memory
+            yield await self._transactions.state()
         finally:
-            with self._changing() as memory:
-                rows = memory.learners.evicted()
-            await self._written(rows)
+            state = await self._transactions.state()
+            with self._transactions.change():
+                rows = state.learners.evict()
+            await self._transactions.commit(rows)
 
     async def ranking(self, name: str) -> Ranking:
-        """A ranking, as it is now."""
-        async with self._looking():
-            return ranking_shape(self._ranking(name))
+        """A ranking."""
+        async with self._reading() as state:
+            return ranking_reply(state.ranking(name))
 
     async def rankings(self) -> list[Ranking]:
         """All rankings, by name."""
-        async with self._looking() as memory:
-            return [ranking_shape(ranking) for _, ranking in sorted(memory.rankings.items())]
+        async with self._reading() as state:
+            return [ranking_reply(ranking) for _, ranking in sorted(state.rankings.items())]
 
     async def item(self, name: str, item: str) -> Item:
         """One item."""
-        async with self._looking():
-            return as_item(item, self._item(name, item))
+        async with self._reading() as state:
+            return item_reply(item, _item_state(state.ranking(name), item))
 
     async def items(self, name: str, after: str | None = None, limit: int = 1000) -> list[Item]:
-        """Items in the order in which they came, behind the one called `after`."""
-        async with self._looking():
-            items = self._ranking(name).items
-            ids = list(items)
+        """Items in the order in which they were added, those behind the item `after`."""
+        async with self._reading() as state:
+            ranking = state.ranking(name)
+            ids = list(ranking.items)
             begin = 0
             if after is not None:
-                self._item(name, after)
+                _item_state(ranking, after)
                 begin = ids.index(after) + 1
-            return [as_item(id, items[id]) for id in ids[begin : begin + limit]]
+            return [item_reply(id, ranking.items[id]) for id in ids[begin : begin + limit]]
 
-    def _item(self, name: str, item: str) -> ItemState:
-        items = self._ranking(name).items
-        if item not in items:
-            raise NotFound(f"There is no item {item!r} in the ranking {name!r}; put it first.")
-        return items[item]
-
-    async def impression(self, impression: str) -> ImpressionShape:
-        """A list that was made, and what is known of it."""
-        async with self._looking() as memory:
-            return impression_shape(memory, kept(memory, impression))
+    async def impression(self, impression: str) -> Impression:
+        """A list with its reports so far."""
+        async with self._reading() as state:
+            one = await _existing_impression(state, impression)
+            ranking, segment = await _origin(state, one)
+            event = (await state.load_events([one.seq])).get(one.seq)
+            if event is None:
+                raise NotFound(UNKNOWN_IMPRESSION)
+            if one.items is None:
+                await state.load_lists([one])
+            assert one.items is not None
+            merged = one.outcome.merged
+            seen = None if merged.seen is None else {str(position): p for position, p in merged.seen.items()}
+            return Impression(
+                impression=id_text(one.id), ranking=ranking, key=segment, items=list(one.items),
+                state=STATE_NAMES[one.state], made=as_time(event.at), due=as_time(one.due), clicks=list(merged.clicks),
+                left=merged.left, seen=seen, reason=one.outcome.reason,
+            )  # fmt: skip
 
     async def estimates(
-        self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
+        self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
     ) -> Estimates:
-        """What is thought of the items, the best first."""
-        async with self._looking():
-            learner = await self._learner(name, key)
+        """Estimates of the items, the largest index first."""
+        async with self._reading():
+            learner = await self._learner(name, segment)
             spec, learned = learner.ranking.spec, learner.ranker.learned
 
-            def best(ranker: LoggedRanker) -> list[Estimate]:
+            def estimate(ranker: LoggedRanker) -> list[Estimate]:
                 return [Estimate(**row) for row in ranker.estimates(person).rows()[:limit]]
 
             try:
-                rows = await self._of_copy(learner, best)
+                rows = await self._with_copy(learner, estimate)
             except InvalidInput as problem:
                 raise Refused(str(problem), "/person") from problem
-            return Estimates(ranking=name, key=key, policy=spec.policy, learned=learned, items=rows)
+            return Estimates(ranking=name, key=segment, policy=spec.policy, learned=learned, items=rows)
 
     async def explanation(self, impression: str) -> Explanation:
-        """Why a list is as it is."""
-        async with self._looking() as memory:
-            one = kept(memory, impression)
-            name, key = names(memory, one)
-            learner = await self._learner(name, key)
-            setting = learner.ranking.setting
-            body = self._now().list_of(one)
-            known = one.seq > replay.first_event(setting, learner.id)
+        """Why each item of a list is at its position."""
+        async with self._reading() as state:
+            one = await _existing_impression(state, impression)
+            name, segment = await _origin(state, one)
+            learner = await self._learner(name, segment)
+            settings = learner.ranking.settings
+            event = (await state.load_lists([one]))[one.seq]
+            is_known = one.seq > settings.first_event(learner.id)
 
-            def explained(ranker: LoggedRanker) -> list[Reason] | None:
-                shown = replay.recalled(ranker, body, own=one.seq > setting.policy)
+            def explain(ranker: LoggedRanker) -> list[Reason] | None:
+                shown = logged_list(ranker, event, own=one.seq > settings.policy_seq)
                 return None if shown is None else [Reason(**row) for row in ranker.explain(shown).rows()]
 
-            reasons = await self._of_copy(learner, explained) if known else None
+            reasons = await self._with_copy(learner, explain) if is_known else None
             if reasons is None:
-                raise NotFound(
-                    "The list was made by an earlier policy of its ranking, which cannot explain it any more."
-                )
-            return Explanation(impression=impression, ranking=name, key=key, positions=reasons)
+                raise NotFound("An earlier policy of the ranking made this list, and it cannot be explained any more.")
+            return Explanation(impression=impression, ranking=name, key=segment, positions=reasons)
 
-    async def next_list(self, name: str, key: str | None = None, person: Sequence[float] | None = None) -> NextList:
-        """The list that would be made next, and why; nothing comes of it."""
-        async with self._looking():
-            learner = await self._learner(name, key)
+    async def next_list(self, name: str, segment: str | None = None, person: Sequence[float] | None = None) -> NextList:
+        """The list that would be made next, explained; it is not made."""
+        async with self._reading():
+            learner = await self._learner(name, segment)
             spec, learned = learner.ranking.spec, learner.ranker.learned
 
-            def explained(ranker: LoggedRanker) -> list[Reason]:
+            def explain(ranker: LoggedRanker) -> list[Reason]:
                 shown = ranker.rank(positions=spec.positions, person=person)
                 return [Reason(**row) for row in ranker.explain(shown).rows()]
 
             try:
-                reasons = await self._of_copy(learner, explained)
+                reasons = await self._with_copy(learner, explain)
             except InvalidInput as problem:
                 raise Refused(str(problem), "/person") from problem
-            return NextList(ranking=name, key=key, policy=spec.policy, learned=learned, positions=reasons)
+            return NextList(ranking=name, key=segment, policy=spec.policy, learned=learned, positions=reasons)
 
-    async def _of_copy(self, learner: HotLearner, work: Callable[[LoggedRanker], T]) -> T:
-        """What a copy of a learner says, in another thread, since it takes long where there are many items."""
+    async def _with_copy(self, learner: LoadedLearner, work: Callable[[LoggedRanker], T]) -> T:
+        """Run work with a copy of a learner's ranker in another thread, since it takes long with many items."""
         policy, name, state = learner.ranking.spec.policy, learner.ranker.name, learner.ranker.state()
-        await self._written([])  # at once, since later nobody knows whether this was committed or given up
+        await self._transactions.commit([])  # at once: later it is unknown whether the copy's changes were committed
         return await asyncio.to_thread(lambda: work(LoggedRanker.of(state, policy, name)))
 
-    async def _learner(self, name: str, key: str | None) -> HotLearner:
-        await self._warming.ready(self._ranking(name).setting)
-        with self._changing() as memory:
-            learner = memory.learners.find(self._ranking(name), key)
+    async def _learner(self, name: str, segment: str | None) -> LoadedLearner:
+        while True:
+            state = await self._transactions.state()
+            ranking = state.ranking(name)
+            await self._compiler.wait_for(ranking.settings)
+            learner = await state.learners.load(ranking, segment)
+            if self._transactions.is_current(state) and state.rankings.get(name) is ranking:
+                break
         if learner is None:
-            which = "no list was made without a key" if key is None else f"no list was made for the key {key!r}"
-            raise NotFound(f"Of the ranking {name!r}, {which} yet; ask for one first.")
+            which = "no list was made without a key" if segment is None else f"no list was made for the key {segment!r}"
+            raise NotFound(f"In the ranking {name!r}, {which} yet; ask for one first.")
         return learner
 
-    async def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
-        """The keys that lists were made for, in order."""
-        async with self._looking() as memory:
-            return memory.store.keys(self._ranking(name).id, after or "", limit)
+    async def segments(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
+        """Segments that have a learner, in order."""
+        async with self._reading() as state:
+            ranking = state.ranking(name).id
+            return await state.store.read(lambda reader: reader.segments(ranking, after or "", limit))
 
-    async def pages(self, name: str, after: int = 0) -> Iterator[Page]:
-        """The log of a ranking, in small parts, between which others can have their turn."""
-        async with self._looking() as memory:
-            return paged(memory.store, self._ranking(name), after)
+    async def event_pages(self, name: str, after: int = 0) -> AsyncIterator[EventPage]:
+        """The log of a ranking, in pages; other requests are served between two of them."""
+        async with self._reading() as state:
+            ranking = state.ranking(name)
+        return self._pages(EventPages(ranking.id, ranking.name, after))
 
-    async def events(self, name: str, after: int = 0) -> Iterator[Event]:
-        """The log of a ranking, as far as it is committed when the end is reached."""
-        return chain.from_iterable(page.events for page in await self.pages(name, after))
+    async def _pages(self, pages: EventPages) -> AsyncIterator[EventPage]:
+        while (page := await self._transactions.store.read(pages.read_next)) is not None:
+            yield page
 
-
-def ranking_shape(ranking: RankingState) -> Ranking:
-    """A ranking as it is read."""
-    spec = msgspec.structs.asdict(ranking.spec)
-    return Ranking(**spec, items=len(ranking.items), created=as_time(ranking.created))
-
-
-def impression_shape(memory: Memory, one: Impression) -> ImpressionShape:
-    """A list that was made, and what is known of it."""
-    event = memory.event_of(one)
-    merged = one.outcome.merged
-    seen = None if merged.seen is None else {str(place): chance for place, chance in merged.seen.items()}
-    name, key = names(memory, one)
-    return ImpressionShape(
-        impression=as_text(one.id), ranking=name, key=key, items=list(memory.items_of(one)),
-        state=STATES[one.state], made=as_time(event.at), due=as_time(one.due), clicks=list(merged.clicks),
-        left=merged.left, seen=seen, reason=one.outcome.reason,
-    )  # fmt: skip
+    async def open_impressions(self) -> int:
+        """Number of lists that wait for reports, deferred ones included."""
+        return await self._transactions.store.read(lambda reader: reader.open_impressions())
 
 
-def kept(memory: Memory, impression: str) -> Impression:
-    """The impression that somebody named, if its ranking is there still."""
-    one = found(memory, impression)
-    if one.ranking not in memory.by_id:
+def _item_state(ranking: LiveRanking, item: str) -> ItemState:
+    if item not in ranking.items:
+        raise NotFound(f"There is no item {item!r} in the ranking {ranking.name!r}; put it first.")
+    return ranking.items[item]
+
+
+async def _existing_impression(state: LiveState, impression: str) -> ImpressionState:
+    """An impression whose ranking is not deleted."""
+    one = await state.find_impression(impression)
+    if one.ranking not in state.rankings_by_id:
         raise NotFound("The ranking of this list was deleted, and the list with it.")
     return one
 
 
-def names(memory: Memory, one: Impression) -> tuple[str, str | None]:
-    """The names of an impression's ranking and key."""
-    event = memory.event(one.learner)
-    return memory.by_id[one.ranking].name, None if event is None else decode_learner(event.body).key
-
-
-def exported(store: Store, name: str | None = None) -> Iterator[Event]:
-    """The log of a ranking, or of all rankings that there are, one after the other."""
-    there = {row.name: row for row in store.rankings()}
-    if name is not None and name not in there:
-        raise NotFound(f"There is no ranking {name!r}; {nearest(name, there, 'leave it out for all of them')}.")
-    for row in there.values() if name is None else [there[name]]:
-        for page in paged(store, row, 0):
-            yield from page.events
-
-
-def paged(store: Store, ranking: RankingState | RankingRow, after: int) -> Iterator[Page]:
-    """The log of a ranking, as far as it is committed when the end is reached; pages may be empty."""
-    keys: dict[int, str | None] = {EVERYBODY: None}
-    while after < (last := store.last_seq()):
-        until = min(after + READ_AT_ONCE, last)  # what comes while this is read belongs to the next round
-        events: list[Event] = []
-        for event in store.events(ranking.id, after, until):
-            if event.learner not in keys:
-                begun = store.event(event.learner)
-                keys[event.learner] = None if begun is None else decode_learner(begun.body).key
-            events.append(Event(
-                seq=event.seq, at=as_time(event.at), ranking=ranking.name, key=keys[event.learner], kind=event.kind,
-                impression=None if event.impression is None else as_text(event.impression),
-                body=msgspec.Raw(event.body),
-            ))  # fmt: skip
-        yield Page(until, events)
-        after = until
+async def _origin(state: LiveState, one: ImpressionState) -> tuple[str, str | None]:
+    """Name of an impression's ranking, and its segment."""
+    created = (await state.load_events([one.learner])).get(one.learner)
+    ranking = state.rankings_by_id.get(one.ranking)
+    if ranking is None:
+        raise NotFound("The ranking of this list was deleted, and the list with it.")
+    return ranking.name, None if created is None else decode_learner(created.body).segment

@@ -1,126 +1,144 @@
-"""What is kept and for how long: old events go, once what was learned from them is kept in another way."""
+"""Deletes what is no longer kept: old events of rankings with a retention, and all rows of deleted rankings."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from pathlib import Path
 
-from toplist.service.clock import milliseconds
-from toplist.service.errors import Conflict, Refused, StoreUnavailable
-from toplist.service.live.ranking import RankingState
-from toplist.service.live.state import Memory
-from toplist.service.live.transaction import Core
-from toplist.service.log.events import Forgotten, encode
-from toplist.service.store.protocol import FORGOTTEN, EventRow, Forget, LearnerRow, Purge, Purged, Row
+from toplist.service.errors import Conflict, StoreUnavailable
+from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.state import LiveState
+from toplist.service.live.transaction import Transactions
+from toplist.service.log.events import ForgottenEvent, encode
+from toplist.service.store.protocol import (
+    FORGOTTEN,
+    EventRow,
+    ForgetImpressions,
+    LearnerRow,
+    LogReader,
+    PurgeDone,
+    PurgeEvents,
+    Row,
+)
 
-FORGOTTEN_AT_ONCE = 10  # learners, which are loaded and kept
-FORGOTTEN_IN_A_ROW = 20  # times that many, for each ranking
-PURGED_AT_ONCE = 1000  # events of the log that are looked through, and items
+LEARNERS_AT_ONCE = 10  # each is loaded and gets a snapshot
+BATCHES_PER_RANKING = 20  # in one call of `forget_old`
+PURGED_AT_ONCE = 1000  # seqs of the log, and items
 
 
-class Keeping(Core):
-    """Retention, and copies of everything."""
+class Retention:
+    """Deletes what is no longer kept."""
 
-    def __init__(self, path: Path, clock: Callable[[], int] = milliseconds, *, hot_bytes: int = 512 << 20) -> None:
-        super().__init__(path, clock, hot_bytes=hot_bytes)
-        self._forgotten_to: dict[int, int] = {}  # per ranking, the learner at which forgetting goes on
+    def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
+        self._transactions, self._compiler = transactions, compiler
+        self.next_learner: dict[int, int] = {}  # per ranking, the learner after which forgetting goes on
 
-    async def retain(self, now: int | None = None) -> int:
-        """Forget what is older than rankings want to keep, a few learners at a time; how many impressions these were.
+    async def forget_old(self, now: int | None = None) -> int:
+        """Delete impressions older than their ranking's retention, a few learners at a time; returns their number.
 
-        What a learner knows is kept before the events go that it knows it from.
+        A snapshot of a learner is kept before the events go that it was learned from.
         """
-        now = self._clock() if now is None else now
+        now = self._transactions.clock() if now is None else now
         total = 0
         trouble: Exception | None = None
-        rankings = self._now().rankings
-        self._forgotten_to = {ranking.id: self._forgotten_to.get(ranking.id, 0) for ranking in rankings.values()}
-        for name, ranking in list(rankings.items()):
+        rankings = (await self._transactions.state()).rankings
+        self.next_learner = {ranking.id: self.next_learner.get(ranking.id, 0) for ranking in rankings.values()}
+        for ranking in list(rankings.values()):
             if ranking.spec.retention is None:
                 continue
             try:
-                await self._warming.ready(ranking.setting)
+                await self._compiler.wait_for(ranking.settings)
             except StoreUnavailable:
                 raise
-            except Exception as problem:  # that of one ranking: it is told once the others had their turn
+            except Exception as problem:  # of one ranking: raised after the others had their turn
                 trouble = problem
                 continue
-            for _ in range(FORGOTTEN_IN_A_ROW):
-                with self._changing() as memory:
-                    # A policy in training has learned from events that must then be there for whoever rebuilds it.
-                    if memory.rankings.get(name) is not ranking or ranking.changing or ranking.spec.retention is None:
-                        break
-                    begin = self._forgotten_to.get(ranking.id, 0)
-                    learners = memory.store.learners(ranking.id, begin, FORGOTTEN_AT_ONCE)
-                    self._forgotten_to[ranking.id] = learners[-1].id if len(learners) == FORGOTTEN_AT_ONCE else 0
-                    rows, impressions = forgotten(memory, ranking, learners, now)
-                await self._written(rows)
-                await asyncio.sleep(0)  # others have their turn even where there was nothing to write
+            for _ in range(BATCHES_PER_RANKING):
+                impressions = await self._forget_batch(ranking, now)
+                if impressions is None:
+                    break
                 total += impressions
-                if not self._forgotten_to[ranking.id]:
+                await asyncio.sleep(0)  # requests are served even if nothing was written
+                if not self.next_learner[ranking.id]:
                     break
         if trouble is not None:
             raise trouble
         return total
 
-    async def purge(self) -> bool:
-        """Delete a part of what a deleted ranking left behind; whether there was something.
+    async def _forget_batch(self, ranking: LiveRanking, now: int) -> int | None:
+        """Forget the old impressions of a few learners; None if the ranking must not be touched now."""
+        state = await self._transactions.state()
+        after = self.next_learner.get(ranking.id, 0)
+        retention = ranking.spec.retention
+        if retention is None or not _may_forget(state, ranking):
+            return None
 
-        The store knows how far it is, so that it goes on after a restart. Others have their turn between two parts.
+        def read(reader: LogReader) -> tuple[int, list[tuple[LearnerRow, int]]]:
+            until = reader.seq_before(now - round(retention * 1000))
+            rows = reader.learners(ranking.id, after, LEARNERS_AT_ONCE)
+            return until, [(row, reader.closed_impressions(row.id, until)) for row in rows]
+
+        until, counted = await state.store.read(read)
+        forgettable: list[tuple[LearnerRow, int]] = []
+        for row, count in counted:
+            try:
+                if count and await state.learners.load(ranking, row.segment) is not None:
+                    forgettable.append((row, count))
+            except Conflict:  # it cannot be loaded, so no snapshot can stand for its events: they are kept
+                continue
+        if not self._transactions.is_current(state) or not _may_forget(state, ranking):
+            return None
+        with self._transactions.change():
+            self.next_learner[ranking.id] = counted[-1][0].id if len(counted) == LEARNERS_AT_ONCE else 0
+            rows, impressions = forget_rows(state, ranking, forgettable, until, now)
+        await self._transactions.commit(rows)
+        return impressions
+
+    async def purge_deleted(self) -> bool:
+        """Delete a part of the rows of a deleted ranking; returns whether there was something to delete.
+
+        The store keeps the progress, so that purging goes on after a restart.
         """
-        with self._changing() as memory:
-            left = memory.store.left()
-            if left is None:
-                return False
-            memory.purge(left.ranking)
-            until = min(left.seq + PURGED_AT_ONCE, left.last - 1)
-            rows: list[Row] = [Purge(left.ranking, left.seq, until, PURGED_AT_ONCE)]
-            if left.seq == until and not left.items:
-                rows = [Purged(left.ranking)]
-        await self._written(rows)
+        while True:
+            state = await self._transactions.state()
+            deleted = await state.store.read(lambda reader: reader.deleted_ranking())
+            if self._transactions.is_current(state):
+                break
+        if deleted is None:
+            return False
+        with self._transactions.change():
+            state.purge(deleted.ranking)
+            until = min(deleted.seq + PURGED_AT_ONCE, deleted.last - 1)
+            rows: list[Row] = [PurgeEvents(deleted.ranking, deleted.seq, until, PURGED_AT_ONCE)]
+            if deleted.seq == until and not deleted.has_items:
+                rows = [PurgeDone(deleted.ranking)]
+        await self._transactions.commit(rows)
         return True
 
-    async def backup(self, path: Path) -> None:
-        """Write all that is committed to a new file, while everything goes on."""
-        if path.exists():
-            raise Refused(f"There is a file {path} already; name another one, or remove it.")
-        store = self._now().store
-        await asyncio.to_thread(store.backup, path)
 
-    def states(self) -> dict[tuple[str, str | None], bytes]:
-        """What the learners in memory know, to be compared with what the log says they should."""
-        memory = self._now()
-        states: dict[tuple[str, str | None], bytes] = {}
-        for learner in memory.learners:
-            current = memory.learners.hot(learner.id)
-            assert current is not None
-            states[learner.ranking.name, learner.key] = current.ranker.to_bytes()
-        return states
+def _may_forget(state: LiveState, ranking: LiveRanking) -> bool:
+    """A policy in training needs its events until it serves, or it could not be rebuilt."""
+    return state.rankings.get(ranking.name) is ranking and not ranking.is_changing_policy
 
 
-def forgotten(memory: Memory, ranking: RankingState, learners: list[LearnerRow], now: int) -> tuple[list[Row], int]:
-    """Forget what is older than a ranking wants to keep of some learners: the rows, and how many impressions."""
-    assert ranking.spec.retention is not None
-    until = memory.store.seq_at(now - round(ranking.spec.retention * 1000))
+def forget_rows(
+    state: LiveState, ranking: LiveRanking, learners: list[tuple[LearnerRow, int]], until: int, now: int
+) -> tuple[list[Row], int]:
+    """Forget impressions of learners that were closed by events up to `until`: the rows, and how many they are."""
     rows: list[Row] = []
     impressions = 0
-    for row in learners:
-        count = memory.store.closed_before(row.id, until)
-        try:
-            learner = memory.learners.find(ranking, row.key) if count else None
-        except Conflict:  # what it knows cannot be kept, so its events must be
+    for row, count in learners:
+        learner = state.learners.get(ranking, row.segment)
+        if learner is None:  # evicted since it was loaded: its turn comes again
             continue
-        if learner is None:
-            continue
-        seq = memory.next_seq()
+        seq = state.next_seq()
         rows += (
             learner.snapshot(base=True),
-            Forget(ranking.id, row.id, until),
-            EventRow(seq, now, ranking.id, row.id, FORGOTTEN, None, encode(Forgotten(until, count))),
+            ForgetImpressions(ranking.id, row.id, until),
+            EventRow(seq, now, ranking.id, row.id, FORGOTTEN, None, encode(ForgottenEvent(until, count))),
         )
-        learner.seq = seq  # so it stays in memory until all of this is committed
-        memory.forget(row.id, until)
+        learner.seq = seq  # keeps it in memory until all of this is committed
+        state.forget(row.id, until)
         impressions += count
-    rows += memory.learners.evicted()
+    rows += state.learners.evict()
     return rows, impressions

@@ -1,143 +1,219 @@
-"""Everything that the desk knows beside the store: derived from it, so it can be dropped and read again at any time."""
+"""The state in memory: rankings, loaded learners, recent impressions and requests; all of it derived from the store."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from toplist.core.problem import nearest
 from toplist.service.errors import NotFound
-from toplist.service.live.impression import DETAILS, UNKNOWN, Impression
+from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
 from toplist.service.live.learners import Learners
-from toplist.service.live.ranking import ItemState, RankingState, Setting
-from toplist.service.log.events import ListBody, decode_list, decode_outcome, decode_ranking
-from toplist.service.store.group_commit import Writer
-from toplist.service.store.protocol import EventRow, NewImpression, Store
+from toplist.service.live.ranking import LiveRanking
+from toplist.service.log.events import ListEvent, decode_list, decode_outcome, decode_ranking
+from toplist.service.log.impression_id import parse_id
+from toplist.service.log.settings import ItemState, LearnerSettings
+from toplist.service.store.group_commit import GroupCommit
+from toplist.service.store.protocol import EventRow, ImpressionRow, ItemRow, LogReader, RankingRow, Store
 
-REMEMBERED = 20_000  # impressions and requests in memory, beside those that are not committed yet
-LET_GO = 100  # of either at once, since looking for what is committed takes as long for many as for one
+REMEMBERED = 20_000  # impressions and requests in memory, besides those that are not committed yet
+EVICTED_AT_ONCE = 100  # of either: finding the first uncommitted event takes as long for many as for one
 
 
-class Asked(NamedTuple):
-    """What was made for a request."""
+class RankingRows(NamedTuple):
+    """All rows of a ranking that the state is made from."""
+
+    ranking: RankingRow
+    has_learner: bool
+    items: list[ItemRow]
+
+
+class StateRows(NamedTuple):
+    """All rows that the state is made from."""
+
+    last_event: EventRow | None
+    rankings: list[RankingRows]
+
+
+def read_rankings(reader: LogReader) -> StateRows:
+    """Read the rows that the state is made from."""
+    with reader.snapshot_reads():
+        rankings = [
+            RankingRows(row, bool(reader.learners(row.id, 0, 1)), list(reader.items(row.id)))
+            for row in reader.rankings()
+        ]
+        return StateRows(reader.event(reader.last_seq()), rankings)
+
+
+class RememberedRequest(NamedTuple):
+    """The list that was made for a request id."""
 
     digest: bytes
     impression: bytes
     seq: int
 
 
-class Memory:
-    """Rankings, learners in use, and the latest impressions and requests."""
+class LiveState:
+    """Everything in memory; it can be dropped at any time and made again from the store."""
 
-    def __init__(self, store: Store, writer: Writer, room: int) -> None:
-        self.store, self.writer = store, writer
-        self._seq = writer.handed = store.last_seq()
-        last = store.event(self._seq)
-        writer.latest = 0 if last is None else last.at
-        self.learners = Learners(store, writer, room)
-        self.rankings: dict[str, RankingState] = {}
-        self.by_id: dict[int, RankingState] = {}
-        self.impressions: OrderedDict[bytes, Impression] = OrderedDict()
-        self.requests: OrderedDict[tuple[int, str], Asked] = OrderedDict()
-        for row in store.rankings():
-            body = decode_ranking(row.spec)
-            ranking = RankingState(row.id, row.created, Setting.of(body, row.policy))
-            ranking.served = bool(store.learners(row.id, 0, 1))
-            for item in store.items(row.id):
+    def __init__(self, store: Store, commits: GroupCommit, learner_bytes: int, rows: StateRows) -> None:
+        self.store, self.commits = store, commits
+        last = rows.last_event
+        self._seq = commits.last_seq = 0 if last is None else last.seq
+        commits.last_time = 0 if last is None else last.at
+        self.learners = Learners(store, commits, learner_bytes)
+        self.rankings: dict[str, LiveRanking] = {}
+        self.rankings_by_id: dict[int, LiveRanking] = {}
+        self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()
+        self.requests: OrderedDict[tuple[int, str], RememberedRequest] = OrderedDict()
+        self._evictions = 0
+        for row, has_learner, items in rows.rankings:
+            settings = LearnerSettings.of(decode_ranking(row.settings), row.policy_seq)
+            ranking = LiveRanking(row.id, row.created, settings)
+            ranking.has_learner = has_learner
+            for item in items:
                 features = None if item.features is None else np.frombuffer(item.features)
                 ranking.items[item.id] = ItemState(item.place, features, item.hidden)
-            self.add(ranking)
-
-    def add(self, ranking: RankingState) -> None:
-        """A ranking that is there from now on."""
-        self.rankings[ranking.name] = self.by_id[ranking.id] = ranking
+            self.add_ranking(ranking)
 
     def next_seq(self) -> int:
-        """The number of the next event."""
+        """Seq of the next event."""
         self._seq += 1
         return self._seq
 
-    def remember(self, one: Impression) -> None:
-        """Keep an impression at hand; the oldest go, if all that happened to them is committed."""
-        self.impressions[one.id] = one
-        if len(self.impressions) >= REMEMBERED + LET_GO:
-            first = self.writer.settled_before()
+    # Rankings ---------------------------------------------------------------------------------------------------------
+
+    def ranking(self, name: str) -> LiveRanking:
+        """A ranking by its name; `NotFound` if there is none."""
+        try:
+            return self.rankings[name]
+        except KeyError:
+            advice = nearest(name, self.rankings, "create it first")
+            raise NotFound(f"There is no ranking {name!r}; {advice}.") from None
+
+    def add_ranking(self, ranking: LiveRanking) -> None:
+        """Add a ranking."""
+        self.rankings[ranking.name] = self.rankings_by_id[ranking.id] = ranking
+
+    def remove_ranking(self, ranking: LiveRanking) -> None:
+        """Remove a deleted ranking with its learners."""
+        self.learners.remove(ranking)
+        del self.rankings[ranking.name], self.rankings_by_id[ranking.id]
+
+    # Impressions ------------------------------------------------------------------------------------------------------
+
+    async def find_impression(self, text: str) -> ImpressionState:
+        """The impression with an id in a request; `NotFound` if there is none."""
+        id = parse_id(text)
+        impression = None if id is None else await self.load_impression(id)
+        if impression is None:
+            raise NotFound(UNKNOWN_IMPRESSION)
+        return impression
+
+    async def load_impression(self, id: bytes) -> ImpressionState | None:
+        """An impression from memory or from the store; None if there is none."""
+        while (impression := self.impressions.get(id)) is None:
+            evictions = self._evictions
+            row = await self.store.read(lambda reader: reader.impression(id))
+            if evictions == self._evictions:  # else it may have been changed in memory, committed and evicted meanwhile
+                if row is None:
+                    return None
+                impression = self.add_row(row)
+                self.evict_impressions()
+                return impression
+        return impression
+
+    async def load_due(self, now: int, limit: int) -> list[ImpressionState]:
+        """Open impressions whose window is over, in memory from now on; `evict_impressions` when they are closed."""
+        rows = await self.store.read(lambda reader: reader.due_impressions(now, limit))
+        return [one for one in map(self.add_row, rows) if one.is_open and one.due <= now]
+
+    def add_row(self, row: ImpressionRow) -> ImpressionState:
+        """The impression of a row; what memory has comes first, since it may not be committed yet."""
+        impression = self.impressions.get(row.id)
+        if impression is None:
+            outcome = decode_outcome(row.outcome)
+            impression = self.impressions[row.id] = ImpressionState(
+                row.id, row.seq, row.ranking, row.learner, row.state, row.due, None, outcome, last_seq=0
+            )
+        return impression
+
+    def add_impression(self, impression: ImpressionState) -> None:
+        """Keep a new impression in memory."""
+        self.impressions[impression.id] = impression
+        self.evict_impressions()
+
+    def has(self, impression: ImpressionState) -> bool:
+        """Whether an impression is in memory, so that all see its changes; it may be evicted during a read."""
+        return self.impressions.get(impression.id) is impression
+
+    def evict_impressions(self) -> None:
+        """Drop the oldest impressions from memory if there are too many, and all their changes are committed."""
+        if len(self.impressions) >= REMEMBERED + EVICTED_AT_ONCE:
+            pending = self.commits.first_pending_seq()
             while len(self.impressions) > REMEMBERED:
                 oldest = next(iter(self.impressions.values()))
-                if oldest.touched >= first:
+                if oldest.last_seq >= pending:
                     break
                 del self.impressions[oldest.id]
+                self._evictions += 1
 
-    def remember_request(self, ranking: int, request: str, asked: Asked) -> None:
-        """Keep a request at hand, likewise."""
-        self.requests[ranking, request] = asked
-        if len(self.requests) >= REMEMBERED + LET_GO:
-            first = self.writer.settled_before()
-            while len(self.requests) > REMEMBERED and next(iter(self.requests.values())).seq < first:
-                self.requests.popitem(last=False)
+    async def load_lists(self, impressions: Sequence[ImpressionState]) -> dict[int, ListEvent]:
+        """Lists of impressions by the seq of their events; `NotFound` if one was forgotten."""
+        events = await self.load_events([impression.seq for impression in impressions])
+        lists: dict[int, ListEvent] = {}
+        for impression in impressions:
+            event = events.get(impression.seq)
+            if event is None:
+                raise NotFound(UNKNOWN_IMPRESSION)
+            made = lists[impression.seq] = decode_list(event.body)
+            impression.items = made.items
+        return lists
 
-    def impression(self, id: bytes) -> Impression | None:
-        """An impression, from memory or the store."""
-        one = self.impressions.get(id)
-        if one is None:
-            row = self.store.impression(id)
-            if row is None:
-                return None
-            one = self.taken_in(row)
-        return one
+    async def load_events(self, seqs: Sequence[int]) -> dict[int, EventRow]:
+        """Events by seq, committed or not; those that do not exist are left out."""
+        wanted = set(seqs)
+        events = {event.seq: event for event in self.commits.pending_events() if event.seq in wanted}
+        committed = sorted(wanted - set(events))
+        if committed:
+            read = await self.store.read(lambda reader: [reader.event(seq) for seq in committed])
+            events |= {event.seq: event for event in read if event is not None}
+        return events
 
-    def taken_in(self, row: NewImpression) -> Impression:
-        """An impression that the store has; memory goes first, for it knows what is not committed yet."""
-        one = self.impressions.get(row.id)
-        if one is None:
-            outcome = decode_outcome(row.report)
-            one = Impression(row.id, row.seq, row.ranking, row.learner, row.state, row.due, None, outcome, 0)
-            self.remember(one)
-        return one
+    # Requests ---------------------------------------------------------------------------------------------------------
 
-    def items_of(self, one: Impression) -> list[str]:
-        """The items of a list."""
-        if one.items is None:
-            one.items = self.list_of(one).items
-        return one.items
-
-    def list_of(self, one: Impression) -> ListBody:
-        """What the log says of a list."""
-        return decode_list(self.event_of(one).body)
-
-    def event_of(self, one: Impression) -> EventRow:
-        """The event of a list, which is gone where the list was forgotten after somebody had asked for it."""
-        event = self.event(one.seq)
-        if event is None:
-            raise NotFound(DETAILS[UNKNOWN])
-        return event
-
-    def event(self, seq: int) -> EventRow | None:
-        """An event, committed or not."""
-        for event in self.writer.pending_events():
-            if event.seq == seq:
-                return event
-        return self.store.event(seq)
-
-    def asked(self, ranking: int, request: str) -> Asked | None:
-        """What was made for a request, if it was made."""
-        known = self.requests.get((ranking, request))
-        if known is None:
-            row = self.store.request(ranking, request)
-            if row is not None:
-                known = Asked(row.digest, row.impression, 0)
+    async def load_request(self, ranking: int, request: str) -> RememberedRequest | None:
+        """The list that was made for a request id, from memory or from the store; None if there is none."""
+        while (known := self.requests.get((ranking, request))) is None:
+            evictions = self._evictions
+            row = await self.store.read(lambda reader: reader.request(ranking, request))
+            if evictions == self._evictions:
+                return None if row is None else RememberedRequest(row.digest, row.impression, 0)
         return known
 
+    def remember_request(self, ranking: int, request: str, known: RememberedRequest) -> None:
+        """Keep a request in memory; the oldest ones go, if they are committed."""
+        self.requests[ranking, request] = known
+        if len(self.requests) >= REMEMBERED + EVICTED_AT_ONCE:
+            pending = self.commits.first_pending_seq()
+            while len(self.requests) > REMEMBERED and next(iter(self.requests.values())).seq < pending:
+                self.requests.popitem(last=False)
+                self._evictions += 1
+
+    # What the store deletes -------------------------------------------------------------------------------------------
+
     def purge(self, ranking: int) -> None:
-        """Impressions and requests of a ranking that is gone."""
-        for one in [one for one in self.impressions.values() if one.ranking == ranking]:
-            del self.impressions[one.id]
-        for key in [key for key in self.requests if key[0] == ranking]:
-            del self.requests[key]
+        """Remove impressions and requests of a deleted ranking."""
+        for impression in [one for one in self.impressions.values() if one.ranking == ranking]:
+            del self.impressions[impression.id]
+        for known in [known for known in self.requests if known[0] == ranking]:
+            del self.requests[known]
 
     def forget(self, learner: int, seq: int) -> None:
-        """Impressions that the store has forgotten."""
-        for one in list(self.impressions.values()):
-            if one.learner == learner and not one.is_open and one.touched <= seq:
-                del self.impressions[one.id]
+        """Remove a learner's impressions that were closed by events up to `seq`, as the store does."""
+        for impression in list(self.impressions.values()):
+            if impression.learner == learner and not impression.is_open and impression.last_seq <= seq:
+                del self.impressions[impression.id]

@@ -1,164 +1,177 @@
-"""What everything else at the desk stands on: the store and its writer, what is known of it, and when it is true.
+"""The store and the state in memory, together: changes, their commits, and the state again after a failed commit.
 
-A change does two things without a pause between them: it changes memory, and hands rows to the writer. The reply is
-sent only once these are committed. So the log has everything in the order in which memory changed, and nothing that
-was acknowledged can be lost.
+A change does two things without a pause between them: it changes the state in memory, and hands rows to the group
+commit. The reply is sent once these rows are committed. So the log has all changes in the order in which memory
+changed, and nothing acknowledged is lost. Reads may take a round trip: an operation reads what it needs first, and then
+changes memory in one step, after checking that the state is still the current one.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from toplist.core.problem import nearest
-from toplist.service.clock import milliseconds
-from toplist.service.errors import NotFound, Refused, StoreUnavailable
-from toplist.service.live.compiler import Warming
+from toplist.service.errors import Refused, StoreUnavailable
 from toplist.service.live.learners import WORTH_A_SNAPSHOT
-from toplist.service.live.ranking import RankingState
-from toplist.service.live.state import Memory
-from toplist.service.store.group_commit import Commits, Writer
-from toplist.service.store.protocol import Row
-from toplist.service.store.sqlite import SQLiteStore
+from toplist.service.live.state import LiveState, read_rankings
+from toplist.service.store.group_commit import CommitCounts, GroupCommit
+from toplist.service.store.protocol import Row, Store
 
-BREATHE = 200  # milliseconds after a failed commit in which nothing is tried
+PAUSE_AFTER_FAILURE = 200  # milliseconds after a failed commit in which nothing is tried
+
+OpenStore = Callable[[Path], Store]
 
 
-class Change:
-    """The context of a change; as a generator it would take longer than some changes do."""
+class StateChange:
+    """Context of a change; a generator would take longer than some changes do."""
 
-    __slots__ = ("_failed", "_now")
+    __slots__ = ("_drop_state",)
 
-    def __init__(self, now: Callable[[], Memory], failed: Callable[[], None]) -> None:
-        self._now, self._failed = now, failed
+    def __init__(self, drop_state: Callable[[], None]) -> None:
+        self._drop_state = drop_state
 
-    def __enter__(self) -> Memory:
-        return self._now()
+    def __enter__(self) -> None:
+        pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and not issubclass(kind, Refused):
-            self._failed()
+            self._drop_state()
 
 
-class Core:
-    """The life of a desk, and how its parts read and change what is known."""
+class Transactions:
+    """Opens the store, gives out the current state, and commits changes of it.
 
-    def __init__(self, path: Path, clock: Callable[[], int] = milliseconds, *, hot_bytes: int = 512 << 20) -> None:
-        self._path, self._clock, self._room = path, clock, hot_bytes
-        self._memory: Memory | None = None
-        self._store: SQLiteStore | None = None
-        self._writer: Writer | None = None
-        self._breathe_until = 0
+    Parameters
+    ----------
+    path : Path
+        File of the store.
+    clock : callable
+        Gives the time in milliseconds.
+    learner_bytes : int
+        Memory that learners may take, about.
+    open_store : callable
+        Opens the store at a path.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], int], learner_bytes: int, open_store: OpenStore) -> None:
+        self.clock = clock
+        self._path, self._learner_bytes, self._open_store = path, learner_bytes, open_store
+        self._state: LiveState | None = None
+        self._store: Store | None = None
+        self._commits: GroupCommit | None = None
+        self._retry_at = 0
         self._stopping = False
-        self._ending = threading.Event()  # for what runs in other threads
-        self._warming = Warming()
-        self._change = Change(self._now, self._failed)
-        self.learned: Counter[str] = Counter()  # lists since the start, by what closed them
+        self._reload: asyncio.Task[LiveState] | None = None
+        self._change = StateChange(self.drop_state)
 
-    async def start(self) -> None:
-        """Open the store; policies are compiled meanwhile, and lists wait for theirs."""
-        self._store = SQLiteStore(self._path)
+    async def open(self) -> LiveState:
+        """Open the store and load the state."""
+        self._store = self._open_store(self._path)
         self._stopping = False
-        self._ending = threading.Event()
-        self._warming = Warming()
-        self._writer = Writer(self._store, self._failed)
-        self._memory = Memory(self._store, self._writer, self._room)
-        for ranking in self._memory.rankings.values():
-            self._warming.of(ranking.setting)
+        self._commits = GroupCommit(self._store, self.drop_state)
+        return await self.state()
 
-    def end(self) -> None:
-        """Give up what takes long, compiling and training: whoever waits for that hears so, as it is not done."""
-        self._ending.set()
-        self._warming.end()
-
-    async def stop(self) -> None:
-        """Wait for what is under way, keep what learners know, and close the store."""
-        if self._store is None or self._writer is None:
+    async def close(self) -> None:
+        """Wait for commits in progress, keep snapshots of learners, and close the store."""
+        if self._store is None or self._commits is None:
             return
         self._stopping = True
-        self.end()
-        await self._writer.drained()
-        if self._memory is not None:
+        await self._commits.drain()
+        if self._state is not None:
             rows: list[Row] = [
-                learner.snapshot() for learner in self._memory.learners if learner.unkept >= WORTH_A_SNAPSHOT
+                learner.snapshot() for learner in self._state.learners if learner.unkept >= WORTH_A_SNAPSHOT
             ]
             try:
                 if rows:
-                    await self._writer.write(rows)
+                    await self._commits.write(rows)
             except StoreUnavailable:
                 pass  # everything is in the log
-        await self._writer.drained()
-        self._writer.close()
+        await self._commits.drain()
+        self._commits.close()
         self._store.close()
-        self._memory = self._store = self._writer = None
+        self._state = self._store = self._commits = None
 
     @property
-    def ready(self) -> bool:
-        """Whether it can promise something."""
+    def is_ready(self) -> bool:
+        """Whether changes can be committed now."""
         if self._store is None or self._stopping:
             return False
-        return self._memory is not None or self._clock() >= self._breathe_until
+        return self._state is not None or self.clock() >= self._retry_at
 
     @property
-    def compiling(self) -> bool:
-        """Whether the compiler is at work, which nobody can stop."""
-        return self._warming.busy
-
-    @property
-    def hot_learners(self) -> int:
-        """How many learners are in memory."""
-        return 0 if self._memory is None else len(self._memory.learners)
-
-    @property
-    def commits(self) -> Commits:
-        """What was committed since the start."""
-        return Commits() if self._writer is None else self._writer.commits
-
-    @property
-    def open_impressions(self) -> int:
-        """How many lists wait for their reports, deferred ones among them."""
-        return 0 if self._store is None else self._store.open_impressions()
-
-    def _failed(self) -> None:
-        """Memory has what the store does not, so it is not true."""
-        self._memory = None
-        self._breathe_until = self._clock() + BREATHE
-
-    def _now(self) -> Memory:
-        """What is known, read from the store again after a failure."""
-        if self._stopping or self._store is None or self._writer is None:
+    def store(self) -> Store:
+        """The open store."""
+        if self._store is None:
             raise StoreUnavailable("The service is not running.")
-        if self._memory is None:
-            if self._clock() < self._breathe_until or self._writer.pending:
-                raise StoreUnavailable("The store could not be written to a moment ago.", BREATHE / 1000)
-            self._memory = Memory(self._store, self._writer, self._room)
-        return self._memory
+        return self._store
 
-    def _changing(self) -> Change:
-        """For changes of memory, which are refused before they begin, or else are whole: half of one is not true."""
+    @property
+    def commits(self) -> GroupCommit:
+        """The group commit of the open store."""
+        if self._commits is None:
+            raise StoreUnavailable("The service is not running.")
+        return self._commits
+
+    @property
+    def commit_counts(self) -> CommitCounts:
+        """Commits since the store was opened."""
+        return CommitCounts() if self._commits is None else self._commits.counts
+
+    @property
+    def loaded_state(self) -> LiveState | None:
+        """The state in memory; None before it is loaded and after a failed commit."""
+        return self._state
+
+    async def state(self) -> LiveState:
+        """The current state, loaded again from the store after a failed commit."""
+        if self._stopping or self._store is None:
+            raise StoreUnavailable("The service is not running.")
+        if self._state is None:
+            if self.clock() < self._retry_at or self.commits.pending:
+                raise StoreUnavailable("The store could not be written to a moment ago.", PAUSE_AFTER_FAILURE / 1000)
+            if self._reload is None:
+                self._reload = asyncio.create_task(self._load())
+                self._reload.add_done_callback(lambda done: done.cancelled() or done.exception())
+            return await asyncio.shield(self._reload)
+        return self._state
+
+    async def _load(self) -> LiveState:
+        try:
+            store, commits = self.store, self.commits
+            rows = await store.read(read_rankings)
+            self._state = LiveState(store, commits, self._learner_bytes, rows)
+            return self._state
+        finally:
+            self._reload = None
+
+    def is_current(self, state: LiveState) -> bool:
+        """Whether a state that was read before an await is still the one to change."""
+        return state is self._state and not self._stopping
+
+    def change(self) -> StateChange:
+        """Context in which the current state is changed, without an await.
+
+        `Refused` must be raised before anything is changed; any other error drops the state, which is half changed.
+        """
         return self._change
 
-    def _written(self, rows: Sequence[Row]) -> Awaitable[None]:
-        """When rows are committed, and everything that they or a reply without rows build on."""
-        assert self._writer is not None
-        return self._writer.write(rows)
+    def drop_state(self) -> None:
+        """A commit or a change failed: drop the in-memory state; it is loaded again from the store."""
+        self._state = None
+        self._retry_at = self.clock() + PAUSE_AFTER_FAILURE
 
-    def _count(self, reason: str | None) -> None:
-        """A list is learned, for that reason; None where it is not."""
-        if reason is not None:
-            self.learned[reason] += 1
+    def commit(self, rows: Sequence[Row]) -> Awaitable[None]:
+        """Hand rows over now; awaiting the result waits until they, and all before them, are committed."""
+        return self.commits.write(rows)
 
-    async def settled(self) -> None:
-        """When all that was changed so far is committed, or given up."""
-        if self._writer is not None:
-            await self._written([])
+    async def settle(self) -> None:
+        """Wait until all changes so far are committed, or have failed."""
+        if self._commits is not None:
+            await self._commits.write([])
 
-    def _ranking(self, name: str) -> RankingState:
-        rankings = self._now().rankings
-        try:
-            return rankings[name]
-        except KeyError:
-            advice = nearest(name, rankings, "create it first")
-            raise NotFound(f"There is no ranking {name!r}; {advice}.") from None
+    async def abort(self) -> None:
+        """End as a killed process does: what is not committed is lost, and the file is unlocked."""
+        await self.commits.abort()
+        self.store.close()
+        self._state = self._store = self._commits = None

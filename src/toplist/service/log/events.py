@@ -1,65 +1,64 @@
-"""What an event of the log says, by its kind: the bodies of events, which are JSON."""
+"""The bodies of events, by kind; they are JSON in the log."""
 
 from __future__ import annotations
 
 import zlib
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toplist.ranker import Record
-from toplist.service.live.impression import Outcome, decode_outcome
 from toplist.service.wire import ListRequest, RankingSpec
 
-LARGE = 256  # bytes above which a memo is compressed: flags that are mostly zero
+COMPRESSED_FROM = 256  # bytes of a memo; larger ones are flags that are mostly zero
 
 encode = msgspec.json.Encoder().encode
 
 
-class RankingBody(Struct, frozen=True, omit_defaults=True):
+class RankingEvent(Struct, frozen=True, omit_defaults=True):
     """A ranking was created, changed or deleted."""
 
     spec: RankingSpec
-    trained: bool = True  # whether learners of this policy know what happened before it
-    policy: int = 0  # the event since which it has its policy; 0 for this one
+    trained: bool = True  # whether learners of this policy learned from the lists before it
+    policy_seq: int = field(default=0, name="policy")  # seq of the event that set the policy; 0 for this event
     deleted: bool = False
-    places: int = 0  # that a learner has for items; 0: as many as the positions
-    longest: int = 0  # no list that its learners were trained by has more items; 0: as many as the positions
-    first: int = 0  # the number of a learner's first list
-    floor: int = 0  # the last event that let learners start anew; 0: that of its policy if not trained, else none
+    places: int = 0  # positions that a learner has; 0: as many as the ranking
+    longest: int = 0  # upper bound of the length of the lists that learners were trained on; 0: as places
+    first_list: int = field(default=0, name="first")  # number of a learner's first list
+    floor: int = 0  # seq of the last event that reset learners; 0: that of the policy if not trained, else none
 
 
 class PutItem(Struct, frozen=True, omit_defaults=True):
-    """An item as it is from now on."""
+    """An item with its new features."""
 
     id: str
-    features: list[float] | None = None  # None: as they were
+    features: list[float] | None = None  # None: unchanged
     hidden: bool = False
 
 
-class ItemsBody(Struct, frozen=True, omit_defaults=True):
-    """Items were put, or removed."""
+class ItemsEvent(Struct, frozen=True, omit_defaults=True):
+    """Items were put or removed."""
 
     put: list[PutItem] = []
     removed: list[str] = []
 
 
-class LearnerBody(Struct, frozen=True):
-    """A learner began, with the items of that moment."""
+class LearnerEvent(Struct, frozen=True):
+    """A learner was created, with the items of that moment."""
 
-    key: str | None
+    segment: str | None = field(name="key")
 
 
-class ListBody(Struct, frozen=True, omit_defaults=True):
-    """A list was made: what is needed to learn from it, and to learn from it by another policy."""
+class ListEvent(Struct, frozen=True, omit_defaults=True):
+    """A list was made: all that this policy, or another one, needs to learn from it."""
 
     items: list[str]
     number: int
     slots: tuple[int, ...]
-    after: int = 0  # how many lists were learned before
+    after: int = 0  # number of lists learned before
     rows: bytes = b""
     memo: bytes = b""
-    packed: bool = False  # the memo is compressed
+    packed: bool = False  # whether the memo is compressed
     pinned: tuple[int, ...] = ()
     person: list[float] | None = None
     features: dict[str, list[float]] | None = None
@@ -67,10 +66,10 @@ class ListBody(Struct, frozen=True, omit_defaults=True):
     deferred: bool = False
 
     @classmethod
-    def of(cls, items: list[str], record: Record, request: ListRequest) -> ListBody:
-        """What a list's event says."""
+    def of(cls, items: list[str], record: Record, request: ListRequest) -> ListEvent:
+        """The event of a list that was just made."""
         number, slots, rows, memo, after, pinned = record
-        packed = len(memo) > LARGE
+        packed = len(memo) > COMPRESSED_FROM
         if packed:
             memo = zlib.compress(memo, 1)
         return cls(
@@ -79,24 +78,80 @@ class ListBody(Struct, frozen=True, omit_defaults=True):
         )  # fmt: skip
 
     def record(self) -> Record:
-        """What the ranker wants to have back."""
+        """The list as its ranker needs it to learn."""
         memo = zlib.decompress(self.memo) if self.packed else self.memo
         return Record(self.number, self.slots, self.rows, memo, self.after, self.pinned)
 
 
-class Forgotten(Struct, frozen=True):
-    """What was closed by an event or before is not in the log any more."""
+class MergedReport(Struct, frozen=True, omit_defaults=True):
+    """All reports of a list so far, merged; the result does not depend on their order or on repetitions.
+
+    Positions count from 1. `left` is the largest reported, `seen` the largest probability of each position.
+    """
+
+    clicks: tuple[int, ...] = ()  # ascending
+    left: int | None = None
+    seen: dict[int, float] | None = None
+    final: bool = False
+
+    def merge(self, other: MergedReport) -> MergedReport:
+        """Both together.
+
+        >>> MergedReport((1, 3)).merge(MergedReport((2, 3), left=4))
+        MergedReport(clicks=(1, 2, 3), left=4, seen=None, final=False)
+        """
+        if self == NO_REPORT:  # the usual case
+            return other
+        seen = self.seen
+        if other.seen is not None:
+            mine = seen or {}
+            seen = {
+                position: max(mine.get(position, 0.0), other.seen.get(position, 0.0))
+                for position in sorted({*mine, *other.seen})
+            }
+        left = other.left if self.left is None else self.left if other.left is None else max(self.left, other.left)
+        clicks = tuple(sorted({*self.clicks, *other.clicks}))
+        return MergedReport(clicks, left, seen, self.final or other.final)
+
+    def contains(self, other: MergedReport) -> bool:
+        """Whether the other report adds nothing; `final` does not count."""
+        return self is other or (
+            set(other.clicks) <= set(self.clicks)
+            and (other.left is None or (self.left is not None and other.left <= self.left))
+            and (
+                other.seen is None
+                or (self.seen is not None and all(self.seen.get(at, -1.0) >= p for at, p in other.seen.items()))
+            )
+        )
+
+    def for_learning(self) -> tuple[tuple[int, ...], int | None, dict[int, float] | None]:
+        """Clicks, left and seen for `LoggedRanker.settle`: a visitor leaves at the last click or below it."""
+        left = self.left
+        if left is not None and self.clicks:
+            left = max(left, self.clicks[-1])
+        return self.clicks, left, self.seen
+
+
+NO_REPORT = MergedReport()
+
+
+class ListOutcome(Struct, frozen=True, omit_defaults=True):
+    """What came of a list: the outcome column of an impression, and the body of the event that closes it."""
+
+    merged: MergedReport = NO_REPORT
+    reason: str | None = None  # "final" or "window", once it is learned
+    list_seq: int = field(default=0, name="list")  # seq of its "list" event
+
+
+class ForgottenEvent(Struct, frozen=True):
+    """The impressions that were closed by events up to `until` are no longer in the log."""
 
     until: int
     impressions: int
 
 
-decode_ranking = msgspec.json.Decoder(RankingBody).decode
-decode_items = msgspec.json.Decoder(ItemsBody).decode
-decode_list = msgspec.json.Decoder(ListBody).decode
-decode_learner = msgspec.json.Decoder(LearnerBody).decode
-
-__all__ = [
-    "Forgotten", "ItemsBody", "LearnerBody", "ListBody", "Outcome", "PutItem", "RankingBody", "decode_items",
-    "decode_learner", "decode_list", "decode_outcome", "decode_ranking", "encode",
-]  # fmt: skip
+decode_ranking = msgspec.json.Decoder(RankingEvent).decode
+decode_items = msgspec.json.Decoder(ItemsEvent).decode
+decode_list = msgspec.json.Decoder(ListEvent).decode
+decode_learner = msgspec.json.Decoder(LearnerEvent).decode
+decode_outcome = msgspec.json.Decoder(ListOutcome).decode

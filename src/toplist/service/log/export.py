@@ -1,44 +1,92 @@
-"""The event log for other programs: a line of JSON per event, or a Parquet file."""
+"""The event log for other programs: pages of events, lines of JSON, a Parquet file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from toplist.core.problem import nearest
+from toplist.service.clock import as_time
+from toplist.service.errors import NotFound
+from toplist.service.log.events import decode_learner
+from toplist.service.log.impression_id import id_text
+from toplist.service.store.protocol import WHOLE_RANKING, LogReader
 from toplist.service.wire import Event
 from toplist.support.files import check_writable, optional, replacing
 
-ROWS_AT_ONCE = 10_000
+EVENTS_PER_PAGE = 1000  # seqs that a page covers; other rankings' events among them are skipped
+ROWS_PER_BATCH = 10_000
 
 
-def ndjson(events: Iterable[Event]) -> Iterator[bytes]:
-    """One line per event."""
-    encode = msgspec.json.Encoder().encode
-    for event in events:
-        yield encode(event) + b"\n"
+class EventPage(NamedTuple):
+    """Events of a ranking; there are no others up to `until`."""
+
+    until: int
+    events: list[Event]
 
 
-def write(events: Iterable[Event], path: Path) -> int:
-    """Write events to a file, in the form that its name asks for; how many these were."""
-    check_writable(path, "The export", tuple(FORMS))
-    return FORMS[path.suffix](events, path)
+class EventPages:
+    """The log of a ranking, page by page, up to what is committed when the last page is read."""
+
+    def __init__(self, ranking: int, name: str, after: int = 0) -> None:
+        self._ranking, self._name = ranking, name
+        self._after = after
+        self._segments: dict[int, str | None] = {WHOLE_RANKING: None}  # by learner
+
+    def read_next(self, reader: LogReader) -> EventPage | None:
+        """The next page, which may be empty; None after the last."""
+        last = reader.last_seq()
+        if self._after >= last:
+            return None
+        until = min(self._after + EVENTS_PER_PAGE, last)
+        events: list[Event] = []
+        for event in reader.events(self._ranking, self._after, until):
+            if event.learner not in self._segments:
+                created = reader.event(event.learner)
+                self._segments[event.learner] = None if created is None else decode_learner(created.body).segment
+            events.append(Event(
+                seq=event.seq, at=as_time(event.at), ranking=self._name, key=self._segments[event.learner],
+                kind=event.kind, impression=None if event.impression is None else id_text(event.impression),
+                body=msgspec.Raw(event.body),
+            ))  # fmt: skip
+        self._after = until
+        return EventPage(until, events)
+
+
+def events_of_store(reader: LogReader, name: str | None = None) -> Iterator[Event]:
+    """The log of a ranking, or of all rankings, one after the other."""
+    rankings = {row.name: row for row in reader.rankings()}
+    if name is not None and name not in rankings:
+        raise NotFound(f"There is no ranking {name!r}; {nearest(name, rankings, 'leave it out for all of them')}.")
+    for row in rankings.values() if name is None else [rankings[name]]:
+        pages = EventPages(row.id, row.name)
+        while (page := pages.read_next(reader)) is not None:
+            yield from page.events
+
+
+def write_events(events: Iterable[Event], path: Path) -> int:
+    """Write events to a file in the format of its suffix; returns their number."""
+    check_writable(path, "The export", tuple(WRITERS))
+    return WRITERS[path.suffix](events, path)
 
 
 def write_ndjson(events: Iterable[Event], path: Path) -> int:
-    """Write events to a file, a line each; how many these were."""
+    """Write events to a file, one line of JSON each; returns their number."""
+    encode = msgspec.json.Encoder().encode
     written = 0
     with replacing(path, "The export") as new, open(new, "wb") as file:
-        for line in ndjson(events):
-            file.write(line)
+        for event in events:
+            file.write(encode(event) + b"\n")
             written += 1
     return written
 
 
 def write_parquet(events: Iterable[Event], path: Path) -> int:
-    """Write events to a Parquet file, their bodies as JSON text; how many these were."""
+    """Write events to a Parquet file, their bodies as JSON text; returns their number."""
     arrow, parquet = optional("pyarrow", "parquet"), optional("pyarrow.parquet", "parquet")
     text = arrow.string()
     schema = arrow.schema(
@@ -47,11 +95,11 @@ def write_parquet(events: Iterable[Event], path: Path) -> int:
     remaining = iter(events)
     written = 0
     with replacing(path, "The export") as new, parquet.ParquetWriter(new, schema) as writer:
-        while rows := list(islice(remaining, ROWS_AT_ONCE)):
+        while rows := list(islice(remaining, ROWS_PER_BATCH)):
             plain = [msgspec.structs.asdict(event) | {"body": bytes(event.body).decode()} for event in rows]
             writer.write_table(arrow.Table.from_pylist(plain, schema))
             written += len(rows)
     return written
 
 
-FORMS: dict[str, Callable[[Iterable[Event], Path], int]] = {".ndjson": write_ndjson, ".parquet": write_parquet}
+WRITERS: dict[str, Callable[[Iterable[Event], Path], int]] = {".ndjson": write_ndjson, ".parquet": write_parquet}

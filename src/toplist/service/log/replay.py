@@ -1,4 +1,4 @@
-"""A learner out of the log: begun with the items of its moment, and led through everything that happened since."""
+"""Learners from the log: created with the items of their first event, and led through all events since."""
 
 from __future__ import annotations
 
@@ -12,96 +12,95 @@ from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.ranker.logged_ranker import NO_LIMIT
 from toplist.ranker.shown import Shown
-from toplist.service.live.ranking import Items, Setting, apply
-from toplist.service.log.events import ItemsBody, ListBody, Outcome, decode_items, decode_list, decode_outcome
-from toplist.service.store.protocol import DROP, ITEMS, LEARN, LIST, EventRow, LearnerRow, SnapshotRow
+from toplist.service.log.events import ItemsEvent, ListEvent, ListOutcome, decode_items, decode_list, decode_outcome
+from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
+from toplist.service.store.protocol import DROP, ITEMS, LEARN, LIST, EventRow, LearnerRow, LogReader, SnapshotRow
+
+FetchEvent = Callable[[int], EventRow | None]
 
 
-def begin(setting: Setting, key: str | None, items: Items) -> LoggedRanker:
-    """A learner before its first list."""
-    spec, can = setting.spec, setting.capabilities()
+def new_ranker(settings: LearnerSettings, segment: str | None, items: ItemStates) -> LoggedRanker:
+    """A learner's ranker before its first list."""
+    spec, can = settings.spec, settings.capabilities()
     features = None
     if can.needs_features:
         features = {id: state.features for id, state in items.items()}
     ranker = LoggedRanker(
-        list(items), setting.places, spec.policy, setting.seed(key), features=features,
+        list(items), settings.places, spec.policy, settings.seed(segment), features=features,
         person=spec.person if can.needs_features else 0, join=spec.join, steps=spec.steps,
         prior_mean=spec.prior_mean, prior_strength=spec.prior_strength, new_per_list=spec.new_per_list,
-        open_slates=NO_LIMIT, name=known_as(setting, key),
+        open_slates=NO_LIMIT, name=settings.learner_name(segment),
     )  # fmt: skip
     hidden = [id for id, state in items.items() if state.hidden]
     if hidden:
         ranker.hide(hidden)
-    if setting.first:
-        ranker.reopen(setting.first - 1)
-        ranker.drop(setting.first - 1)
+    if settings.first_list:
+        ranker.reopen(settings.first_list - 1)
+        ranker.drop(settings.first_list - 1)
     return ranker
 
 
-def known_as(setting: Setting, key: str | None) -> str:
-    """The name of a learner."""
-    return setting.name if key is None else f"{setting.name}/{key}"
-
-
-def change_items(ranker: LoggedRanker, body: ItemsBody) -> None:
-    """What an event of the ranking's items means for a learner."""
+def change_items(ranker: LoggedRanker, event: ItemsEvent) -> None:
+    """Apply an event of the ranking's items to a learner's ranker."""
     by_features = ranker.capabilities.needs_features
-    new = [put for put in body.put if put.id not in ranker]
+    new = [put for put in event.put if put.id not in ranker]
     if new:
         rows = np.array([put.features for put in new]) if by_features else None
         ranker.add([put.id for put in new], features=rows)
-    fresh = {put.id for put in new}
-    for put in body.put:
-        if put.id not in fresh and by_features and put.features is not None:
+    new_ids = {put.id for put in new}
+    for put in event.put:
+        if put.id not in new_ids and by_features and put.features is not None:
             ranker.change(put.id, put.features)
     was_hidden = set(ranker.hidden)
-    if hide := [put.id for put in body.put if put.hidden and put.id not in was_hidden]:
+    if hide := [put.id for put in event.put if put.hidden and put.id not in was_hidden]:
         ranker.hide(hide)
-    if show := [put.id for put in body.put if not put.hidden and put.id in was_hidden]:
+    if show := [put.id for put in event.put if not put.hidden and put.id in was_hidden]:
         ranker.unhide(show)
-    if gone := [id for id in body.removed if id in ranker]:
-        ranker.remove(gone)
+    if removed := [id for id in event.removed if id in ranker]:
+        ranker.remove(removed)
 
 
-def recalled(ranker: LoggedRanker, body: ListBody, own: bool) -> Shown | None:
-    """A list of the log, to be learned now; None where another policy made it of items of which some are gone."""
+def logged_list(ranker: LoggedRanker, event: ListEvent, own: bool) -> Shown | None:
+    """A list of the log, ready to be learned; `own` if the ranker's policy made it.
+
+    None if the ranker cannot learn from it: another policy made it, and an item is removed since, or the policy learns
+    only from its own lists.
+    """
     if own:
-        return ranker.recall(body.items, body.record())
-    if not ranker.capabilities.learns_from_any_list or not all(item in ranker for item in body.items):
+        return ranker.recall(event.items, event.record())
+    if not ranker.capabilities.learns_from_any_list or not all(item in ranker for item in event.items):
         return None
-    features = body.features if ranker.capabilities.needs_features else None
-    person = body.person if ranker.capabilities.needs_features else None
+    features = event.features if ranker.capabilities.needs_features else None
+    person = event.person if ranker.capabilities.needs_features else None
     try:
-        return ranker.take_over(body.items, body.number, person, features)
-    except InvalidInput:  # as where a person's features were not asked for then
+        return ranker.take_over(event.items, event.number, person, features)
+    except InvalidInput:  # for example, the list has no features of a person
         return None
 
 
-def learn(ranker: LoggedRanker, body: ListBody, outcome: Outcome, own: bool) -> None:
-    """Learn a list of the log by what was reported of it."""
-    told = outcome.merged.learnable()
+def learn_list(ranker: LoggedRanker, event: ListEvent, outcome: ListOutcome, own: bool) -> None:
+    """Learn a list of the log from its outcome."""
+    report = outcome.merged.for_learning()
     if own:
-        ranker.reopen(body.number)
-        ranker.settle(body.record(), *told)
-    elif (shown := recalled(ranker, body, own)) is None:
-        ranker.drop(body.number)
+        ranker.reopen(event.number)
+        ranker.settle(event.record(), *report)
+    elif (shown := logged_list(ranker, event, own)) is None:
+        ranker.drop(event.number)
     else:
-        ranker.learn(shown, *told)
+        ranker.learn(shown, *report)
 
 
 class Replay:
-    """Leads one learner through its events; lists up to the event `policy` were made by another policy."""
+    """Leads one learner through its events; another policy made the lists up to event `policy_seq`."""
 
-    def __init__(
-        self, ranker: LoggedRanker, seq: int, start: int, policy: int, fetch: Callable[[int], EventRow | None]
-    ) -> None:
+    def __init__(self, ranker: LoggedRanker, seq: int, start: int, policy_seq: int, fetch: FetchEvent) -> None:
         self.ranker = ranker
-        self.seq = seq  # the last event that it knows
-        self._start = start  # lists before this event are none of its
-        self._policy = policy
+        self.seq = seq  # of the last event that it was led through
+        self.events = 0  # number of events so far
+        self._start = start  # lists up to this event are not part of its history
+        self._policy_seq = policy_seq
         self._fetch = fetch
-        self._lists: dict[int, ListBody] = {}  # open ones that were met on the way
-        self.events = 0
+        self._open_lists: dict[int, ListEvent] = {}  # those met on the way
 
     def run(self, events: Iterable[EventRow]) -> None:
         """Go on through events of the learner and of its ranking's items, in order."""
@@ -111,54 +110,48 @@ class Replay:
             if event.kind == ITEMS:
                 change_items(self.ranker, decode_items(event.body))
             elif event.kind == LIST:
-                body = self._lists[event.seq] = decode_list(event.body)
-                self.ranker.reopen(body.number)
+                made = self._open_lists[event.seq] = decode_list(event.body)
+                self.ranker.reopen(made.number)
             elif event.kind in (LEARN, DROP):
                 outcome = decode_outcome(event.body)
-                if outcome.list <= self._start:
+                if outcome.list_seq <= self._start:
                     continue
-                listed = self._lists.pop(outcome.list, None) or self._fetched(outcome.list)
-                if listed is None:
+                closed = self._open_lists.pop(outcome.list_seq, None) or self._fetch_list(outcome.list_seq)
+                if closed is None:
                     continue
                 if event.kind == LEARN:
-                    learn(self.ranker, listed, outcome, own=outcome.list > self._policy)
+                    learn_list(self.ranker, closed, outcome, own=outcome.list_seq > self._policy_seq)
                 else:
-                    self.ranker.drop(listed.number)
+                    self.ranker.drop(closed.number)
 
-    def _fetched(self, seq: int) -> ListBody | None:
+    def _fetch_list(self, seq: int) -> ListEvent | None:
         event = self._fetch(seq)
         return None if event is None else decode_list(event.body)
 
 
-def beginning(setting: Setting, row: LearnerRow, items: Items, fetch: Callable[[int], EventRow | None]) -> Replay:
-    """A learner before all events, with the items of that moment."""
-    start = first_event(setting, row.id)
-    return Replay(begin(setting, row.key, items), start, start, setting.policy, fetch)
+def replay_from_start(settings: LearnerSettings, row: LearnerRow, items: ItemStates, fetch: FetchEvent) -> Replay:
+    """A learner before all its events, with the items of that moment."""
+    start = settings.first_event(row.id)
+    return Replay(new_ranker(settings, row.segment, items), start, start, settings.policy_seq, fetch)
 
 
-def from_snapshot(
-    setting: Setting, row: LearnerRow, kept: SnapshotRow, fetch: Callable[[int], EventRow | None]
-) -> Replay:
-    """A learner as a snapshot has it."""
-    ranker = LoggedRanker.from_bytes(kept.body, setting.spec.policy, known_as(setting, row.key))
-    return Replay(ranker, kept.seq, first_event(setting, row.id), setting.policy, fetch)
+def replay_from_log(reader: LogReader, settings: LearnerSettings, row: LearnerRow) -> Replay:
+    """A learner before all its events, with the items that the log has for that moment."""
+    items = items_at(reader.item_events(row.ranking, 0), settings.first_event(row.id))
+    return replay_from_start(settings, row, items, reader.event)
 
 
-def in_order(learner: Iterable[EventRow], items: Iterable[EventRow]) -> Iterator[EventRow]:
-    """Events of a learner and of its ranking's items, by number."""
-    return merge(learner, items, key=attrgetter("seq"))
+def replay_from_snapshot(settings: LearnerSettings, row: LearnerRow, kept: SnapshotRow, fetch: FetchEvent) -> Replay:
+    """A learner as it was at a snapshot."""
+    ranker = LoggedRanker.from_bytes(kept.body, settings.spec.policy, settings.learner_name(row.segment))
+    return Replay(ranker, kept.seq, settings.first_event(row.id), settings.policy_seq, fetch)
 
 
-def items_at(changes: Iterable[EventRow], seq: int) -> Items:
-    """The items that a ranking had at an event, by all changes of its items."""
-    items: Items = {}
-    for event in changes:
-        if event.seq > seq:
-            break
-        apply(items, event.seq, decode_items(event.body))
-    return items
+def events_since(reader: LogReader, row: LearnerRow, seq: int) -> Iterator[EventRow]:
+    """Events of a learner and of its ranking's items after an event, in order."""
+    return in_order(reader.learner_events(row.id, seq), reader.item_events(row.ranking, seq))
 
 
-def first_event(setting: Setting, created: int) -> int:
-    """The event behind which a learner's own history begins."""
-    return max(created, setting.floor)
+def in_order(*events: Iterable[EventRow]) -> Iterator[EventRow]:
+    """Several ordered series of events as one, by seq."""
+    return merge(*events, key=attrgetter("seq"))

@@ -1,107 +1,97 @@
-"""Work that takes longer than a request may wait, done in another thread: compiling a policy, and training it."""
+"""Work on learners that takes longer than a request may wait, for another thread: compiling and training a policy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 
 from toplist.core.problem import InvalidInput
 from toplist.service.errors import Refused, StoreUnavailable
-from toplist.service.live.ranking import Items, ItemState, Setting, policy_problem
-from toplist.service.log.replay import begin, beginning, first_event, from_snapshot, in_order, items_at
-from toplist.service.store.protocol import EventRow, LearnerRow, SnapshotRow
-from toplist.service.store.sqlite import SQLiteStore
+from toplist.service.log.replay import events_since, new_ranker, replay_from_log, replay_from_snapshot
+from toplist.service.log.settings import ItemState, ItemStates, LearnerSettings, settings_problem
+from toplist.service.store.protocol import EventRow, LearnerRow, LogReader, SnapshotRow
 
-READ_AT_ONCE = 10_000  # events of the log
-ALL_EARLIER = 1 << 62  # the lists of every event so far were made by another policy
+EVENTS_PER_READ = 10_000
+ALL_EARLIER = 1 << 62  # policy_seq of learners in training: another policy made all lists so far
+
+Stops = Callable[[], bool]  # whether the service is stopping
 
 
-def warm_up(setting: Setting) -> None:
-    """Compile what lists and learning need, by making and learning one; refuse settings that cannot work."""
-    if (problem := policy_problem(setting)) is not None:
+def compile_policy(settings: LearnerSettings) -> None:
+    """Compile what lists and learning need, by making and learning one list; refuse settings that cannot work."""
+    if (problem := settings_problem(settings)) is not None:
         raise problem
-    spec = setting.spec
+    spec = settings.spec
     try:
-        ranker = begin(setting, None, _any_items(setting))
+        ranker = new_ranker(settings, None, _example_items(settings))
         person = [0.0] * spec.person if spec.person else None
         ranker.learn(ranker.rank(person=person), clicks=[1])
     except InvalidInput as problem:
         raise Refused(str(problem)) from problem
 
 
-def would_work(setting: Setting) -> bool:
-    """Whether `warm_up` finds nothing wrong, as far as that can be told without compiling."""
-    if policy_problem(setting) is not None:
+def would_compile(settings: LearnerSettings) -> bool:
+    """Whether `compile_policy` would find nothing wrong, as far as can be told without compiling."""
+    if settings_problem(settings) is not None:
         return False
     try:
-        begin(setting, None, _any_items(setting))
+        new_ranker(settings, None, _example_items(settings))
     except InvalidInput:
         return False
     return True
 
 
-def _any_items(setting: Setting) -> Items:
-    row = np.zeros(setting.spec.features)
+def _example_items(settings: LearnerSettings) -> ItemStates:
+    row = np.zeros(settings.spec.features)
     row[:1] = 0.5
-    return {f"item {n}": ItemState(n, row, False) for n in range(setting.places + 1)}
+    return {f"item {n}": ItemState(n, row, False) for n in range(settings.places + 1)}
 
 
-def longest_list(path: Path, ranking: int, after: int, places: int, ending: Callable[[], bool] = lambda: False) -> int:
-    """The most items of a ranking's lists behind an event; looked for until one fills all `places`, as most do."""
-    store = SQLiteStore(path, read_only=True)
+def longest_list(reader: LogReader, ranking: int, after: int, places: int, stops: Stops = lambda: False) -> int:
+    """Length of a ranking's longest list after an event; the search ends at one that fills all `places`."""
     longest = 0
-    try:
-        last = store.last_seq()
-        while after < last and longest < places:
-            _give_up(ending)
-            longest = max(longest, store.longest_list(ranking, after, after + READ_AT_ONCE))
-            after += READ_AT_ONCE
-    finally:
-        store.close()
+    last = reader.last_seq()
+    while after < last and longest < places:
+        _raise_if(stops)
+        longest = max(longest, reader.longest_list(ranking, after, after + EVENTS_PER_READ))
+        after += EVENTS_PER_READ
     return longest
 
 
-def trained(
-    path: Path,
-    ranking: int,
-    setting: Setting,
+def train_learners(
+    reader: LogReader,
+    settings: LearnerSettings,
     rows: list[LearnerRow],
-    kept: list[SnapshotRow] | None = None,
-    ending: Callable[[], bool] = lambda: False,
+    snapshots: list[SnapshotRow] | None = None,
+    stops: Stops = lambda: False,
 ) -> tuple[list[SnapshotRow], int]:
-    """Learners led through the log, as adopted lists, or on from what is `kept`; and through how many events.
+    """Train learners of a new policy on the log, or go on from `snapshots`; also the number of events.
 
-    It is given up when the service is `ending`, which waits for the thread.
+    Raises `StoreUnavailable` once the service is stopping, since it waits for this thread.
     """
-    setting = setting._replace(policy=ALL_EARLIER, trained=True)
-    store = SQLiteStore(path, read_only=True)
-    snapshots: list[SnapshotRow] = []
-    led = 0
-    try:
-        for n, row in enumerate(rows):
-            if kept is None:
-                items = items_at(store.item_events(ranking, 0), first_event(setting, row.id))
-                replay = beginning(setting, row, items, store.event)
-            else:
-                replay = from_snapshot(setting, row, kept[n], store.event)
-            until = store.last_seq()  # what is committed while this is read belongs to the next time
-            events = in_order(store.learner_events(row.id, replay.seq), store.item_events(ranking, replay.seq))
-            replay.run(_unless(ending, (event for event in events if event.seq <= until)))
-            led += replay.events
-            snapshots.append(SnapshotRow(row.id, False, replay.seq, ALL_EARLIER, replay.ranker.to_bytes()))
-    finally:
-        store.close()
-    return snapshots, led
+    settings = settings._replace(policy_seq=ALL_EARLIER, trained=True)
+    trained: list[SnapshotRow] = []
+    events = 0
+    for n, row in enumerate(rows):
+        if snapshots is None:
+            replay = replay_from_log(reader, settings, row)
+        else:
+            replay = replay_from_snapshot(settings, row, snapshots[n], reader.event)
+        until = reader.last_seq()  # what is committed from here on belongs to the next round
+        new = (event for event in events_since(reader, row, replay.seq) if event.seq <= until)
+        replay.run(_while_running(stops, new))
+        events += replay.events
+        trained.append(SnapshotRow(row.id, False, replay.seq, ALL_EARLIER, replay.ranker.to_bytes()))
+    return trained, events
 
 
-def _unless(ending: Callable[[], bool], events: Iterable[EventRow]) -> Iterator[EventRow]:
+def _while_running(stops: Stops, events: Iterable[EventRow]) -> Iterator[EventRow]:
     for event in events:
-        _give_up(ending)
+        _raise_if(stops)
         yield event
 
 
-def _give_up(ending: Callable[[], bool]) -> None:
-    if ending():
-        raise StoreUnavailable("The service ends, so the policy stays as it was.")
+def _raise_if(stops: Stops) -> None:
+    if stops():
+        raise StoreUnavailable("The service is stopping, so the policy stays as it was.")

@@ -1,96 +1,84 @@
-"""Every learner again from the log alone, and a comparison to the last bit with snapshots and with live ones."""
+"""Rebuilds every learner from the log alone, and compares it bit for bit with snapshots and with live learners."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from toplist.core.problem import InvalidInput
-from toplist.service.live.ranking import Setting
-from toplist.service.log.events import decode_learner, decode_ranking
-from toplist.service.log.replay import Replay, beginning, first_event, from_snapshot, in_order, items_at
-from toplist.service.store.protocol import LEARNER, EventRow, LearnerRow
-from toplist.service.store.sqlite import SQLiteStore
+from toplist.service.log.events import decode_learner
+from toplist.service.log.replay import Replay, events_since, replay_from_log, replay_from_snapshot
+from toplist.service.log.settings import LearnerSettings, settings_at_end
+from toplist.service.store.protocol import LEARNER, LearnerRow, LogReader
 
-Live = Mapping[tuple[str, str | None], bytes]
+LiveBeliefs = Mapping[tuple[str, str | None], bytes]  # by name of the ranking and segment
 
 
-class Rebuilt(NamedTuple):
+class RebuiltLearner(NamedTuple):
     """A learner, rebuilt."""
 
     ranking: str
-    key: str | None
+    segment: str | None
     learned: int  # lists
-    state: bytes
-    differs: tuple[str, ...]  # from what: "its snapshot", "the live one", "what the service would load", "the log"
+    belief: bytes
+    differs_from: tuple[str, ...]  # "its snapshot", "the live one", "what the service would load", "the log"
+
+    @property
+    def difference(self) -> str:
+        """A sentence about what differs."""
+        what = " and ".join(self.differs_from)
+        return f"The learner of {self.ranking!r} and key {self.segment!r} differs from {what}."
 
 
-def rebuilt(path: Path, live: Live | None = None) -> Iterator[Rebuilt]:
-    """All learners of a store, which may be in use; what is `live` must not change meanwhile.
+def rebuild_learners(reader: LogReader, live: LiveBeliefs | None = None) -> Iterator[RebuiltLearner]:
+    """Rebuild all learners of a store, which may be in use; `live` beliefs must not change meanwhile.
 
-    Where a ranking's retention let events be forgotten, a learner is begun from what was kept before.
+    If the retention of a ranking has deleted events, a learner is rebuilt from the snapshot that was kept for them.
     """
-    store = SQLiteStore(path, read_only=True)
-    try:
-        for event in store.log(LEARNER):
-            row = LearnerRow(event.seq, event.ranking, decode_learner(event.body).key)
-            with store.reading():  # of one moment each: a service may change or delete the ranking meanwhile
-                setting = _setting(store.setting_events(row.ranking))
-                if setting is None:
-                    continue
-                try:
-                    one = _rebuilt(store, setting, row, live)
-                except InvalidInput as problem:  # of one learner, which says nothing of the others
-                    one = Rebuilt(setting.name, row.key, 0, b"", (f"the log, by which it cannot be: {problem}",))
-            yield one
-    finally:
-        store.close()
+    for event in reader.events_of_kind(LEARNER):
+        row = LearnerRow(event.seq, event.ranking, decode_learner(event.body).segment)
+        with reader.snapshot_reads():  # a service may change or delete the ranking meanwhile
+            settings = settings_at_end(reader.settings_events(row.ranking))
+            if settings is None:
+                continue
+            try:
+                rebuilt = _rebuild(reader, settings, row, live)
+            except InvalidInput as problem:  # of this learner alone
+                reason = f"the log, from which it cannot be rebuilt: {problem}"
+                rebuilt = RebuiltLearner(settings.name, row.segment, 0, b"", (reason,))
+        yield rebuilt
 
 
-def differences(path: Path, live: Live | None = None) -> list[str]:
-    """A sentence for every learner that is not as the log says it must be; none is what one wants to see."""
-    return [
-        f"The learner of {one.ranking!r} and key {one.key!r} differs from {' and '.join(one.differs)}."
-        for one in rebuilt(path, live)
-        if one.differs
-    ]
+def differences(reader: LogReader, live: LiveBeliefs | None = None) -> list[str]:
+    """A sentence for every learner that differs from what the log gives; an empty list if all is well."""
+    return [rebuilt.difference for rebuilt in rebuild_learners(reader, live) if rebuilt.differs_from]
 
 
-def _setting(events: Iterable[EventRow]) -> Setting | None:
-    """A ranking as its events say; None where it was deleted."""
-    setting: Setting | None = None
-    for event in events:
-        body = decode_ranking(event.body)
-        setting = None if body.deleted else Setting.of(body, body.policy)
-    return setting
-
-
-def _rebuilt(store: SQLiteStore, setting: Setting, row: LearnerRow, live: Live | None) -> Rebuilt:
-    base = store.snapshot(row.id, setting.policy, base=True)
+def _rebuild(reader: LogReader, settings: LearnerSettings, row: LearnerRow, live: LiveBeliefs | None) -> RebuiltLearner:
+    base = reader.snapshot(row.id, settings.policy_seq, base=True)
     if base is not None:
-        replay = from_snapshot(setting, row, base, store.event)
+        replay = replay_from_snapshot(settings, row, base, reader.event)
     else:
-        start = first_event(setting, row.id)
-        replay = beginning(setting, row, items_at(store.item_events(row.ranking, 0), start), store.event)
-    kept = store.snapshot(row.id, setting.policy)
-    differs: list[str] = []
+        replay = replay_from_log(reader, settings, row)
+    kept = reader.snapshot(row.id, settings.policy_seq)
+    differs_from: list[str] = []
     if kept is not None:
-        _run(store, row, replay, kept.seq)
+        run_to(reader, row, replay, kept.seq)
         if replay.ranker.to_bytes() != kept.body:
-            differs.append("its snapshot")
-    _run(store, row, replay)
-    state = replay.ranker.to_bytes()
+            differs_from.append("its snapshot")
+    run_to(reader, row, replay)
+    belief = replay.ranker.to_bytes()
     if kept is not None:
-        served = from_snapshot(setting, row, kept, store.event)
-        _run(store, row, served)
-        if served.ranker.to_bytes() != state:
-            differs.append("what the service would load")
-    if live is not None and (alive := live.get((setting.name, row.key))) is not None and alive != state:
-        differs.append("the live one")
-    return Rebuilt(setting.name, row.key, replay.ranker.learned, state, tuple(differs))
+        loaded = replay_from_snapshot(settings, row, kept, reader.event)
+        run_to(reader, row, loaded)
+        if loaded.ranker.to_bytes() != belief:
+            differs_from.append("what the service would load")
+    if live is not None and live.get((settings.name, row.segment), belief) != belief:
+        differs_from.append("the live one")
+    return RebuiltLearner(settings.name, row.segment, replay.ranker.learned, belief, tuple(differs_from))
 
 
-def _run(store: SQLiteStore, row: LearnerRow, replay: Replay, until: int | None = None) -> None:
-    events = in_order(store.learner_events(row.id, replay.seq), store.item_events(row.ranking, replay.seq))
+def run_to(reader: LogReader, row: LearnerRow, replay: Replay, until: int | None = None) -> None:
+    """Lead a learner on through the log, to its end or to an event."""
+    events = events_since(reader, row, replay.seq)
     replay.run(event for event in events if until is None or event.seq <= until)

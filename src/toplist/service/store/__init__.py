@@ -1,6 +1,6 @@
-"""Where the service keeps everything: what a store must do, and the one that needs no set-up."""
+"""Where the service keeps everything: what a store must do, and the one in a SQLite file."""
 
-from toplist.service.store.protocol import Store
-from toplist.service.store.sqlite import SQLiteStore
+from toplist.service.store.protocol import LogReader, Store
+from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 
-__all__ = ["SQLiteStore", "Store"]
+__all__ = ["LogReader", "SQLiteReader", "SQLiteStore", "Store"]

@@ -1,27 +1,29 @@
-"""What a store must be able to do: write rows all at once or not at all, and read what was written."""
+"""What a store must do: write rows in one transaction, and read what is committed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
-DEFERRED, OPEN, LEARNED, DROPPED = range(4)  # what becomes of an impression
-STATES = ("deferred", "open", "learned", "dropped")
+T = TypeVar("T")
 
-# What happens, in the words of the log. Those of a learner:
+DEFERRED, OPEN, LEARNED, DROPPED = range(4)  # states of an impression
+STATE_NAMES = ("deferred", "open", "learned", "dropped")
+
+# Kinds of events. Of one learner:
 LEARNER, LIST, ACTIVATED, REPORT, LEARN, DROP = "learner", "list", "activated", "report", "learned", "dropped"
-# Those of a whole ranking:
+# Of a whole ranking:
 RANKING, ITEMS, FORGOTTEN = "ranking", "items", "forgotten"
 
-EVERYBODY = 0  # the learner of events that are about a whole ranking
+WHOLE_RANKING = 0  # the learner of events about a whole ranking
 
 
 class EventRow(NamedTuple):
-    """Something that happened. The log of these is the truth, and everything else is derived from it."""
+    """One event of the log. The log is the truth; everything else is derived from it."""
 
-    seq: int  # 1, 2, ...: the order in which things happened
+    seq: int  # 1, 2, ...: the order of events
     at: int  # milliseconds
     ranking: int
     learner: int
@@ -30,83 +32,83 @@ class EventRow(NamedTuple):
     body: bytes  # JSON
 
 
-class NewImpression(NamedTuple):
-    """A list that was made."""
+class ImpressionRow(NamedTuple):
+    """A list that was made, with its state."""
 
     id: bytes
     seq: int  # of its "list" event
     ranking: int
     learner: int
     state: int
-    due: int  # when its window closes, in milliseconds
-    report: bytes  # JSON: what was reported of it so far
+    due: int  # when its click window closes, in milliseconds
+    outcome: bytes  # JSON: what was reported so far
 
 
-class ImpressionRow(NamedTuple):
-    """An impression that has changed."""
+class ImpressionChange(NamedTuple):
+    """The new state of an impression."""
 
     state: int
     due: int
-    report: bytes
+    outcome: bytes
     id: bytes
 
 
 class RequestRow(NamedTuple):
-    """Which list was made for a request."""
+    """The list that was made for a request id."""
 
     ranking: int
     request: str
-    digest: bytes  # of what was asked for
+    digest: bytes  # of the request
     impression: bytes
     at: int
 
 
 class LearnerRow(NamedTuple):
-    """A learner begins."""
+    """A learner."""
 
-    id: int  # the event at which it does
+    id: int  # seq of the event that created it
     ranking: int
-    key: str | None
+    segment: str | None
 
 
 class SnapshotRow(NamedTuple):
-    """A learner after an event."""
+    """The belief of a learner after an event."""
 
     learner: int
-    base: bool  # events up to this one may be forgotten, so it must be kept
+    base: bool  # events up to this one may be forgotten, so this snapshot must be kept
     seq: int
-    policy: int  # the event since which the ranking has the policy that learned this
+    policy_seq: int  # seq of the event that gave the ranking the policy of this snapshot
     body: bytes
 
 
 class RankingRow(NamedTuple):
-    """A ranking as it is now."""
+    """A ranking with its current settings."""
 
-    id: int  # the event that created it
+    id: int  # seq of the event that created it
     name: str
     created: int
-    policy: int  # the event since which it has its policy
-    spec: bytes  # JSON
+    policy_seq: int  # seq of the event that gave it its policy
+    settings: bytes  # JSON
 
 
-class RankingGone(NamedTuple):
-    """A ranking that was deleted; what is left of it is purged in parts."""
+class DeleteRanking(NamedTuple):
+    """Delete a ranking; its other rows are purged later, in parts."""
 
     id: int
-    seq: int  # of the event that says so, which is its last one, and stays
+    seq: int  # of the event that says so, which is the last of the ranking and is kept
 
 
-class Left(NamedTuple):
-    """What is left of a deleted ranking."""
+class DeletedRanking(NamedTuple):
+    """A deleted ranking of which rows are left."""
 
     ranking: int
-    seq: int  # there are no events of it up to this one
-    last: int  # nor behind this one, which says that it was deleted
-    items: bool  # whether there are some
+    seq: int  # events up to this one are purged
+    last: int  # seq of its last event, which is kept
+    has_items: bool
 
 
-class Purge(NamedTuple):
-    """Delete what a deleted ranking left behind, as far as some of the log goes, and some of its items."""
+class PurgeEvents(NamedTuple):
+    """Delete the rows of a deleted ranking for a range of events, and some of its items."""
 
     ranking: int
     after: int
@@ -114,83 +116,74 @@ class Purge(NamedTuple):
     items: int  # at most
 
 
-class Purged(NamedTuple):
+class PurgeDone(NamedTuple):
     """Nothing is left of a deleted ranking."""
 
     ranking: int
 
 
 class ItemRow(NamedTuple):
-    """An item as it is now."""
+    """An item with its current features."""
 
     ranking: int
     id: str
-    place: int  # among the ranking's items, ascending
+    place: int  # order among the ranking's items, ascending
     features: bytes | None  # float64
     hidden: bool
 
 
-class ItemGone(NamedTuple):
-    """An item that was removed."""
+class DeleteItem(NamedTuple):
+    """Delete an item."""
 
     ranking: int
     id: str
 
 
-class Forget(NamedTuple):
-    """Delete what a learner has of impressions that were closed by an event or before."""
+class ForgetImpressions(NamedTuple):
+    """Delete a learner's impressions that were closed by an event up to `seq`, with their events."""
 
     ranking: int
     learner: int
     seq: int
 
 
-class SnapshotsGone(NamedTuple):
-    """All snapshots of a ranking's learners are of no use any more."""
+class DeleteSnapshots(NamedTuple):
+    """Delete all snapshots of a ranking's learners."""
 
     ranking: int
 
 
 Row = (
-    EventRow | NewImpression | ImpressionRow | RequestRow | LearnerRow | SnapshotRow | RankingRow | RankingGone
-    | ItemRow | ItemGone | Forget | SnapshotsGone | Purge | Purged
+    EventRow | ImpressionRow | ImpressionChange | RequestRow | LearnerRow | SnapshotRow | RankingRow | DeleteRanking
+    | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone
 )  # fmt: skip
 
 
-class Store(Protocol):
-    """One writer, and any number of reads beside it, which see what is committed.
+class LogReader(Protocol):
+    """Blocking reads of what is committed.
 
-    Everything may raise `StoreUnavailable`. `write` and `commit` are called in turn, never at the same time; `commit`
-    from another thread. When one of them fails, nothing of the transaction is kept.
+    Each may take a round trip to a database, so the event loop reads only through `Store.read`. Everything may raise
+    `StoreUnavailable`.
     """
 
-    def write(self, rows: Sequence[Row]) -> None:
-        """Begin a transaction and write rows in their order."""
-
-    def commit(self) -> None:
-        """Make them last, whatever happens to the process or the machine."""
-
-    def close(self) -> None:
-        """Let go of everything."""
-
-    def reading(self) -> AbstractContextManager[None]:
-        """For several reads of the same moment, whatever is committed meanwhile."""
+    def snapshot_reads(self) -> AbstractContextManager[None]:
+        """Context in which all reads see one moment, whatever is committed meanwhile."""
         ...
 
     def last_seq(self) -> int:
-        """The number of the last event; 0 before the first."""
+        """Seq of the last event; 0 before the first."""
         ...
 
     def rankings(self) -> list[RankingRow]:
         """All rankings."""
         ...
 
-    def left(self) -> Left | None:
-        """What is left of a ranking that was deleted; None where nothing is left of any."""
+    def deleted_ranking(self) -> DeletedRanking | None:
+        """A deleted ranking of which rows are left; None if there is none."""
         ...
 
     def items(self, ranking: int) -> Iterator[ItemRow]:
-        """The items of a ranking, by place."""
+        """Items of a ranking, by place."""
         ...
 
     def event(self, seq: int) -> EventRow | None:
@@ -198,68 +191,104 @@ class Store(Protocol):
         ...
 
     def events(self, ranking: int, after: int, until: int) -> list[EventRow]:
-        """Events of a ranking between two numbers, the latter included, in order."""
+        """Events of a ranking with after < seq <= until, in order."""
         ...
 
-    def log(self, kind: str) -> Iterator[EventRow]:
-        """All events of a kind, in order; slow where the log is long."""
+    def events_of_kind(self, kind: str) -> Iterator[EventRow]:
+        """All events of a kind, in order; slow in a long log."""
         ...
 
     def learner_events(self, learner: int, after: int) -> Iterator[EventRow]:
-        """Events of a learner, in order."""
+        """Events of a learner with seq > after, in order."""
         ...
 
-    def setting_events(self, ranking: int) -> Iterator[EventRow]:
-        """How a ranking was created, changed and deleted, in order."""
+    def settings_events(self, ranking: int) -> Iterator[EventRow]:
+        """Events that created, changed and deleted a ranking, in order."""
         ...
 
     def item_events(self, ranking: int, after: int) -> Iterator[EventRow]:
-        """Changes of a ranking's items, in order."""
+        """Changes of a ranking's items with seq > after, in order."""
         ...
 
-    def impression(self, id: bytes) -> NewImpression | None:
-        """An impression as it is now."""
+    def longest_list(self, ranking: int, after: int, until: int) -> int:
+        """Length of the longest list of a ranking among events with after < seq <= until."""
         ...
 
-    def due(self, now: int, limit: int) -> list[NewImpression]:
-        """Impressions whose window has closed and that are not, the most overdue first."""
+    def impression(self, id: bytes) -> ImpressionRow | None:
+        """An impression with its current state."""
+        ...
+
+    def due_impressions(self, now: int, limit: int) -> list[ImpressionRow]:
+        """Impressions that are open although their window is over, the most overdue first."""
         ...
 
     def open_impressions(self) -> int:
-        """How many impressions are neither learned nor dropped."""
+        """Number of impressions that are neither learned nor dropped."""
         ...
 
     def request(self, ranking: int, request: str) -> RequestRow | None:
-        """What was made for a request."""
+        """The list that was made for a request id."""
         ...
 
-    def learner(self, ranking: int, key: str | None) -> LearnerRow | None:
-        """The learner of a key."""
+    def learner(self, ranking: int, segment: str | None) -> LearnerRow | None:
+        """The learner of a segment."""
         ...
 
     def learners(self, ranking: int, after: int, limit: int) -> list[LearnerRow]:
-        """Learners of a ranking, by their number."""
+        """Learners of a ranking with id > after, by id."""
         ...
 
     def learners_with_snapshots(self, ranking: int) -> list[LearnerRow]:
-        """Learners of a ranking that a snapshot was worth the while for."""
+        """Learners of a ranking that have a snapshot."""
         ...
 
-    def keys(self, ranking: int, after: str, limit: int) -> list[str]:
-        """The keys that have learners, in order."""
+    def segments(self, ranking: int, after: str, limit: int) -> list[str]:
+        """Segments that have a learner, in order."""
         ...
 
-    def snapshot(self, learner: int, policy: int, base: bool = False) -> SnapshotRow | None:
-        """The latest snapshot under the policy of that event; or the one below which events may be forgotten."""
+    def snapshot(self, learner: int, policy_seq: int, base: bool = False) -> SnapshotRow | None:
+        """The latest snapshot under a policy; with `base`, the one below which events may be forgotten."""
         ...
 
-    def closed_before(self, learner: int, seq: int) -> int:
-        """How many impressions of a learner were closed by an event or before, and are not forgotten."""
+    def closed_impressions(self, learner: int, until: int) -> int:
+        """Number of a learner's impressions that were closed by an event up to `until` and are not forgotten."""
         ...
 
-    def seq_at(self, moment: int) -> int:
-        """The last event before a moment; 0 where there is none."""
+    def seq_before(self, moment: int) -> int:
+        """Seq of the last event before a moment; 0 if there is none."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
+        ...
+
+
+class Store(Protocol):
+    """One writer, and reads beside it that see what is committed.
+
+    Everything may raise `StoreUnavailable`. `write` and `commit` are called in turn, never at the same time; `commit`
+    from another thread. If one of them fails, nothing of the transaction is kept.
+    """
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Begin a transaction and write rows in their order."""
+
+    def commit(self) -> None:
+        """Make the transaction durable, whatever happens to the process or the machine."""
+
+    async def read(self, work: Callable[[LogReader], T]) -> T:
+        """Run reads for the event loop, which goes on meanwhile if they take a round trip.
+
+        The state in memory may have changed when this returns: callers read first, and then look at memory again.
+        """
+        ...
+
+    def reader(self) -> LogReader:
+        """A reader with a connection of its own, for another thread; its user closes it."""
         ...
 
     def backup(self, path: Path) -> None:
-        """Write all that is committed to a new file; may be called from another thread, beside everything else."""
+        """Write all that is committed to a new file; may be called from another thread."""
+
+    def close(self) -> None:
+        """Close all connections."""

@@ -18,50 +18,52 @@ from toplist.service.errors import StoreUnavailable
 from toplist.service.store import protocol
 from toplist.service.store.migrations import migrate
 from toplist.service.store.protocol import (
+    DeletedRanking,
     EventRow,
-    Forget,
+    ForgetImpressions,
+    ImpressionChange,
     ImpressionRow,
     ItemRow,
     LearnerRow,
-    Left,
-    NewImpression,
+    LogReader,
     RankingRow,
     RequestRow,
     Row,
     SnapshotRow,
 )
 
+T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-PATIENCE = 10_000  # milliseconds for a file that somebody else has locked
-UNREADABLE = (apsw.Error, UnicodeDecodeError)  # the latter where a text is damaged
+BUSY_TIMEOUT = 10_000  # milliseconds to wait for a file that another process has locked
+READ_ERRORS = (apsw.Error, UnicodeDecodeError)  # the latter for damaged text
 
-# Rows of these kinds come by the hundred and do not depend on their order among the others: one statement for all.
-_MANY: dict[type, str] = {
+# Rows of these kinds come by the hundred, in any order among the others: one statement for all rows of a kind.
+_BULK: dict[type, str] = {
     EventRow: "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
-    NewImpression: "INSERT INTO impressions VALUES (?, ?, ?, ?, ?, ?, ?)",
-    ImpressionRow: "UPDATE impressions SET state = ?, due = ?, report = ? WHERE id = ?",
+    ImpressionRow: "INSERT INTO impressions VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ImpressionChange: "UPDATE impressions SET state = ?, due = ?, report = ? WHERE id = ?",
     RequestRow: "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?)",
 }
 _CLOSED = f"kind IN ('{protocol.LEARN}', '{protocol.DROP}')"
-_OLD = "learner = :learner AND learner > 0 AND seq <= :seq"  # said twice, so that the index is used
+_OLD = "learner = :learner AND learner > 0 AND seq <= :seq"  # both conditions on learner, so that the index is used
 _FORGOTTEN = f"(SELECT impression FROM events WHERE {_OLD} AND {_CLOSED})"
 _PURGED = "ranking = :ranking AND seq > :after AND seq <= :until"
-# The others are written in their order.
+# All other rows are written in their order.
 _IN_ORDER: dict[type, str] = {
     LearnerRow: "INSERT INTO learners VALUES (?, ?, ?)",
     SnapshotRow: "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)",
     RankingRow: "INSERT OR REPLACE INTO rankings VALUES (?, ?, ?, ?, ?)",
     ItemRow: "INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?)",
-    protocol.ItemGone: "DELETE FROM items WHERE ranking = ? AND id = ?",
+    protocol.DeleteItem: "DELETE FROM items WHERE ranking = ? AND id = ?",
 }
-_SEVERAL: dict[type, tuple[str, ...]] = {
-    protocol.RankingGone: (
+_SCRIPTS: dict[type, tuple[str, ...]] = {
+    protocol.DeleteRanking: (
         "DELETE FROM rankings WHERE id = :id",
-        "INSERT INTO gone VALUES (:id, :id - 1, :seq)",  # its own number is that of its first event
+        "INSERT INTO gone VALUES (:id, :id - 1, :seq)",  # a ranking's id is the seq of its first event
     ),
-    # Events are found by their numbers, since there is no index of them all by ranking: the others are only passed by.
-    protocol.Purge: (
+    # Events are found by their seq: there is no index of all events by ranking, and those of others are skipped.
+    protocol.PurgeEvents: (
         f"""DELETE FROM requests WHERE ranking = :ranking AND request IN (
             SELECT json_extract(body, '$.request_id') FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
         f"""DELETE FROM impressions WHERE id IN (
@@ -73,11 +75,11 @@ _SEVERAL: dict[type, tuple[str, ...]] = {
             SELECT id FROM items WHERE ranking = :ranking LIMIT :items)""",
         "UPDATE gone SET seq = :until WHERE ranking = :ranking",
     ),
-    protocol.Purged: ("DELETE FROM gone WHERE ranking = :ranking",),
-    protocol.SnapshotsGone: (
+    protocol.PurgeDone: ("DELETE FROM gone WHERE ranking = :ranking",),
+    protocol.DeleteSnapshots: (
         "DELETE FROM snapshots WHERE learner IN (SELECT id FROM learners WHERE ranking = :ranking)",
     ),
-    Forget: (
+    ForgetImpressions: (
         f"""DELETE FROM requests WHERE ranking = :ranking AND request IN (
             SELECT json_extract(body, '$.request_id') FROM events
             WHERE {_OLD} AND kind = '{protocol.LIST}' AND impression IN {_FORGOTTEN})""",
@@ -88,261 +90,202 @@ _SEVERAL: dict[type, tuple[str, ...]] = {
 
 
 def _reads(method: Method) -> Method:
-    """Say in one sentence that something cannot be read."""
+    """Turn errors of SQLite into `StoreUnavailable`."""
 
     @functools.wraps(method)
     def reading(*arguments: Any, **more: Any) -> Any:
         try:
             return method(*arguments, **more)
-        except UNREADABLE as problem:
-            raise _unreadable(problem) from problem
+        except READ_ERRORS as problem:
+            raise _cannot_read(problem) from problem
 
     return reading  # type: ignore[return-value]
 
 
-def _unreadable(problem: Exception) -> StoreUnavailable:
-    return StoreUnavailable(f"The store cannot be read: {problem}; see to its disk.")
+def _cannot_read(problem: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"The store cannot be read: {problem}; check its disk.")
 
 
-def connect(path: Path, *, reads: bool) -> apsw.Connection:
-    """A connection to a store, for reading or for writing, which one thread at a time may use."""
-    flags = apsw.SQLITE_OPEN_READONLY if reads else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    address = path.absolute().as_uri()  # of any bytes that a path may have
-    if reads and not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK):
-        address += "?immutable=1"  # nobody writes to it, and no log can be made, not even to be read
+def _cannot_write(problem: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"The store cannot be written to: {problem}; check its disk.")
+
+
+def connect(path: Path, *, read_only: bool) -> apsw.Connection:
+    """Connect to a store; one thread at a time may use the connection."""
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    address = path.absolute().as_uri()  # a path may have any bytes
+    if read_only and not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK):
+        address += "?immutable=1"  # no process writes to it, and the log file needed for reading cannot be created
     connection = apsw.Connection(address, flags | apsw.SQLITE_OPEN_URI)
-    connection.set_busy_timeout(PATIENCE)
+    connection.set_busy_timeout(BUSY_TIMEOUT)
     return connection
 
 
-class SQLiteStore:
-    """A file and its log beside it, which one process has for itself."""
+class SQLiteReader:
+    """Blocking reads of a store's file, which a service may be using."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock: int | None = None
-        if read_only:
-            try:
-                self._reader = self._writer = connect(path, reads=True)
-            except apsw.Error as problem:
-                raise _unreadable(problem) from problem
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(path)
         try:
-            self._writer = connect(path, reads=False)
-            self._writer.pragma("journal_mode", "wal")
-            self._writer.pragma("synchronous", "full")
-            self._writer.pragma("wal_autocheckpoint", 4000)
-            migrate(self._writer)
-            self._reader = connect(path, reads=True)
+            self._connection = connect(path, read_only=True)
         except apsw.Error as problem:
-            os.close(self._lock)
-            raise InvalidInput(f"The store {path} cannot be opened: {problem}; name another file.") from problem
-        except BaseException:
-            os.close(self._lock)
-            raise
-
-    # Writing ----------------------------------------------------------------------------------------------------------
-
-    def write(self, rows: Sequence[Row]) -> None:
-        """Begin a transaction and write rows in their order."""
-        many: dict[type, list[Row]] = {kind: [] for kind in _MANY}
-        others: list[Row] = []
-        for row in rows:
-            many.get(type(row), others).append(row)
-        try:
-            self._writer.execute("BEGIN IMMEDIATE")
-            for kind, several in many.items():
-                if several:
-                    self._writer.executemany(_MANY[kind], several)
-            for kind, alike in groupby(others, type):
-                if kind in _IN_ORDER:
-                    self._writer.executemany(_IN_ORDER[kind], alike)
-                else:
-                    for row in alike:
-                        for statement in _SEVERAL[kind]:
-                            self._writer.execute(statement, row._asdict())
-        except apsw.Error as problem:
-            self._roll_back()
-            raise StoreUnavailable(f"The store cannot be written to: {problem}; see to its disk.") from problem
-        except BaseException:
-            self._roll_back()
-            raise
-
-    def commit(self) -> None:
-        """Make them last."""
-        try:
-            self._writer.execute("COMMIT")
-        except apsw.Error as problem:
-            self._roll_back()
-            raise StoreUnavailable(f"The store cannot be written to: {problem}; see to its disk.") from problem
-
-    def _roll_back(self) -> None:
-        if self._writer.in_transaction:
-            self._writer.execute("ROLLBACK")
+            raise _cannot_read(problem) from problem
 
     def close(self) -> None:
-        """Close both connections, and let others have the file."""
-        self._reader.close()
-        self._writer.close()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-    # Reading ----------------------------------------------------------------------------------------------------------
+        """Close the connection."""
+        self._connection.close()
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """For several reads of the same moment, that of the first of them."""
+    def snapshot_reads(self) -> Iterator[None]:
+        """Context in which all reads see the moment of the first."""
         try:
-            self._reader.execute("BEGIN")
+            self._connection.execute("BEGIN")
             try:
                 yield
             finally:
-                self._reader.execute("COMMIT")
-        except UNREADABLE as problem:
-            raise _unreadable(problem) from problem
+                self._connection.execute("COMMIT")
+        except READ_ERRORS as problem:
+            raise _cannot_read(problem) from problem
 
-    def _one(self, query: str, *given: Any) -> Any:
-        """The first row that is found, None where there is none."""
-        return self._reader.execute(query, given).fetchone()
+    def _first(self, query: str, *given: Any) -> Any:
+        """First row of a query; None if there is none."""
+        return self._connection.execute(query, given).fetchone()
 
     @_reads
     def last_seq(self) -> int:
-        """The number of the last event."""
-        return int(self._one("SELECT coalesce(max(seq), 0) FROM events")[0])
+        """Seq of the last event; 0 before the first."""
+        return int(self._first("SELECT coalesce(max(seq), 0) FROM events")[0])
 
     @_reads
     def rankings(self) -> list[RankingRow]:
         """All rankings."""
-        return [RankingRow(*row) for row in self._reader.execute("SELECT * FROM rankings ORDER BY id")]
+        return [RankingRow(*row) for row in self._connection.execute("SELECT * FROM rankings ORDER BY id")]
 
     @_reads
-    def left(self) -> Left | None:
-        """What is left of a ranking that was deleted."""
-        there = "EXISTS (SELECT 1 FROM items WHERE items.ranking = gone.ranking)"
-        row = self._one(f"SELECT *, {there} FROM gone ORDER BY ranking LIMIT 1")
-        return None if row is None else Left(row[0], row[1], row[2], bool(row[3]))
+    def deleted_ranking(self) -> DeletedRanking | None:
+        """A deleted ranking of which rows are left; None if there is none."""
+        has_items = "EXISTS (SELECT 1 FROM items WHERE items.ranking = gone.ranking)"
+        row = self._first(f"SELECT *, {has_items} FROM gone ORDER BY ranking LIMIT 1")
+        return None if row is None else DeletedRanking(row[0], row[1], row[2], bool(row[3]))
 
     @_reads
     def items(self, ranking: int) -> Iterator[ItemRow]:
-        """The items of a ranking, by place."""
-        rows = self._reader.execute("SELECT * FROM items WHERE ranking = ? ORDER BY place", (ranking,)).fetchall()
+        """Items of a ranking, by place."""
+        rows = self._connection.execute("SELECT * FROM items WHERE ranking = ? ORDER BY place", (ranking,)).fetchall()
         return (row._replace(hidden=bool(row.hidden)) for row in map(ItemRow._make, rows))
 
     @_reads
     def event(self, seq: int) -> EventRow | None:
         """One event."""
-        row = self._one("SELECT * FROM events WHERE seq = ?", seq)
+        row = self._first("SELECT * FROM events WHERE seq = ?", seq)
         return None if row is None else EventRow(*row)
 
     @_reads
     def events(self, ranking: int, after: int, until: int) -> list[EventRow]:
-        """Events of a ranking between two numbers, the latter included, in order."""
+        """Events of a ranking with after < seq <= until, in order."""
         query = "SELECT * FROM events WHERE ranking = ? AND seq > ? AND seq <= ? ORDER BY seq"
-        return [EventRow(*row) for row in self._reader.execute(query, (ranking, after, until))]
+        return [EventRow(*row) for row in self._connection.execute(query, (ranking, after, until))]
 
     @_reads
     def longest_list(self, ranking: int, after: int, until: int) -> int:
-        """The most items of a ranking's lists between two numbers of events, the latter included."""
+        """Length of the longest list of a ranking among events with after < seq <= until."""
         query = f"""SELECT coalesce(max(json_array_length(CAST(body AS TEXT), '$.items')), 0) FROM events
             WHERE ranking = ? AND seq > ? AND seq <= ? AND kind = '{protocol.LIST}'"""
-        return int(self._one(query, ranking, after, until)[0])
+        return int(self._first(query, ranking, after, until)[0])
 
     @_reads
-    def log(self, kind: str) -> Iterator[EventRow]:
+    def events_of_kind(self, kind: str) -> Iterator[EventRow]:
         """All events of a kind, in order."""
-        rows = self._reader.execute("SELECT * FROM events WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
+        rows = self._connection.execute("SELECT * FROM events WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
         return map(EventRow._make, rows)
 
     @_reads
     def learner_events(self, learner: int, after: int) -> Iterator[EventRow]:
-        """Events of a learner, in order."""
+        """Events of a learner with seq > after, in order."""
         query = "SELECT * FROM events WHERE learner = ? AND learner > 0 AND seq > ? ORDER BY seq"
-        return map(EventRow._make, self._reader.execute(query, (learner, after)).fetchall())
+        return map(EventRow._make, self._connection.execute(query, (learner, after)).fetchall())
 
     @_reads
     def item_events(self, ranking: int, after: int) -> Iterator[EventRow]:
-        """Changes of a ranking's items, in order."""
+        """Changes of a ranking's items with seq > after, in order."""
         return self._ranking_events(ranking, protocol.ITEMS, after)
 
     @_reads
-    def setting_events(self, ranking: int) -> Iterator[EventRow]:
-        """How a ranking was created, changed and deleted, in order."""
+    def settings_events(self, ranking: int) -> Iterator[EventRow]:
+        """Events that created, changed and deleted a ranking, in order."""
         return self._ranking_events(ranking, protocol.RANKING, 0)
 
     def _ranking_events(self, ranking: int, kind: str, after: int) -> Iterator[EventRow]:
         query = "SELECT * FROM events WHERE ranking = ? AND learner = 0 AND seq > ? AND kind = ? ORDER BY seq"
-        return map(EventRow._make, self._reader.execute(query, (ranking, after, kind)).fetchall())
+        return map(EventRow._make, self._connection.execute(query, (ranking, after, kind)).fetchall())
 
     @_reads
-    def impression(self, id: bytes) -> NewImpression | None:
-        """An impression as it is now."""
-        row = self._one("SELECT * FROM impressions WHERE id = ?", id)
-        return None if row is None else NewImpression(*row)
+    def impression(self, id: bytes) -> ImpressionRow | None:
+        """An impression with its current state."""
+        row = self._first("SELECT * FROM impressions WHERE id = ?", id)
+        return None if row is None else ImpressionRow(*row)
 
     @_reads
-    def due(self, now: int, limit: int) -> list[NewImpression]:
-        """Impressions whose window has closed and that are not."""
+    def due_impressions(self, now: int, limit: int) -> list[ImpressionRow]:
+        """Impressions that are open although their window is over, the most overdue first."""
         query = "SELECT * FROM impressions WHERE state < 2 AND due <= ? ORDER BY due LIMIT ?"
-        return [NewImpression(*row) for row in self._reader.execute(query, (now, limit))]
+        return [ImpressionRow(*row) for row in self._connection.execute(query, (now, limit))]
 
     @_reads
     def open_impressions(self) -> int:
-        """How many impressions are neither learned nor dropped."""
-        return int(self._one("SELECT count(*) FROM impressions WHERE state < 2")[0])
+        """Number of impressions that are neither learned nor dropped."""
+        return int(self._first("SELECT count(*) FROM impressions WHERE state < 2")[0])
 
     @_reads
     def request(self, ranking: int, request: str) -> RequestRow | None:
-        """What was made for a request."""
-        row = self._one("SELECT * FROM requests WHERE ranking = ? AND request = ?", ranking, request)
+        """The list that was made for a request id."""
+        row = self._first("SELECT * FROM requests WHERE ranking = ? AND request = ?", ranking, request)
         return None if row is None else RequestRow(*row)
 
     @_reads
-    def learner(self, ranking: int, key: str | None) -> LearnerRow | None:
-        """The learner of a key."""
-        row = self._one("SELECT * FROM learners WHERE ranking = ? AND key IS ?", ranking, key)
+    def learner(self, ranking: int, segment: str | None) -> LearnerRow | None:
+        """The learner of a segment."""
+        row = self._first("SELECT * FROM learners WHERE ranking = ? AND key IS ?", ranking, segment)
         return None if row is None else LearnerRow(*row)
 
     @_reads
     def learners(self, ranking: int, after: int, limit: int) -> list[LearnerRow]:
-        """Learners of a ranking, by their number."""
+        """Learners of a ranking with id > after, by id."""
         query = "SELECT * FROM learners WHERE ranking = ? AND id > ? ORDER BY id LIMIT ?"
-        return [LearnerRow(*row) for row in self._reader.execute(query, (ranking, after, limit))]
+        return [LearnerRow(*row) for row in self._connection.execute(query, (ranking, after, limit))]
 
     @_reads
     def learners_with_snapshots(self, ranking: int) -> list[LearnerRow]:
         """Learners of a ranking that have a snapshot."""
         query = "SELECT * FROM learners WHERE ranking = ? AND id IN (SELECT learner FROM snapshots)"
-        return [LearnerRow(*row) for row in self._reader.execute(query, (ranking,))]
+        return [LearnerRow(*row) for row in self._connection.execute(query, (ranking,))]
 
     @_reads
-    def keys(self, ranking: int, after: str, limit: int) -> list[str]:
-        """The keys that have learners, in order."""
+    def segments(self, ranking: int, after: str, limit: int) -> list[str]:
+        """Segments that have a learner, in order."""
         query = "SELECT key FROM learners WHERE ranking = ? AND key > ? ORDER BY key LIMIT ?"
-        return [key for (key,) in self._reader.execute(query, (ranking, after, limit))]
+        return [segment for (segment,) in self._connection.execute(query, (ranking, after, limit))]
 
     @_reads
-    def snapshot(self, learner: int, policy: int, base: bool = False) -> SnapshotRow | None:
-        """The latest snapshot under a policy, or the base."""
+    def snapshot(self, learner: int, policy_seq: int, base: bool = False) -> SnapshotRow | None:
+        """The latest snapshot under a policy; with `base`, the one below which events may be forgotten."""
         query = "SELECT * FROM snapshots WHERE learner = ? AND policy = ? AND base >= ? ORDER BY seq DESC LIMIT 1"
-        row = self._one(query, learner, policy, base)
+        row = self._first(query, learner, policy_seq, base)
         return None if row is None else SnapshotRow(*row)
 
     @_reads
-    def closed_before(self, learner: int, seq: int) -> int:
-        """How many impressions of a learner were closed by an event or before."""
+    def closed_impressions(self, learner: int, until: int) -> int:
+        """Number of a learner's impressions that were closed by an event up to `until` and are not forgotten."""
         query = f"SELECT count(*) FROM events WHERE learner = ? AND learner > 0 AND seq <= ? AND {_CLOSED}"
-        return int(self._one(query, learner, seq)[0])
+        return int(self._first(query, learner, until)[0])
 
     @_reads
-    def seq_at(self, moment: int) -> int:
-        """The last event before a moment, found by halving, since time grows with the log."""
+    def seq_before(self, moment: int) -> int:
+        """Seq of the last event before a moment, by bisection, since times grow with seq."""
         low, high = 0, self.last_seq()
         while low < high:
             middle = (low + high + 1) // 2
-            row = self._one("SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1", middle)
+            row = self._first("SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1", middle)
             if row is not None and row[0] < moment:
                 low = middle
             else:
@@ -351,21 +294,114 @@ class SQLiteStore:
 
     @_reads
     def backup(self, path: Path) -> None:
-        """Write all that is committed to a new file, in one go, which keeps nobody from writing."""
-        source, target = connect(self.path, reads=True), connect(path, reads=False)
+        """Write all that is committed to a new file, in one step, beside a service that goes on writing."""
+        source, target = connect(self.path, read_only=True), connect(path, read_only=False)
         try:
             copying = target.backup("main", source, "main")
             try:
                 copying.step()
             finally:
-                copying.finish()  # which knows what went wrong
+                copying.finish()  # raises the error of a step that failed
         finally:
             target.close()
             source.close()
 
 
-def _locked(path: Path) -> int:
-    """Keep everybody else from the file for as long as this process lives."""
+class SQLiteStore:
+    """A store file with its write-ahead log, locked by this process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock: int | None = _lock_file(path)
+        try:
+            self._writer = connect(path, read_only=False)
+            self._writer.pragma("journal_mode", "wal")
+            self._writer.pragma("synchronous", "full")
+            self._writer.pragma("wal_autocheckpoint", 4000)
+            migrate(self._writer)
+            self._reader = SQLiteReader(path)
+        except apsw.Error as problem:
+            os.close(self._lock)
+            raise InvalidInput(f"The store {path} cannot be opened: {problem}; name another file.") from problem
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Begin a transaction and write rows in their order."""
+        bulk: dict[type, list[Row]] = {kind: [] for kind in _BULK}
+        others: list[Row] = []
+        for row in rows:
+            bulk.get(type(row), others).append(row)
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            for kind, several in bulk.items():
+                if several:
+                    self._writer.executemany(_BULK[kind], several)
+            for kind, alike in groupby(others, type):
+                if kind in _IN_ORDER:
+                    self._writer.executemany(_IN_ORDER[kind], alike)
+                else:
+                    for row in alike:
+                        for statement in _SCRIPTS[kind]:
+                            self._writer.execute(statement, row._asdict())
+        except apsw.Error as problem:
+            self.roll_back()
+            raise _cannot_write(problem) from problem
+        except BaseException:
+            self.roll_back()
+            raise
+
+    def commit(self) -> None:
+        """Make the transaction durable."""
+        try:
+            self._writer.execute("COMMIT")
+        except apsw.Error as problem:
+            self.roll_back()
+            raise _cannot_write(problem) from problem
+
+    def roll_back(self) -> None:
+        """End the transaction, if there is one, without its rows."""
+        if self._writer.in_transaction:
+            self._writer.execute("ROLLBACK")
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a transaction is open."""
+        return bool(self._writer.in_transaction)
+
+    def pragma(self, name: str) -> Any:
+        """A setting of SQLite, as the writing connection has it."""
+        return self._writer.pragma(name)
+
+    def limit_growth(self, pages: int) -> None:
+        """Let the file grow by this number of pages at most."""
+        self._writer.execute(f"PRAGMA max_page_count = {int(self._writer.pragma('page_count')) + pages}")
+
+    async def read(self, work: Callable[[LogReader], T]) -> T:
+        """Run reads at once: a file on this machine takes microseconds, and a thread would take longer."""
+        return work(self._reader)
+
+    def reader(self) -> SQLiteReader:
+        """A reader with a connection of its own, for another thread."""
+        return SQLiteReader(self.path)
+
+    def backup(self, path: Path) -> None:
+        """Write all that is committed to a new file; may be called from another thread."""
+        self._reader.backup(path)
+
+    def close(self) -> None:
+        """Close both connections and unlock the file."""
+        self._reader.close()
+        self._writer.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _lock_file(path: Path) -> int:
+    """Keep other processes from serving the file as long as this one lives."""
     lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from desks import run
+from running import run
 
 from toplist.service.errors import StoreUnavailable
-from toplist.service.store.group_commit import Writer
+from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.protocol import EventRow, Row
 
 
@@ -37,7 +37,7 @@ def event(seq: int) -> EventRow:
 def test_what_comes_while_a_commit_is_under_way_goes_into_the_next() -> None:
     async def play() -> None:
         store: Any = Slow()
-        writer = Writer(store, lambda: None)
+        writer = GroupCommit(store, lambda: None)
         first = writer.write([event(1), event(2)])
         also = writer.write([event(3)])
         await asyncio.sleep(0.01)
@@ -52,10 +52,10 @@ def test_what_comes_while_a_commit_is_under_way_goes_into_the_next() -> None:
         store.may_commit.release()
         await asyncio.gather(*later, nothing)
         assert store.written == [[1, 2, 3], [4, 5, 6]]
-        assert (writer.commits.count, writer.commits.waited, writer.pending) == (2, 6, False)
+        assert (writer.counts.commits, writer.counts.changes, writer.pending) == (2, 6, False)
         await writer.write([])  # without rows there is nothing to commit
-        await writer.drained()
-        assert writer.commits.count == 2
+        await writer.drain()
+        assert writer.counts.commits == 2
         writer.close()
 
     run(play())
@@ -65,7 +65,7 @@ def test_a_failed_commit_fails_its_batch_and_all_behind_it_and_then_it_goes_on()
     async def play() -> None:
         store: Any = Slow()
         failures: list[bool] = []
-        writer = Writer(store, lambda: failures.append(first.done()))
+        writer = GroupCommit(store, lambda: failures.append(first.done()))
         first = writer.write([event(1)])
         await asyncio.sleep(0.01)
         behind = writer.write([event(2)])
@@ -84,7 +84,7 @@ def test_a_failed_commit_fails_its_batch_and_all_behind_it_and_then_it_goes_on()
         store.may_commit.release()
         await again
         assert store.written == [[1], [2]]
-        await writer.drained()
+        await writer.drain()
         writer.close()
 
     run(play())

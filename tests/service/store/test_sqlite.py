@@ -10,7 +10,7 @@ from toplist.cli import Exit, main
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store.migrations import SCRIPTS, migrate
 from toplist.service.store.protocol import LearnerRow
-from toplist.service.store.sqlite import SQLiteStore, connect
+from toplist.service.store.sqlite import SQLiteReader, SQLiteStore, connect
 
 
 def with_a_learner(path: Path) -> None:
@@ -24,10 +24,10 @@ def test_a_store_may_have_any_name(name: bytes, tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(name)
     with_a_learner(path)
     assert path.is_file()
-    with closing(SQLiteStore(path, read_only=True)) as store:
+    with closing(SQLiteReader(path)) as store:
         assert store.learner(1, "key") == LearnerRow(1, 1, "key")
         store.backup(tmp_path / os.fsdecode(b"copy " + name))
-    with closing(SQLiteStore(tmp_path / os.fsdecode(b"copy " + name))) as copy:
+    with closing(SQLiteReader(tmp_path / os.fsdecode(b"copy " + name))) as copy:
         assert copy.learner(1, "key") == LearnerRow(1, 1, "key")
 
 
@@ -35,17 +35,17 @@ def test_a_store_is_read_where_nothing_can_be_written(tmp_path: Path, monkeypatc
     with_a_learner(tmp_path / "db")
     (tmp_path / "db.lock").unlink()
     monkeypatch.setattr(os, "access", lambda *_: False)  # as for somebody who has no right to the folder
-    with closing(SQLiteStore(tmp_path / "db", read_only=True)) as store:
+    with closing(SQLiteReader(tmp_path / "db")) as store:
         assert store.learner(1, "key") == LearnerRow(1, 1, "key")
         assert os.listdir(tmp_path) == ["db"]
     monkeypatch.undo()
-    with closing(SQLiteStore(tmp_path / "db")), closing(SQLiteStore(tmp_path / "db", read_only=True)) as beside:
+    with closing(SQLiteStore(tmp_path / "db")), closing(SQLiteReader(tmp_path / "db")) as beside:
         assert beside.learner(1, "key") == LearnerRow(1, 1, "key")
 
 
 def test_a_backup_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with_a_learner(tmp_path / "db")
-    with closing(SQLiteStore(tmp_path / "db", read_only=True)) as store:
+    with closing(SQLiteReader(tmp_path / "db")) as store:
         with pytest.raises(StoreUnavailable, match="database or disk is full"):
             store.backup(Path("/dev/full"))
         (tmp_path / "text").write_text("no database " * 1000)
@@ -58,19 +58,22 @@ def test_a_backup_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_damaged_text_and_a_missing_file_are_told_as_a_store_that_cannot_be_read(tmp_path: Path) -> None:
-    with closing(SQLiteStore(tmp_path / "db")) as store:
-        store._writer.execute("INSERT INTO learners VALUES (1, 1, CAST(x'ff41' AS TEXT))")
+    SQLiteStore(tmp_path / "db").close()
+    with closing(connect(tmp_path / "db", read_only=False)) as connection:
+        connection.execute("INSERT INTO learners VALUES (1, 1, CAST(x'ff41' AS TEXT))")
+    with closing(SQLiteReader(tmp_path / "db")) as reader:
         with pytest.raises(StoreUnavailable, match="cannot be read"):
-            store.learners(1, 0, 1)
-        with pytest.raises(StoreUnavailable, match="cannot be read"), store.reading():
-            store._one("SELECT key FROM learners")
-        assert not store._reader.in_transaction
+            reader.learners(1, 0, 1)
+        with pytest.raises(StoreUnavailable, match="cannot be read"), reader.snapshot_reads():
+            reader.learners(1, 0, 1)
+        with reader.snapshot_reads():  # the one that failed has ended
+            assert reader.last_seq() == 0
     with pytest.raises(StoreUnavailable, match="cannot be read: unable to open database file"):
-        SQLiteStore(tmp_path / "nothing", read_only=True)
+        SQLiteReader(tmp_path / "nothing")
 
 
 def test_a_step_of_the_tables_is_taken_to_its_end(tmp_path: Path) -> None:
-    with closing(connect(tmp_path / "db", reads=False)) as connection:
+    with closing(connect(tmp_path / "db", read_only=False)) as connection:
         migrate(connection, (*SCRIPTS, "SELECT 1; CREATE TABLE more (x); SELECT 2;"))
         assert not connection.in_transaction
         assert connection.pragma("user_version") == len(SCRIPTS) + 1

@@ -1,4 +1,4 @@
-"""Whatever is done to the desk, in whatever order: it does what a few lines of dictionaries would do."""
+"""Whatever is done to the service, in whatever order: it does what a few lines of dictionaries would do."""
 
 import asyncio
 import shutil
@@ -10,7 +10,6 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from desks import BY_FEATURES, ELIMINATION, POLICIES, WINDOW, Clock, front, items, killed, shown, told
 from hypothesis import settings
 from hypothesis.stateful import (
     Bundle,
@@ -21,10 +20,10 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from running import BY_FEATURES, ELIMINATION, POLICIES, WINDOW, Clock, check, front, items, killed, shown, told
 
 from toplist.service.errors import NotFound
-from toplist.service.live.service import Desk
-from toplist.service.log.verify import differences
+from toplist.service.live.service import Service
 from toplist.service.wire import Item, ListReply
 
 KEYS = st.sampled_from([None, "a", "b"])
@@ -57,18 +56,18 @@ class Machine(RuleBasedStateMachine):
         self.requests: dict[str, ListReply] = {}
         self.visible = {item.id for item in items(6)}
         self.hidden: set[str] = set()
-        self.desk = Desk(self.folder / "db", self.clock)
-        self.do(self.desk.start())
-        self.do(front(self.desk, self.policy, count=6))
+        self.service = Service(self.folder / "db", self.clock)
+        self.do(self.service.start())
+        self.do(front(self.service, self.policy, count=6))
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)
 
     def teardown(self) -> None:
-        if hasattr(self, "desk"):
+        if hasattr(self, "service"):
             self.everything_is_closed_and_learned_in_time()
-            self.do(self.desk.stop())
-            assert differences(self.folder / "db") == []
+            self.do(self.service.stop())
+            assert check(self.folder / "db") == []
             self.loop.close()
             shutil.rmtree(self.folder)
 
@@ -81,7 +80,7 @@ class Machine(RuleBasedStateMachine):
     @rule(target=lists, key=KEYS, deferred=st.booleans(), request=st.none() | st.integers(0, 3))
     def list_(self, key: str | None, deferred: bool, request: int | None) -> str:
         asked = None if request is None else f"{key} {deferred} {request}"
-        reply = self.do(shown(self.desk, key=key, deferred=deferred, request_id=asked))
+        reply = self.do(shown(self.service, key=key, deferred=deferred, request_id=asked))
         if reply.impression in self.seen:
             assert asked is not None
             assert self.seen[reply.impression].reply == reply
@@ -110,7 +109,7 @@ class Machine(RuleBasedStateMachine):
         given = [known.reply.items[place - 1] for place in clicks] if by_item else clicks
 
         async def all_at_once() -> list[Any]:
-            return await asyncio.gather(*(told(self.desk, known.reply, *given, final=final) for _ in range(times)))
+            return await asyncio.gather(*(told(self.service, known.reply, *given, final=final) for _ in range(times)))
 
         answers = self.do(all_at_once())
         assert {answer.counted for answer in answers} == {counted}
@@ -124,7 +123,7 @@ class Machine(RuleBasedStateMachine):
         self.expire()
         if known.state == "deferred":
             known.state, known.due = "open", self.clock.now + round(WINDOW * 1000)
-        assert self.do(self.desk.activate(one)).counted == (known.state != "dropped")
+        assert self.do(self.service.impressions.activate(one)).counted == (known.state != "dropped")
 
     @rule(seconds=st.sampled_from([1.0, WINDOW / 2, WINDOW]))
     def time_passes(self, seconds: float) -> None:
@@ -134,7 +133,7 @@ class Machine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 9), hidden=st.booleans())
     def put(self, number: int, hidden: bool) -> None:
         (item,) = items(1, self.policy, number)
-        self.do(self.desk.put_items("front", [Item(id=item.id, features=item.features, hidden=hidden)]))
+        self.do(self.service.items.put("front", [Item(id=item.id, features=item.features, hidden=hidden)]))
         self.visible.discard(item.id)
         self.hidden.discard(item.id)
         (self.hidden if hidden else self.visible).add(item.id)
@@ -145,43 +144,43 @@ class Machine(RuleBasedStateMachine):
         if len(self.visible | self.hidden) < 2:
             return
         there = name in self.visible or name in self.hidden
-        assert self.do(self.desk.remove_items("front", [name])) == there
+        assert self.do(self.service.items.remove("front", [name])) == there
         self.visible.discard(name)
         self.hidden.discard(name)
 
     @rule(kill=st.booleans())
     def restart(self, kill: bool) -> None:
-        self.do(killed(self.desk) if kill else self.desk.stop())
-        self.desk = Desk(self.folder / "db", self.clock, hot_bytes=0 if kill else 1 << 30)
-        self.do(self.desk.start())
+        self.do(killed(self.service) if kill else self.service.stop())
+        self.service = Service(self.folder / "db", self.clock, learner_bytes=0 if kill else 1 << 30)
+        self.do(self.service.start())
 
     @invariant()
     def items_are_there_and_lists_of_which_the_time_is_not_over(self) -> None:
-        if not hasattr(self, "desk"):
+        if not hasattr(self, "service"):
             return
-        assert {item.id for item in self.do(self.desk.items("front")) if not item.hidden} == self.visible
-        assert {item.id for item in self.do(self.desk.items("front")) if item.hidden} == self.hidden
+        assert {item.id for item in self.do(self.service.queries.items("front")) if not item.hidden} == self.visible
+        assert {item.id for item in self.do(self.service.queries.items("front")) if item.hidden} == self.hidden
         for id, one in self.seen.items():
             if one.due > self.clock.now or one.final:
                 self.check_list(id, one)
         with pytest.raises(NotFound):
-            self.do(self.desk.impression("00000000-0000-7000-8000-000000000000"))
+            self.do(self.service.queries.impression("00000000-0000-7000-8000-000000000000"))
 
     def check_list(self, id: str, one: Seen) -> None:
-        found = self.do(self.desk.impression(id))
+        found = self.do(self.service.queries.impression(id))
         assert (found.state, found.clicks) == (one.state, sorted(one.clicks))
         assert found.items == one.reply.items
 
     @rule()
     def everything_is_closed_and_learned_in_time(self) -> None:
-        self.do(self.desk.close_due())
+        self.do(self.service.impressions.close_due())
         self.expire()
         learned: dict[str | None, int] = {}
         for id, one in self.seen.items():
             self.check_list(id, one)
             learned[one.reply.key] = learned.get(one.reply.key, 0) + (one.state == "learned")
         for key, count in learned.items():
-            assert self.do(self.desk.estimates("front", key)).learned == count
+            assert self.do(self.service.queries.estimates("front", key)).learned == count
 
 
 @pytest.mark.slow

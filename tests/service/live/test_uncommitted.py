@@ -12,36 +12,36 @@ from typing import Any
 import apsw
 import httpx
 import pytest
-from desks import Clock, at_work, front, items, learned, run, shown, told
+from running import Clock, at_work, check, front, items, learned, ranking_of, read, run, shown, state_of, told
 
 from toplist.service.config import Settings
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.http.app import make_app
 from toplist.service.http.logs import Log
 from toplist.service.live import learners
-from toplist.service.live.service import Desk
+from toplist.service.live.service import Service
 from toplist.service.log import replay
-from toplist.service.log.verify import differences
 from toplist.service.store.migrations import SCRIPTS, migrate
-from toplist.service.store.sqlite import connect
+from toplist.service.store.sqlite import SQLiteReader, SQLiteStore, connect
 from toplist.service.wire import ListReply, RankingChange, RankingSpec
 
 
 class Disk:
     """A disk whose commits wait until they may go on."""
 
-    def __init__(self, desk: Desk) -> None:
-        assert desk._store is not None
-        self._store, self._commit = desk._store, desk._store.commit
+    def __init__(self, service: Service) -> None:
+        store = service.transactions.store
+        assert isinstance(store, SQLiteStore)
+        self._store, self._commit = store, store.commit
         self._go = threading.Event()
         self._go.set()
         self.full = False  # what was held back cannot be committed
-        desk._store.commit = self.commit  # type: ignore[method-assign]
+        store.commit = self.commit  # type: ignore[method-assign]
 
     def commit(self) -> None:
         self._go.wait(10)
         if self.full:
-            self._store._roll_back()
+            self._store.roll_back()
             raise StoreUnavailable("The disk is full.")
         self._commit()
 
@@ -53,24 +53,24 @@ class Disk:
 
 
 @asynccontextmanager
-async def held(desk: Desk) -> AsyncIterator[Disk]:
-    """The disk of a desk, which goes on at the end, whatever happened."""
-    disk = Disk(desk)
+async def held(service: Service) -> AsyncIterator[Disk]:
+    """The disk of a service, which goes on at the end, whatever happened."""
+    disk = Disk(service)
     try:
         yield disk
     finally:
         disk.go_on()
 
 
-def caller(desk: Desk) -> httpx.AsyncClient:
+def caller(service: Service) -> httpx.AsyncClient:
     """Somebody who asks it through its API."""
-    transport = httpx.ASGITransport(make_app(desk, Settings(), Log("none", io.StringIO())))
+    transport = httpx.ASGITransport(make_app(service, Settings(), Log("none", io.StringIO())))
     return httpx.AsyncClient(transport=transport, base_url="http://localhost:8600/v1")
 
 
-async def changed(desk: Desk, policy: str) -> None:
+async def changed(service: Service, policy: str) -> None:
     """Until a ranking has another policy, in memory at least."""
-    while desk._ranking("front").spec.policy != policy:
+    while ranking_of(service).spec.policy != policy:
         await asyncio.sleep(0.005)
 
 
@@ -80,47 +80,49 @@ def test_a_learner_that_is_not_committed_when_the_policy_changes_is_the_only_one
     key: str | None, train: bool, tmp_path: Path
 ) -> None:
     async def play() -> None:
-        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
-            await front(desk)
-            await shown(desk, key="another")  # without a list there is nothing to train from
-            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1", train=train)))
+        async with at_work(tmp_path / "db") as service, held(service) as disk:
+            await front(service)
+            await shown(service, key="another")  # without a list there is nothing to train from
+            patch = asyncio.create_task(
+                service.rankings.change("front", RankingChange(policy="cascade-ucb1", train=train))
+            )
             made: list[asyncio.Task[ListReply]] = []
             if train:
-                await changed_at_its_last_step(desk, made, disk, key)
+                await changed_at_its_last_step(service, made, disk, key)
             else:
                 disk.hold()
-                made.append(asyncio.create_task(shown(desk, key=key)))
-            await changed(desk, "cascade-ucb1")
-            made.append(asyncio.create_task(shown(desk, key=key)))
+                made.append(asyncio.create_task(shown(service, key=key)))
+            await changed(service, "cascade-ucb1")
+            made.append(asyncio.create_task(shown(service, key=key)))
             await asyncio.sleep(0.01)
             disk.go_on()
             await patch
             replies = await asyncio.gather(*made)
             for reply in replies:
-                assert (await told(desk, reply, 1, final=True)).counted
+                assert (await told(service, reply, 1, final=True)).counted
             expected = 2 if train else 1  # what the old policy showed is of no use for one that starts anew
-            assert await learned(desk, key) == expected
-            assert desk._store is not None
-            assert [row.key for row in desk._store.learners(1, 0, 10)] == ["another", key]
-            assert differences(tmp_path / "db", desk.states()) == []
-        async with at_work(tmp_path / "db") as desk:
-            assert await learned(desk, key) == expected
+            assert await learned(service, key) == expected
+            rows = await read(service, lambda reader: reader.learners(1, 0, 10))
+            assert [row.segment for row in rows] == ["another", key]
+            assert check(tmp_path / "db", await service.beliefs()) == []
+        async with at_work(tmp_path / "db") as service:
+            assert await learned(service, key) == expected
 
     async def changed_at_its_last_step(
-        desk: Desk, made: list[asyncio.Task[ListReply]], disk: Disk, key: str | None
+        service: Service, made: list[asyncio.Task[ListReply]], disk: Disk, key: str | None
     ) -> None:
         """A list is made after training has read the store, which it does once nothing is left to commit."""
-        inner, began = desk._trained, asyncio.Event()
+        inner, began = service.rankings.policy_change.train, asyncio.Event()
 
         async def trained(*given: object) -> object:
             snapshots = await inner(*given)  # type: ignore[arg-type]
             disk.hold()
-            made.append(asyncio.create_task(shown(desk, key=key)))
+            made.append(asyncio.create_task(shown(service, key=key)))
             await asyncio.sleep(0.01)
             began.set()
             return snapshots
 
-        desk._trained = trained  # type: ignore[method-assign, assignment]
+        service.rankings.policy_change.train = trained  # type: ignore[method-assign, assignment]
         await began.wait()
 
     run(play())
@@ -128,16 +130,18 @@ def test_a_learner_that_is_not_committed_when_the_policy_changes_is_the_only_one
 
 def test_a_ranking_whose_only_learner_is_not_committed_is_served_already(tmp_path: Path) -> None:
     async def play() -> None:
-        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
-            await front(desk)
-            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1", train=False)))
+        async with at_work(tmp_path / "db") as service, held(service) as disk:
+            await front(service)
+            patch = asyncio.create_task(
+                service.rankings.change("front", RankingChange(policy="cascade-ucb1", train=False))
+            )
             disk.hold()
-            listing = asyncio.create_task(shown(desk, key="a"))
-            await changed(desk, "cascade-ucb1")
+            listing = asyncio.create_task(shown(service, key="a"))
+            await changed(service, "cascade-ucb1")
             with pytest.raises(Refused):
-                await shown(desk, key="b", among=["nothing"])
-            assert desk._memory is not None
-            assert desk._memory.rankings["front"].served
+                await shown(service, key="b", among=["nothing"])
+            assert service.transactions.loaded_state is not None
+            assert service.transactions.loaded_state.rankings["front"].has_learner
             disk.go_on()
             await asyncio.gather(patch, listing)
 
@@ -145,7 +149,7 @@ def test_a_ranking_whose_only_learner_is_not_committed_is_served_already(tmp_pat
 
 
 def test_a_store_with_several_learners_without_a_key_keeps_the_one_that_was_served(tmp_path: Path) -> None:
-    connection = connect(tmp_path / "db", reads=False)
+    connection = connect(tmp_path / "db", read_only=False)
     migrate(connection, SCRIPTS[:1])
     connection.execute("INSERT INTO learners VALUES (1, 1, NULL), (2, 2, NULL), (3, 1, NULL), (4, 1, 'k'), (5, 1, 'l')")
     migrate(connection)
@@ -154,7 +158,7 @@ def test_a_store_with_several_learners_without_a_key_keeps_the_one_that_was_serv
 
 
 def test_no_key_is_one_key_for_the_tables(tmp_path: Path) -> None:
-    connection = connect(tmp_path / "db", reads=False)
+    connection = connect(tmp_path / "db", read_only=False)
     migrate(connection)
     connection.execute("INSERT INTO learners VALUES (1, 1, NULL), (2, 2, NULL), (3, 1, 'k')")
     with pytest.raises(apsw.ConstraintError):
@@ -166,21 +170,20 @@ def test_a_learner_whose_events_are_being_forgotten_is_not_loaded_from_what_is_l
     clock = Clock()
 
     async def play() -> None:
-        async with at_work(tmp_path / "db", clock, hot_bytes=1) as desk, held(desk) as disk:
-            await front(desk, retention=100.0)
+        async with at_work(tmp_path / "db", clock, learner_bytes=1) as service, held(service) as disk:
+            await front(service, retention=100.0)
             for key in "a" * 20 + "b":
-                await told(desk, await shown(desk, key=key), 1, final=True)
+                await told(service, await shown(service, key=key), 1, final=True)
             clock.pass_(1000)
-            await shown(desk, key="c")
+            await shown(service, key="c")
             disk.hold()
-            retaining = asyncio.create_task(desk.retain())
+            retaining = asyncio.create_task(service.retention.forget_old())
             await asyncio.sleep(0.05)
-            assert desk._memory is not None
-            assert {learner.key for learner in desk._memory.learners} >= {"a", "b"}
+            assert {learner.segment for learner in state_of(service).learners} >= {"a", "b"}
             disk.go_on()
             assert await retaining == 21
-            assert await learned(desk, "a") == 20
-            assert differences(tmp_path / "db", desk.states()) == []
+            assert await learned(service, "a") == 20
+            assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())
 
@@ -189,56 +192,56 @@ def test_a_learner_is_loaded_from_one_moment_of_the_store(tmp_path: Path, monkey
     clock = Clock()
 
     async def play() -> None:
-        async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
-            await front(desk, retention=100.0)
+        async with at_work(tmp_path / "db", clock) as service, held(service) as disk:
+            await front(service, retention=100.0)
             for _ in range(20):
-                await told(desk, await shown(desk), 1, final=True)
+                await told(service, await shown(service), 1, final=True)
             clock.pass_(1000)
-            await shown(desk, key="c")
+            await shown(service, key="c")
             disk.hold()
-            retaining = asyncio.create_task(desk.retain())
+            retaining = asyncio.create_task(service.retention.forget_old())
             await asyncio.sleep(0.05)
-            memory, store = desk._memory, desk._store
-            assert memory is not None
-            assert store is not None
-            memory.learners.forget(memory.rankings["front"])  # as another policy does
-            snapshot = store.snapshot
+            state_of(service).learners.remove(ranking_of(service))  # as another policy does
+            snapshot, store = SQLiteReader.snapshot, service.transactions.store
+            assert isinstance(store, SQLiteStore)
 
             def slowly(*given: Any) -> Any:
                 found = snapshot(*given)
                 disk.go_on()
-                while store._writer.in_transaction:  # the events go between two reads
+                while store.is_writing:  # the events go between two reads
                     time.sleep(0.005)
                 return found
 
-            monkeypatch.setattr(store, "snapshot", slowly)
-            assert await learned(desk) == 20
+            monkeypatch.setattr(SQLiteReader, "snapshot", slowly)
+            assert await learned(service) == 20
             monkeypatch.undo()
             assert await retaining == 20
-            assert differences(tmp_path / "db", desk.states()) == []
+            assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())
 
 
 def test_items_that_are_removed_are_in_no_list_of_a_policy_that_starts_anew(tmp_path: Path) -> None:
     async def play() -> None:
-        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
-            await front(desk)
-            await told(desk, await shown(desk), 1, final=True)
-            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1", train=False)))
+        async with at_work(tmp_path / "db") as service, held(service) as disk:
+            await front(service)
+            await told(service, await shown(service), 1, final=True)
+            patch = asyncio.create_task(
+                service.rankings.change("front", RankingChange(policy="cascade-ucb1", train=False))
+            )
             disk.hold()
             gone = [f"item-{n}" for n in range(2, 7)]
-            removing = asyncio.create_task(desk.remove_items("front", gone))
-            await changed(desk, "cascade-ucb1")
-            adding = asyncio.create_task(desk.put_items("front", items(1, first=20)))
-            listing = asyncio.create_task(shown(desk))
+            removing = asyncio.create_task(service.items.remove("front", gone))
+            await changed(service, "cascade-ucb1")
+            adding = asyncio.create_task(service.items.put("front", items(1, first=20)))
+            listing = asyncio.create_task(shown(service))
             await asyncio.sleep(0.01)
             disk.go_on()
             await asyncio.gather(patch, removing, adding, listing)
-            assert len((await shown(desk)).items) == 3
-            estimates = await desk.estimates("front")
+            assert len((await shown(service)).items) == 3
+            estimates = await service.queries.estimates("front")
             assert {row.item for row in estimates.items} == {"item-0", "item-1", "item-7", "item-20"}
-            assert differences(tmp_path / "db", desk.states()) == []
+            assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())
 
@@ -247,48 +250,48 @@ def test_a_policy_is_not_trained_again_while_what_it_learned_is_not_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def play() -> None:
-        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
-            await front(desk)
+        async with at_work(tmp_path / "db") as service, held(service) as disk:
+            await front(service)
             for _ in range(100):
-                await told(desk, await shown(desk), 1, final=True)
+                await told(service, await shown(service), 1, final=True)
             begun: list[object] = []
-            beginning = replay.beginning
+            from_start = replay.replay_from_start
 
             def noted(*given: Any) -> Any:
                 begun.append(given)
-                return beginning(*given)
+                return from_start(*given)
 
-            monkeypatch.setattr(learners, "beginning", noted)
-            inner = desk._trained
+            monkeypatch.setattr(learners, "replay_from_start", noted)
+            inner = service.rankings.policy_change.train
 
             async def trained(*given: Any) -> Any:
                 snapshots = await inner(*given)
                 disk.hold()
                 return snapshots
 
-            desk._trained = trained  # type: ignore[method-assign, assignment]
-            patch = asyncio.create_task(desk.change_ranking("front", RankingChange(policy="cascade-ucb1")))
-            await changed(desk, "cascade-ucb1")
-            listing = asyncio.create_task(shown(desk))
+            service.rankings.policy_change.train = trained  # type: ignore[method-assign, assignment]
+            patch = asyncio.create_task(service.rankings.change("front", RankingChange(policy="cascade-ucb1")))
+            await changed(service, "cascade-ucb1")
+            listing = asyncio.create_task(shown(service))
             await asyncio.sleep(0.01)
             disk.go_on()
             await asyncio.gather(patch, listing)
-            assert await learned(desk) == 100
+            assert await learned(service) == 100
             assert begun == []
-            assert differences(tmp_path / "db", desk.states()) == []
+            assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())
 
 
 def test_estimates_are_not_shown_before_what_they_come_from_is_committed(tmp_path: Path) -> None:
     async def play() -> None:
-        async with at_work(tmp_path / "db") as desk, held(desk) as disk:
-            await front(desk)
-            reply = await shown(desk)
+        async with at_work(tmp_path / "db") as service, held(service) as disk:
+            await front(service)
+            reply = await shown(service)
             disk.hold()
-            telling = asyncio.create_task(told(desk, reply, 1, final=True))
-            looking = asyncio.create_task(learned(desk))
-            explaining = asyncio.create_task(desk.explanation(reply.impression))
+            telling = asyncio.create_task(told(service, reply, 1, final=True))
+            looking = asyncio.create_task(learned(service))
+            explaining = asyncio.create_task(service.queries.explanation(reply.impression))
             await asyncio.sleep(0.05)
             assert not looking.done()
             assert not explaining.done()
@@ -303,26 +306,26 @@ def test_a_list_that_is_asked_for_while_it_is_forgotten_is_not_found_afterwards(
     clock = Clock()
 
     async def play() -> None:
-        async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
-            await front(desk, retention=100.0)
-            reply = await shown(desk)
-            await told(desk, reply, 1, final=True)
+        async with at_work(tmp_path / "db", clock) as service, held(service) as disk:
+            await front(service, retention=100.0)
+            reply = await shown(service)
+            await told(service, reply, 1, final=True)
             clock.pass_(1000)
-            await shown(desk)
+            await shown(service)
             disk.hold()
-            retaining = asyncio.create_task(desk.retain())
+            retaining = asyncio.create_task(service.retention.forget_old())
             await asyncio.sleep(0.05)
-            telling = asyncio.create_task(told(desk, reply, 1, final=True))
+            telling = asyncio.create_task(told(service, reply, 1, final=True))
             await asyncio.sleep(0.02)
             disk.go_on()
             assert await retaining == 1
             await telling
-            memory = desk._memory
+            memory = service.transactions.loaded_state
             with pytest.raises(NotFound):
-                await desk.impression(reply.impression)
+                await service.queries.impression(reply.impression)
             with pytest.raises(NotFound):
-                await desk.explanation(reply.impression)
-            assert desk._memory is memory
+                await service.queries.explanation(reply.impression)
+            assert service.transactions.loaded_state is memory
 
     run(play())
 
@@ -332,21 +335,21 @@ def test_no_answer_shows_what_is_not_committed_or_never_will_be(full: bool, tmp_
     clock = Clock()
 
     async def play() -> None:
-        async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
-            await front(desk)
-            reply = await shown(desk, key="k")
+        async with at_work(tmp_path / "db", clock) as service, held(service) as disk:
+            await front(service)
+            reply = await shown(service, key="k")
             for name in ("gone", "other"):
-                await desk.create_ranking(RankingSpec(name=name, positions=1))
-            async with caller(desk) as client:
+                await service.rankings.create(RankingSpec(name=name, positions=1))
+            async with caller(service) as client:
                 disk.hold()
                 changes = [
                     asyncio.create_task(work)
                     for work in (
-                        told(desk, reply, 1, final=True),
-                        desk.put_items("front", items(1, first=20)),
-                        desk.remove_items("front", ["item-0"]),
-                        desk.change_ranking("other", RankingChange(click_window=1.0)),
-                        desk.delete_ranking("gone"),
+                        told(service, reply, 1, final=True),
+                        service.items.put("front", items(1, first=20)),
+                        service.items.remove("front", ["item-0"]),
+                        service.rankings.change("other", RankingChange(click_window=1.0)),
+                        service.rankings.delete("gone"),
                     )
                 ]
                 await asyncio.sleep(0.02)
@@ -394,18 +397,18 @@ def test_nothing_is_refused_for_what_is_not_committed_or_never_will_be(full: boo
     clock = Clock()
 
     async def play() -> None:
-        async with at_work(tmp_path / "db", clock) as desk, held(desk) as disk:
-            await front(desk)
-            await desk.create_ranking(RankingSpec(name="gone", positions=1))
-            async with caller(desk) as client:
+        async with at_work(tmp_path / "db", clock) as service, held(service) as disk:
+            await front(service)
+            await service.rankings.create(RankingSpec(name="gone", positions=1))
+            async with caller(service) as client:
                 disk.hold()
                 new = {"name": "new", "positions": 1}
                 changes = [
                     asyncio.create_task(work)
                     for work in (
-                        desk.create_ranking(RankingSpec(**new)),  # type: ignore[arg-type]
-                        desk.remove_items("front", ["item-0"]),
-                        desk.delete_ranking("gone"),
+                        service.rankings.create(RankingSpec(**new)),  # type: ignore[arg-type]
+                        service.items.remove("front", ["item-0"]),
+                        service.rankings.delete("gone"),
                     )
                 ]
                 await asyncio.sleep(0.1)

@@ -1,0 +1,209 @@
+"""The life of an impression after its list was made: reported, activated, learned once, or dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from toplist.service.live.impression_state import REJECTIONS, ImpressionState, report_in_positions
+from toplist.service.live.state import LiveState
+from toplist.service.live.transaction import Transactions
+from toplist.service.log.events import ListEvent, ListOutcome, MergedReport, encode
+from toplist.service.log.replay import learn_list
+from toplist.service.store.protocol import (
+    ACTIVATED,
+    DEFERRED,
+    DROP,
+    DROPPED,
+    LEARN,
+    LEARNED,
+    OPEN,
+    REPORT,
+    EventRow,
+    ImpressionChange,
+    Row,
+)
+from toplist.service.wire import Report, ReportReply
+
+CLOSED_AT_ONCE = 500  # impressions; more would keep requests waiting
+
+ListEvents = dict[int, ListEvent]  # lists that had to be read from the log, by seq
+
+
+class Impressions:
+    """Reports, and the closing of impressions whose click window is over."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+        self.learned: Counter[str] = Counter()  # lists since the start, by what closed them
+
+    async def report(self, impression: str, report: Report) -> ReportReply:
+        """Take in a report of a list; it counts once, however often and in whatever order reports come."""
+        now = self._transactions.clock()
+        state, one, lists = await self._prepare(impression, now, report.final)
+        assert one.items is not None
+        with self._transactions.change():
+            merged = report_in_positions(report, one.items)
+            was_open = one.is_open
+            rows = close_rows(state, one, lists, now) or report_rows(state, one, merged, lists, now)
+            reply = report_reply(impression, one, merged)
+            reason = one.outcome.reason if was_open else None  # now, as another report may close it during the commit
+        await self._transactions.commit(rows)
+        self._count_learned(reason)
+        return reply
+
+    async def activate(self, impression: str) -> ReportReply:
+        """Start the click window of a deferred list, which is shown now."""
+        now = self._transactions.clock()
+        state, one, lists = await self._prepare(impression, now, False)
+        with self._transactions.change():
+            was_open = one.is_open
+            rows = close_rows(state, one, lists, now)
+            if one.state == DEFERRED:
+                rows += activate_rows(state, one, now)
+                rows.append(change_row(one))
+            reply = report_reply(impression, one, MergedReport())
+            reason = one.outcome.reason if was_open else None
+        await self._transactions.commit(rows)
+        self._count_learned(reason)
+        return reply
+
+    async def close_due(self, now: int | None = None) -> int:
+        """Close impressions whose click window is over, some hundred at most; returns their number."""
+        at = self._transactions.clock() if now is None else now
+        while True:
+            state = await self._transactions.state()
+            due = await state.load_due(at, CLOSED_AT_ONCE)
+            lists = await state.load_lists([one for one in due if needs_list(state, one)])
+            complete = all(one.seq in lists for one in due if needs_list(state, one))
+            if complete and self._transactions.is_current(state):
+                break
+        rows: list[Row] = []
+        reasons: list[str | None] = []
+        with self._transactions.change():
+            for one in due:
+                if one.is_open and state.has(one):  # a report may have closed it during the reads
+                    rows += close_rows(state, one, lists, at)
+                    reasons.append(one.outcome.reason)
+            state.evict_impressions()
+        await self._transactions.commit(rows)
+        for reason in reasons:
+            self._count_learned(reason)
+        return len(reasons)
+
+    async def _prepare(self, impression: str, now: int, final: bool) -> tuple[LiveState, ImpressionState, ListEvents]:
+        """Load an impression with all that a report of it may need."""
+        while True:
+            state = await self._transactions.state()
+            one = await state.find_impression(impression)
+            lists: ListEvents = {}
+            closes = one.is_open and (final or one.due <= now)
+            if one.items is None or (closes and needs_list(state, one)):
+                lists = await state.load_lists([one])
+            complete = one.seq in lists or not closes or not needs_list(state, one)
+            if complete and state.has(one) and self._transactions.is_current(state):
+                return state, one, lists
+
+    def _count_learned(self, reason: str | None) -> None:
+        if reason is not None:
+            self.learned[reason] += 1
+
+
+def report_reply(impression: str, one: ImpressionState, merged: MergedReport) -> ReportReply:
+    """The reply to a report."""
+    why = one.rejection(merged)
+    if why is None:
+        return ReportReply(impression=impression, counted=True)
+    return ReportReply(impression=impression, counted=False, why=why, detail=REJECTIONS[why])
+
+
+def needs_list(state: LiveState, one: ImpressionState) -> bool:
+    """Whether closing an impression takes its list from the log: its learner is in memory, and the record is not."""
+    learner = state.learners.by_id(one.learner)
+    if learner is None:
+        return False
+    settings = learner.ranking.settings
+    own = one.seq > settings.policy_seq
+    return one.seq > settings.first_event(learner.id) and not (own and one.record is not None)
+
+
+def change_row(one: ImpressionState) -> ImpressionChange:
+    """The row of an impression's new state."""
+    return ImpressionChange(one.state, one.due, encode(one.outcome), one.id)
+
+
+def activate_rows(state: LiveState, one: ImpressionState, now: int) -> list[Row]:
+    """Open a deferred impression: its click window begins."""
+    if one.state != DEFERRED:
+        return []
+    one.state, one.last_seq = OPEN, state.next_seq()
+    one.due = now + round(state.rankings_by_id[one.ranking].spec.click_window * 1000)
+    return [EventRow(one.last_seq, now, one.ranking, one.learner, ACTIVATED, one.id, b"{}")]
+
+
+def report_rows(state: LiveState, one: ImpressionState, report: MergedReport, lists: ListEvents, now: int) -> list[Row]:
+    """Merge a report into an impression: it opens a deferred one, and a final one closes it."""
+    if not one.is_open:
+        return []
+    merged = one.outcome.merged.merge(report)
+    if report.final:
+        return learn_rows(state, one, merged, "final", lists, now)
+    if merged == one.outcome.merged and one.state == OPEN:
+        return []
+    rows = activate_rows(state, one, now)
+    one.outcome = ListOutcome(merged)
+    one.last_seq = state.next_seq()
+    rows.append(EventRow(one.last_seq, now, one.ranking, one.learner, REPORT, one.id, encode(report)))
+    rows.append(change_row(one))
+    return rows
+
+
+def close_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: int) -> list[Row]:
+    """Close an impression if its window is over or its ranking is deleted."""
+    if not one.is_open:
+        return []
+    if one.ranking not in state.rankings_by_id:  # one event of the log says so for all lists of the ranking
+        one.state, one.record = DROPPED, None
+        return [change_row(one)]
+    if one.due > now:
+        return []
+    if one.state == DEFERRED:
+        return drop_rows(state, one, lists, now)
+    return learn_rows(state, one, one.outcome.merged, "window", lists, now)
+
+
+def drop_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: int) -> list[Row]:
+    """Drop a deferred impression that was not shown in time."""
+    one.state, one.last_seq = DROPPED, state.next_seq()
+    learner = state.learners.by_id(one.learner)
+    if learner is not None and one.seq > learner.ranking.settings.first_event(learner.id):
+        learner.ranker.drop(lists[one.seq].number if one.record is None else one.record.number)
+        learner.count_event(one.last_seq)
+    one.record = None
+    body = encode(ListOutcome(one.outcome.merged, None, one.seq))
+    return [EventRow(one.last_seq, now, one.ranking, one.learner, DROP, one.id, body), change_row(one)]
+
+
+def learn_rows(
+    state: LiveState, one: ImpressionState, merged: MergedReport, reason: str, lists: ListEvents, now: int
+) -> list[Row]:
+    """Learn an impression, once, and close it. A learner that is not in memory learns when it is next loaded."""
+    outcome = ListOutcome(merged, reason, one.seq)
+    one.state, one.outcome, one.last_seq = LEARNED, outcome, state.next_seq()
+    body = encode(outcome)
+    rows: list[Row] = [
+        EventRow(one.last_seq, now, one.ranking, one.learner, LEARN, one.id, body),
+        ImpressionChange(LEARNED, one.due, body, one.id),
+    ]
+    learner = state.learners.by_id(one.learner)
+    if learner is not None:
+        settings = learner.ranking.settings
+        own = one.seq > settings.policy_seq
+        if own and one.record is not None:
+            learner.ranker.settle(one.record, *merged.for_learning())
+        elif one.seq > settings.first_event(learner.id):
+            learn_list(learner.ranker, lists[one.seq], outcome, own)
+        learner.count_event(one.last_seq)
+        if learner.needs_snapshot:
+            rows.append(learner.snapshot())
+    one.record = None
+    return rows

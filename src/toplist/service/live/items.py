@@ -1,0 +1,52 @@
+"""Adds, changes and removes the items of rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.state import LiveState
+from toplist.service.live.transaction import Transactions
+from toplist.service.log.events import ItemsEvent, encode
+from toplist.service.store.protocol import ITEMS, WHOLE_RANKING, DeleteItem, EventRow, ItemRow, Row
+from toplist.service.wire import Item, ItemsChanged
+
+
+class Items:
+    """Adds, changes and removes items."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    async def put(self, name: str, items: Sequence[Item]) -> ItemsChanged:
+        """Add or change items; fields that are left out stay as they were."""
+        state = await self._transactions.state()
+        ranking = state.ranking(name)
+        event = ranking.checked_items(items)
+        added = sum(put.id not in ranking.items for put in event.put)
+        await self._transactions.commit(self._change(state, ranking, event) if event.put else [])
+        changed = len(event.put) - added
+        return ItemsChanged(added=added, changed=changed, unchanged=len(items) - len(event.put))
+
+    async def remove(self, name: str, ids: Sequence[str]) -> int:
+        """Remove items, which are in no list from then on; unknown ids are ignored. Returns the number removed."""
+        state = await self._transactions.state()
+        ranking = state.ranking(name)
+        ranking.check_removable(ids)
+        known = [id for id in dict.fromkeys(ids) if id in ranking.items]
+        await self._transactions.commit(self._change(state, ranking, ItemsEvent(removed=known)) if known else [])
+        return len(known)
+
+    def _change(self, state: LiveState, ranking: LiveRanking, event: ItemsEvent) -> list[Row]:
+        with self._transactions.change():
+            seq = state.next_seq()
+            ranking.change_items(seq, event)
+            state.learners.trim_changes(ranking)
+        rows: list[Row] = [
+            EventRow(seq, self._transactions.clock(), ranking.id, WHOLE_RANKING, ITEMS, None, encode(event))
+        ]
+        for put in event.put:
+            place, features, hidden = ranking.items[put.id]
+            rows.append(ItemRow(ranking.id, put.id, place, None if features is None else features.tobytes(), hidden))
+        rows += [DeleteItem(ranking.id, id) for id in event.removed]
+        return rows

@@ -1,0 +1,145 @@
+"""Creates, changes and deletes rankings."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import Any
+
+import msgspec
+
+from toplist.service.clock import as_time
+from toplist.service.errors import Conflict, Refused
+from toplist.service.live.change_policy import (
+    LEARNER_FIELDS,
+    NewLearners,
+    PolicyChange,
+    has_spare_places,
+    needs_new_learners,
+    would_work,
+)
+from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.request_errors import setting_at_fault
+from toplist.service.live.state import LiveState
+from toplist.service.live.transaction import Transactions
+from toplist.service.log.events import RankingEvent, encode
+from toplist.service.log.settings import SHORTEST, LearnerSettings
+from toplist.service.store.protocol import (
+    RANKING,
+    WHOLE_RANKING,
+    DeleteRanking,
+    DeleteSnapshots,
+    EventRow,
+    RankingRow,
+    Row,
+)
+from toplist.service.wire import Ranking, RankingChange, RankingSpec
+
+RANKING_FIELDS = ("positions", "click_window", "retention", "reference")  # can change with the same learners
+FIXED_FIELDS = ("features", "person", "join")  # items and lists of the log were made with them
+
+
+class Rankings:
+    """Creates, changes and deletes rankings."""
+
+    def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
+        self._transactions, self._compiler = transactions, compiler
+        self.policy_change = PolicyChange(transactions, compiler)
+
+    async def create(self, spec: RankingSpec) -> Ranking:
+        """Create a ranking, without items."""
+        await self._check_name_is_free(spec.name)
+        settings = LearnerSettings.of(RankingEvent(spec, longest=SHORTEST))
+        try:
+            await self._compiler.wait_for(settings)
+        except Refused as problem:
+            if problem.field is not None:
+                raise
+            plain = RankingSpec(name=spec.name, positions=spec.positions, features=spec.features, person=spec.person)
+            works = functools.partial(would_work, settings, True, SHORTEST)
+            raise Refused(str(problem), await asyncio.to_thread(setting_at_fault, spec, plain, works)) from problem
+        state = await self._check_name_is_free(spec.name)  # another request may have been faster
+        now, seq = self._transactions.clock(), state.next_seq()
+        ranking = LiveRanking(seq, now, settings.in_force_from(seq))
+        state.add_ranking(ranking)
+        reply = ranking_reply(ranking)
+        await self._transactions.commit(ranking_rows(ranking, seq, now))
+        return reply
+
+    async def _check_name_is_free(self, name: str) -> LiveState:
+        state = await self._transactions.state()
+        if name in state.rankings:
+            raise Conflict(f"There is a ranking {name!r} already; change it, or choose another name.", "/name")
+        return state
+
+    async def change(self, name: str, change: RankingChange) -> Ranking:
+        """Change a ranking; if its learners cannot go on, new ones are trained on the log before they serve.
+
+        With `train: false`, they start without the past.
+        """
+        ranking = (await self._transactions.state()).ranking(name)
+        given = {
+            field: value
+            for field in (*RANKING_FIELDS, *LEARNER_FIELDS, *FIXED_FIELDS)
+            if (value := getattr(change, field)) is not msgspec.UNSET
+        }
+        _check_fixed_fields(ranking, given)
+        spec = msgspec.structs.replace(ranking.spec, **given)
+        needed = needs_new_learners(ranking, spec, change)
+        if ranking.is_changing_policy and (needed or "positions" in given):
+            raise Conflict(f"The ranking {name!r} is getting another policy already; wait for that.")
+        new: NewLearners | None = None
+        if needed or (change.train and has_spare_places(ranking, spec)):
+            blame = functools.partial(setting_at_fault, spec, ranking.spec, given=given)
+            new = await self.policy_change.new_learners(ranking, spec, change.train, needed, blame)
+        state = await self._transactions.state()
+        now, seq = self._transactions.clock(), state.next_seq()
+        rows: list[Row] = []
+        spec = msgspec.structs.replace(ranking.spec, **given)  # other requests may have changed the rest meanwhile
+        if new is None:
+            settings = ranking.settings.with_spec(spec)
+        else:
+            settings = new.settings.with_spec(spec).in_force_from(seq)
+            ranking.can, ranking.longest = settings.capabilities(), SHORTEST
+            state.learners.remove(ranking)
+            rows = [DeleteSnapshots(ranking.id), *(kept._replace(policy_seq=seq) for kept in new.snapshots)]
+        ranking.settings = settings
+        reply = ranking_reply(ranking)
+        await self._transactions.commit([*ranking_rows(ranking, seq, now), *rows])
+        return reply
+
+    async def delete(self, name: str) -> None:
+        """Delete a ranking: its lists are dropped, and its rows are purged later, in parts."""
+        state = await self._transactions.state()
+        ranking = state.ranking(name)
+        now, seq = self._transactions.clock(), state.next_seq()
+        body = encode(ranking.settings.event(deleted=True))
+        state.remove_ranking(ranking)
+        event = EventRow(seq, now, ranking.id, WHOLE_RANKING, RANKING, None, body)
+        await self._transactions.commit([event, DeleteRanking(ranking.id, seq)])
+
+
+def _check_fixed_fields(ranking: LiveRanking, given: dict[str, Any]) -> None:
+    for field in FIXED_FIELDS:
+        if field in given and given[field] != getattr(ranking.spec, field):
+            raise Refused(
+                f"The {field} of the ranking {ranking.name!r} cannot become {given[field]!r}, since its items and "
+                f"lists were made with {getattr(ranking.spec, field)!r}; make a new ranking.", f"/{field}",
+            )  # fmt: skip
+
+
+def ranking_rows(ranking: LiveRanking, seq: int, now: int) -> list[Row]:
+    """Rows of a ranking with new settings."""
+    settings = ranking.settings
+    body = encode(settings.event())
+    return [
+        EventRow(seq, now, ranking.id, WHOLE_RANKING, RANKING, None, body),
+        RankingRow(ranking.id, settings.name, ranking.created, settings.policy_seq, body),
+    ]
+
+
+def ranking_reply(ranking: LiveRanking) -> Ranking:
+    """A ranking as requests read it."""
+    spec = msgspec.structs.asdict(ranking.spec)
+    return Ranking(**spec, items=len(ranking.items), created=as_time(ranking.created))

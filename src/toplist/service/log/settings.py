@@ -1,0 +1,155 @@
+"""What a learner is made from: the settings and the items of its ranking, as events give them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from toplist.core.problem import InvalidInput
+from toplist.core.protocols import Capabilities
+from toplist.core.slate import Floats
+from toplist.policies.by_name import make
+from toplist.service.errors import Refused
+from toplist.service.log.events import ItemsEvent, RankingEvent, decode_items, decode_ranking
+from toplist.service.store.protocol import EventRow
+from toplist.service.wire import RankingSpec
+
+SHORTEST = 1  # least length of a list
+MOST_JOINED = 2000  # features of an item and a person together: a linear belief holds their square, 32 MB
+
+
+class ItemState(NamedTuple):
+    """An item at some event."""
+
+    place: int
+    features: Floats | None
+    hidden: bool
+
+
+ItemStates = dict[str, ItemState]
+
+
+class LearnerSettings(NamedTuple):
+    """All that a ranking's learners are made from, except items and segment."""
+
+    name: str
+    spec: RankingSpec
+    policy_seq: int  # seq of the event that set the policy; 0 before it is recorded
+    trained: bool  # whether learners learn from the lists before that
+    places: int  # positions that a learner has: lists may be shorter, not longer
+    longest: int  # upper bound of the length of lists between `floor` and `policy_seq`
+    first_list: int  # number of a learner's first list
+    floor: int  # seq of the last event that reset learners: what was before is never learned again
+
+    @classmethod
+    def of(cls, event: RankingEvent, policy_seq: int = 0) -> LearnerSettings:
+        """Settings of an event."""
+        spec = event.spec
+        positions = spec.positions
+        places, longest = event.places or positions, event.longest or positions
+        floor = event.floor or (0 if event.trained else policy_seq)
+        return cls(spec.name, spec, policy_seq, event.trained, places, longest, event.first_list, floor)
+
+    def event(self, deleted: bool = False) -> RankingEvent:
+        """The event that records these settings."""
+        return RankingEvent(
+            self.spec, self.trained, self.policy_seq, deleted, self.places, self.longest, self.first_list, self.floor
+        )
+
+    def with_spec(self, spec: RankingSpec) -> LearnerSettings:
+        """Other settings for the same learners."""
+        return self._replace(spec=spec)
+
+    def for_new_learners(self, spec: RankingSpec, trained: bool, longest: int) -> LearnerSettings:
+        """Other settings for new learners; if they are trained, they have positions for the `longest` list."""
+        longest = longest if trained else SHORTEST
+        return LearnerSettings(self.name, spec, 0, trained, max(longest, spec.positions), longest, 0, self.floor)
+
+    def in_force_from(self, seq: int) -> LearnerSettings:
+        """The settings, in force from an event on.
+
+        Learners that are not trained on earlier lists do not use their numbers again, or random draws would repeat
+        those lists. There were fewer lists than events, so seq is a free number.
+        """
+        if self.trained:
+            return self._replace(policy_seq=seq, first_list=0)
+        return self._replace(policy_seq=seq, first_list=seq, floor=seq)
+
+    def seed(self, segment: str | None) -> int:
+        """Seed of a segment's learner: the ranking's own without a segment."""
+        if segment is None:
+            return self.spec.seed
+        text = f"{self.spec.seed}/{segment}".encode("utf-8", "surrogatepass")
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+
+    def learner_name(self, segment: str | None) -> str:
+        """Name of a segment's learner."""
+        return self.name if segment is None else f"{self.name}/{segment}"
+
+    def capabilities(self) -> Capabilities:
+        """What the policy can do."""
+        can: Capabilities = make(self.spec.policy).capabilities()
+        return can
+
+    def first_event(self, created: int) -> int:
+        """Seq after which the history of a learner begins that was created by event `created`."""
+        return max(created, self.floor)
+
+
+def settings_at_end(events: Iterable[EventRow]) -> LearnerSettings | None:
+    """Settings of a ranking after its settings events; None if it was deleted."""
+    settings: LearnerSettings | None = None
+    for row in events:
+        event = decode_ranking(row.body)
+        settings = None if event.deleted else LearnerSettings.of(event, event.policy_seq)
+    return settings
+
+
+def apply_items(items: ItemStates, seq: int, event: ItemsEvent) -> None:
+    """Change items as an event says; new ones go last."""
+    for n, put in enumerate(event.put):
+        known = items.get(put.id)
+        features = known.features if known is not None else None
+        if put.features is not None:
+            features = np.array(put.features)
+        place = known.place if known is not None else (seq << 20) + n
+        items[put.id] = ItemState(place, features, put.hidden)
+    for id in event.removed:
+        items.pop(id, None)
+
+
+def items_at(changes: Iterable[EventRow], seq: int) -> ItemStates:
+    """Items of a ranking at an event, from all changes of its items."""
+    items: ItemStates = {}
+    for event in changes:
+        if event.seq > seq:
+            break
+        apply_items(items, event.seq, decode_items(event.body))
+    return items
+
+
+def settings_problem(settings: LearnerSettings) -> Refused | None:
+    """Why a ranking cannot have these settings, with the field at fault; None if it can."""
+    spec = settings.spec
+    try:
+        can = settings.capabilities()
+    except InvalidInput as problem:
+        return Refused(str(problem), "/policy")
+    if can.needs_features and spec.features == 0:
+        return Refused(f"The policy {spec.policy} learns from features; say how many an item has.", "/features")
+    if spec.person and (not can.needs_features or can.covers_topics):
+        return Refused(
+            f"The policy {spec.policy} takes no features of a person; leave person out, or make a new ranking without.",
+            "/person",
+        )
+    outer = spec.person and spec.join == "outer"
+    joined = spec.features * spec.person if outer else spec.features + spec.person
+    if can.needs_features and joined > MOST_JOINED:
+        return Refused(
+            f"The policy {spec.policy} would learn from {joined} features, but {MOST_JOINED} are the most; give fewer"
+            + (" features, or fewer of a person." if spec.person else "."), "/features",
+        )  # fmt: skip
+    return None

@@ -1,0 +1,131 @@
+"""What tests of the live service share: a clock that is set by hand, services on real files, rankings with items."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, closing
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.service import Service
+from toplist.service.live.state import LiveState
+from toplist.service.live.transaction import OpenStore
+from toplist.service.log.verify import LiveBeliefs, RebuiltLearner, differences, rebuild_learners
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
+from toplist.service.wire import Event, Item, ListReply, ListRequest, RankingSpec, Report, ReportReply
+
+T = TypeVar("T")
+BEGIN = 1_700_000_000_000
+WINDOW = 60.0  # seconds
+ITEM_WISE, BY_FEATURES, ELIMINATION = "cascade-kl-ucb", "cascade-lin-ucb", "top-rank(delta=0.1)"
+POLICIES = (ITEM_WISE, BY_FEATURES, ELIMINATION)
+
+
+class Clock:
+    """The time in milliseconds, which stands still unless it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = BEGIN
+
+    def __call__(self) -> int:
+        return self.now
+
+    def pass_(self, seconds: float) -> None:
+        self.now += round(seconds * 1000)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+class SuspendingStore(SQLiteStore):
+    """A store whose reads take a while, in which other requests are served, as over a network."""
+
+    async def read(self, work: Callable[[LogReader], T]) -> T:
+        await asyncio.sleep(0)
+        result = await super().read(work)
+        await asyncio.sleep(0)
+        return result
+
+
+STORES: dict[str, OpenStore] = {"sqlite": SQLiteStore, "suspending": SuspendingStore}
+open_store: ContextVar[OpenStore] = ContextVar("open_store", default=SQLiteStore)  # for tests that say nothing
+
+
+@asynccontextmanager
+async def at_work(path: Path, clock: Clock | None = None, **more: Any) -> AsyncIterator[Service]:
+    service = Service(path, clock or Clock(), **({"open_store": open_store.get()} | more))
+    await service.start()
+    try:
+        yield service
+    finally:
+        await service.stop()
+
+
+async def killed(service: Service) -> None:
+    """Leave the file as kill -9 does, unlocked."""
+    await service.transactions.abort()
+
+
+async def events(service: Service, name: str = "front", after: int = 0) -> list[Event]:
+    return [event async for page in await service.queries.event_pages(name, after) for event in page.events]
+
+
+def check(path: Path, live: LiveBeliefs | None = None) -> list[str]:
+    """What differs between the learners of a store and its log."""
+    with closing(SQLiteReader(path)) as reader:
+        return differences(reader, live)
+
+
+def rebuilt(path: Path) -> Iterator[RebuiltLearner]:
+    """The learners of a store, rebuilt from its log."""
+    with closing(SQLiteReader(path)) as reader:
+        yield from rebuild_learners(reader)
+
+
+async def read(service: Service, work: Callable[[LogReader], T]) -> T:
+    """Read from the store of a service."""
+    return await service.transactions.store.read(work)
+
+
+def ranking_of(service: Service, name: str = "front") -> LiveRanking:
+    """A ranking in memory."""
+    return state_of(service).ranking(name)
+
+
+def state_of(service: Service) -> LiveState:
+    """The state in memory, which must be loaded."""
+    state = service.transactions.loaded_state
+    assert state is not None
+    return state
+
+
+def row(n: int) -> list[float]:
+    return [1.0 if n % 4 == column else 0.1 for column in range(4)]
+
+
+def items(count: int, policy: str = ITEM_WISE, first: int = 0) -> list[Item]:
+    features = policy == BY_FEATURES
+    return [Item(id=f"item-{n}", features=row(n) if features else None) for n in range(first, first + count)]
+
+
+async def front(service: Service, policy: str = ITEM_WISE, count: int = 8, **more: Any) -> None:
+    """A ranking called front."""
+    features = 4 if policy == BY_FEATURES else 0
+    given: dict[str, Any] = {"positions": 3, "click_window": WINDOW, "seed": 7, "features": features} | more
+    await service.rankings.create(RankingSpec(name="front", policy=policy, **given))
+    await service.items.put("front", items(count, policy))
+
+
+async def shown(service: Service, **request: Any) -> ListReply:
+    return await service.lists.make("front", ListRequest(**request))
+
+
+async def told(service: Service, reply: ListReply, *clicks: int | str, **more: Any) -> ReportReply:
+    return await service.impressions.report(reply.impression, Report(clicks=list(clicks), **more))
+
+
+async def learned(service: Service, key: str | None = None) -> int:
+    return (await service.queries.estimates("front", key)).learned
