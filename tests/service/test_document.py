@@ -1,4 +1,4 @@
-"""Every request of docs/service.md is made, to a real service, and gets the answer that stands there."""
+"""Every request of docs/service.md gets the documented response from a real service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANY = "…"
 
 
 def read(text: str) -> Any:
-    """JSON in which dots stand for anything."""
+    """JSON in which `...` matches anything."""
     text = re.sub(r",\s*\.\.\.\s*}", f', "{ANY}": "{ANY}"}}', text)
     text = re.sub(r'"\.\.\."', f'"{ANY}"', text)
     return json.loads(re.sub(r"\.\.\.", f'"{ANY}"', text))
@@ -38,7 +38,7 @@ def fits(said: Any, found: Any) -> bool:
     return bool(said == found)
 
 
-def test_requests_get_the_answers_that_are_said(tmp_path: Path) -> None:
+def test_requests_get_the_documented_responses(tmp_path: Path) -> None:
     with served(tmp_path) as url:
         impression = ""
         for block in BLOCKS:
@@ -58,7 +58,7 @@ def test_requests_get_the_answers_that_are_said(tmp_path: Path) -> None:
         exec(program.replace("http://127.0.0.1:8600", url), {})
 
 
-def test_every_route_is_there() -> None:
+def test_every_route_is_documented() -> None:
     find = Router(ROUTES).find
     asked = set()
     for block in BLOCKS:
@@ -69,13 +69,13 @@ def test_every_route_is_there() -> None:
     assert asked == {route.name for route in ROUTES}
 
 
-def test_every_status_is_there() -> None:
+def test_every_status_is_documented() -> None:
     table = TEXT[TEXT.index("| status |") :]
     said = set(map(int, re.findall(r"\b[45]\d\d\b", table[: table.index("\n\n")])))
     assert said >= {400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 421, 422, 429, 431, 503}
 
 
-def test_dots_stand_for_anything() -> None:
+def test_dots_match_anything() -> None:
     assert fits(read('{"a": [..., "..."], ...}'), {"a": [1, "x"], "b": 2})
     assert fits(read('{"a": [...]}'), {"a": [1, 2, 3]})
     assert not fits(read('{"a": [..., 2]}'), {"a": [1, 3]})

@@ -1,4 +1,4 @@
-"""The service as people use it: a real process on a real store, from the first start to the second."""
+"""End to end: a real process with a real store, stopped and started again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Output = pytest.CaptureFixture[str]
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """`toplist serve` in a folder; its address."""
+    """`toplist serve` in a folder; its URL."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
     command = [sys.executable, "-W", "error", "-m", "toplist", "serve", "--port", "0"]
     with subprocess.Popen(
@@ -38,7 +38,9 @@ def served(folder: Path) -> Iterator[str]:
             process.kill()
 
 
-def test_it_learns_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+def test_it_learns_and_continues_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
     monkeypatch.chdir(tmp_path)
     with served(tmp_path) as url, Client(url) as client:
         client.create_ranking(RankingSpec(name="shop", positions=2, policy="cascade-ucb1"))
@@ -74,7 +76,7 @@ def test_it_learns_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["check", "a.db", "--store", "here.db"], "A check takes no further file; name the store with --store."),
     ],
 )
-def test_what_cannot_be_copied_or_checked(
+def test_invalid_backups_and_checks(
     words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -83,7 +85,7 @@ def test_what_cannot_be_copied_or_checked(
     assert message in capsys.readouterr().err
 
 
-def test_the_store_and_its_backups_are_for_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_and_backups_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     before = os.umask(0o022)
     try:

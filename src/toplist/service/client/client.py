@@ -19,8 +19,7 @@ import msgspec
 from toplist import __version__
 from toplist.service.client import requests
 from toplist.service.client.requests import Ask
-from toplist.service.http.problems import NAMES, ProblemBody
-from toplist.service.wire import Event
+from toplist.service.wire import PROBLEM_TYPE_PREFIX, Event, ProblemBody
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -110,7 +109,7 @@ def _problem(reply: httpx.Response) -> ProblemBody:
         return msgspec.json.decode(reply.content, type=ProblemBody)
     except msgspec.MsgspecError:
         return ProblemBody(
-            type=f"{NAMES}foreign",
+            type=f"{PROBLEM_TYPE_PREFIX}foreign",
             title=reply.reason_phrase or "Not a problem of toplist's",
             status=reply.status_code,
             detail=reply.text[:200] or "without a word",

@@ -15,19 +15,26 @@ from toplist.service.wire import (
     Estimates,
     Event,
     Explanation,
+    History,
     Impression,
     Item,
+    ItemBody,
+    ItemsBody,
     ItemsChanged,
+    ItemsPage,
+    KeysPage,
     ListReply,
     ListRequest,
     NextList,
     Ranking,
     RankingChange,
+    Rankings,
     RankingSpec,
+    RemoveBody,
+    Removed,
     Report,
     ReportReply,
 )
-from toplist.service.wire_pages import History, ItemBody, ItemsBody, ItemsPage, KeysPage, Rankings, RemoveBody, Removed
 
 T = TypeVar("T")
 Click = int | str  # a position, counted from 1, or an item

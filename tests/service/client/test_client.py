@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from asking import ADMIN, SERVE, Service
+from asking import ADMIN, SERVE, LocalService
 
 from toplist.service.client import AsyncClient, Client, ServiceError, Unreachable, requests
 from toplist.service.client.client import LONGEST_WAIT, Retries
@@ -24,7 +24,7 @@ Outcome = Exception | httpx.Response
 class Between(httpx.BaseTransport):
     """What lies between a client and the service: it may lose a request, or the reply to it."""
 
-    def __init__(self, service: Service, *trouble: Callable[[httpx.Request], Outcome | None]) -> None:
+    def __init__(self, service: LocalService, *trouble: Callable[[httpx.Request], Outcome | None]) -> None:
         self.service, self.trouble = service, list(trouble)
         self.requests: list[httpx.Request] = []
 
@@ -58,7 +58,9 @@ def answer(status: int, **headers: str) -> Callable[[httpx.Request], Outcome]:
     return lambda _: httpx.Response(status, headers=headers, text="<html>sorry</html>")
 
 
-def client_of(service: Service, *trouble: Any, waits: list[float] | None = None, **more: Any) -> tuple[Client, Between]:
+def client_of(
+    service: LocalService, *trouble: Any, waits: list[float] | None = None, **more: Any
+) -> tuple[Client, Between]:
     between = Between(service, *trouble)
     slept = [] if waits is None else waits
     made = Client(
@@ -67,7 +69,7 @@ def client_of(service: Service, *trouble: Any, waits: list[float] | None = None,
     return made, between
 
 
-def test_everything_that_can_be_asked(service: Service) -> None:
+def test_everything_that_can_be_asked(service: LocalService) -> None:
     client, _ = client_of(service)
     with client:
         assert client.create_ranking(RankingSpec(name="shop", positions=2, features=1)).features == 1
@@ -104,7 +106,7 @@ def test_everything_that_can_be_asked(service: Service) -> None:
     assert refused.value.request_id
 
 
-def test_the_async_client_does_the_same(service: Service) -> None:
+def test_the_async_client_does_the_same(service: LocalService) -> None:
     async def play() -> list[Any]:
         transport = httpx.ASGITransport(service.app)
         async with AsyncClient("http://localhost", transport=transport) as client:
@@ -129,34 +131,34 @@ def test_both_clients_have_every_route_that_is_not_about_the_service_itself() ->
     assert Client.make_list.__doc__ == requests.make_list.__doc__
 
 
-def test_a_key_is_sent(keyed: Service) -> None:
+def test_a_key_is_sent(keyed: LocalService) -> None:
     client, _ = client_of(keyed, key=ADMIN)
     client.create_ranking(RankingSpec(name="a", positions=1))
     with pytest.raises(ServiceError, match=r"403 Forbidden: .* needs admin"):
         client_of(keyed, key=SERVE)[0].delete_ranking("a")
 
 
-def test_a_list_whose_reply_was_lost_is_the_same_list_on_retry(service: Service) -> None:
+def test_a_list_whose_reply_was_lost_is_the_same_list_on_retry(service: LocalService) -> None:
     client, between = client_of(service)
     between.trouble = [between.lose_reply, lose_request, answer(502)]
     made = client.make_list("front-page")
-    assert len(service.desk.lists) == 1
-    assert made.impression in service.desk.lists
+    assert len(service.double.lists) == 1
+    assert made.impression in service.double.lists
     sent = [msgspec.json.decode(request.content)["request_id"] for request in between.requests]
     assert len(sent) == 4
     assert len(set(sent)) == 1
     assert client.make_list("front-page").impression != made.impression
 
 
-def test_a_report_whose_reply_was_lost_counts_once(service: Service) -> None:
+def test_a_report_whose_reply_was_lost_counts_once(service: LocalService) -> None:
     client, between = client_of(service)
     made = client.make_list("front-page")
     between.trouble = [between.lose_reply, between.lose_reply]
     assert client.report(made.impression, [1]).counted
-    assert service.desk.lists[made.impression].clicks == [1]
+    assert service.double.lists[made.impression].clicks == [1]
 
 
-def test_what_may_have_been_done_is_not_done_twice(service: Service) -> None:
+def test_what_may_have_been_done_is_not_done_twice(service: LocalService) -> None:
     client, between = client_of(service)
     between.trouble = [between.lose_reply]
     with pytest.raises(Unreachable, match="got no answer in 1 attempts"):
@@ -168,7 +170,7 @@ def test_what_may_have_been_done_is_not_done_twice(service: Service) -> None:
         client.delete_ranking("b")
 
 
-def test_waits_grow_at_random_and_the_server_may_ask_for_more(service: Service) -> None:
+def test_waits_grow_at_random_and_the_server_may_ask_for_more(service: LocalService) -> None:
     waits: list[float] = []
     client, between = client_of(service, lose_request, lose_request, lose_request, waits=waits)
     client.rankings()
@@ -185,7 +187,7 @@ def test_waits_grow_at_random_and_the_server_may_ask_for_more(service: Service) 
         client.rankings()
 
 
-def test_it_gives_up_in_the_end(service: Service) -> None:
+def test_it_gives_up_in_the_end(service: LocalService) -> None:
     client, between = client_of(service, *[lose_request] * 9)
     with pytest.raises(Unreachable, match="GET /v1/rankings got no answer in 5 attempts: nothing came"):
         client.rankings()
@@ -195,7 +197,7 @@ def test_it_gives_up_in_the_end(service: Service) -> None:
     assert refused.value.problem.detail == "<html>sorry</html>"
 
 
-def test_what_the_service_refuses_is_not_tried_again(service: Service) -> None:
+def test_what_the_service_refuses_is_not_tried_again(service: LocalService) -> None:
     client, between = client_of(service)
     with pytest.raises(ServiceError) as refused:
         client.make_list("front-page", among=["nothing"])
@@ -203,7 +205,7 @@ def test_what_the_service_refuses_is_not_tried_again(service: Service) -> None:
     assert refused.value.problem.errors[0].pointer == "/among"  # type: ignore[index]
 
 
-def test_the_async_client_tries_again_too(service: Service) -> None:
+def test_the_async_client_tries_again_too(service: LocalService) -> None:
     waits: list[float] = []
     trouble = [lose_request, answer(503)]
 
