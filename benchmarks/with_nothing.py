@@ -38,9 +38,9 @@ NOTHING = Route(
 )  # fmt: skip
 
 
-def with_nothing(desk: Desk, settings: Settings, log: Log | None = None) -> App:
+def with_nothing(service: Desk, settings: Settings, log: Log | None = None) -> App:
     """The application with the route."""
-    made = make_app(desk, settings, log)
+    made = make_app(service, settings, log)
     return App(made.handlers, log or Log(settings.logs.requests), (*ROUTES, NOTHING))
 
 

@@ -21,8 +21,7 @@ import pytest
 
 from toplist.cli import Exit, main
 from toplist.core.problem import InvalidInput
-from toplist.service.client import Client
-from toplist.service.client.client import Retries
+from toplist.service.client import Client, Retries
 from toplist.service.http.server import listening
 from toplist.service.store.sqlite import SQLiteStore
 from toplist.service.wire import RankingSpec
