@@ -144,8 +144,8 @@ def test_api_keys_of_the_environment_override_the_file_and_those_of_a_flag_both(
 def test_every_setting_is_documented() -> None:
     text = (ROOT / "docs" / "service.md").read_text()
     rows = re.findall(r"^\| `([a-z_.]+)` \| `(TOPLIST_[A-Z_]+)` \| (.*?) \| (.*?) \|$", text, flags=re.MULTILINE)
-    said = {row[0]: row[1:] for row in rows}
+    documented = {row[0]: row[1:] for row in rows}
     for each in setting_fields():
         default = ", ".join(each.default) or "none" if isinstance(each.default, list) else f"{each.default}"
-        assert said.pop(each.name) == (each.variable, default, each.description)
-    assert not said
+        assert documented.pop(each.name) == (each.variable, default, each.description)
+    assert not documented

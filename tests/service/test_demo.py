@@ -84,20 +84,20 @@ def test_a_terminal_is_overwritten() -> None:
 LINE = re.compile(r"([\d,]+) lists learned, .* click-through of the last [\d,]+: ([\d.]+)%; the best list has 88.1%")
 
 
-def watched(command: list[str], wanted: int, where: Path) -> list[int]:
+def run_demo(command: list[str], wanted: int, where: Path) -> list[int]:
     """Run until `wanted` lists are learned, then press Ctrl-C; the number of lists in each line."""
-    told: list[int] = []
+    learned: list[int] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=where) as process:
         assert process.stdout is not None
-        while not told or told[-1] < wanted:
+        while not learned or learned[-1] < wanted:
             line = process.stdout.readline()
             assert line, process.communicate()
             if found := LINE.match(line):
-                told.append(int(found[1].replace(",", "")))
+                learned.append(int(found[1].replace(",", "")))
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
-    return told
+    return learned
 
 
 def test_it_learns_stops_cleanly_and_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +105,8 @@ def test_it_learns_stops_cleanly_and_continues(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "toplist.toml").write_text(f"[[keys]]\nname = 'a'\nscope = 'serve'\nsha256 = '{'0' * 64}'\n")
     monkeypatch.setenv("TOPLIST_KEYS", f"b:admin:{'1' * 64}")
     command = [sys.executable, "-u", "-m", "toplist", "demo", "--folder", "demo", "--port", "0", "--rate", "400"]
-    first = watched(command, 200, tmp_path)
-    second = watched(command, first[-1] + 100, tmp_path)
+    first = run_demo(command, 200, tmp_path)
+    second = run_demo(command, first[-1] + 100, tmp_path)
     assert second[0] >= first[-1]  # it continues
     log = (tmp_path / "demo" / "service.log").read_text()
     assert log.count('"ended"') == 2

@@ -23,7 +23,7 @@ SOON = 5.0  # seconds; an idle process takes about one, more on a busy machine, 
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`toplist serve` with an empty cache of compiled code, and its URL."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
     process = subprocess.Popen(
@@ -43,15 +43,15 @@ def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.communicate(timeout=30)
 
 
-def ended(process: subprocess.Popen[str]) -> str:
+def stop(process: subprocess.Popen[str]) -> str:
     """Stop a process, which must be quick; its log."""
     before = monotonic()
     process.send_signal(signal.SIGTERM)
-    _, told = process.communicate(timeout=30)
+    _, log = process.communicate(timeout=30)
     assert monotonic() - before < SOON
-    assert process.returncode == Exit.FINE, told
-    assert '"event":"ended"' in told.splitlines()[-1].replace(" ", ""), told
-    return told
+    assert process.returncode == Exit.FINE, log
+    assert '"event":"ended"' in log.splitlines()[-1].replace(" ", ""), log
+    return log
 
 
 def in_flight(url: str, count: int) -> None:
@@ -59,20 +59,20 @@ def in_flight(url: str, count: int) -> None:
         sleep(0.02)
 
 
-def gave_up(asked: Future[httpx.Response]) -> None:
-    reply = asked.result(timeout=30)
+def check_unavailable(pending: Future[httpx.Response]) -> None:
+    reply = pending.result(timeout=30)
     assert reply.status_code == 503
     assert "retry-after" in reply.headers
     assert "The service ends before the policy is compiled" in reply.json()["detail"]
 
 
 def test_stop_during_compilation_for_a_new_ranking(tmp_path: Path) -> None:
-    with served(tmp_path) as (process, url), ThreadPoolExecutor(1) as pool:
+    with serving(tmp_path) as (process, url), ThreadPoolExecutor(1) as pool:
         spec = {"name": "front", "positions": 3, "policy": "dcm-kl-ucb"}
-        asked = pool.submit(httpx.post, f"{url}/v1/rankings", json=spec, timeout=60)
+        pending = pool.submit(httpx.post, f"{url}/v1/rankings", json=spec, timeout=60)
         in_flight(url, 1)
-        ended(process)
-        gave_up(asked)
+        stop(process)
+        check_unavailable(pending)
 
     async def look() -> None:
         async with at_work(tmp_path / "toplist.db") as desk:
@@ -89,16 +89,16 @@ def test_stop_during_compilation_at_the_start(tmp_path: Path) -> None:
 
     run(before())
     for _ in range(2):  # an incomplete cache of the first does not disturb the second
-        with served(tmp_path) as (process, url), ThreadPoolExecutor(2) as pool:
-            asked = [
+        with serving(tmp_path) as (process, url), ThreadPoolExecutor(2) as pool:
+            pending = [
                 pool.submit(httpx.post, f"{url}/v1/rankings/front/lists", json={}, timeout=60),
                 pool.submit(httpx.get, f"{url}/v1/rankings/front/estimates", timeout=60),
             ]
             in_flight(url, 2)
             assert httpx.get(f"{url}/v1/rankings/front").status_code == 200
-            ended(process)
-            for each in asked:
-                gave_up(each)
+            stop(process)
+            for each in pending:
+                check_unavailable(each)
     assert differences(tmp_path / "toplist.db") == []
 
     async def after() -> None:

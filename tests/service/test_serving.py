@@ -37,8 +37,8 @@ class Running:
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, list[dict[str, object]]]:
         self.process.send_signal(number)
-        _, told = self.process.communicate(timeout=30)
-        return self.process.returncode, [json.loads(line) for line in told.splitlines()]
+        _, log = self.process.communicate(timeout=30)
+        return self.process.returncode, [json.loads(line) for line in log.splitlines()]
 
 
 @contextmanager
@@ -92,30 +92,30 @@ def test_invalid_http_is_a_problem(tmp_path: Path) -> None:
         host, port = service.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as raw:
             raw.sendall(b"GET / HTTP/1.1\r\nX-Request-Id: a\x00b\r\n\r\n")
-            told = b""
+            response = b""
             while piece := raw.recv(4096):
-                told += piece
-    assert told.startswith(b"HTTP/1.1 400 ")
-    assert b"content-type: application/problem+json" in told
-    assert json.loads(told.partition(b"\r\n\r\n")[2])["status"] == 400
+                response += piece
+    assert response.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in response
+    assert json.loads(response.partition(b"\r\n\r\n")[2])["status"] == 400
 
 
 @contextmanager
-def called(service: Running) -> Iterator[socket.socket]:
+def connected(service: Running) -> Iterator[socket.socket]:
     host, port = service.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as raw:
         yield raw
 
 
-def heard(raw: socket.socket) -> tuple[int, dict[str, object]]:
+def read_problem(raw: socket.socket) -> tuple[int, dict[str, object]]:
     """The problem that is sent before the connection is closed."""
-    told = b""
+    response = b""
     try:
         while piece := raw.recv(4096):
-            told += piece
+            response += piece
     except ConnectionResetError:  # the rest of our request was not read
         pass
-    head, _, body = told.partition(b"\r\n\r\n")
+    head, _, body = response.partition(b"\r\n\r\n")
     assert b"content-type: application/problem+json" in head
     assert b"connection: close" in head
     assert b"x-request-id: " in head
@@ -131,14 +131,14 @@ def test_the_size_of_a_head_is_limited_complete_or_not(tmp_path: Path) -> None:
             line + b"x: " + b"a" * 70_000 + b"\r\n\r\n",
             b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
         ):
-            with called(service) as raw:
+            with connected(service) as raw:
                 raw.sendall(sent)
-                status, told = heard(raw)
-                assert (status, told["type"]) == (431, "urn:toplist:problem:head-too-large")
+                status, body = read_problem(raw)
+                assert (status, body["type"]) == (431, "urn:toplist:problem:head-too-large")
         counted = httpx.get(f"{service.url}/metrics").text
         assert 'toplist_requests_total{method="",route="(none)",status="431"} 3.0' in counted
         for begin, more in ((line, many), (line + b"x: ", b"a" * 70_000), (b"", b"\r\n" * 30_000)):
-            with called(service) as raw:
+            with connected(service) as raw:
                 raw.sendall(begin)
                 sent_bytes = 0
                 with suppress(BrokenPipeError, ConnectionResetError):
@@ -157,26 +157,26 @@ def test_the_size_of_a_head_is_limited_complete_or_not(tmp_path: Path) -> None:
 def test_an_incomplete_request_times_out(tmp_path: Path) -> None:
     with running(tmp_path, "--set", "limits.seconds=0.5") as service:
         for half in (b"GET /healthz HTTP/1.1\r\nHost: loc", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /"):
-            with called(service) as raw:
+            with connected(service) as raw:
                 raw.sendall(half)
                 if half.endswith(b"GET /"):
                     assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")
-                status, told = heard(raw)
-                assert (status, told["type"]) == (408, "urn:toplist:problem:too-slow")
-        with called(service) as raw:
+                status, body = read_problem(raw)
+                assert (status, body["type"]) == (408, "urn:toplist:problem:too-slow")
+        with connected(service) as raw:
             assert raw.recv(4096) == b""
-        with called(service) as raw:
+        with connected(service) as raw:
             head = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
             raw.sendall(b"POST /v1/rankings HTTP/1.1\r\n" + head)
-            assert heard(raw)[0] == 408
+            assert read_problem(raw)[0] == 408
         (tmp_path / "wait").touch()
         with Client(service.url) as client, ThreadPoolExecutor(1) as pool:
             client.create_ranking(RankingSpec(name="shop", positions=2))
             client.put_items("shop", ["a", "b"])
-            asked = pool.submit(client.make_list, "shop")
+            pending = pool.submit(client.make_list, "shop")
             sleep(1.0)  # the limit is on reading a request, not on answering it
             (tmp_path / "wait").unlink()
-            assert asked.result().items
+            assert pending.result().items
 
 
 def test_requests_in_flight_are_answered_before_the_stop(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_requests_in_flight_are_answered_before_the_stop(tmp_path: Path) -> None
         client.create_ranking(RankingSpec(name="shop", positions=2))
         client.put_items("shop", ["a", "b", "c"])
         (tmp_path / "wait").touch()
-        asked = [
+        pending = [
             pool.submit(httpx.post, f"{service.url}/v1/rankings/shop/lists", json={}, timeout=60) for _ in range(8)
         ]
         while "toplist_requests_in_flight 9.0" not in httpx.get(f"{service.url}/metrics").text:
@@ -193,7 +193,7 @@ def test_requests_in_flight_are_answered_before_the_stop(tmp_path: Path) -> None
         while listens(service.url):
             sleep(0.02)
         (tmp_path / "wait").unlink()
-        assert [each.result().status_code for each in asked] == [200] * 8
+        assert [each.result().status_code for each in pending] == [200] * 8
         assert service.process.wait(timeout=30) == Exit.FINE
     assert (tmp_path / "stopped").read_text() == "8 lists"
 
@@ -222,10 +222,10 @@ def test_a_store_has_one_process(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 def test_a_port_in_use(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
         assert main(["serve", "--port", str(port), "--store", str(tmp_path / "a.db")]) == Exit.INPUT
     error = capsys.readouterr().err
     assert f"The port is {port}, but must be free; another process listens there; end it, or name another with" in error
@@ -280,16 +280,16 @@ def test_a_missing_extra_says_what_to_install(
 
 def test_a_new_api_key_is_printed_with_its_settings(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["keys", "new", "--scope", "serve", "--name", "page"]) == Exit.FINE
-    told = capsys.readouterr().out
-    (api_key,) = re.findall(r"^toplist_\S+$", told, flags=re.MULTILINE)
-    (tmp_path / "toplist.toml").write_text(told[told.index("[[keys]]") :])
+    printed = capsys.readouterr().out
+    (api_key,) = re.findall(r"^toplist_\S+$", printed, flags=re.MULTILINE)
+    (tmp_path / "toplist.toml").write_text(printed[printed.index("[[keys]]") :])
     with running(tmp_path) as service:
         assert httpx.get(f"{service.url}/v1/rankings").status_code == 401
         with Client(service.url, api_key, retries=Retries(0)) as client:
             assert client.rankings().rankings == []
         _, lines = service.end()
     assert api_key not in json.dumps(lines)
-    (variable,) = re.findall(r"^TOPLIST_KEYS=(\S+)$", told, flags=re.MULTILINE)
+    (variable,) = re.findall(r"^TOPLIST_KEYS=(\S+)$", printed, flags=re.MULTILINE)
     (tmp_path / "toplist.toml").unlink()
     with running(tmp_path, "--set", f"keys={variable}") as service:
         assert httpx.get(f"{service.url}/v1/rankings").status_code == 401

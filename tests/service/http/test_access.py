@@ -132,8 +132,8 @@ def test_too_many_requests_get_retry_after(make_service: Make) -> None:
 def test_each_api_key_has_a_bucket_and_guessing_is_limited(make_service: Make) -> None:
     keys = [ApiKeySetting(name=name, scope="admin", sha256=hash_api_key(name)) for name in "ab"]
     service = make_service(limits=Limits(rate=0.1, burst=2), keys=keys)
-    asked = [service.ask("GET", "/v1/rankings", headers=bearer(key)).status_code for key in "aaab"]
-    assert asked == [200, 200, 429, 200]
+    statuses = [service.ask("GET", "/v1/rankings", headers=bearer(key)).status_code for key in "aaab"]
+    assert statuses == [200, 200, 429, 200]
     guessed = [service.ask("GET", "/v1/rankings", headers=bearer(f"guess {i}")).status_code for i in range(3)]
     assert guessed == [401, 401, 429]
 

@@ -189,15 +189,15 @@ def test_numbers_above_2_to_the_53_are_refused(field: str, service: LocalService
 def test_history_counts_learned_lists(service: LocalService) -> None:
     for number in range(25):
         service.double.as_if_learned("front-page", [1] if number % 5 else [])
-    told = service.ask("GET", "/v1/rankings/front-page/history").json()
-    assert (told["lists"], told["clicked"], told["clicks"], told["complete"]) == (25, 20, 20, True)
-    assert [point["lists"] for point in told["points"]] == [10, 10, 5]
+    history = service.ask("GET", "/v1/rankings/front-page/history").json()
+    assert (history["lists"], history["clicked"], history["clicks"], history["complete"]) == (25, 20, 20, True)
+    assert [point["lists"] for point in history["points"]] == [10, 10, 5]
     for _ in range(4000):
         service.double.as_if_learned("front-page", [1, 2])
-    told = service.ask("GET", "/v1/rankings/front-page/history").json()
-    assert (told["lists"], told["clicks"]) == (4025, 8020)
-    assert len(told["points"]) <= 201
-    assert sum(point["lists"] for point in told["points"]) == 4025
+    history = service.ask("GET", "/v1/rankings/front-page/history").json()
+    assert (history["lists"], history["clicks"]) == (4025, 8020)
+    assert len(history["points"]) <= 201
+    assert sum(point["lists"] for point in history["points"]) == 4025
 
 
 def test_health_and_readiness(service: LocalService) -> None:
@@ -363,9 +363,9 @@ def test_head_is_get_without_the_body(service: LocalService) -> None:
 
 def test_a_large_body_is_refused_before_it_is_read(make_service: Make) -> None:
     service = make_service(limits=Limits(body_bytes=2000))
-    told = service.ask("POST", "/v1/rankings", content=b"x" * 2001, headers={"content-type": "application/json"})
-    problem(told, 413)
-    assert told.headers["connection"] == "close"
+    refused = service.ask("POST", "/v1/rankings", content=b"x" * 2001, headers={"content-type": "application/json"})
+    problem(refused, 413)
+    assert refused.headers["connection"] == "close"
     sent = 0
 
     async def endless() -> Any:
