@@ -34,10 +34,10 @@ from toplist.service.http.routing import (
 from toplist.service.live.service import Desk
 from toplist.service.wire import PROBLEM_MEDIA, Fault
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+AsgiScope = MutableMapping[str, Any]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 _COMMON: Headers = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
@@ -64,7 +64,7 @@ class App:
         self._encode = msgspec.json.Encoder().encode
         self._metrics = handlers.metrics
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope; only HTTP is supported."""
         if scope["type"] == "http":
             await self._http(scope, receive, send)
@@ -73,7 +73,7 @@ class App:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
 
-    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _http(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         started = perf_counter()
         headers: dict[bytes, bytes] = dict(scope["headers"])
         request_id = self._ids.of(headers.get(b"x-request-id"))
@@ -117,12 +117,8 @@ class App:
                     size = await _stream(response, status, request_id, receive, send, method == "HEAD")
                     return
                 elif isinstance(response, RawResponse):
-                    status, content, media, more = (
-                        response.status,
-                        response.body,
-                        response.media.encode(),
-                        response.headers,
-                    )
+                    status, content, more = response.status, response.body, response.headers
+                    media = response.media.encode()
                 elif isinstance(response, JsonResponse):
                     status, content, more = response.status, self._encode(response.body), response.headers
                 else:
@@ -148,7 +144,7 @@ class App:
         self._log.request(request_id, "", _UNROUTED, problem.status, 0.0, caller, size)
         return request_id
 
-    def _admit(self, route: CompiledRoute | None, headers: Mapping[bytes, bytes], scope: Scope) -> str:
+    def _admit(self, route: CompiledRoute | None, headers: Mapping[bytes, bytes], scope: AsgiScope) -> str:
         """The caller, by the name of its API key or its address; raises a problem if it may not call."""
         client = scope.get("client")
         address = client[0] if client else ""
