@@ -13,7 +13,7 @@ from toplist.service.config import Settings
 from toplist.service.http.app import App, make_app
 from toplist.service.http.logs import Log
 from toplist.service.http.routes import ROUTES
-from toplist.service.http.routing import Answer, Call, Route
+from toplist.service.http.routing import HttpRequest, Response, Route
 from toplist.service.live.service import Desk
 
 PATH = "/v1/nothing"
@@ -26,9 +26,9 @@ class Nothing(Struct, frozen=True):
     number: int = 0
 
 
-async def nothing(_: object, call: Call) -> Answer:
+async def nothing(_: object, request: HttpRequest) -> Response:
     """Say it again."""
-    said: Nothing = call.body
+    said: Nothing = request.body
     return said
 
 
@@ -38,10 +38,10 @@ NOTHING = Route(
 )  # fmt: skip
 
 
-def with_nothing(desk: Desk, settings: Settings, log: Log | None = None) -> App:
+def with_nothing(service: Desk, settings: Settings, log: Log | None = None) -> App:
     """The application with the route."""
-    made = make_app(desk, settings, log)
-    return App(made.endpoints, log or Log(settings.logs.requests), (*ROUTES, NOTHING))
+    made = make_app(service, settings, log)
+    return App(made.handlers, log or Log(settings.logs.requests), (*ROUTES, NOTHING))
 
 
 def main() -> None:

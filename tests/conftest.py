@@ -18,7 +18,7 @@ from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measu
 from toplist.worlds import b_top_k
 
 if TYPE_CHECKING:
-    from asking import Make, Service
+    from asking import LocalService, Make
 
 # Compiling a part for the first time takes seconds, so single examples have no deadline; runs repeat exactly.
 settings.register_profile("toplist", deadline=None, derandomize=True)
@@ -89,20 +89,20 @@ def tunes(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make_service() -> Iterator[Make]:
-    """Services with any settings."""
-    from asking import services  # noqa: PLC0415 - of the tests of the service, which most tests know nothing of
+    """A function that makes services with any settings."""
+    from asking import services  # noqa: PLC0415 - most tests need no service
 
     with services() as make:
         yield make
 
 
 @pytest.fixture
-def service(make_service: Make) -> Service:
-    """A service without keys, with a ranking of three items."""
+def service(make_service: Make) -> LocalService:
+    """A service without API keys, with a ranking of three items."""
     return make_service(stocked=True)
 
 
 @pytest.fixture
-def keyed(make_service: Make) -> Service:
-    """A service with a key of each scope."""
+def keyed(make_service: Make) -> LocalService:
+    """A service with an API key of each scope."""
     return make_service(keyed=True)

@@ -1,4 +1,4 @@
-"""A service in front of a desk in memory, and how tests ask it without a network."""
+"""The HTTP application in front of an in-memory double of the service, called without a network."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import httpx
 from double import Double
 
-from toplist.service.config import KeySetting, Limits, Settings
+from toplist.service.config import ApiKeySetting, Limits, Settings
 from toplist.service.http.app import App, make_app
-from toplist.service.http.auth import hashed
+from toplist.service.http.auth import hash_api_key
 from toplist.service.http.logs import Log
 
 T = TypeVar("T")
@@ -21,21 +21,21 @@ SERVE, ADMIN = "toplist_serve-key-of-the-tests", "toplist_admin-key-of-the-tests
 
 
 KEYS = [
-    KeySetting(name="page", scope="serve", sha256=hashed(SERVE)),
-    KeySetting(name="editor", scope="admin", sha256=hashed(ADMIN)),
+    ApiKeySetting(name="page", scope="serve", sha256=hash_api_key(SERVE)),
+    ApiKeySetting(name="editor", scope="admin", sha256=hash_api_key(ADMIN)),
 ]
 
 
-class Service:
-    """A service with its own event loop, asked one request after the other."""
+class LocalService:
+    """An application with its own event loop; it takes one request at a time."""
 
-    def __init__(self, settings: Settings | None = None, desk: Double | None = None) -> None:
-        self.desk = desk or Double()
+    def __init__(self, settings: Settings | None = None, double: Double | None = None) -> None:
+        self.double = double or Double()
         self.logged = io.StringIO()
         self.settings = settings or Settings()
-        self.app: App = make_app(self.desk.as_desk(), self.settings, Log(self.settings.logs.requests, self.logged))
+        self.app: App = make_app(self.double.as_desk(), self.settings, Log(self.settings.logs.requests, self.logged))
         self._runner = asyncio.Runner()
-        self.run(self.desk.start())
+        self.run(self.double.start())
 
     def run(self, work: Awaitable[T]) -> T:
         async def wait() -> T:
@@ -44,34 +44,34 @@ class Service:
         return self._runner.run(wait())
 
     def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
-        return self.run(self.asked(method, path, **more))
+        return self.run(self.ask_async(method, path, **more))
 
-    async def asked(self, method: str, path: str, **more: Any) -> httpx.Response:
+    async def ask_async(self, method: str, path: str, **more: Any) -> httpx.Response:
         transport = httpx.ASGITransport(self.app, client=more.pop("client", ("127.0.0.1", 1)))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8600") as client:
             return await client.request(method, path, **more)
 
     def lines(self) -> list[str]:
-        self.run(asyncio.sleep(0.06))  # lines about requests wait for company
+        self.run(asyncio.sleep(0.06))  # request lines are buffered
         return self.logged.getvalue().splitlines()
 
     def close(self) -> None:
-        self.run(self.desk.stop())
+        self.run(self.double.stop())
         self._runner.close()
 
 
-Make = Callable[..., Service]
+Make = Callable[..., LocalService]
 
 
 @contextmanager
 def services() -> Iterator[Make]:
-    """Makes services with any settings, and on request with a ranking of three items, or with a key of each scope."""
-    made: list[Service] = []
+    """A function that makes services with given settings, a ranking of three items, or an API key of each scope."""
+    made: list[LocalService] = []
 
-    def make(*, stocked: bool = False, keyed: bool = False, **settings: Any) -> Service:
+    def make(*, stocked: bool = False, keyed: bool = False, **settings: Any) -> LocalService:
         if keyed:
             settings |= {"keys": KEYS, "limits": Limits(rate=1000.0, burst=1000)}
-        service = Service(Settings(**settings))
+        service = LocalService(Settings(**settings))
         made.append(service)
         if stocked:
             stock(service)
@@ -82,15 +82,15 @@ def services() -> Iterator[Make]:
         service.close()
 
 
-def stock(service: Service) -> None:
-    """Put a ranking of three items there."""
+def stock(service: LocalService) -> None:
+    """Create a ranking with three items."""
     assert service.ask("POST", "/v1/rankings", json={"name": "front-page", "positions": 2}).status_code == 201
     items = [{"id": item} for item in ("tea", "coffee", "cocoa")]
     assert service.ask("PUT", "/v1/rankings/front-page/items", json={"items": items}).status_code == 200
 
 
 def problem(reply: httpx.Response, status: int) -> dict[str, Any]:
-    """The problem that a reply must be."""
+    """The problem in a reply, which must have this status."""
     assert reply.status_code == status, reply.text
     assert reply.headers["content-type"] == "application/problem+json"
     body: dict[str, Any] = reply.json()

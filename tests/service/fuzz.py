@@ -1,7 +1,7 @@
-"""Asks a running service for all that its description allows, and for what it forbids: `make service-fuzz`.
+"""Sends valid and invalid requests, generated from /openapi.json, to a running service: `make service-fuzz`.
 
-Schemathesis makes the requests, in all its phases. They must find no 5xx, and no 4xx that is not a problem+json as
-described. The figure that is printed is the service's own count of what it answered.
+Schemathesis makes the requests, in all its phases. They must find no 5xx, and every 4xx must be a problem+json as
+described. The printed figure is the service's own count of its responses.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import NamedTuple
 
 import httpx
 
-from toplist.service.http.auth import new_key, setting
+from toplist.service.http.auth import new_api_key, settings_lines
 
-# What fits the schema may still be refused: no schema says which policies there are, or which items.
-LEFT_OUT = "positive_data_acceptance"
+# A request that matches the schema may still be refused: the schema does not list policies or items.
+EXCLUDED_CHECK = "positive_data_acceptance"
 HOOKS = Path(__file__).with_name("fuzz_hooks.py")
 
 
 class Outcome(NamedTuple):
-    """What came of it."""
+    """The responses by status, and whether a check failed."""
 
     statuses: Counter[int]
     failed: bool
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
     @property
     def requests(self) -> int:
-        """How many there were."""
+        """The number of requests."""
         return sum(self.statuses.values())
 
     def __str__(self) -> str:
@@ -44,11 +44,11 @@ class Outcome(NamedTuple):
 
 
 def fuzz(requests: int, examples: int) -> Outcome:
-    """Ask until there were so many requests; up to so many examples per operation and round."""
+    """Run rounds, with `examples` per operation at most, until `requests` are answered."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
-    key = new_key()
+    api_key = new_api_key()
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "toplist.toml").write_text(setting(key, "fuzz", "admin"))
+        (Path(folder) / "toplist.toml").write_text(settings_lines(api_key, "fuzz", "admin"))
         command = [sys.executable, "-m", "toplist", "serve", "--port", "0", "--set", "logs.requests=none"]
         with subprocess.Popen(command, cwd=folder, env=clean, stdout=subprocess.PIPE, text=True) as service:
             try:
@@ -57,20 +57,20 @@ def fuzz(requests: int, examples: int) -> Outcome:
                 seed, done = 0, Outcome(Counter(), False, "")
                 while done.requests < requests and not done.failed:
                     seed += 1
-                    done = _round(url, key, seed, examples, Path(folder), clean)
+                    done = _round(url, api_key, seed, examples, Path(folder), clean)
                     print(f"round {seed}: {done}", flush=True)
                 return done
             finally:
                 service.terminate()
 
 
-def _round(url: str, key: str, seed: int, examples: int, folder: Path, environment: dict[str, str]) -> Outcome:
-    authorization = {"authorization": f"Bearer {key}"}
+def _round(url: str, api_key: str, seed: int, examples: int, folder: Path, environment: dict[str, str]) -> Outcome:
+    authorization = {"authorization": f"Bearer {api_key}"}
     command = [
         sys.executable, "-W", "ignore", "-m", "schemathesis.cli", "run", f"{url}/openapi.json", "--phases",
         "examples,coverage,fuzzing,stateful", "--max-examples", str(examples), "--seed", str(seed), "--exclude-checks",
-        LEFT_OUT, "--continue-on-failure", "--generation-database", "none", "--no-color", "--warnings", "off",
-        "--request-timeout", "120", "--header", f"Authorization: Bearer {key}",
+        EXCLUDED_CHECK, "--continue-on-failure", "--generation-database", "none", "--no-color", "--warnings", "off",
+        "--request-timeout", "120", "--header", f"Authorization: Bearer {api_key}",
     ]  # fmt: skip
     environment = environment | {"SCHEMATHESIS_HOOKS": str(HOOKS)}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -83,9 +83,9 @@ def _round(url: str, key: str, seed: int, examples: int, folder: Path, environme
 
 
 def main() -> int:
-    """The long form."""
+    """Run the fuzzer from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--requests", type=int, default=20_000, help="how many requests at least")
+    parser.add_argument("--requests", type=int, default=20_000, help="least number of requests")
     parser.add_argument("--examples", type=int, default=100, help="examples per operation and round")
     arguments = parser.parse_args()
     outcome = fuzz(arguments.requests, arguments.examples)

@@ -1,7 +1,7 @@
-"""What Schemathesis loads before it begins, so that a round comes to an end.
+"""Hooks that Schemathesis loads at its start, so that a round terminates.
 
-It tells Hypothesis which requests were more welcome than others, and Hypothesis climbs from those. That was seen to go
-on for a quarter of an hour without a single request.
+Schemathesis gives Hypothesis a score for each request to maximise. Hypothesis was seen to climb for a quarter of an
+hour without sending a single request.
 """
 
 from typing import Any
@@ -9,9 +9,9 @@ from typing import Any
 import hypothesis
 
 
-def not_told(observation: float, **_: Any) -> float:
-    """In place of `hypothesis.target`: nothing is better than anything else."""
+def without_target(observation: float, **_: Any) -> float:
+    """Replaces `hypothesis.target`: ignores the score."""
     return observation
 
 
-hypothesis.target = not_told
+hypothesis.target = without_target

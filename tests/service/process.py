@@ -1,6 +1,6 @@
-"""`toplist serve` with a desk in memory, as a process of its own.
+"""`toplist serve` with an in-memory double of the service, as a process.
 
-A list takes as long as there is a file `wait` beside the store, and a file `stopped` is written when all is over.
+A list waits while a file `wait` exists beside the store, and stopping the service writes a file `stopped`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toplist.service.wire import ListReply, ListRequest
 
 
 class Slow(Double):
-    """Takes its time, and says when it was stopped."""
+    """Waits before it makes a list, and records when it was stopped."""
 
     def __init__(self, store: Path) -> None:
         super().__init__()
@@ -34,12 +34,12 @@ class Slow(Double):
         self.store.with_name("stopped").write_text(f"{len(self.lists)} lists")
 
 
-def opened(store: Path, _: Settings) -> Desk:
-    """The desk of this process."""
+def open_service(store: Path, _: Settings) -> Desk:
+    """The service of this process."""
     return Slow(store).as_desk()
 
 
 if __name__ == "__main__":
     original = run.serve
-    run.serve = lambda settings, **more: original(settings, opened=opened, **more)
+    run.serve = lambda settings, **more: original(settings, open_service=open_service, **more)
     sys.exit(main(["serve", *sys.argv[1:]]))

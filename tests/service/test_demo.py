@@ -1,4 +1,4 @@
-"""The example of `make run`: visitors who are what they are said to be, and a service that learns from them."""
+"""The demo of `make run`: visitors follow the click model, and the service learns from them."""
 
 import io
 import re
@@ -17,22 +17,22 @@ from toplist.service import demo
 from toplist.service.wire import Estimate, Estimates
 
 
-def test_visitors_click_as_the_model_says() -> None:
+def test_visitors_follow_the_click_model() -> None:
     audience, items = demo.Audience(seed=3), list(demo.ARTICLES)[3:7]
     count = 20_000
     clicked = np.zeros((count, demo.POSITIONS))
     for visitor in range(count):
         clicked[visitor, np.array(audience.clicks(visitor, items), dtype=int) - 1] = 1
-    looks = 1.0  # the share of visitors who still look at a position
+    looks = 1.0  # probability that a visitor examines a position
     for place, item in enumerate(items):
         expected = looks * demo.ARTICLES[item]
-        # Four standard errors of the mean of so many visitors.
+        # Four standard errors of the mean.
         assert abs(clicked[:, place].mean() - expected) < 4 * np.sqrt(expected * (1 - expected) / count)
         looks *= 1.0 - demo.ARTICLES[item] * demo.TERMINATION
     assert audience.clicks(17, items) == demo.Audience(seed=3).clicks(17, items)
 
 
-def test_the_best_list_is_the_model_s() -> None:
+def test_the_best_list_is_that_of_the_click_model() -> None:
     attraction = np.array(list(demo.ARTICLES.values()))
     users = DCM(demo.TERMINATION).prepare(Problem(len(attraction), demo.POSITIONS, 0, None))
     best = np.zeros(demo.POSITIONS, dtype=np.int64)
@@ -49,26 +49,26 @@ def standing(visitors: int) -> demo.Standing:
     return demo.Standing(visitors, visitors - 8, 0.5, estimates)
 
 
-def test_what_is_told() -> None:
-    lines = demo.told(standing(70))
+def test_status_lines() -> None:
+    lines = demo.status_lines(standing(70))
     assert lines[0] == "1,234 lists learned, 70 visitors since this start"
     assert lines[1] == "click-through of the last 62: 50.0%; the best list has 88.1%"
     assert lines[2].count("#") == round(40 * 0.5 / demo.best_click_through())
     assert len(lines) == 5 + len(demo.ARTICLES)
     assert re.fullmatch(r" 1\. A bridge reopens after nine years +- +0\.04 +0", lines[5])
-    assert lines[9].startswith("    The mayor's budget")  # which is not on the page
+    assert lines[9].startswith("    The mayor's budget")  # not on the page
 
 
-def test_where_nobody_watches_there_is_a_line_now_and_then() -> None:
+def test_without_a_terminal_some_lines_are_printed() -> None:
     stream = io.StringIO()
-    terminal = demo.Terminal(stream, rare=3)
+    terminal = demo.Terminal(stream, every=3)
     for visitors in range(1, 8):
         terminal.show(standing(visitors))
     assert re.findall(r"(\d+) visitors", stream.getvalue()) == ["1", "4", "7"]
     assert stream.getvalue().count("\n") == 3
 
 
-def test_a_terminal_is_written_over() -> None:
+def test_a_terminal_is_overwritten() -> None:
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -84,41 +84,41 @@ def test_a_terminal_is_written_over() -> None:
 LINE = re.compile(r"([\d,]+) lists learned, .* click-through of the last [\d,]+: ([\d.]+)%; the best list has 88.1%")
 
 
-def watched(command: list[str], wanted: int, where: Path) -> list[int]:
-    """Watch until so many lists are learned, then press Ctrl-C; how many it said, line by line."""
-    told: list[int] = []
+def run_demo(command: list[str], wanted: int, where: Path) -> list[int]:
+    """Run until `wanted` lists are learned, then press Ctrl-C; the number of lists in each line."""
+    learned: list[int] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=where) as process:
         assert process.stdout is not None
-        while not told or told[-1] < wanted:
+        while not learned or learned[-1] < wanted:
             line = process.stdout.readline()
             assert line, process.communicate()
             if found := LINE.match(line):
-                told.append(int(found[1].replace(",", "")))
+                learned.append(int(found[1].replace(",", "")))
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
-    return told
+    return learned
 
 
-def test_it_learns_ends_cleanly_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where another service has its settings, which are none of the example's."""
+def test_it_learns_stops_cleanly_and_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where another service has its settings, which the demo ignores."""
     (tmp_path / "toplist.toml").write_text(f"[[keys]]\nname = 'a'\nscope = 'serve'\nsha256 = '{'0' * 64}'\n")
     monkeypatch.setenv("TOPLIST_KEYS", f"b:admin:{'1' * 64}")
     command = [sys.executable, "-u", "-m", "toplist", "demo", "--folder", "demo", "--port", "0", "--rate", "400"]
-    first = watched(command, 200, tmp_path)
-    second = watched(command, first[-1] + 100, tmp_path)
-    assert second[0] >= first[-1]  # it goes on
+    first = run_demo(command, 200, tmp_path)
+    second = run_demo(command, first[-1] + 100, tmp_path)
+    assert second[0] >= first[-1]  # it continues
     log = (tmp_path / "demo" / "service.log").read_text()
     assert log.count('"ended"') == 2
 
 
-def test_it_ends_by_itself_after_so_many_seconds(tmp_path: Path) -> None:
+def test_it_stops_after_a_number_of_seconds(tmp_path: Path) -> None:
     command = ["demo", "--folder", str(tmp_path), "--port", "0", "--seconds", "2"]
     done = subprocess.run([sys.executable, "-m", "toplist", *command], capture_output=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+def test_a_port_in_use_is_an_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         command = ["demo", "--folder", str(tmp_path), "--port", str(other.getsockname()[1])]
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""SIGTERM while a policy is compiled, which nobody can interrupt: everybody hears, and the process ends at once."""
+"""SIGTERM while a policy is compiled, which cannot be interrupted: requests get 503, and the process exits at once."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from desks import at_work, front, run, shown
 from toplist.cli import Exit
 from toplist.service.log.verify import differences
 
-SOON = 5.0  # seconds; a process that does nothing takes about one, on a busy machine more, and the compiler ten
+SOON = 5.0  # seconds; an idle process takes about one, more on a busy machine, and the compiler takes ten
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`toplist serve` on an empty cache of compiled code, and its address."""
+def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`toplist serve` with an empty cache of compiled code, and its URL."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
     process = subprocess.Popen(
         [sys.executable, "-W", "error", "-m", "toplist", "serve", "--port", "0", "--set", "logs.requests=failed"],
@@ -43,15 +43,15 @@ def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.communicate(timeout=30)
 
 
-def ended(process: subprocess.Popen[str]) -> str:
-    """What it wrote to the end, which came soon."""
+def stop(process: subprocess.Popen[str]) -> str:
+    """Stop a process, which must be quick; its log."""
     before = monotonic()
     process.send_signal(signal.SIGTERM)
-    _, told = process.communicate(timeout=30)
+    _, log = process.communicate(timeout=30)
     assert monotonic() - before < SOON
-    assert process.returncode == Exit.FINE, told
-    assert '"event":"ended"' in told.splitlines()[-1].replace(" ", ""), told
-    return told
+    assert process.returncode == Exit.FINE, log
+    assert '"event":"ended"' in log.splitlines()[-1].replace(" ", ""), log
+    return log
 
 
 def in_flight(url: str, count: int) -> None:
@@ -59,46 +59,46 @@ def in_flight(url: str, count: int) -> None:
         sleep(0.02)
 
 
-def gave_up(asked: Future[httpx.Response]) -> None:
-    reply = asked.result(timeout=30)
+def check_unavailable(pending: Future[httpx.Response]) -> None:
+    reply = pending.result(timeout=30)
     assert reply.status_code == 503
     assert "retry-after" in reply.headers
     assert "The service ends before the policy is compiled" in reply.json()["detail"]
 
 
-def test_a_policy_that_is_compiled_for_a_new_ranking_is_not_waited_for(tmp_path: Path) -> None:
-    with served(tmp_path) as (process, url), ThreadPoolExecutor(1) as pool:
+def test_stop_during_compilation_for_a_new_ranking(tmp_path: Path) -> None:
+    with serving(tmp_path) as (process, url), ThreadPoolExecutor(1) as pool:
         spec = {"name": "front", "positions": 3, "policy": "dcm-kl-ucb"}
-        asked = pool.submit(httpx.post, f"{url}/v1/rankings", json=spec, timeout=60)
+        pending = pool.submit(httpx.post, f"{url}/v1/rankings", json=spec, timeout=60)
         in_flight(url, 1)
-        ended(process)
-        gave_up(asked)
+        stop(process)
+        check_unavailable(pending)
 
     async def look() -> None:
         async with at_work(tmp_path / "toplist.db") as desk:
-            assert await desk.rankings() == []  # it got no other answer, and nothing came of it
+            assert await desk.rankings() == []  # the request got a 503, and no ranking was created
 
     run(look())
 
 
-def test_a_policy_that_is_compiled_at_the_start_is_not_waited_for(tmp_path: Path) -> None:
+def test_stop_during_compilation_at_the_start(tmp_path: Path) -> None:
     async def before() -> None:
         async with at_work(tmp_path / "toplist.db") as desk:
             await front(desk, "dcm-kl-ucb")
             await shown(desk)
 
     run(before())
-    for _ in range(2):  # what the first was about to write is in nobody's way
-        with served(tmp_path) as (process, url), ThreadPoolExecutor(2) as pool:
-            asked = [
+    for _ in range(2):  # an incomplete cache of the first does not disturb the second
+        with serving(tmp_path) as (process, url), ThreadPoolExecutor(2) as pool:
+            pending = [
                 pool.submit(httpx.post, f"{url}/v1/rankings/front/lists", json={}, timeout=60),
                 pool.submit(httpx.get, f"{url}/v1/rankings/front/estimates", timeout=60),
             ]
             in_flight(url, 2)
             assert httpx.get(f"{url}/v1/rankings/front").status_code == 200
-            ended(process)
-            for each in asked:
-                gave_up(each)
+            stop(process)
+            for each in pending:
+                check_unavailable(each)
     assert differences(tmp_path / "toplist.db") == []
 
     async def after() -> None:

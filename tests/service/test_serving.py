@@ -1,4 +1,4 @@
-"""A real process: it starts, refuses what cannot be, and ends without losing a reply."""
+"""A real process: it starts, refuses invalid settings, and stops without losing a response."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ import pytest
 
 from toplist.cli import Exit, main
 from toplist.core.problem import InvalidInput
-from toplist.service.client import Client
-from toplist.service.client.client import Retries
-from toplist.service.run import listening
+from toplist.service.client import Client, Retries
+from toplist.service.http.server import listening
 from toplist.service.store.sqlite import SQLiteStore
 from toplist.service.wire import RankingSpec
 
@@ -31,15 +30,15 @@ HERE = Path(__file__).parent
 
 
 class Running:
-    """A service that runs."""
+    """A running service."""
 
     def __init__(self, process: subprocess.Popen[str], url: str) -> None:
         self.process, self.url = process, url
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, list[dict[str, object]]]:
         self.process.send_signal(number)
-        _, told = self.process.communicate(timeout=30)
-        return self.process.returncode, [json.loads(line) for line in told.splitlines()]
+        _, log = self.process.communicate(timeout=30)
+        return self.process.returncode, [json.loads(line) for line in log.splitlines()]
 
 
 @contextmanager
@@ -88,42 +87,42 @@ def test_a_process_from_start_to_end(tmp_path: Path) -> None:
     assert events.count("request") == 9
 
 
-def test_what_is_no_http_is_a_problem_too(tmp_path: Path) -> None:
+def test_invalid_http_is_a_problem(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         host, port = service.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as raw:
             raw.sendall(b"GET / HTTP/1.1\r\nX-Request-Id: a\x00b\r\n\r\n")
-            told = b""
+            response = b""
             while piece := raw.recv(4096):
-                told += piece
-    assert told.startswith(b"HTTP/1.1 400 ")
-    assert b"content-type: application/problem+json" in told
-    assert json.loads(told.partition(b"\r\n\r\n")[2])["status"] == 400
+                response += piece
+    assert response.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in response
+    assert json.loads(response.partition(b"\r\n\r\n")[2])["status"] == 400
 
 
 @contextmanager
-def called(service: Running) -> Iterator[socket.socket]:
+def connected(service: Running) -> Iterator[socket.socket]:
     host, port = service.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as raw:
         yield raw
 
 
-def heard(raw: socket.socket) -> tuple[int, dict[str, object]]:
-    """The problem that comes before the connection is closed."""
-    told = b""
+def read_problem(raw: socket.socket) -> tuple[int, dict[str, object]]:
+    """The problem that is sent before the connection is closed."""
+    response = b""
     try:
         while piece := raw.recv(4096):
-            told += piece
-    except ConnectionResetError:  # what we sent after it was not read any more
+            response += piece
+    except ConnectionResetError:  # the rest of our request was not read
         pass
-    head, _, body = told.partition(b"\r\n\r\n")
+    head, _, body = response.partition(b"\r\n\r\n")
     assert b"content-type: application/problem+json" in head
     assert b"connection: close" in head
     assert b"x-request-id: " in head
     return int(head.split()[1]), json.loads(body)
 
 
-def test_a_head_has_a_largest_size_whether_it_ends_or_not(tmp_path: Path) -> None:
+def test_the_size_of_a_head_is_limited_complete_or_not(tmp_path: Path) -> None:
     line = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
     many = b"".join(b"x-%d: %s\r\n" % (n, b"a" * 1000) for n in range(70))
     with running(tmp_path) as service:
@@ -132,60 +131,60 @@ def test_a_head_has_a_largest_size_whether_it_ends_or_not(tmp_path: Path) -> Non
             line + b"x: " + b"a" * 70_000 + b"\r\n\r\n",
             b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
         ):
-            with called(service) as raw:
+            with connected(service) as raw:
                 raw.sendall(sent)
-                status, told = heard(raw)
-                assert (status, told["type"]) == (431, "urn:toplist:problem:head-too-large")
+                status, body = read_problem(raw)
+                assert (status, body["type"]) == (431, "urn:toplist:problem:head-too-large")
         counted = httpx.get(f"{service.url}/metrics").text
         assert 'toplist_requests_total{method="",route="(none)",status="431"} 3.0' in counted
         for begin, more in ((line, many), (line + b"x: ", b"a" * 70_000), (b"", b"\r\n" * 30_000)):
-            with called(service) as raw:
+            with connected(service) as raw:
                 raw.sendall(begin)
                 sent_bytes = 0
                 with suppress(BrokenPipeError, ConnectionResetError):
                     while sent_bytes < 100_000_000:
                         raw.sendall(more)
                         sent_bytes += len(more)
-                assert sent_bytes < 20_000_000  # most of it is in buffers on the way
+                assert sent_bytes < 20_000_000  # most of it is in socket buffers
         just_so = {f"x-{n}": "a" * 1000 for n in range(60)}
-        with httpx.Client() as client:  # one connection: each request has a head of its own, and bodies are none
+        with httpx.Client() as client:  # one connection: each head is counted on its own, and bodies are not counted
             for _ in range(3):
                 assert client.get(f"{service.url}/healthz", headers=just_so).status_code == 200
                 large = {"name": "a" * 500_000, "positions": 1}
                 assert client.post(f"{service.url}/v1/rankings", json=large).status_code == 422
 
 
-def test_half_a_request_is_not_waited_for(tmp_path: Path) -> None:
+def test_an_incomplete_request_times_out(tmp_path: Path) -> None:
     with running(tmp_path, "--set", "limits.seconds=0.5") as service:
         for half in (b"GET /healthz HTTP/1.1\r\nHost: loc", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /"):
-            with called(service) as raw:
+            with connected(service) as raw:
                 raw.sendall(half)
                 if half.endswith(b"GET /"):
                     assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")
-                status, told = heard(raw)
-                assert (status, told["type"]) == (408, "urn:toplist:problem:too-slow")
-        with called(service) as raw:
+                status, body = read_problem(raw)
+                assert (status, body["type"]) == (408, "urn:toplist:problem:too-slow")
+        with connected(service) as raw:
             assert raw.recv(4096) == b""
-        with called(service) as raw:
+        with connected(service) as raw:
             head = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
             raw.sendall(b"POST /v1/rankings HTTP/1.1\r\n" + head)
-            assert heard(raw)[0] == 408
+            assert read_problem(raw)[0] == 408
         (tmp_path / "wait").touch()
         with Client(service.url) as client, ThreadPoolExecutor(1) as pool:
             client.create_ranking(RankingSpec(name="shop", positions=2))
             client.put_items("shop", ["a", "b"])
-            asked = pool.submit(client.make_list, "shop")
-            sleep(1.0)  # to answer may take longer than to ask
+            pending = pool.submit(client.make_list, "shop")
+            sleep(1.0)  # the limit is on reading a request, not on answering it
             (tmp_path / "wait").unlink()
-            assert asked.result().items
+            assert pending.result().items
 
 
-def test_requests_in_flight_get_their_replies_before_the_end(tmp_path: Path) -> None:
+def test_requests_in_flight_are_answered_before_the_stop(tmp_path: Path) -> None:
     with running(tmp_path) as service, ThreadPoolExecutor(8) as pool, Client(service.url) as client:
         client.create_ranking(RankingSpec(name="shop", positions=2))
         client.put_items("shop", ["a", "b", "c"])
         (tmp_path / "wait").touch()
-        asked = [
+        pending = [
             pool.submit(httpx.post, f"{service.url}/v1/rankings/shop/lists", json={}, timeout=60) for _ in range(8)
         ]
         while "toplist_requests_in_flight 9.0" not in httpx.get(f"{service.url}/metrics").text:
@@ -194,7 +193,7 @@ def test_requests_in_flight_get_their_replies_before_the_end(tmp_path: Path) -> 
         while listens(service.url):
             sleep(0.02)
         (tmp_path / "wait").unlink()
-        assert [each.result().status_code for each in asked] == [200] * 8
+        assert [each.result().status_code for each in pending] == [200] * 8
         assert service.process.wait(timeout=30) == Exit.FINE
     assert (tmp_path / "stopped").read_text() == "8 lists"
 
@@ -208,31 +207,31 @@ def listens(url: str) -> bool:
     return True
 
 
-def test_ctrl_c_is_a_clean_end_too(tmp_path: Path) -> None:
+def test_ctrl_c_is_a_clean_stop(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         code, _ = service.end(signal.SIGINT)
     assert code == Exit.FINE
     assert (tmp_path / "stopped").exists()
 
 
-def test_a_store_belongs_to_one_process(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_store_has_one_process(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "toplist.db")
     assert main(["serve", "--store", str(tmp_path / "toplist.db"), "--port", "0"]) == Exit.INPUT
     assert f"Another process serves {tmp_path / 'toplist.db'}; stop it first" in capsys.readouterr().err
     store.close()
 
 
-def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+def test_a_port_in_use(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
         assert main(["serve", "--port", str(port), "--store", str(tmp_path / "a.db")]) == Exit.INPUT
     error = capsys.readouterr().err
     assert f"The port is {port}, but must be free; another process listens there; end it, or name another with" in error
 
 
-def test_an_address_that_is_not_ours() -> None:
+def test_an_address_of_another_machine() -> None:
     with pytest.raises(InvalidInput, match=r"The host is '192\.0\.2\.1', but must be an address of this machine"):
         listening("192.0.2.1", 0).__enter__()
     with pytest.raises(InvalidInput, match=r"The host is 'no.such.host.invalid', but must be an address"):
@@ -242,15 +241,15 @@ def test_an_address_that_is_not_ours() -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--host", "0.0.0.0"], "where others can call, but no keys are configured"),
+        (["--host", "0.0.0.0"], "which other machines can reach, but no keys are configured"),
         (["--store", "/missing/toplist.db"], "create the folder '/missing' first"),
-        (["--set", "limits.rat=1"], "There is no setting limits.rat, as a flag has it; perhaps you mean 'limits.rate'"),
+        (["--set", "limits.rat=1"], "Unknown setting limits.rat in a flag; perhaps you mean 'limits.rate'"),
         (["--set", "limits.rate"], "--set is 'limits.rate', but must be NAME=VALUE; write it like limits.rate=100"),
         (["--port", "many"], "port is 'many', but must be int"),
-        (["--config", "nothing.toml"], "The file of settings is 'nothing.toml', but must be a file that exists"),
+        (["--config", "nothing.toml"], "The settings file is 'nothing.toml', but must be a file that exists"),
     ],
 )
-def test_what_cannot_be_served(
+def test_invalid_settings(
     flags: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -269,7 +268,7 @@ NEEDED = [re.split(r"[<>=]", each)[0].replace("-", "_") for each in PROJECT["opt
         *((words, module) for words in (["serve"], ["demo"], ["store", "check"]) for module in NEEDED),
     ],
 )
-def test_without_the_extra_one_hears_what_to_install(
+def test_a_missing_extra_says_what_to_install(
     words: list[str], module: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
@@ -279,22 +278,22 @@ def test_without_the_extra_one_hears_what_to_install(
     )
 
 
-def test_a_key_is_printed_once_with_its_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_new_api_key_is_printed_with_its_settings(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["keys", "new", "--scope", "serve", "--name", "page"]) == Exit.FINE
-    told = capsys.readouterr().out
-    (key,) = re.findall(r"^toplist_\S+$", told, flags=re.MULTILINE)
-    (tmp_path / "toplist.toml").write_text(told[told.index("[[keys]]") :])
+    printed = capsys.readouterr().out
+    (api_key,) = re.findall(r"^toplist_\S+$", printed, flags=re.MULTILINE)
+    (tmp_path / "toplist.toml").write_text(printed[printed.index("[[keys]]") :])
     with running(tmp_path) as service:
         assert httpx.get(f"{service.url}/v1/rankings").status_code == 401
-        with Client(service.url, key, retries=Retries(0)) as client:
+        with Client(service.url, api_key, retries=Retries(0)) as client:
             assert client.rankings().rankings == []
         _, lines = service.end()
-    assert key not in json.dumps(lines)
-    (variable,) = re.findall(r"^TOPLIST_KEYS=(\S+)$", told, flags=re.MULTILINE)
+    assert api_key not in json.dumps(lines)
+    (variable,) = re.findall(r"^TOPLIST_KEYS=(\S+)$", printed, flags=re.MULTILINE)
     (tmp_path / "toplist.toml").unlink()
     with running(tmp_path, "--set", f"keys={variable}") as service:
         assert httpx.get(f"{service.url}/v1/rankings").status_code == 401
-        with Client(service.url, key, retries=Retries(0)) as client:
+        with Client(service.url, api_key, retries=Retries(0)) as client:
             assert client.rankings().rankings == []
     assert main(["keys", "new", "--scope", "serve", "--name", "a b"]) == Exit.INPUT
     assert "--name is 'a b', but must be" in capsys.readouterr().err

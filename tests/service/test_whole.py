@@ -1,4 +1,4 @@
-"""The service as people use it: a real process on a real store, from the first start to the second."""
+"""End to end: a real process with a real store, stopped and started again."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Output = pytest.CaptureFixture[str]
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """`toplist serve` in a folder; its address."""
+def serving(folder: Path) -> Iterator[str]:
+    """`toplist serve` in a folder; its URL."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
     command = [sys.executable, "-W", "error", "-m", "toplist", "serve", "--port", "0"]
     with subprocess.Popen(
@@ -38,9 +38,11 @@ def served(folder: Path) -> Iterator[str]:
             process.kill()
 
 
-def test_it_learns_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+def test_it_learns_and_continues_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
     monkeypatch.chdir(tmp_path)
-    with served(tmp_path) as url, Client(url) as client:
+    with serving(tmp_path) as url, Client(url) as client:
         client.create_ranking(RankingSpec(name="shop", positions=2, policy="cascade-ucb1"))
         client.put_items("shop", ["tea", "coffee", "cocoa", "milk"])
         for _ in range(100):
@@ -49,20 +51,20 @@ def test_it_learns_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert client.report(made.impression, clicks, final=True).counted
         before = client.estimates("shop")
         assert before.items[0].item == "tea" or before.learned == 100
-        told = httpx.get(f"{url}/metrics").text
-        assert 'toplist_learned_total{reason="final"} 100.0' in told
-        assert "toplist_open_impressions 0.0" in told
+        metrics = httpx.get(f"{url}/metrics").text
+        assert 'toplist_learned_total{reason="final"} 100.0' in metrics
+        assert "toplist_open_impressions 0.0" in metrics
         assert main(["store", "backup", "copy.db"]) == Exit.FINE  # while it runs
         assert httpx.get(url).status_code == 200
-    with served(tmp_path) as url, Client(url) as client:
+    with serving(tmp_path) as url, Client(url) as client:
         assert client.estimates("shop") == before
         assert client.history("shop").lists == 100
         assert client.report(made.impression, clicks, final=True).counted
         assert [event.kind for event in client.events("shop")].count("learned") == 100
     for store in ("toplist.db", "copy.db"):
         assert main(["store", "check", "--store", store]) == Exit.FINE
-    told = capsys.readouterr().out
-    assert told.count("1 learner rebuilt from the log; what is kept differs in 0.") == 2
+    printed = capsys.readouterr().out
+    assert printed.count("1 learner rebuilt from the log; what is kept differs in 0.") == 2
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_it_learns_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["check", "a.db", "--store", "here.db"], "A check takes no further file; name the store with --store."),
     ],
 )
-def test_what_cannot_be_copied_or_checked(
+def test_invalid_backups_and_checks(
     words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -83,11 +85,11 @@ def test_what_cannot_be_copied_or_checked(
     assert message in capsys.readouterr().err
 
 
-def test_the_store_and_its_backups_are_for_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_and_backups_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     before = os.umask(0o022)
     try:
-        with served(tmp_path) as url, Client(url) as client:
+        with serving(tmp_path) as url, Client(url) as client:
             client.rankings()
             assert main(["store", "backup", "copy.db"]) == Exit.FINE
             found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}

@@ -33,17 +33,17 @@ def run(arguments: Namespace) -> int:
     from toplist.support.files import optional
 
     msgspec = optional("msgspec", "serve")
-    from toplist.service.config import FILE, PREFIX, KeySetting
-    from toplist.service.http.auth import hashed, new_key, setting
+    from toplist.service.config import FILE, PREFIX, ApiKeySetting
+    from toplist.service.http.auth import hash_api_key, new_api_key, settings_lines
 
-    key = new_key()
+    api_key = new_api_key()
     try:
-        kept = {"name": arguments.name, "scope": arguments.scope, "sha256": hashed(key)}
-        msgspec.convert(kept, KeySetting)
+        stored = {"name": arguments.name, "scope": arguments.scope, "sha256": hash_api_key(api_key)}
+        msgspec.convert(stored, ApiKeySetting)
     except msgspec.ValidationError:
         accepted = "1 to 50 letters, digits, dots, dashes and underscores"
         raise refuse("--name", arguments.name, accepted, "choose another one") from None
-    print(f"The key, which is shown this once:\n\n{key}\n")
-    print(f"Say it in the environment:\n\n{PREFIX}KEYS={':'.join(kept.values())}\n\nor add to {FILE}:\n")
-    print(setting(key, arguments.name, arguments.scope), end="")
+    print(f"The key, which is shown this once:\n\n{api_key}\n")
+    print(f"Say it in the environment:\n\n{PREFIX}KEYS={':'.join(stored.values())}\n\nor add to {FILE}:\n")
+    print(settings_lines(api_key, arguments.name, arguments.scope), end="")
     return Exit.FINE

@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> int:
     settings = settings_of(arguments)
     from toplist.service.run import serve
 
-    serve(settings, told=lambda address: print(f"toplist serves {settings.store} at {address}", flush=True))
+    serve(settings, on_ready=lambda address: print(f"toplist serves {settings.store} at {address}", flush=True))
     return Exit.FINE
 
 
@@ -61,7 +61,7 @@ def settings_of(arguments: Namespace) -> Any:
     from toplist.core.problem import refuse
 
     check_installed()
-    from toplist.service.config import read
+    from toplist.service.config import read_settings
 
     flags: dict[str, str] = {}
     for text in arguments.set:
@@ -70,4 +70,5 @@ def settings_of(arguments: Namespace) -> Any:
             raise refuse("--set", text, "NAME=VALUE", "write it like limits.rate=100")
         flags[name.strip()] = value.strip()
     named = {name: getattr(arguments, name, None) for name in ("store", "host", "port")}
-    return read(arguments.config, flags=flags | {name: value for name, value in named.items() if value is not None})
+    flags |= {name: value for name, value in named.items() if value is not None}
+    return read_settings(arguments.config, flags=flags)

@@ -1,1 +1,1 @@
-"""How a live page is ranked: lists, clicks and what was learned from them, kept through every crash."""
+"""Ranks a live page over HTTP: serves lists, takes reports of clicks, and keeps everything through crashes."""

@@ -1,4 +1,4 @@
-"""Time, as the service counts it and as people read it."""
+"""The clock of the service, in milliseconds, and timestamps as text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 
 def milliseconds() -> int:
-    """The time of day."""
+    """Milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 def as_time(moment: int) -> str:
-    """Milliseconds as RFC 3339.
+    """Milliseconds since the epoch as RFC 3339 in UTC.
 
     >>> as_time(1_700_000_000_123)
     '2023-11-14T22:13:20.123Z'

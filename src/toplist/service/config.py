@@ -1,4 +1,4 @@
-"""Settings of the service: from one TOML file, the environment and flags, each over the ones before."""
+"""Settings of the service: from a TOML file, the environment and flags; later ones override earlier ones."""
 
 from __future__ import annotations
 
@@ -14,88 +14,117 @@ from msgspec import Meta, Struct
 
 from toplist.core.problem import InvalidInput, nearest, refuse
 
-FILE = "toplist.toml"  # read from the current folder where no other is named
+FILE = "toplist.toml"  # default, in the current folder
 PREFIX = "TOPLIST_"
-CONFIG = f"{PREFIX}CONFIG"  # names the file
+CONFIG = f"{PREFIX}CONFIG"  # path of the file
 
 Scope = Literal["serve", "admin"]
 
 
-class KeySetting(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who may call; the key itself is written nowhere."""
+class ApiKeySetting(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The owner of an API key; the key itself is stored nowhere."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,50}(?![\s\S])")]
     scope: Scope
     sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}(?![\s\S])")]
 
 
-_PARTS_OF_A_KEY = {
+_KEY_PARTS = {
     "name": "1 to 50 letters, digits, dots, dashes and underscores",
     "scope": "serve or admin",
-    "sha256": "64 digits 0-9 and a-f, the hash of the key and never the key itself",
+    "sha256": "64 digits 0-9 and a-f, the hash of the key, never the key itself",
 }
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one request, and one caller, may ask for."""
+    """Limits per request, caller and process."""
 
-    body_bytes: Annotated[int, Meta(ge=1024, description="the largest request, in bytes; more gets 413")] = 16 * 2**20
-    head_bytes: Annotated[
-        int, Meta(ge=1024, description="the largest head of a request, in bytes; much more gets 431")
-    ] = 64 * 2**10
+    body_bytes: Annotated[int, Meta(ge=1024, description="largest body of a request, in bytes; more gets 413")] = (
+        16 * 2**20
+    )
+    head_bytes: Annotated[int, Meta(ge=1024, description="largest head of a request, in bytes; much more gets 431")] = (
+        64 * 2**10
+    )
     seconds: Annotated[
         float,
-        Meta(gt=0.0, le=3600.0, description="in which a request's head, and then its body, must be here; else 408"),
+        Meta(
+            gt=0.0,
+            le=3600.0,
+            description="seconds for the head of a request to arrive, and again for its body; else 408",
+        ),
     ] = 60.0
     batch: Annotated[int, Meta(ge=1, le=10_000, description="items put or removed in one request; more gets 422")] = (
         10_000
     )
     rate: Annotated[
         float,
-        Meta(ge=0.0, description="requests per second of one key, or address without keys; 0: any; more gets 429"),
+        Meta(
+            ge=0.0,
+            description="requests per second of a key, or of an address without keys; 0: no limit; more gets 429",
+        ),
     ] = 0.0
-    burst: Annotated[int, Meta(ge=1, description="requests that may come at once before the rate counts")] = 100
-    in_flight: Annotated[int, Meta(ge=1, description="requests at work at the same time; more gets 503")] = 1024
+    burst: Annotated[int, Meta(ge=1, description="requests at once before the rate applies")] = 100
+    in_flight: Annotated[int, Meta(ge=1, description="concurrent requests; more gets 503")] = 1024
 
 
 class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is told on stderr, as lines of JSON."""
+    """Which JSON lines are written to stderr."""
 
     requests: Annotated[
-        Literal["all", "failed", "none"], Meta(description="of which requests a line is written; failed: status 400 on")
+        Literal["all", "failed", "none"], Meta(description="requests to log; failed: status 400 and above")
     ] = "all"
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All settings of `toplist serve`."""
+    """Settings of `toplist serve`.
 
-    store: Annotated[str, Meta(min_length=1, description="the file of the store, made where there is none")] = (
-        "toplist.db"
-    )
+    Parameters
+    ----------
+    store : str, default "toplist.db"
+        File of the store, created if missing.
+    host : str, default "127.0.0.1"
+        Address to listen on; other addresses than loopback need keys.
+    port : int, default 8600
+        Port to listen on; 0: any free port.
+    hosts : list of str, default []
+        Host names besides localhost that requests without keys may use.
+    proxies : list of str, default []
+        Addresses of proxies whose X-Forwarded-For header is trusted.
+    memory : int, default 512
+        Megabytes for learners in memory; others stay in the store.
+    grace : int, default 30
+        Seconds for requests in flight to finish at shutdown.
+    limits : Limits
+        Limits per request, caller and process.
+    logs : Logs
+        Which JSON lines are written to stderr.
+    keys : list of ApiKeySetting, default []
+        API keys, by their hashes.
+    """
+
+    store: Annotated[str, Meta(min_length=1, description="file of the store, created if missing")] = "toplist.db"
     host: Annotated[
-        str, Meta(min_length=1, description="the address to listen on; other than loopback only with keys")
+        str, Meta(min_length=1, description="address to listen on; other addresses than loopback need keys")
     ] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65_535, description="the port to listen on; 0: any that is free")] = 8600
+    port: Annotated[int, Meta(ge=0, le=65_535, description="port to listen on; 0: any free port")] = 8600
     hosts: Annotated[
-        list[str], Meta(description="names besides localhost that requests without keys may be addressed to")
+        list[str], Meta(description="host names besides localhost that requests without keys may use")
     ] = []
-    proxies: Annotated[
-        list[str], Meta(description="addresses of proxies whose X-Forwarded-For says who the caller is")
-    ] = []
+    proxies: Annotated[list[str], Meta(description="addresses of proxies whose X-Forwarded-For header is trusted")] = []
     memory: Annotated[
-        int, Meta(ge=1, le=2**20, description="megabytes for learners; those not in use lie in the store")
+        int, Meta(ge=1, le=2**20, description="megabytes for learners in memory; others stay in the store")
     ] = 512
-    grace: Annotated[int, Meta(ge=1, le=3600, description="seconds that requests in flight get at the end")] = 30
+    grace: Annotated[int, Meta(ge=1, le=3600, description="seconds for requests in flight to finish at shutdown")] = 30
     limits: Limits = Limits()
     logs: Logs = Logs()
     keys: Annotated[
-        list[KeySetting],
-        Meta(description="who may call, by the hashes of their keys; outside the file, as name:scope:sha256"),
+        list[ApiKeySetting],
+        Meta(description="API keys, by their hashes; outside the file as name:scope:sha256"),
     ] = []
 
 
-class Setting(NamedTuple):
-    """One setting, under all its names."""
+class SettingField(NamedTuple):
+    """One setting, with its names in file and environment."""
 
     path: tuple[str, ...]
     type: Any
@@ -104,24 +133,24 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As in the file."""
+        """Name in the file and in flags, such as `limits.rate`."""
         return ".".join(self.path)
 
     @property
     def variable(self) -> str:
-        """As in the environment."""
+        """Name in the environment, such as `TOPLIST_LIMITS_RATE`."""
         return PREFIX + "_".join(self.path).upper()
 
     @property
-    def several(self) -> bool:
-        """Whether it is a list: in the environment, and in a flag, with commas between."""
+    def is_list(self) -> bool:
+        """Whether it is a list, comma-separated in the environment and in flags."""
         return isinstance(self.default, list)
 
 
-def settings(of: type[Struct] = Settings, above: tuple[str, ...] = ()) -> Iterator[Setting]:
-    """Every setting that has a value of its own.
+def setting_fields(of: type[Struct] = Settings, above: tuple[str, ...] = ()) -> Iterator[SettingField]:
+    """All settings, those of tables such as `limits` included.
 
-    >>> [setting.variable for setting in settings()][:3]
+    >>> [setting.variable for setting in setting_fields()][:3]
     ['TOPLIST_STORE', 'TOPLIST_HOST', 'TOPLIST_PORT']
     """
     hints = get_type_hints(of, include_extras=True)
@@ -129,78 +158,102 @@ def settings(of: type[Struct] = Settings, above: tuple[str, ...] = ()) -> Iterat
         default = field.default_factory() if callable(field.default_factory) else field.default
         path = (*above, field.name)
         if isinstance(default, Struct):
-            yield from settings(type(default), path)
+            yield from setting_fields(type(default), path)
         else:
             kind = hints[field.name]
-            yield Setting(path, kind, default, next(m.description for m in get_args(kind) if isinstance(m, Meta)) or "")
+            yield SettingField(
+                path, kind, default, next(m.description for m in get_args(kind) if isinstance(m, Meta)) or ""
+            )
 
 
-def read(
+def read_settings(
     file: str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings: those of the file, with those of the environment over them, and flags (by name) over all.
+    """Read settings from a file, the environment and flags; later ones override earlier ones.
 
-    >>> read(environment={"TOPLIST_PORT": "9000"}, flags={"limits.rate": "50"}).limits.rate
+    Parameters
+    ----------
+    file : path-like or None, default None
+        TOML file; None: the one that `TOPLIST_CONFIG` names, else `toplist.toml` in the current folder, if it exists.
+    environment : mapping of str to str or None, default None
+        Variables; None: those of the process. Empty ones are ignored.
+    flags : mapping of str to str or None, default None
+        Values by the name of the setting.
+
+    Returns
+    -------
+    Settings
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is unknown or has an invalid value, or if the service would be reachable without API keys.
+
+    Examples
+    --------
+    >>> read_settings(environment={"TOPLIST_PORT": "9000"}, flags={"limits.rate": "50"}).limits.rate
     50.0
     """
     environment = os.environ if environment is None else environment
     given = environment.get(CONFIG) or None if file is None else file
     path = Path(FILE if given is None else given)
-    values = _of_file(path) if given is not None or path.exists() else {}
-    known = list(settings())
+    values = _read_file(path) if given is not None or path.exists() else {}
+    known = list(setting_fields())
     _check_known(values, Settings, str(path))
-    told: dict[tuple[str, ...], Any] = {}
+    given_values: dict[tuple[str, ...], Any] = {}
     for setting in known:
-        found = _inside(values, setting.path)
+        found = _value_at(values, setting.path)
         if found is not None:
             what = str(path) if setting.name == "keys" else f"{setting.name} in {path}"
-            told[setting.path] = _converted(setting, found, what, strict=True)
+            given_values[setting.path] = _convert(setting, found, what, strict=True)
     variables = {setting.variable: setting for setting in known}
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable != CONFIG:
-            setting = _named(variable, variables, "as the environment has it", [CONFIG])
-            if environment[variable].strip():  # else it is as not given, which some ways to start a program cannot say
-                told[setting.path] = _converted(setting, environment[variable], variable, strict=False)
+            setting = _find(variable, variables, "the environment", [CONFIG])
+            if environment[
+                variable
+            ].strip():  # else it is ignored: some launchers can only set a variable to nothing, not unset it
+                given_values[setting.path] = _convert(setting, environment[variable], variable, strict=False)
     names = {setting.name: setting for setting in known}
     for name, value in (flags or {}).items():
-        setting = _named(name, names, "as a flag has it")
-        told[setting.path] = _converted(setting, value, name, strict=False)
-    made: Settings = _made(Settings, (), told)
+        setting = _find(name, names, "a flag")
+        given_values[setting.path] = _convert(setting, value, name, strict=False)
+    made: Settings = _build(Settings, (), given_values)
     check_reach(made)
     _check_proxies(made)
     return made
 
 
-def _named(name: str, known: Mapping[str, Setting], where: str, more: Sequence[str] = ()) -> Setting:
+def _find(name: str, known: Mapping[str, SettingField], where: str, more: Sequence[str] = ()) -> SettingField:
     if name not in known:
-        raise InvalidInput(f"There is no setting {name}, {where}; {nearest(name, [*known, *more], 'leave it out')}.")
+        raise InvalidInput(f"Unknown setting {name} in {where}; {nearest(name, [*known, *more], 'leave it out')}.")
     return known[name]
 
 
 def check_reach(made: Settings) -> None:
-    """Refuse to listen where everybody can call, unless callers have keys."""
+    """Refuse to listen beyond loopback without API keys."""
     if not made.keys and not is_loopback(made.host):
         raise InvalidInput(
-            f"The host is {made.host!r}, where others can call, but no keys are configured; listen on 127.0.0.1, or "
-            f"make a key with `toplist keys new --scope admin` and put its lines into {FILE}."
+            f"The host is {made.host!r}, which other machines can reach, but no keys are configured; listen on "
+            f"127.0.0.1, or make a key with `toplist keys new --scope admin` and add its lines to {FILE}."
         )
 
 
 def _check_proxies(made: Settings) -> None:
-    """Refuse what no proxy calls from: it would be believed nowhere, and all its callers taken for one."""
+    """Refuse proxies that are no addresses: they would never match, and all their callers would share one limit."""
     for given in made.proxies:
         try:
             ipaddress.ip_network(given, strict=False)
         except ValueError:
             if given != "*":
-                accepted = "an IP address, a network as 10.0.0.0/8, or * for any"
+                accepted = "an IP address, a network such as 10.0.0.0/8, or * for any"
                 raise refuse("One of the proxies", given, accepted, "name the proxy by its address") from None
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can call.
+    """Whether only this machine can reach a host.
 
     >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, True, False)
@@ -211,29 +264,29 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _of_file(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as opened:
             return tomllib.load(opened)
     except FileNotFoundError:
-        raise refuse("The file of settings", str(path), "a file that exists", "name another one") from None
+        raise refuse("The settings file", str(path), "a file that exists", "name another one") from None
     except OSError as problem:
-        raise refuse("The file of settings", str(path), "a file that can be read", f"see why not ({problem})") from None
+        raise refuse("The settings file", str(path), "a readable file", f"check its permissions ({problem})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise refuse("The file of settings", str(path), "TOML", f"correct it: {problem}") from None
+        raise refuse("The settings file", str(path), "TOML", f"correct it: {problem}") from None
 
 
 def _check_known(values: Mapping[str, Any], of: type[Struct], where: str, above: str = "") -> None:
-    """Refuse what is no setting, with the nearest that is."""
+    """Refuse an unknown setting, and suggest the nearest known one."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(of)}
     for name, value in values.items():
         if name not in fields:
-            everywhere = {setting.path[-1]: setting.name for setting in settings()}
+            everywhere = {setting.path[-1]: setting.name for setting in setting_fields()}
             if name in everywhere:  # in the wrong table
                 advice = f"perhaps you mean {everywhere[name]!r}"
             else:
                 advice = nearest(name, fields, "leave it out")
-            raise InvalidInput(f"There is no setting {above + name!r}, as {where} has it; {advice}.")
+            raise InvalidInput(f"Unknown setting {above + name!r} in {where}; {advice}.")
         default = fields[name].default
         if isinstance(default, Struct):
             if not isinstance(value, dict):
@@ -241,7 +294,7 @@ def _check_known(values: Mapping[str, Any], of: type[Struct], where: str, above:
             _check_known(value, type(default), where, f"{above}{name}.")
 
 
-def _inside(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+def _value_at(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     found: Any = values
     for step in path:
         if step not in found:
@@ -250,11 +303,11 @@ def _inside(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     return found
 
 
-def _converted(setting: Setting, value: Any, what: str, *, strict: bool) -> Any:
-    """A value as the setting takes it; from the environment and flags it comes as text."""
+def _convert(setting: SettingField, value: Any, what: str, *, strict: bool) -> Any:
+    """A value converted to the type of its setting; not strict for text from the environment and flags."""
     if setting.name == "keys":
-        return _keys(value, what) if strict else _keys_of_text(value, what)
-    if setting.several and isinstance(value, str) and not strict:
+        return _api_keys(value, what) if strict else _api_keys_from_text(value, what)
+    if setting.is_list and isinstance(value, str) and not strict:
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
         return msgspec.convert(value, setting.type, strict=strict)
@@ -263,57 +316,57 @@ def _converted(setting: Setting, value: Any, what: str, *, strict: bool) -> Any:
         raise refuse(what, value, reason.removeprefix("Expected ").partition(", got")[0], setting.description) from None
 
 
-def _keys(given: Any, where: str) -> list[KeySetting]:
-    known = [field.encode_name for field in msgspec.structs.fields(KeySetting)]
+def _api_keys(given: Any, where: str) -> list[ApiKeySetting]:
+    known = [field.encode_name for field in msgspec.structs.fields(ApiKeySetting)]
     for each in given if isinstance(given, list) else []:
         for name in each if isinstance(each, dict) else []:
             if name not in known:
                 advice = nearest(name, known, "leave it out")
-                raise InvalidInput(f"There is no setting {name!r} of a key, as {where} has it; {advice}.")
+                raise InvalidInput(f"Unknown setting {name!r} of a key in {where}; {advice}.")
     try:
-        keys = msgspec.convert(given, list[KeySetting])
+        keys = msgspec.convert(given, list[ApiKeySetting])
     except msgspec.ValidationError as error:
         reason = str(error).replace("`", "")
         advice = "`toplist keys new` prints the lines for a key"
         raise InvalidInput(f"The keys of {where} cannot be used: {reason}; {advice}.") from None
-    return _each_once(keys, where)
+    return _check_unique(keys, where)
 
 
-def _keys_of_text(text: str, where: str) -> list[KeySetting]:
-    """Keys as the environment or a flag has them. What is wrong is not repeated: it may be a key instead of its hash.
+def _api_keys_from_text(text: str, where: str) -> list[ApiKeySetting]:
+    """API keys from the environment or a flag. Errors do not quote the text: it may be a key instead of its hash.
 
-    >>> [key.scope for key in _keys_of_text(f"page:serve:{'0' * 64}, editor:admin:{'1' * 64}", "keys")]
+    >>> [key.scope for key in _api_keys_from_text(f"page:serve:{'0' * 64}, editor:admin:{'1' * 64}", "keys")]
     ['serve', 'admin']
     """
-    keys: list[KeySetting] = []
+    keys: list[ApiKeySetting] = []
     for number, part in enumerate(text.split(","), 1):
         pieces = part.strip().split(":")
-        wrong = "three parts with colons between, name:scope:sha256, and a comma between two keys"
+        wrong = "three parts separated by colons, name:scope:sha256, and a comma between two keys"
         if len(pieces) == 3:
             name, scope, sha256 = pieces
             try:
-                keys.append(msgspec.convert({"name": name, "scope": scope, "sha256": sha256}, KeySetting))
+                keys.append(msgspec.convert({"name": name, "scope": scope, "sha256": sha256}, ApiKeySetting))
                 continue
             except msgspec.ValidationError as error:
                 field = str(error).rpartition("$.")[2].rstrip("`")
-                wrong = f"a {field} that is {_PARTS_OF_A_KEY[field]}"
-        raise InvalidInput(f"Key {number} of {where} must have {wrong}; `toplist keys new` prints such a line.")
-    return _each_once(keys, where)
+                wrong = f"a {field} that is {_KEY_PARTS[field]}"
+        raise InvalidInput(f"Key {number} of {where} must have {wrong}; `toplist keys new` prints a valid one.")
+    return _check_unique(keys, where)
 
 
-def _each_once(keys: list[KeySetting], where: str) -> list[KeySetting]:
+def _check_unique(keys: list[ApiKeySetting], where: str) -> list[ApiKeySetting]:
     for what, seen in (("name", [key.name for key in keys]), ("sha256", [key.sha256 for key in keys])):
         if double := {value for value in seen if seen.count(value) > 1}:
             raise InvalidInput(f"Two keys of {where} have the {what} {double.pop()!r}; give each its own.")
     return keys
 
 
-def _made(of: Any, above: tuple[str, ...], told: Mapping[tuple[str, ...], Any]) -> Any:
+def _build(of: Any, above: tuple[str, ...], given: Mapping[tuple[str, ...], Any]) -> Any:
     values: dict[str, Any] = {}
     for field in msgspec.structs.fields(of):
         path = (*above, field.name)
         if isinstance(field.default, Struct):
-            values[field.name] = _made(type(field.default), path, told)
-        elif path in told:
-            values[field.name] = told[path]
+            values[field.name] = _build(type(field.default), path, given)
+        elif path in given:
+            values[field.name] = given[path]
     return of(**values)

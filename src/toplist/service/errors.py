@@ -1,4 +1,4 @@
-"""What the service refuses, and why: each kind is one answer of the API."""
+"""Errors of the service; each class becomes one kind of problem over HTTP."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from toplist.core.problem import InvalidInput
 
 
 class Refused(InvalidInput):
-    """Something that was asked for cannot be; `field` is the JSON pointer to what is wrong with it, where one knows."""
+    """An invalid request; `field` is the JSON pointer to the wrong field, if known."""
 
     def __init__(self, message: str, field: str | None = None) -> None:
         super().__init__(message)
@@ -14,15 +14,15 @@ class Refused(InvalidInput):
 
 
 class NotFound(Refused):
-    """There is no such ranking, item, key or impression."""
+    """The ranking, item, segment or impression does not exist."""
 
 
 class Conflict(Refused):
-    """It does not fit what is there already."""
+    """The request conflicts with the current state."""
 
 
 class StoreUnavailable(Exception):
-    """Nothing can be kept now, so nothing is promised; worth another try after `retry_after` seconds."""
+    """The store cannot commit, so nothing is acknowledged; try again after `retry_after` seconds."""
 
     def __init__(self, message: str, retry_after: float = 1.0) -> None:
         super().__init__(message)

@@ -1,4 +1,7 @@
-"""What goes in and out of the service: the one description that requests, replies, the client and OpenAPI share."""
+"""The HTTP messages of the service: server, client and OpenAPI share these definitions.
+
+Class names, fields and the docstrings of messages appear in /openapi.json: changing one changes the published API.
+"""
 
 from __future__ import annotations
 
@@ -8,35 +11,69 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-END = r"(?![\s\S])"  # where $ would also stand before a last line break
+END = r"(?![\s\S])"  # end of text; `$` would also match before a final line break
 NAME = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}"
 TEXT = rf"^[^\x00-\x1f\x7f]+{END}"  # one line, no control characters
 
-# One way to write a position, so that no two keys of an object are the same, and short, as int() refuses long ones.
+# No leading zeros, so that one position has one spelling as a JSON key; short, since int() refuses long digit strings.
 IS_PLACE = re.compile(r"[1-9][0-9]{0,3}").fullmatch
 
 Name = Annotated[
     str, Meta(pattern=NAME, description="letters, digits, dots, dashes and underscores", examples=["front-page"])
 ]
 ItemId = Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT, examples=["article-17"])]
-Key = Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT, examples=["query: red shoes"])]
+Segment = Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT, examples=["query: red shoes"])]
 RequestId = Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT)]
 Positions = Annotated[int, Meta(ge=1, le=1000)]
-Place = Annotated[int, Meta(ge=1, le=1000)]
-Chance = Annotated[float, Meta(ge=0.0, le=1.0)]
+Position = Annotated[int, Meta(ge=1, le=1000)]
+Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
 Seed = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Steps = Annotated[int, Meta(ge=1, le=2**53 - 1)]
-Width = Annotated[int, Meta(ge=0, le=10_000)]  # of a row of features
+FeatureCount = Annotated[int, Meta(ge=0, le=10_000)]
 Strength = Annotated[float, Meta(ge=0.0, le=1e9)]
-Newcomers = Annotated[int, Meta(ge=0, le=2**53 - 1)]
-MOST_TOLD = 2000  # entries of a report: each place of the longest list, by its number and by its item
-LARGEST = 1e6  # of a feature: the square of a much larger one leaves nothing of the others in a sum
-Row = Annotated[list[float], Meta(max_length=10_000)]
+NewItems = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+MAX_REPORT_ENTRIES = 2000  # every position of the longest list, once by number and once by item
+LARGEST = 1e6  # absolute value of a feature; in a sum of squares, a much larger one would round the others away
+FeatureRow = Annotated[list[float], Meta(max_length=10_000)]
+Limit = Annotated[int, Meta(ge=1, le=10_000)]
+ImpressionId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![\s\S])",
+        description="as it came with the list",
+        examples=["019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33"],
+    ),
+]
+PersonText = Annotated[str, Meta(description="the features of who asks, with commas between", examples=["0.5,1"])]
+
+PROBLEM_MEDIA = "application/problem+json"
+PROBLEM_TYPE_PREFIX = "urn:toplist:problem:"
+PROBLEM_STATUSES = {  # status of each kind of problem; where several share a status, the first is the usual one
+    "malformed": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not-found": 404,
+    "no-such-path": 404,
+    "method-not-allowed": 405,
+    "not-acceptable": 406,
+    "too-slow": 408,
+    "conflict": 409,
+    "too-large": 413,
+    "unsupported-media-type": 415,
+    "misdirected": 421,
+    "invalid": 422,
+    "too-many-requests": 429,
+    "head-too-large": 431,
+    "unforeseen": 500,
+    "store-unavailable": 503,
+    "busy": 503,
+    "not-ready": 503,
+}
 
 
 def too_large(row: Sequence[float] | None) -> bool:
-    """Whether one of the features is beyond what can be learned from.
+    """Whether a feature is too large to learn from.
 
     >>> too_large([0.5, -1e6]), too_large([0.5, -2e6]), too_large([]), too_large(None)
     (False, True, False, False)
@@ -45,7 +82,7 @@ def too_large(row: Sequence[float] | None) -> bool:
 
 
 class Strict(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What a request may say: nothing unknown."""
+    """Base of requests: unknown fields are refused."""
 
 
 class RankingSpec(Strict, frozen=True):
@@ -53,18 +90,18 @@ class RankingSpec(Strict, frozen=True):
 
     name: Name
     positions: Positions
-    policy: str = "dcm-kl-ucb"  # a name of the catalogue with its parameters, as "cascade-kl-ucb(...)"
+    policy: str = "dcm-kl-ucb"  # a name of the catalogue, optionally with parameters: "cascade-kl-ucb(...)"
     click_window: Seconds = 1800.0  # seconds
-    retention: Seconds | None = None  # seconds that events are kept; None: for ever
+    retention: Seconds | None = None  # events are deleted after this many seconds; None: never
     seed: Seed = 0
     steps: Steps | None = None
-    features: Width = 0  # per item; for policies that learn from features
-    person: Width = 0  # features of who asks
+    features: FeatureCount = 0  # per item; for policies that learn from features
+    person: FeatureCount = 0  # features of the visitor
     join: str = "concatenate"
-    prior_mean: Chance = 0.5
+    prior_mean: Probability = 0.5
     prior_strength: Strength = 0.0
-    new_per_list: Newcomers | None = None
-    reference: Chance | None = None  # a click-through to compare with on the page, as that of an older system
+    new_per_list: NewItems | None = None
+    reference: Probability | None = None  # baseline click-through rate on the page, e.g. of an older system
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
@@ -84,28 +121,28 @@ class Ranking(Struct, frozen=True, kw_only=True):
     prior_strength: float
     new_per_list: int | None
     reference: float | None
-    items: int  # how many there are, hidden ones among them
-    created: str  # as all times: RFC 3339, in UTC
+    items: int  # number of items, including hidden ones
+    created: str  # RFC 3339 in UTC, like all times
 
 
 class RankingChange(Strict, frozen=True):
     """What to change of a ranking; what is left out stays."""
 
-    positions: Positions | UnsetType = UNSET  # more than learners have places for make new ones
+    positions: Positions | UnsetType = UNSET  # more positions than the learners have need new learners
     click_window: Seconds | UnsetType = UNSET
     retention: Seconds | UnsetType | None = UNSET
-    reference: Chance | UnsetType | None = UNSET
-    # Another value of these makes new learners.
+    reference: Probability | UnsetType | None = UNSET
+    # A new value of one of these needs new learners.
     policy: str | UnsetType = UNSET
     seed: Seed | UnsetType = UNSET
     steps: Steps | UnsetType | None = UNSET
-    prior_mean: Chance | UnsetType = UNSET
+    prior_mean: Probability | UnsetType = UNSET
     prior_strength: Strength | UnsetType = UNSET
-    new_per_list: Newcomers | UnsetType | None = UNSET
-    train: bool = True  # new learners from the event log, before they serve
-    # No other value than the one they have.
-    features: Width | UnsetType = UNSET
-    person: Width | UnsetType = UNSET
+    new_per_list: NewItems | UnsetType | None = UNSET
+    train: bool = True  # train new learners from the event log before they serve
+    # These cannot change: only the current value is accepted.
+    features: FeatureCount | UnsetType = UNSET
+    person: FeatureCount | UnsetType = UNSET
     join: str | UnsetType = UNSET
 
 
@@ -113,8 +150,8 @@ class Item(Strict, frozen=True):
     """An item, as it is put and read; where it is put, what is left out stays as it was."""
 
     id: ItemId
-    features: Row | None = None  # or how it covers topics, for policies that go by these
-    hidden: bool | None = None  # never shown, but not forgotten; a new item is not
+    features: FeatureRow | None = None  # or its topic coverage, for policies that diversify by topic
+    hidden: bool | None = None  # not shown, but what was learned about it is kept; False for a new item
 
 
 class ItemsChanged(Struct, frozen=True, kw_only=True):
@@ -128,15 +165,15 @@ class ItemsChanged(Struct, frozen=True, kw_only=True):
 class ListRequest(Strict, frozen=True):
     """A list that is asked for."""
 
-    key: Key | None = None
+    key: Segment | None = None
     positions: Positions | None = None
     among: list[ItemId] | None = None
     exclude: list[ItemId] = []
-    pins: dict[str, ItemId] = {}  # position, counted from 1, to item
-    person: Row | None = None
-    features: dict[ItemId, Row] | None = None
+    pins: dict[str, ItemId] = {}  # 1-based position to item
+    person: FeatureRow | None = None
+    features: dict[ItemId, FeatureRow] | None = None
     request_id: RequestId | None = None
-    deferred: bool = False  # not open before it is activated
+    deferred: bool = False  # stays closed until it is activated
 
 
 class ListReply(Struct, frozen=True, kw_only=True):
@@ -152,11 +189,11 @@ class ListReply(Struct, frozen=True, kw_only=True):
 class Report(Strict, frozen=True):
     """What came back for a list so far: sent again and again, it is counted once."""
 
-    clicks: Annotated[list[Place | ItemId], Meta(max_length=MOST_TOLD)] = []
-    left: Place | ItemId | None = None
+    clicks: Annotated[list[Position | ItemId], Meta(max_length=MAX_REPORT_ENTRIES)] = []
+    left: Position | ItemId | None = None
     seen: (
-        Annotated[list[Place | ItemId], Meta(max_length=MOST_TOLD)]
-        | Annotated[dict[str, Chance], Meta(max_length=MOST_TOLD)]
+        Annotated[list[Position | ItemId], Meta(max_length=MAX_REPORT_ENTRIES)]
+        | Annotated[dict[str, Probability], Meta(max_length=MAX_REPORT_ENTRIES)]
         | None
     ) = None
     final: bool = False
@@ -180,8 +217,8 @@ class Impression(Struct, frozen=True, kw_only=True):
     items: list[str]
     state: str  # "deferred", "open", "learned" or "dropped"
     made: str
-    due: str  # when its click window closes, or closed
-    clicks: list[int]  # positions, counted from 1
+    due: str  # end of its click window
+    clicks: list[int]  # 1-based positions
     left: int | None
     seen: dict[str, float] | None  # by position
     reason: str | None  # why it was learned: "final" or "window"
@@ -204,7 +241,7 @@ class Estimates(Struct, frozen=True, kw_only=True):
     ranking: str
     key: str | None
     policy: str
-    learned: int  # lists
+    learned: int  # number of lists
     items: list[Estimate]
 
 
@@ -235,7 +272,7 @@ class NextList(Struct, frozen=True, kw_only=True):
     ranking: str
     key: str | None
     policy: str
-    learned: int  # lists
+    learned: int  # number of lists
     positions: list[Reason]
 
 
@@ -249,3 +286,134 @@ class Event(Struct, frozen=True, kw_only=True):
     kind: str
     impression: str | None
     body: Any
+
+
+class ItemBody(Strict, frozen=True, kw_only=True):
+    """An item whose name stands in the path."""
+
+    features: FeatureRow | None = None
+    hidden: bool | None = None
+
+
+class ItemsBody(Strict, frozen=True, kw_only=True):
+    """Items to put, all or none of them."""
+
+    items: Annotated[list[Item], Meta(max_length=10_000)]
+
+
+class RemoveBody(Strict, frozen=True, kw_only=True):
+    """Items to remove."""
+
+    ids: Annotated[list[ItemId], Meta(max_length=10_000)]
+
+
+class Removed(Struct, frozen=True, kw_only=True):
+    """How many of the items were there, and are gone now."""
+
+    removed: int
+
+
+class Rankings(Struct, frozen=True, kw_only=True):
+    """All rankings, by name."""
+
+    rankings: list[Ranking]
+
+
+class ItemsPage(Struct, frozen=True, kw_only=True):
+    """Some items, in the order in which they came; `next` is the `after` of the next page, null on the last."""
+
+    items: list[Item]
+    next: str | None
+
+
+class KeysPage(Struct, frozen=True, kw_only=True):
+    """Some keys that have a learner of their own; `next` is the `after` of the next page, null on the last."""
+
+    keys: list[str]
+    next: str | None
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """Some lists, one learned after the other."""
+
+    lists: int
+    clicked: int  # lists with at least one click
+    clicks: int
+    until: str  # time of the last one learned
+
+
+class History(Struct, frozen=True, kw_only=True):
+    """Click-through of all lists that a ranking has learned from, in the order of learning."""
+
+    ranking: str
+    lists: int
+    clicked: int
+    clicks: int
+    complete: bool  # whether the log was read to its end; if not, ask again to read on
+    points: list[Point]
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """How the service is."""
+
+    status: str
+    version: str
+
+
+class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that is wrong, and where."""
+
+    detail: str
+    pointer: str | UnsetType = UNSET  # JSON pointer into the body of the request
+    parameter: str | UnsetType = UNSET  # of the path or the query
+    header: str | UnsetType = UNSET
+
+
+class ProblemBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a request that cannot be answered gets (RFC 9457)."""
+
+    type: str  # for programs: PROBLEM_TYPE_PREFIX and a name of PROBLEM_STATUSES
+    title: str
+    status: int
+    detail: str
+    errors: list[Fault] | UnsetType = UNSET
+    counted: bool | UnsetType = UNSET  # of a report: false, since it was not learned from
+    why: str | UnsetType = UNSET
+
+
+class ItemsQuery(Strict, frozen=True, kw_only=True):
+    """Query of a page of items."""
+
+    after: ItemId | None = None
+    limit: Limit = 1000
+
+
+class KeysQuery(Strict, frozen=True, kw_only=True):
+    """Query of a page of keys (segments)."""
+
+    after: Segment | None = None
+    limit: Limit = 1000
+
+
+class EstimatesQuery(Strict, frozen=True, kw_only=True):
+    """Query of estimates."""
+
+    key: Segment | None = None
+    limit: Limit = 100
+    person: PersonText | None = None
+
+
+class NextQuery(Strict, frozen=True, kw_only=True):
+    """Query of the next list."""
+
+    key: Segment | None = None
+    person: PersonText | None = None
+
+
+class EventsQuery(Strict, frozen=True, kw_only=True):
+    """Query of the event log."""
+
+    after: Annotated[int, Meta(ge=0, le=2**63 - 1, description="only events with a larger seq")] = 0
+    limit: (
+        Annotated[int, Meta(ge=1, le=2**63 - 1, description="at most so many; all where it is left out")] | UnsetType
+    ) = UNSET

@@ -1,12 +1,11 @@
 """The Python client of the service, sync and async.
 
-It tries again by itself, which is safe: every list has a `request_id`, and reports count once however often they come.
+It retries requests, which is safe: every list has a `request_id`, and a report counts once however often it is sent.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import wraps
@@ -18,23 +17,32 @@ import msgspec
 
 from toplist import __version__
 from toplist.service.client import requests
-from toplist.service.client.requests import Ask
-from toplist.service.http.problems import NAMES, ProblemBody
-from toplist.service.wire import Event
+from toplist.service.client.client_request import ClientRequest, decode_reply
+from toplist.service.client.retries import Retries
+from toplist.service.wire import PROBLEM_TYPE_PREFIX, Event, ProblemBody
 
 T = TypeVar("T")
 P = ParamSpec("P")
 URL = "http://127.0.0.1:8600"
-FIRST_WAIT, LONGEST_WAIT = 0.05, 5.0  # seconds; each wait may be twice as long as the one before
-PATIENCE = 60.0  # the longest Retry-After that is waited for
-SLOW = 600.0  # seconds that a policy may take to be compiled and trained
-_NOT_DONE = frozenset({429, 503})  # the service says that nothing was done
-_UNKNOWN = frozenset({502, 504})  # somebody between says that nobody knows
-_PAGE = 1000
+SLOW_TIMEOUT = 600.0  # seconds for a policy to be compiled and trained
+_PAGE = 1000  # events per request
 
 
 class ServiceError(Exception):
-    """The service answered with a problem; `problem` is what it said."""
+    """The service refused a request.
+
+    Parameters
+    ----------
+    problem : ProblemBody
+        The problem that the service sent.
+    request_id : str or None, default None
+        X-Request-Id of the response, to find it in the log of the service.
+
+    Attributes
+    ----------
+    status : int
+        HTTP status.
+    """
 
     def __init__(self, problem: ProblemBody, request_id: str | None = None) -> None:
         super().__init__(f"{problem.status} {problem.title}: {problem.detail}")
@@ -44,37 +52,11 @@ class ServiceError(Exception):
 
 
 class Unreachable(Exception):
-    """No answer came, however often it was tried."""
+    """No attempt to send a request got an answer."""
 
 
-class Retries:
-    """When to try again, and after how long: what sync and async share.
-
-    A wait is a random part of a limit that doubles, so that clients who failed together do not come back together.
-    """
-
-    def __init__(self, most: int = 6, chance: random.Random | None = None) -> None:
-        self.most = most
-        self._chance = chance or random.Random()
-
-    def wait(self, attempt: int, ask: Ask[Any], outcome: httpx.Response | httpx.TransportError) -> float | None:
-        """The seconds before the next attempt; None where there is none."""
-        if attempt >= self.most:
-            return None
-        limit: float = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt)
-        wait = self._chance.uniform(0.0, limit)
-        if isinstance(outcome, httpx.TransportError):
-            never_sent = isinstance(outcome, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
-            return wait if ask.repeatable or never_sent else None
-        if outcome.status_code in _NOT_DONE or (outcome.status_code in _UNKNOWN and ask.repeatable):
-            told = outcome.headers.get("retry-after", "")
-            asked = float(told) if told.isdigit() else 0.0
-            return max(wait, asked) if asked <= PATIENCE else None
-        return None
-
-
-class _Base:
-    """What both clients are made of."""
+class _ClientBase:
+    """Headers, retries and errors of both clients."""
 
     def __init__(self, url: str, key: str | None, timeout: float, retries: Retries | None) -> None:
         headers = {"user-agent": f"toplist/{__version__}"}
@@ -84,41 +66,41 @@ class _Base:
         self._retries = retries or Retries()
         self._encode = msgspec.json.Encoder().encode
 
-    def _arguments(self, ask: Ask[Any]) -> dict[str, Any]:
-        """What httpx wants to know of a request."""
-        arguments: dict[str, Any] = {"method": ask.method, "url": ask.path, "params": ask.query or None}
-        if ask.slow:
-            arguments["timeout"] = max(SLOW, self._options["timeout"])
-        if ask.body is not None:
-            arguments |= {"content": self._encode(ask.body), "headers": {"content-type": "application/json"}}
+    def _arguments(self, request: ClientRequest[Any]) -> dict[str, Any]:
+        """The arguments of httpx for a request."""
+        arguments: dict[str, Any] = {"method": request.method, "url": request.path, "params": request.query or None}
+        if request.slow:
+            arguments["timeout"] = max(SLOW_TIMEOUT, self._options["timeout"])
+        if request.body is not None:
+            arguments |= {"content": self._encode(request.body), "headers": {"content-type": "application/json"}}
         return arguments
 
-    def _wait(self, attempt: int, ask: Ask[Any], outcome: httpx.Response | httpx.TransportError) -> float:
-        """The seconds to wait before another attempt; or the error."""
-        wait = self._retries.wait(attempt, ask, outcome)
+    def _wait(self, attempt: int, request: ClientRequest[Any], outcome: httpx.Response | httpx.TransportError) -> float:
+        """Seconds to wait before the next attempt; raises the error if there is none."""
+        wait = self._retries.wait(attempt, request, outcome)
         if wait is not None:
             return wait
         if isinstance(outcome, httpx.TransportError):
-            tried = f"{ask.method} {ask.path} got no answer in {attempt + 1} attempts"
+            tried = f"{request.method} {request.path} got no answer in {attempt + 1} attempts"
             raise Unreachable(f"{tried}: {outcome or type(outcome).__name__}") from outcome
         raise ServiceError(_problem(outcome), outcome.headers.get("x-request-id"))
 
 
 def _problem(reply: httpx.Response) -> ProblemBody:
-    """The problem in a reply; whatever stands between may answer in other forms."""
+    """The problem in a reply; a proxy in between may send other errors, which are put into this form."""
     try:
         return msgspec.json.decode(reply.content, type=ProblemBody)
     except msgspec.MsgspecError:
         return ProblemBody(
-            type=f"{NAMES}foreign",
-            title=reply.reason_phrase or "Not a problem of toplist's",
+            type=f"{PROBLEM_TYPE_PREFIX}foreign",
+            title=reply.reason_phrase or "Not an error of toplist",
             status=reply.status_code,
-            detail=reply.text[:200] or "without a word",
+            detail=reply.text[:200] or "no details",
         )
 
 
-def _sync(build: Callable[P, Ask[T]]) -> Callable[Concatenate[Client, P], T]:
-    """The method of `Client` that sends what is built."""
+def _sync(build: Callable[P, ClientRequest[T]]) -> Callable[Concatenate[Client, P], T]:
+    """A method of `Client` that sends the request."""
 
     @wraps(build)
     def method(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -127,8 +109,8 @@ def _sync(build: Callable[P, Ask[T]]) -> Callable[Concatenate[Client, P], T]:
     return method
 
 
-def _async(build: Callable[P, Ask[T]]) -> Callable[Concatenate[AsyncClient, P], Awaitable[T]]:
-    """The method of `AsyncClient` that sends what is built."""
+def _async(build: Callable[P, ClientRequest[T]]) -> Callable[Concatenate[AsyncClient, P], Awaitable[T]]:
+    """A method of `AsyncClient` that sends the request."""
 
     @wraps(build)
     async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -137,10 +119,44 @@ def _async(build: Callable[P, Ask[T]]) -> Callable[Concatenate[AsyncClient, P], 
     return method
 
 
-class Client(_Base):
-    """The service, as a Python object.
+class Client(_ClientBase):
+    """Client of the service.
 
-    Raises `ServiceError` where the service refuses, and `Unreachable` where no answer came.
+    It sends a request again while that is safe, with growing waits. Use it as a context manager, or `close` it.
+
+    Parameters
+    ----------
+    url : str, default "http://127.0.0.1:8600"
+        URL of the service.
+    key : str or None, default None
+        API key.
+    timeout : float, default 10.0
+        Seconds to wait for an answer; requests that may have to wait for the compiler get at least 600.
+    retries : Retries or None, default None
+        When to send a request again; None: `Retries()`.
+    transport : httpx.BaseTransport or None, default None
+        Network of httpx; None: the real one.
+    sleep : callable, default time.sleep
+        Waits between two attempts.
+
+    Raises
+    ------
+    ServiceError
+        By every method, if the service refuses a request.
+    Unreachable
+        By every method, if no attempt gets an answer.
+
+    See Also
+    --------
+    AsyncClient : The same for asyncio.
+
+    Examples
+    --------
+    >>> reply = {"impression": "019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33", "items": ["tea", "milk"], "ranking": "drinks"}
+    >>> service = httpx.MockTransport(lambda request: httpx.Response(200, json=reply))
+    >>> with Client("http://127.0.0.1:8600", transport=service) as client:
+    ...     client.make_list("drinks", positions=2).items
+    ['tea', 'milk']
     """
 
     def __init__(
@@ -157,21 +173,44 @@ class Client(_Base):
         self._http = httpx.Client(transport=transport, **self._options)
         self._sleep = sleep
 
-    def send(self, ask: Ask[T]) -> T:
-        """Send a request until there is an answer."""
+    def send(self, request: ClientRequest[T]) -> T:
+        """Send a request, again if need be.
+
+        Parameters
+        ----------
+        request : ClientRequest
+            Request of `toplist.service.client.requests`.
+
+        Returns
+        -------
+        object
+            The reply, of the type `request.reply`.
+        """
         attempt = 0
         while True:
             try:
-                outcome: httpx.Response | httpx.TransportError = self._http.request(**self._arguments(ask))
+                outcome: httpx.Response | httpx.TransportError = self._http.request(**self._arguments(request))
             except httpx.TransportError as error:
                 outcome = error
             if isinstance(outcome, httpx.Response) and outcome.is_success:
-                return requests.decoded(ask, outcome.content)
-            self._sleep(self._wait(attempt, ask, outcome))
+                return decode_reply(request, outcome.content)
+            self._sleep(self._wait(attempt, request, outcome))
             attempt += 1
 
     def events(self, name: str, after: int = 0) -> Iterator[Event]:
-        """The event log, to its end."""
+        """Read the event log to its end.
+
+        Parameters
+        ----------
+        name : str
+            Name of the ranking.
+        after : int, default 0
+            Only events with a larger `seq`.
+
+        Yields
+        ------
+        Event
+        """
         while page := self.send(requests.events(name, after, _PAGE)):
             yield from page
             after = page[-1].seq
@@ -198,7 +237,7 @@ class Client(_Base):
     keys = _sync(requests.keys)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -208,8 +247,35 @@ class Client(_Base):
         self.close()
 
 
-class AsyncClient(_Base):
-    """`Client` for those who await."""
+class AsyncClient(_ClientBase):
+    """Client of the service for asyncio; its methods are coroutines.
+
+    Parameters
+    ----------
+    url : str, default "http://127.0.0.1:8600"
+        URL of the service.
+    key : str or None, default None
+        API key.
+    timeout : float, default 10.0
+        Seconds to wait for an answer; requests that may have to wait for the compiler get at least 600.
+    retries : Retries or None, default None
+        When to send a request again; None: `Retries()`.
+    transport : httpx.AsyncBaseTransport or None, default None
+        Network of httpx; None: the real one.
+    sleep : coroutine function, default asyncio.sleep
+        Waits between two attempts.
+
+    Raises
+    ------
+    ServiceError
+        By every method, if the service refuses a request.
+    Unreachable
+        By every method, if no attempt gets an answer.
+
+    See Also
+    --------
+    Client : The same without asyncio.
+    """
 
     def __init__(
         self,
@@ -225,21 +291,44 @@ class AsyncClient(_Base):
         self._http = httpx.AsyncClient(transport=transport, **self._options)
         self._sleep = sleep
 
-    async def send(self, ask: Ask[T]) -> T:
-        """Send a request until there is an answer."""
+    async def send(self, request: ClientRequest[T]) -> T:
+        """Send a request, again if need be.
+
+        Parameters
+        ----------
+        request : ClientRequest
+            Request of `toplist.service.client.requests`.
+
+        Returns
+        -------
+        object
+            The reply, of the type `request.reply`.
+        """
         attempt = 0
         while True:
             try:
-                outcome: httpx.Response | httpx.TransportError = await self._http.request(**self._arguments(ask))
+                outcome: httpx.Response | httpx.TransportError = await self._http.request(**self._arguments(request))
             except httpx.TransportError as error:
                 outcome = error
             if isinstance(outcome, httpx.Response) and outcome.is_success:
-                return requests.decoded(ask, outcome.content)
-            await self._sleep(self._wait(attempt, ask, outcome))
+                return decode_reply(request, outcome.content)
+            await self._sleep(self._wait(attempt, request, outcome))
             attempt += 1
 
     async def events(self, name: str, after: int = 0) -> AsyncIterator[Event]:
-        """The event log, to its end."""
+        """Read the event log to its end.
+
+        Parameters
+        ----------
+        name : str
+            Name of the ranking.
+        after : int, default 0
+            Only events with a larger `seq`.
+
+        Yields
+        ------
+        Event
+        """
         while page := await self.send(requests.events(name, after, _PAGE)):
             for event in page:
                 yield event
@@ -267,7 +356,7 @@ class AsyncClient(_Base):
     keys = _async(requests.keys)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:

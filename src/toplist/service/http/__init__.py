@@ -1,1 +1,1 @@
-"""The service over HTTP: one table of routes, from which requests are answered and described."""
+"""The service over HTTP: routes, handlers, authorization, limits, logs and metrics."""

@@ -1,4 +1,4 @@
-"""API keys: who calls, and whether they may; only hashes of keys are kept."""
+"""Authorization: API keys, of which only hashes are stored, and host names for callers without a key."""
 
 from __future__ import annotations
 
@@ -7,64 +7,65 @@ import hmac
 import secrets
 from collections.abc import Iterable, Sequence
 
-from toplist.service.config import KeySetting, Scope
-from toplist.service.http.problems import Fault, Problem
+from toplist.service.config import ApiKeySetting, Scope
+from toplist.service.http.problems import HttpProblem
+from toplist.service.wire import Fault
 
-PREFIX = "toplist_"  # so that a key in the wrong place is found by those who look for secrets
+PREFIX = "toplist_"  # lets secret scanners find leaked keys
 _BEARER = b"bearer "
 
 
-def new_key() -> str:
-    """A key that nobody can guess: 32 random bytes."""
+def new_api_key() -> str:
+    """A new API key: 32 random bytes."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
-def hashed(key: str) -> str:
-    """How a key is kept. It is as random as its hash, so that salt and slowness would add nothing.
+def hash_api_key(api_key: str) -> str:
+    """The stored form of an API key. A random key needs no salt and no slow hash.
 
-    >>> hashed("toplist_key")[:12]
+    >>> hash_api_key("toplist_key")[:12]
     '25f7db21e6d4'
     """
-    return hashlib.sha256(key.encode()).hexdigest()
+    return hashlib.sha256(api_key.encode()).hexdigest()
 
 
-def setting(key: str, name: str, scope: Scope) -> str:
-    """The lines for the file of settings."""
-    return f'[[keys]]\nname = "{name}"\nscope = "{scope}"\nsha256 = "{hashed(key)}"\n'
+def settings_lines(api_key: str, name: str, scope: Scope) -> str:
+    """The lines of an API key for the settings file."""
+    return f'[[keys]]\nname = "{name}"\nscope = "{scope}"\nsha256 = "{hash_api_key(api_key)}"\n'
 
 
-class Keys:
-    """Those who may call. Where nobody is named, everybody may: then the service listens on loopback only."""
+class ApiKeys:
+    """The accepted API keys. If there are none, no key is needed and the service listens on loopback only."""
 
-    def __init__(self, known: Sequence[KeySetting] = ()) -> None:
-        self._known = [(bytes.fromhex(key.sha256), key) for key in known]
+    def __init__(self, accepted: Sequence[ApiKeySetting] = ()) -> None:
+        self._accepted = [(bytes.fromhex(each.sha256), each) for each in accepted]
 
     def __bool__(self) -> bool:
-        return bool(self._known)
+        return bool(self._accepted)
 
-    def caller(self, authorization: bytes | None) -> KeySetting | None:
-        """Whose key it is. Every key is compared, in constant time, so that time tells nothing."""
+    def caller(self, authorization: bytes | None) -> ApiKeySetting | None:
+        """The owner of the key in the header, or None. Compares all keys in constant time, against timing attacks."""
         if authorization is None or authorization[:7].lower() != _BEARER:
             return None
         given = hashlib.sha256(authorization[7:].strip()).digest()
         found = None
-        for digest, key in self._known:
+        for digest, caller in self._accepted:
             if hmac.compare_digest(digest, given):
-                found = key
+                found = caller
         return found
 
-    def admit(self, authorization: bytes | None, scope: Scope) -> KeySetting:
-        """Whose key it is, or the problem why it does not do."""
+    def admit(self, authorization: bytes | None, scope: Scope) -> ApiKeySetting:
+        """The owner of the key in the header; raises a problem if the key is missing, unknown or lacks the scope."""
         caller = self.caller(authorization)
         if caller is None:
-            detail = "An API key is needed: Authorization: Bearer ..."
+            detail = "An API key is needed; send Authorization: Bearer KEY."
             if authorization is not None:
-                detail = "The Authorization header has no API key that is known here."
+                detail = "The Authorization header has no known API key; send Authorization: Bearer KEY."
             fault = Fault(header="Authorization", detail=detail)
-            raise Problem("unauthorized", detail, [fault], {"www-authenticate": 'Bearer realm="toplist"'})
+            raise HttpProblem("unauthorized", detail, [fault], {"www-authenticate": 'Bearer realm="toplist"'})
         if scope == "admin" and caller.scope != "admin":
             detail = f"The key {caller.name!r} has the scope serve, but this needs admin."
-            raise Problem(
+            raise HttpProblem(
                 "forbidden",
                 detail,
                 headers={"www-authenticate": 'Bearer error="insufficient_scope", scope="admin"'},
@@ -76,27 +77,27 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
 class Hosts:
-    """The names under which one may call without a key.
+    """Host names that requests without an API key may be addressed to.
 
-    Without keys, loopback is the only fence, and a page from elsewhere could climb it by a name of its own that it lets
-    point to 127.0.0.1 (DNS rebinding). Its requests give it away: they are addressed to that name.
+    Without keys, loopback is the only protection, and a foreign web page could get around it with a name of its own
+    that resolves to 127.0.0.1 (DNS rebinding). Its requests have that name in the Host header, and are refused.
     """
 
     def __init__(self, more: Iterable[str] = ()) -> None:
         self._names = {name.lower() for name in (*LOOPBACK, *more)}
-        self._seen: set[bytes] = set()  # headers that were found good, as most are the same
+        self._seen: set[bytes] = set()  # cache of accepted headers; most requests have the same
 
     def admit(self, header: bytes | None) -> None:
-        """The problem of a request that is addressed to somebody else."""
-        if header is None or header in self._seen:  # HTTP/1.1 requires one; who leaves it out is no browser
+        """Raise a problem if a request is addressed to another host."""
+        if header is None or header in self._seen:  # browsers always send one: HTTP/1.1 requires it
             return
         text = header.decode("latin-1").lower()
         name = text if text.endswith("]") or ":" not in text else text.rpartition(":")[0]
         if name not in self._names:
             detail = (
-                f"The request is addressed to {text!r}, which is not this service; call it as localhost, name it under "
-                "hosts in the settings, or configure keys."
+                f"The request is addressed to {text!r}, which is not this service; call it as localhost, add the name "
+                "to hosts in the settings, or configure keys."
             )
-            raise Problem("misdirected", detail, [Fault(header="Host", detail=detail)])
+            raise HttpProblem("misdirected", detail, [Fault(header="Host", detail=detail)])
         if len(self._seen) < 100:
             self._seen.add(header)

@@ -1,4 +1,4 @@
-"""What each route does: asks the desk, and puts its answer into the form of the API."""
+"""Handlers of the routes: call the service and build the response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -17,186 +16,196 @@ from toplist.service.errors import NotFound, Refused
 from toplist.service.http import problems
 from toplist.service.http.history import Histories
 from toplist.service.http.metrics import Metrics
-from toplist.service.http.page import page
-from toplist.service.http.problems import Problem
-from toplist.service.http.routing import HTML, JSON, NDJSON, Answer, Call, Reply, Stream, Text
+from toplist.service.http.page import load_page
+from toplist.service.http.problems import HttpProblem
+from toplist.service.http.routing import (
+    HTML,
+    JSON,
+    NDJSON,
+    HttpRequest,
+    JsonResponse,
+    RawResponse,
+    Response,
+    StreamResponse,
+)
 from toplist.service.live.queries import Page
 from toplist.service.live.ranking import TOO_LARGE
 from toplist.service.live.service import Desk
-from toplist.service.wire import Item, too_large
-from toplist.service.wire_pages import Health, ItemsPage, KeysPage, Rankings, Removed
+from toplist.service.wire import Health, Item, ItemsPage, KeysPage, Rankings, Removed, too_large
 
 
-class Endpoints:
-    """The service behind its routes: one method each."""
+class Handlers:
+    """The handlers, one method per route."""
 
-    def __init__(self, desk: Desk, settings: Settings, metrics: Metrics, description: bytes = b"{}") -> None:
-        self.desk, self.settings, self.metrics = desk, settings, metrics
-        self.histories = Histories(desk)
+    def __init__(self, service: Desk, settings: Settings, metrics: Metrics, description: bytes = b"{}") -> None:
+        self.service, self.settings, self.metrics = service, settings, metrics
+        self.histories = Histories(service)
         self.description = description
-        self.page_text, self.page_headers = page()
-        self.ending = False
+        self.page_html, self.page_headers = load_page()
+        self.stopping = False
 
     @property
     def ready(self) -> bool:
-        """Whether requests are taken."""
-        return self.desk.ready and not self.ending
+        """Whether the service takes requests."""
+        return self.service.ready and not self.stopping
 
     def check_batch(self, pointer: str, size: int) -> None:
-        """Refuse more items at once than the settings allow."""
+        """Refuse more items in one request than the settings allow."""
         most = self.settings.limits.batch
         if size > most:
-            raise problems.at(pointer, f"{size} items are more than {most}, the limit of a request; send several.")
+            raise problems.invalid_field(
+                pointer, f"{size} items are more than {most}, the limit of one request; split them into several."
+            )
 
-    async def create_ranking(self, call: Call) -> Answer:
+    async def create_ranking(self, request: HttpRequest) -> Response:
         """POST /v1/rankings."""
-        made = await self.desk.create_ranking(call.body)
-        return Reply(made, 201, {"location": f"/v1/rankings/{quote(made.name)}"})
+        made = await self.service.create_ranking(request.body)
+        return JsonResponse(made, 201, {"location": f"/v1/rankings/{quote(made.name)}"})
 
-    async def list_rankings(self, call: Call) -> Answer:
+    async def list_rankings(self, request: HttpRequest) -> Response:
         """GET /v1/rankings."""
-        return Rankings(rankings=await self.desk.rankings())
+        return Rankings(rankings=await self.service.rankings())
 
-    async def read_ranking(self, call: Call) -> Answer:
+    async def read_ranking(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}."""
-        return await self.desk.ranking(call.path[0])
+        return await self.service.ranking(request.path[0])
 
-    async def change_ranking(self, call: Call) -> Answer:
+    async def change_ranking(self, request: HttpRequest) -> Response:
         """PATCH /v1/rankings/{name}."""
-        return await self.desk.change_ranking(call.path[0], call.body)
+        return await self.service.change_ranking(request.path[0], request.body)
 
-    async def delete_ranking(self, call: Call) -> Answer:
+    async def delete_ranking(self, request: HttpRequest) -> Response:
         """DELETE /v1/rankings/{name}."""
-        await self.desk.delete_ranking(call.path[0])
+        await self.service.delete_ranking(request.path[0])
         return None
 
-    async def list_items(self, call: Call) -> Answer:
+    async def list_items(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/items."""
-        found = await self.desk.items(call.path[0], call.query.after, call.query.limit + 1)
-        page = found[: call.query.limit]
-        return ItemsPage(items=page, next=page[-1].id if len(found) > len(page) else None)
+        rows = await self.service.items(request.path[0], request.query.after, request.query.limit + 1)
+        page = rows[: request.query.limit]
+        return ItemsPage(items=page, next=page[-1].id if len(rows) > len(page) else None)
 
-    async def put_items(self, call: Call) -> Answer:
+    async def put_items(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/items."""
-        self.check_batch("/items", len(call.body.items))
-        return await self.desk.put_items(call.path[0], call.body.items)
+        self.check_batch("/items", len(request.body.items))
+        return await self.service.put_items(request.path[0], request.body.items)
 
-    async def remove_items(self, call: Call) -> Answer:
+    async def remove_items(self, request: HttpRequest) -> Response:
         """POST /v1/rankings/{name}/items/remove."""
-        self.check_batch("/ids", len(call.body.ids))
-        return Removed(removed=await self.desk.remove_items(call.path[0], call.body.ids))
+        self.check_batch("/ids", len(request.body.ids))
+        return Removed(removed=await self.service.remove_items(request.path[0], request.body.ids))
 
-    async def read_item(self, call: Call) -> Answer:
+    async def read_item(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/items/{item}."""
-        return await self.desk.item(*call.path)
+        return await self.service.item(*request.path)
 
-    async def put_item(self, call: Call) -> Answer:
+    async def put_item(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/items/{item}."""
-        name, item = call.path
+        name, item = request.path
         try:
-            return await self.desk.put_items(
-                name, [Item(id=item, features=call.body.features, hidden=call.body.hidden)]
+            return await self.service.put_items(
+                name, [Item(id=item, features=request.body.features, hidden=request.body.hidden)]
             )
-        except Refused as refused:  # the desk points into a list of items, and here there is one without its list
+        except Refused as refused:  # the service points into a list of items; here the item is the whole body
             if refused.field is not None:
                 refused.field = refused.field.removeprefix("/items/0")
             raise
 
-    async def remove_item(self, call: Call) -> Answer:
+    async def remove_item(self, request: HttpRequest) -> Response:
         """DELETE /v1/rankings/{name}/items/{item}."""
-        name, item = call.path
-        if not await self.desk.remove_items(name, [item]):
+        name, item = request.path
+        if not await self.service.remove_items(name, [item]):
             raise NotFound(f"There is no item {item!r} in the ranking {name!r}.")
         return None
 
-    async def make_list(self, call: Call) -> Answer:
+    async def make_list(self, request: HttpRequest) -> Response:
         """POST /v1/rankings/{name}/lists."""
-        made = await self.desk.make_list(call.path[0], call.body)
+        made = await self.service.make_list(request.path[0], request.body)
         self.metrics.lists += 1
         return made
 
-    async def read_impression(self, call: Call) -> Answer:
+    async def read_impression(self, request: HttpRequest) -> Response:
         """GET /v1/impressions/{impression}."""
-        return await self.desk.impression(call.path[0])
+        return await self.service.impression(request.path[0])
 
-    async def report(self, call: Call) -> Answer:
+    async def report(self, request: HttpRequest) -> Response:
         """PUT /v1/impressions/{impression}/clicks."""
         try:
-            answer = await self.desk.report(call.path[0], call.body)
+            reply = await self.service.report(request.path[0], request.body)
         except NotFound as unknown:
-            self.metrics.report("unknown")
-            raise Problem("not-found", str(unknown), counted=False, why="unknown") from None
+            self.metrics.count_report("unknown")
+            raise HttpProblem("not-found", str(unknown), counted=False, why="unknown") from None
         except Refused as refused:
-            self.metrics.report("invalid")
-            raise refusal(refused, counted=False, why="invalid") from None
-        self.metrics.report("counted" if answer.counted else str(answer.why))
-        return answer
+            self.metrics.count_report("invalid")
+            raise problems.refusal(refused, counted=False, why="invalid") from None
+        self.metrics.count_report("counted" if reply.counted else str(reply.why))
+        return reply
 
-    async def activate(self, call: Call) -> Answer:
+    async def activate(self, request: HttpRequest) -> Response:
         """PUT /v1/impressions/{impression}/activation."""
-        return await self.desk.activate(call.path[0])
+        return await self.service.activate(request.path[0])
 
-    async def explain(self, call: Call) -> Answer:
+    async def explain(self, request: HttpRequest) -> Response:
         """GET /v1/impressions/{impression}/explanation."""
-        return await self.desk.explanation(call.path[0])
+        return await self.service.explanation(request.path[0])
 
-    async def estimates(self, call: Call) -> Answer:
+    async def estimates(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/estimates."""
-        query = call.query
-        with asked_for(query.person) as person:
-            return await self.desk.estimates(call.path[0], query.key, query.limit, person)
+        query = request.query
+        with visitor_features(query.person) as person:
+            return await self.service.estimates(request.path[0], query.key, query.limit, person)
 
-    async def explain_next(self, call: Call) -> Answer:
+    async def explain_next(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/explanation."""
-        query = call.query
-        with asked_for(query.person) as person:
-            return await self.desk.next_list(call.path[0], query.key, person)
+        query = request.query
+        with visitor_features(query.person) as person:
+            return await self.service.next_list(request.path[0], query.key, person)
 
-    async def history(self, call: Call) -> Answer:
+    async def history(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/history."""
-        return await self.histories.of(call.path[0])
+        return await self.histories.of(request.path[0])
 
-    async def list_keys(self, call: Call) -> Answer:
+    async def list_keys(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/keys."""
-        found = await self.desk.keys(call.path[0], call.query.after, call.query.limit + 1)
-        page = found[: call.query.limit]
-        return KeysPage(keys=page, next=page[-1] if len(found) > len(page) else None)
+        rows = await self.service.keys(request.path[0], request.query.after, request.query.limit + 1)
+        page = rows[: request.query.limit]
+        return KeysPage(keys=page, next=page[-1] if len(rows) > len(page) else None)
 
-    async def export(self, call: Call) -> Answer:
+    async def export(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/events."""
-        pages = await self.desk.pages(call.path[0], call.query.after)
-        first = list(islice(pages, 1))  # what goes wrong at once is not sent half
-        limit = None if call.query.limit is msgspec.UNSET else call.query.limit
-        return Stream(lines(chain(first, pages), limit), NDJSON)
+        pages = await self.service.pages(request.path[0], request.query.after)
+        first = list(islice(pages, 1))  # an error here is still a problem+json, before the response starts
+        limit = None if request.query.limit is msgspec.UNSET else request.query.limit
+        return StreamResponse(event_lines(chain(first, pages), limit), NDJSON)
 
-    async def health(self, call: Call) -> Answer:
-        """GET /healthz: the process is there and answers."""
+    async def health(self, request: HttpRequest) -> Response:
+        """GET /healthz: the process answers."""
         return Health(status="ok", version=__version__)
 
-    async def readiness(self, call: Call) -> Answer:
-        """GET /readyz: it takes requests."""
+    async def readiness(self, request: HttpRequest) -> Response:
+        """GET /readyz: the service takes requests."""
         if not self.ready:
-            raise Problem("not-ready", "The service is starting or ending.", headers={"retry-after": "1"})
+            raise HttpProblem("not-ready", "The service is starting or stopping.", headers={"retry-after": "1"})
         return Health(status="ready", version=__version__)
 
-    async def show_metrics(self, call: Call) -> Answer:
+    async def show_metrics(self, request: HttpRequest) -> Response:
         """GET /metrics."""
-        return Text(*self.metrics.written())
+        return RawResponse(*self.metrics.exposition())
 
-    async def describe(self, call: Call) -> Answer:
+    async def describe(self, request: HttpRequest) -> Response:
         """GET /openapi.json."""
-        return Text(self.description, JSON)
+        return RawResponse(self.description, JSON)
 
-    async def show_page(self, call: Call) -> Answer:
+    async def show_page(self, request: HttpRequest) -> Response:
         """GET /."""
-        return Text(self.page_text, HTML, headers=self.page_headers)
+        return RawResponse(self.page_html, HTML, headers=self.page_headers)
 
 
-async def lines(pages: Iterator[Page], limit: int | None) -> AsyncIterator[bytes]:
-    """Events as lines of JSON, a page at a time, and others in between."""
+async def event_lines(pages: Iterator[Page], limit: int | None) -> AsyncIterator[bytes]:
+    """Events as JSON lines, a page at a time; other requests run between pages."""
     encode = msgspec.json.Encoder().encode_lines
-    for part in pages:
-        events = part.events[:limit]
+    for page in pages:
+        events = page.events[:limit]
         if events:
             yield encode(events)
         if limit is not None:
@@ -207,25 +216,21 @@ async def lines(pages: Iterator[Page], limit: int | None) -> AsyncIterator[bytes
 
 
 @contextmanager
-def asked_for(text: str | None) -> Iterator[list[float] | None]:
-    """The features of a person out of a query; what is wrong with them is wrong with that parameter."""
+def visitor_features(text: str | None) -> Iterator[list[float] | None]:
+    """The visitor's features from the query parameter `person`; errors about them point at that parameter."""
     person = None
     if text is not None:
         try:
             person = msgspec.convert(text.split(","), list[float], strict=False)
         except msgspec.ValidationError:
-            raise problems.parameter("person", "person must be numbers with commas between, as 0.5,1.") from None
+            raise problems.invalid_parameter(
+                "person", "person must be comma-separated numbers, such as 0.5,1."
+            ) from None
         if too_large(person):
-            raise problems.parameter("person", TOO_LARGE)
+            raise problems.invalid_parameter("person", TOO_LARGE)
     try:
         yield person
     except Refused as refused:
-        if refused.field == "/person":  # which here is no field of a body
-            raise problems.parameter("person", str(refused)) from None
+        if refused.field == "/person":  # a field of the body of other requests, here a parameter
+            raise problems.invalid_parameter("person", str(refused)) from None
         raise
-
-
-def refusal(refused: Refused, **more: Any) -> Problem:
-    """What the desk refuses, as a problem."""
-    fault = [] if refused.field is None else [problems.Fault(pointer=refused.field, detail=str(refused))]
-    return Problem("invalid", str(refused), fault, **more)

@@ -1,4 +1,4 @@
-"""How click-through went, read from the event log as far as it goes: points of equally many lists."""
+"""Click-through rate over time, read from the event log in points of equally many lists."""
 
 from __future__ import annotations
 
@@ -8,42 +8,41 @@ from itertools import islice
 from toplist.service.live.service import Desk
 from toplist.service.log.events import decode_outcome
 from toplist.service.store.protocol import LEARN
-from toplist.service.wire import Event
-from toplist.service.wire_pages import History, Point
+from toplist.service.wire import Event, History, Point
 
-MOST_POINTS = 200  # then two neighbours become one, so that a curve stays small however long it is
-_PER_CALL = 20  # pages of the log that one question reads; a long one is caught up with over several
+MAX_POINTS = 200  # above this, neighbours are merged in pairs: a curve stays small however long the log is
+_PAGES_PER_READ = 20  # of the log; a long log takes several requests to read
 
 
 class Curve:
-    """Points of equally many lists each."""
+    """The click-through curve of one ranking."""
 
     def __init__(self, created: str = "") -> None:
-        self.created = created  # of which ranking, for a name may be used again
-        self.seq = 0  # as far as the log was read
+        self.created = created  # tells a ranking from a deleted one of the same name
+        self.seq = 0  # of the last event read
         self.points: list[Point] = []
         self.reading = asyncio.Lock()
         self._size = 10
-        self._last: Point | None = None  # not full yet
+        self._last: Point | None = None  # incomplete
 
     def add(self, event: Event) -> None:
-        """One event of the log; only what was learned counts."""
+        """Add an event of the log; only learned lists count."""
         if event.kind != LEARN:
             return
         clicks = len(decode_outcome(event.body).merged.clicks)
         one = Point(lists=1, clicked=int(clicks > 0), clicks=clicks, until=event.at)
-        self._last = one if self._last is None else _together(self._last, one)
+        self._last = one if self._last is None else _merge(self._last, one)
         if self._last.lists >= self._size:
             self.points.append(self._last)
             self._last = None
-        if len(self.points) > MOST_POINTS:
+        if len(self.points) > MAX_POINTS:
             pairs = zip(self.points[::2], self.points[1::2], strict=False)
             rest = self.points[-1:] if len(self.points) % 2 else []
-            self.points, self._size = [_together(*pair) for pair in pairs], self._size * 2
+            self.points, self._size = [_merge(*pair) for pair in pairs], self._size * 2
             for point in rest:
-                self._last = point if self._last is None else _together(point, self._last)
+                self._last = point if self._last is None else _merge(point, self._last)
 
-    def told(self, name: str, complete: bool) -> History:
+    def history(self, name: str, complete: bool) -> History:
         """The curve so far."""
         points = [*self.points, *([self._last] if self._last is not None else [])]
         return History(
@@ -57,31 +56,36 @@ class Curve:
 
 
 class Histories:
-    """A curve per ranking, each read on from where it stopped."""
+    """The curves of all rankings; each read continues where the last one stopped."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, service: Desk) -> None:
+        self._service = service
         self._curves: dict[str, Curve] = {}
 
+    @property
+    def names(self) -> set[str]:
+        """The rankings whose curves are in memory."""
+        return set(self._curves)
+
     async def of(self, name: str) -> History:
-        """The curve of a ranking, after what is new in the log."""
-        created = (await self._desk.ranking(name)).created
+        """The curve of a ranking, updated with new events of the log."""
+        created = (await self._service.ranking(name)).created
         curve = self._curves.get(name)
         if curve is None or curve.created != created:
-            there = {ranking.name for ranking in await self._desk.rankings()}  # the others were deleted
-            self._curves = {known: kept for known, kept in self._curves.items() if known in there}
+            names = {ranking.name for ranking in await self._service.rankings()}
+            self._curves = {known: curve for known, curve in self._curves.items() if known in names}  # drop deleted
             curve = self._curves[name] = Curve(created)
         async with curve.reading:
-            pages = await self._desk.pages(name, curve.seq)
-            for page in islice(pages, _PER_CALL):
+            pages = await self._service.pages(name, curve.seq)
+            for page in islice(pages, _PAGES_PER_READ):
                 for event in page.events:
                     curve.add(event)
-                curve.seq = page.until  # also where nothing was found: others' events are not looked through twice
+                curve.seq = page.until  # even if empty: the events of other rankings are skipped once
                 await asyncio.sleep(0)
-            return curve.told(name, complete=next(pages, None) is None)
+            return curve.history(name, complete=next(pages, None) is None)
 
 
-def _together(first: Point, second: Point) -> Point:
+def _merge(first: Point, second: Point) -> Point:
     return Point(
         lists=first.lists + second.lists,
         clicked=first.clicked + second.clicked,

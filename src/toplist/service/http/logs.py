@@ -1,4 +1,4 @@
-"""Lines of JSON on stderr: one per request, and one per thing that happens; never a key, a body or a query."""
+"""The log: JSON lines on stderr, one per request or event; never API keys, bodies or queries."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ import msgspec
 from msgspec import Struct
 
 _ACCEPTED = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
-_LATER = 0.05  # seconds that lines about requests may wait for company: one write for many
+_FLUSH_AFTER = 0.05  # seconds; request lines are buffered, to write many at once
 
 
 class RequestIds:
-    """A name for every request, so that a caller's line and ours can be found together.
+    """Request ids, which relate the caller's log to ours.
 
-    The caller may bring one in X-Request-Id. Others get a count behind something random for each start.
+    A caller may send its own in X-Request-Id. Others are a prefix, random for each start, and a counter.
     """
 
     def __init__(self) -> None:
-        self._start = secrets.token_hex(6).encode()
+        self._prefix = secrets.token_hex(6).encode()
         self._count = count(1)
 
-    def of(self, brought: bytes | None) -> bytes:
-        """The request's name; what the caller brought, if it is short and plain."""
-        if brought is not None and _ACCEPTED.fullmatch(brought):
-            return brought
-        return b"%s-%x" % (self._start, next(self._count))
+    def of(self, sent: bytes | None) -> bytes:
+        """The id that the caller sent, if it is short and of plain characters, else a new one."""
+        if sent is not None and _ACCEPTED.fullmatch(sent):
+            return sent
+        return b"%s-%x" % (self._prefix, next(self._count))
 
 
 class RequestLine(Struct, frozen=True, gc=False):
-    """What is told of a request."""
+    """The log line of a request."""
 
     at: str
     event: str
@@ -51,15 +51,15 @@ class RequestLine(Struct, frozen=True, gc=False):
     bytes: int
 
 
-class Clock:
-    """The time of day, as text; what all times of a second have in common is written once."""
+class TimestampWriter:
+    """Formats the current time; the part up to the second is formatted once per second."""
 
     def __init__(self) -> None:
         self._second = 0
         self._text = ""
 
     def now(self) -> str:
-        """RFC 3339, in UTC."""
+        """The current time, RFC 3339 in UTC."""
         milliseconds = time.time_ns() // 1_000_000
         second, rest = divmod(milliseconds, 1000)
         if second != self._second:
@@ -69,64 +69,64 @@ class Clock:
 
 
 class Log:
-    """Writes the lines. Those about requests may wait a little, so that one write does for many."""
+    """Writes log lines; request lines are buffered for a moment, so that one write serves many."""
 
     def __init__(self, requests: Literal["all", "failed", "none"] = "all", stream: TextIO | None = None) -> None:
-        self._least = {"all": 0, "failed": 400, "none": 1000}[requests]
+        self._min_status = {"all": 0, "failed": 400, "none": 1000}[requests]
         self._stream = stream
-        self._waiting: list[bytes] = []
+        self._buffer: list[bytes] = []
         self._encode = msgspec.json.Encoder().encode
-        self._clock = Clock()
+        self._time = TimestampWriter()
 
     def request(
         self, request_id: bytes, method: str, route: str, status: int, seconds: float, caller: str, size: int
     ) -> None:
-        """A request was answered. The route stands for the path, which may name people."""
-        if status < self._least:
+        """Log an answered request, by its route: the path itself may contain personal data."""
+        if status < self._min_status:
             return
         line = RequestLine(
-            self._clock.now(), "request", request_id.decode("latin-1"), method, route, status,
+            self._time.now(), "request", request_id.decode("latin-1"), method, route, status,
             round(seconds * 1000.0, 3), caller, size,
         )  # fmt: skip
-        self._waiting.append(self._encode(line))
-        if len(self._waiting) == 1:
+        self._buffer.append(self._encode(line))
+        if len(self._buffer) == 1:
             try:
-                asyncio.get_running_loop().call_later(_LATER, self.flush)
-            except RuntimeError:  # nobody runs who could call later
+                asyncio.get_running_loop().call_later(_FLUSH_AFTER, self.flush)
+            except RuntimeError:  # no event loop
                 self.flush()
 
-    def tell(self, event: str, **more: Any) -> None:
-        """Something happened; written at once."""
-        self._waiting.append(self._encode({"at": self._clock.now(), "event": event, **more}))
+    def event(self, event: str, **more: Any) -> None:
+        """Log an event, without delay."""
+        self._buffer.append(self._encode({"at": self._time.now(), "event": event, **more}))
         self.flush()
 
-    def fault(self, event: str, error: BaseException, **more: Any) -> None:
-        """An error that nobody foresaw, with where it arose."""
-        self.tell(event, error=type(error).__name__, **more, where=traceback.format_tb(error.__traceback__)[-5:])
+    def failure(self, event: str, error: BaseException, **more: Any) -> None:
+        """Log an unexpected error with the end of its traceback."""
+        self.event(event, error=type(error).__name__, **more, where=traceback.format_tb(error.__traceback__)[-5:])
 
     def flush(self) -> None:
-        """Write what waits."""
-        lines, self._waiting = self._waiting, []
+        """Write the buffered lines."""
+        lines, self._buffer = self._buffer, []
         if lines:
             stream = self._stream or sys.stderr
             try:
                 stream.write((b"\n".join(lines) + b"\n").decode())
                 stream.flush()
-            except (OSError, ValueError):  # nobody listens, which is no reason to stop
+            except (OSError, ValueError):  # stderr is closed: serve on without a log
                 return
 
 
-class Handler(logging.Handler):
-    """What uvicorn and others have to say, in the same form."""
+class JsonLogHandler(logging.Handler):
+    """Writes the records of uvicorn and other libraries as JSON lines, too."""
 
     def __init__(self, log: Log) -> None:
         super().__init__()
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One record, one line."""
+        """Write one line per record."""
         more: dict[str, Any] = {}
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             more = {"error": type(error).__name__, "where": traceback.format_tb(error.__traceback__)[-5:]}
-        self._log.tell("log", level=record.levelname.lower(), name=record.name, message=record.getMessage(), **more)
+        self._log.event("log", level=record.levelname.lower(), name=record.name, message=record.getMessage(), **more)

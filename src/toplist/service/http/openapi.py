@@ -1,4 +1,4 @@
-"""The description of the API for programs, OpenAPI 3.1, made from the table of routes."""
+"""Generates /openapi.json (OpenAPI 3.1) from the table of routes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 
 from toplist import __version__
-from toplist.service.http import problems
-from toplist.service.http.problems import ProblemBody
 from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import JSON, Route
+from toplist.service.wire import PROBLEM_MEDIA, PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, ProblemBody
 
 _REF = "#/components/schemas/{name}"
 _WAIT = {"Retry-After": {"description": "seconds to wait", "schema": {"type": "integer", "minimum": 1}}}
@@ -43,7 +42,7 @@ _MEANINGS = {
 
 
 def document(routes: Iterable[Route] = ROUTES, *, with_keys: bool = True) -> dict[str, Any]:
-    """The whole description; with keys, as they are needed where some are configured."""
+    """The document; `with_keys` says whether API keys are configured, and so required."""
     routes = list(routes)
     types = [kind for route in routes for kind in (route.request, route.reply, route.query) if kind is not None]
     schemas, components = msgspec.json.schema_components([*types, ProblemBody], ref_template=_REF)
@@ -53,7 +52,7 @@ def document(routes: Iterable[Route] = ROUTES, *, with_keys: bool = True) -> dic
     for route in routes:
         operation = _operation(route, by_type, components, with_keys)
         paths.setdefault(route.path, {})[route.method.lower()] = operation
-    made: dict[str, Any] = {
+    whole: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
             "title": "toplist",
@@ -66,37 +65,37 @@ def document(routes: Iterable[Route] = ROUTES, *, with_keys: bool = True) -> dic
         "paths": paths,
         "components": {
             "schemas": {name: schema for name, schema in components.items() if name not in queries},
-            "responses": {f"Problem{status}": _problem(status) for status in _MEANINGS},
+            "responses": {f"Problem{status}": _problem_response(status) for status in _MEANINGS},
         },
     }
     if with_keys:
         scheme = {"type": "http", "scheme": "bearer", "description": "An API key, with the scope serve or admin."}
-        made["components"]["securitySchemes"] = {"key": scheme}
-    return made
+        whole["components"]["securitySchemes"] = {"key": scheme}
+    return whole
 
 
-def written(*, with_keys: bool) -> bytes:
-    """The description as it is sent."""
+def document_json(*, with_keys: bool) -> bytes:
+    """The document as JSON."""
     return msgspec.json.format(msgspec.json.encode(document(with_keys=with_keys)), indent=1)
 
 
 def _operation(route: Route, by_type: dict[int, Any], components: dict[str, Any], with_keys: bool) -> dict[str, Any]:
-    answer: dict[str, Any] = {"description": route.summary}
+    response: dict[str, Any] = {"description": route.summary}
     if route.reply is not None:
         content: dict[str, Any] = {"schema": by_type[id(route.reply)]}
         if route.reply_example is not None:
             content["example"] = route.reply_example
-        answer["content"] = {route.media: content}
+        response["content"] = {route.media: content}
     if route.links:
-        answer["links"] = {
+        response["links"] = {
             link.operation: {"operationId": link.operation, "parameters": dict(link.parameters)} for link in route.links
         }
     operation: dict[str, Any] = {
         "operationId": route.name,
         "summary": route.summary,
         "tags": [route.tag],
-        "parameters": [*_of_path(route), *_of_query(route, components), _REQUEST_ID],
-        "responses": {str(route.status): answer} | _refusals(route, with_keys),
+        "parameters": [*_path_parameters(route), *_query_parameters(route, components), _REQUEST_ID],
+        "responses": {str(route.status): response} | _problem_references(route, with_keys),
     }
     if route.request is not None:
         body: dict[str, Any] = {"schema": by_type[id(route.request)], "example": route.request_example}
@@ -106,24 +105,24 @@ def _operation(route: Route, by_type: dict[int, Any], components: dict[str, Any]
     return operation
 
 
-def _of_path(route: Route) -> Iterable[dict[str, Any]]:
+def _path_parameters(route: Route) -> Iterable[dict[str, Any]]:
     for name in route.names:
         yield {"name": name, "in": "path", "required": True, "schema": msgspec.json.schema(route.parameters[name])}
 
 
-def _of_query(route: Route, components: dict[str, Any]) -> Iterable[dict[str, Any]]:
+def _query_parameters(route: Route, components: dict[str, Any]) -> Iterable[dict[str, Any]]:
     if route.query is None:
         return
     described = components[route.query.__name__]
     for name, schema in described["properties"].items():
-        # In a query, what would be null is left out.
-        told = next((kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}), schema)
-        yield {"name": name, "in": "query", "required": name in described.get("required", ()), "schema": told}
+        # A query has no null: an optional parameter is left out instead.
+        given = next((kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}), schema)
+        yield {"name": name, "in": "query", "required": name in described.get("required", ()), "schema": given}
 
 
-def refusals(route: Route, with_keys: bool) -> list[int]:
-    """The statuses of all problems that a route may answer with."""
-    statuses = {400, 406, 408, 422, 431, 500, 503, *route.problems}  # 422: no route takes unknown parameters
+def problem_statuses(route: Route, with_keys: bool) -> list[int]:
+    """The statuses of all problems that a route may respond with."""
+    statuses = {400, 406, 408, 422, 431, 500, 503, *route.problems}  # 422: every route refuses unknown parameters
     if not with_keys:
         statuses.add(421)
     elif route.scope is not None:
@@ -135,23 +134,26 @@ def refusals(route: Route, with_keys: bool) -> list[int]:
     return sorted(statuses)
 
 
-def _refusals(route: Route, with_keys: bool) -> dict[str, Any]:
-    return {str(status): {"$ref": f"#/components/responses/Problem{status}"} for status in refusals(route, with_keys)}
+def _problem_references(route: Route, with_keys: bool) -> dict[str, Any]:
+    return {
+        str(status): {"$ref": f"#/components/responses/Problem{status}"}
+        for status in problem_statuses(route, with_keys)
+    }
 
 
-def _problem(status: int) -> dict[str, Any]:
-    """One kind of refusal."""
+def _problem_response(status: int) -> dict[str, Any]:
+    """The response of all problems with a status."""
     phrase = HTTPStatus(status).phrase
-    name = next(name for name, its in problems.STATUSES.items() if its == status)
+    name = next(name for name, its in PROBLEM_STATUSES.items() if its == status)
     example = {
-        "type": f"{problems.NAMES}{name}",
+        "type": f"{PROBLEM_TYPE_PREFIX}{name}",
         "title": phrase,
         "status": status,
         "detail": _MEANINGS[status],
     }
     described: dict[str, Any] = {
         "description": _MEANINGS[status],
-        "content": {problems.MEDIA: {"schema": {"$ref": _REF.format(name="ProblemBody")}, "example": example}},
+        "content": {PROBLEM_MEDIA: {"schema": {"$ref": _REF.format(name="ProblemBody")}, "example": example}},
     }
     if status in {429, 503}:
         described["headers"] = _WAIT

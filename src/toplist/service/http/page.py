@@ -1,4 +1,4 @@
-"""The page at `/`: one file without anything from elsewhere, which a browser is told to hold it to."""
+"""The page at `/`: one self-contained file, with a Content-Security-Policy that enforces it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 from importlib.resources import files
 
 
-def page() -> tuple[bytes, dict[str, str]]:
-    """The page, and the headers that let it run its own script and style, ask this server, and nothing else."""
+def load_page() -> tuple[bytes, dict[str, str]]:
+    """The page, and headers that allow only its own script and style and requests to this server."""
     text = files("toplist.service.http").joinpath("page.html").read_text(encoding="utf-8")
     policy = [
         "default-src 'none'",
@@ -25,7 +25,7 @@ def page() -> tuple[bytes, dict[str, str]]:
 
 
 def _hashes(text: str, tag: str) -> str:
-    """How a Content-Security-Policy names what stands between tags."""
+    """The contents of a tag as hash sources of a Content-Security-Policy."""
     found = re.findall(rf"<{tag}>(.*?)</{tag}>", text, flags=re.DOTALL)
     digests = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in found)
     return " ".join(f"'sha256-{digest}'" for digest in digests)

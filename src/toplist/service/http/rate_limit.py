@@ -1,4 +1,4 @@
-"""How much one caller may ask for: token buckets, by key or by address."""
+"""Rate limits: a token bucket per caller, identified by API key or address."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections import OrderedDict
 from collections.abc import Callable
 from time import monotonic
 
-from toplist.service.http.problems import Problem
+from toplist.service.http.problems import HttpProblem
 
-REMEMBERED = 10_000  # callers; who has not called for long has a full bucket anyway
+MAX_CALLERS = 10_000  # in memory; the bucket of an idle caller is full anyway
 
 
-class Buckets:
-    """A bucket of tokens per caller: it holds `burst`, and `rate` drop into it per second. Rate 0 is no limit.
+class TokenBuckets:
+    """One token bucket per caller: capacity `burst`, refilled with `rate` tokens per second. Rate 0: no limit.
 
     >>> now = [0.0]
-    >>> buckets = Buckets(rate=2.0, burst=1, clock=lambda: now[0])
+    >>> buckets = TokenBuckets(rate=2.0, burst=1, clock=lambda: now[0])
     >>> buckets.wait("a"), buckets.wait("a"), buckets.wait("b")
     (0.0, 0.5, 0.0)
     """
@@ -24,10 +24,13 @@ class Buckets:
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = monotonic) -> None:
         self.rate, self.burst = rate, float(burst)
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, and when they were counted
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, and the time of their count
+
+    def __len__(self) -> int:
+        return len(self._buckets)
 
     def wait(self, caller: str) -> float:
-        """Take a token: 0, or the seconds until there is one."""
+        """Take a token and return 0, or return the seconds until the next token."""
         if self.rate <= 0.0:
             return 0.0
         now = self._clock()
@@ -35,17 +38,17 @@ class Buckets:
         tokens = min(self.burst, tokens + (now - then) * self.rate)
         enough = tokens >= 1.0
         self._buckets[caller] = (tokens - 1.0 if enough else tokens, now)
-        if len(self._buckets) > REMEMBERED:
+        if len(self._buckets) > MAX_CALLERS:
             self._buckets.popitem(last=False)
         return 0.0 if enough else (1.0 - tokens) / self.rate
 
     def admit(self, caller: str) -> None:
-        """The problem of a caller who asks too often."""
+        """Take a token, or raise the problem of too many requests."""
         wait = self.wait(caller)
         if wait > 0.0:
             seconds = max(1, math.ceil(wait))
-            raise Problem(
+            raise HttpProblem(
                 "too-many-requests",
-                f"More than {self.rate:g} requests per second; ask again in {seconds} s.",
+                f"More than {self.rate:g} requests per second; try again in {seconds} s.",
                 headers={"retry-after": str(seconds)},
             )

@@ -1,32 +1,45 @@
-"""All routes of the service, in one table: requests are dispatched by it, and OpenAPI is made from it."""
+"""The table of all routes: requests are dispatched by it, and /openapi.json is generated from it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from toplist import __version__
-from toplist.service import wire_pages
-from toplist.service.http.handlers import Endpoints
+from toplist.service.http.handlers import Handlers
 from toplist.service.http.routing import HTML, NDJSON, Link, Route
 from toplist.service.wire import (
     Estimates,
+    EstimatesQuery,
     Event,
+    EventsQuery,
     Explanation,
+    Health,
+    History,
     Impression,
+    ImpressionId,
     Item,
+    ItemBody,
     ItemId,
+    ItemsBody,
     ItemsChanged,
+    ItemsPage,
+    ItemsQuery,
+    KeysPage,
+    KeysQuery,
     ListReply,
     ListRequest,
     Name,
     NextList,
+    NextQuery,
     Ranking,
     RankingChange,
+    Rankings,
     RankingSpec,
+    RemoveBody,
+    Removed,
     Report,
     ReportReply,
 )
-from toplist.service.wire_pages import ImpressionId
 
 PROMETHEUS = "text/plain; version=1.0.0; charset=utf-8"
 IMPRESSION = "019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33"
@@ -73,25 +86,25 @@ _TO_IMPRESSION = tuple(
 ROUTES: tuple[Route, ...] = (
     Route(
         method="POST", path="/v1/rankings", name="create_ranking", tag="rankings", scope="admin",
-        summary="Create a ranking.", handler=Endpoints.create_ranking,
+        summary="Create a ranking.", handler=Handlers.create_ranking,
         request=RankingSpec, status=201, reply=Ranking, problems=(409,), links=_TO_RANKING,
         request_example={"name": "front-page", "positions": 3, "policy": "dcm-kl-ucb"},
         reply_example=_RANKING | {"items": 0},
     ),
     Route(
         method="GET", path="/v1/rankings", name="list_rankings", tag="rankings", scope="serve",
-        summary="All rankings.", handler=Endpoints.list_rankings,
-        reply=wire_pages.Rankings, reply_example={"rankings": [_RANKING]},
+        summary="All rankings.", handler=Handlers.list_rankings,
+        reply=Rankings, reply_example={"rankings": [_RANKING]},
     ),
     Route(
         method="GET", path="/v1/rankings/{name}", name="read_ranking", tag="rankings", scope="serve",
-        summary="One ranking.", handler=Endpoints.read_ranking, parameters=_NAME,
+        summary="One ranking.", handler=Handlers.read_ranking, parameters=_NAME,
         reply=Ranking, problems=(404,), reply_example=_RANKING,
     ),
     Route(
         method="PATCH", path="/v1/rankings/{name}", name="change_ranking", tag="rankings", scope="admin",
         summary="Change a ranking; what needs a new learner is trained from the event log before it serves.",
-        handler=Endpoints.change_ranking, parameters=_NAME,
+        handler=Handlers.change_ranking, parameters=_NAME,
         request=RankingChange, reply=Ranking, problems=(404, 409),
         request_example={"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600},
         reply_example=_RANKING | {"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600.0},
@@ -99,66 +112,66 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="DELETE", path="/v1/rankings/{name}", name="delete_ranking", tag="rankings", scope="admin",
         summary="Delete a ranking with its items, its lists, its events and all that it learned.",
-        handler=Endpoints.delete_ranking, parameters=_NAME,
+        handler=Handlers.delete_ranking, parameters=_NAME,
         status=204, problems=(404,),
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/items", name="list_items", tag="items", scope="serve",
-        summary="The items, page by page.", handler=Endpoints.list_items, parameters=_NAME,
-        query=wire_pages.ItemsQuery, reply=wire_pages.ItemsPage, problems=(404,),
+        summary="The items, page by page.", handler=Handlers.list_items, parameters=_NAME,
+        query=ItemsQuery, reply=ItemsPage, problems=(404,),
         reply_example={"items": [_ITEM], "next": None},
     ),
     Route(
         method="PUT", path="/v1/rankings/{name}/items", name="put_items", tag="items", scope="admin",
-        summary="Add or change items, up to 10,000, all or none.", handler=Endpoints.put_items, parameters=_NAME,
-        request=wire_pages.ItemsBody, reply=ItemsChanged, problems=(404, 409),
+        summary="Add or change items, up to 10,000, all or none.", handler=Handlers.put_items, parameters=_NAME,
+        request=ItemsBody, reply=ItemsChanged, problems=(404, 409),
         request_example={"items": [{"id": "tea"}, {"id": "coffee"}, {"id": "cocoa"}]}, reply_example=_CHANGED,
     ),
     Route(
         method="POST", path="/v1/rankings/{name}/items/remove", name="remove_items", tag="items", scope="admin",
-        summary="Remove items; after the reply they are in no list.", handler=Endpoints.remove_items, parameters=_NAME,
-        request=wire_pages.RemoveBody, reply=wire_pages.Removed, problems=(404, 409),
+        summary="Remove items; after the reply they are in no list.", handler=Handlers.remove_items, parameters=_NAME,
+        request=RemoveBody, reply=Removed, problems=(404, 409),
         request_example={"ids": ["tea", "cocoa"]}, reply_example={"removed": 2},
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/items/{item}", name="read_item", tag="items", scope="serve",
-        summary="One item.", handler=Endpoints.read_item, parameters=_OF_ITEM,
+        summary="One item.", handler=Handlers.read_item, parameters=_OF_ITEM,
         reply=Item, problems=(404,), reply_example=_ITEM,
     ),
     Route(
         method="PUT", path="/v1/rankings/{name}/items/{item}", name="put_item", tag="items", scope="admin",
-        summary="Add or change one item.", handler=Endpoints.put_item, parameters=_OF_ITEM,
-        request=wire_pages.ItemBody, reply=ItemsChanged, problems=(404, 409),
+        summary="Add or change one item.", handler=Handlers.put_item, parameters=_OF_ITEM,
+        request=ItemBody, reply=ItemsChanged, problems=(404, 409),
         request_example={"hidden": True}, reply_example={"added": 0, "changed": 1, "unchanged": 0},
     ),
     Route(
         method="DELETE", path="/v1/rankings/{name}/items/{item}", name="remove_item", tag="items", scope="admin",
-        summary="Remove an item; after the reply it is in no list.", handler=Endpoints.remove_item, parameters=_OF_ITEM,
+        summary="Remove an item; after the reply it is in no list.", handler=Handlers.remove_item, parameters=_OF_ITEM,
         status=204, problems=(404, 409),
     ),
     Route(
         method="POST", path="/v1/rankings/{name}/lists", name="make_list", tag="lists", scope="serve",
         summary="Ask for a list to show; the same request_id gets the same list.",
-        handler=Endpoints.make_list, parameters=_NAME,
+        handler=Handlers.make_list, parameters=_NAME,
         request=ListRequest, reply=ListReply, problems=(404, 409), links=_TO_IMPRESSION,
         request_example={"positions": 2, "exclude": ["cocoa"], "request_id": "page-view-4711"}, reply_example=_LIST,
     ),
     Route(
         method="PUT", path="/v1/impressions/{impression}/clicks", name="report", tag="lists", scope="serve",
         summary="Report the clicks so far, as positions or items; sent again, they count once.",
-        handler=Endpoints.report, parameters=_OF_IMPRESSION,
+        handler=Handlers.report, parameters=_OF_IMPRESSION,
         request=Report, reply=ReportReply, problems=(404,),
         request_example={"clicks": [1], "final": True}, reply_example=_COUNTED,
     ),
     Route(
         method="PUT", path="/v1/impressions/{impression}/activation", name="activate", tag="lists", scope="serve",
-        summary="Say that a deferred list is shown now.", handler=Endpoints.activate, parameters=_OF_IMPRESSION,
+        summary="Say that a deferred list is shown now.", handler=Handlers.activate, parameters=_OF_IMPRESSION,
         reply=ReportReply, problems=(404,), reply_example=_COUNTED,
     ),
     Route(
         method="GET", path="/v1/impressions/{impression}", name="read_impression", tag="lists", scope="serve",
         summary="A list that was made, and what is known of it.",
-        handler=Endpoints.read_impression, parameters=_OF_IMPRESSION,
+        handler=Handlers.read_impression, parameters=_OF_IMPRESSION,
         reply=Impression, problems=(404,),
         reply_example={
             "impression": IMPRESSION, "ranking": "front-page", "key": None, "items": ["coffee", "tea"],
@@ -168,7 +181,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET", path="/v1/impressions/{impression}/explanation", name="explain", tag="lists", scope="serve",
-        summary="Why a list is as it is.", handler=Endpoints.explain, parameters=_OF_IMPRESSION,
+        summary="Why a list is as it is.", handler=Handlers.explain, parameters=_OF_IMPRESSION,
         reply=Explanation, problems=(404, 409),
         reply_example={
             "impression": IMPRESSION, "ranking": "front-page", "key": None,
@@ -178,8 +191,8 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET", path="/v1/rankings/{name}/estimates", name="estimates", tag="learning", scope="serve",
         summary="What is thought of the items, the largest index first.",
-        handler=Endpoints.estimates, parameters=_NAME,
-        query=wire_pages.EstimatesQuery, reply=Estimates, problems=(404, 409),
+        handler=Handlers.estimates, parameters=_NAME,
+        query=EstimatesQuery, reply=Estimates, problems=(404, 409),
         reply_example={
             "ranking": "front-page", "key": None, "policy": "dcm-kl-ucb", "learned": 120, "items": [_ESTIMATE],
         },
@@ -187,8 +200,8 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET", path="/v1/rankings/{name}/explanation", name="explain_next", tag="learning", scope="serve",
         summary="The list that would be made next, and why; none is made by this.",
-        handler=Endpoints.explain_next, parameters=_NAME,
-        query=wire_pages.NextQuery, reply=NextList, problems=(404, 409),
+        handler=Handlers.explain_next, parameters=_NAME,
+        query=NextQuery, reply=NextList, problems=(404, 409),
         reply_example={
             "ranking": "front-page", "key": None, "policy": "dcm-kl-ucb", "learned": 120, "positions": [_REASON],
         },
@@ -196,8 +209,8 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET", path="/v1/rankings/{name}/history", name="history", tag="learning", scope="serve",
         summary="Click-through so far, in points of equally many lists.",
-        handler=Endpoints.history, parameters=_NAME,
-        reply=wire_pages.History, problems=(404,),
+        handler=Handlers.history, parameters=_NAME,
+        reply=History, problems=(404,),
         reply_example={
             "ranking": "front-page", "lists": 10, "clicked": 4, "clicks": 5, "complete": True,
             "points": [{"lists": 10, "clicked": 4, "clicks": 5, "until": "2026-11-15T12:00:00.000Z"}],
@@ -206,14 +219,14 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET", path="/v1/rankings/{name}/keys", name="list_keys", tag="learning", scope="serve",
         summary="The keys that have a learner of their own, page by page.",
-        handler=Endpoints.list_keys, parameters=_NAME,
-        query=wire_pages.KeysQuery, reply=wire_pages.KeysPage, problems=(404,),
+        handler=Handlers.list_keys, parameters=_NAME,
+        query=KeysQuery, reply=KeysPage, problems=(404,),
         reply_example={"keys": ["query: red shoes"], "next": None},
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/events", name="export", tag="learning", scope="admin",
-        summary="The event log, one JSON object per line.", handler=Endpoints.export, parameters=_NAME,
-        query=wire_pages.EventsQuery, reply=Event, media=NDJSON, problems=(404,),
+        summary="The event log, one JSON object per line.", handler=Handlers.export, parameters=_NAME,
+        query=EventsQuery, reply=Event, media=NDJSON, problems=(404,),
         reply_example={
             "seq": 7, "at": "2026-11-15T12:00:00.000Z", "ranking": "front-page", "key": None, "kind": "list",
             "impression": IMPRESSION, "body": {"items": ["coffee", "tea"]},
@@ -221,24 +234,24 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET", path="/healthz", name="health", tag="service", limited=False,
-        summary="The process is there.", handler=Endpoints.health,
-        reply=wire_pages.Health, reply_example={"status": "ok", "version": __version__},
+        summary="The process is there.", handler=Handlers.health,
+        reply=Health, reply_example={"status": "ok", "version": __version__},
     ),
     Route(
         method="GET", path="/readyz", name="readiness", tag="service", limited=False,
-        summary="Requests are taken.", handler=Endpoints.readiness,
-        reply=wire_pages.Health, reply_example={"status": "ready", "version": __version__},
+        summary="Requests are taken.", handler=Handlers.readiness,
+        reply=Health, reply_example={"status": "ready", "version": __version__},
     ),
     Route(
         method="GET", path="/metrics", name="metrics", tag="service", scope="serve", limited=False,
-        summary="Counts and durations, for Prometheus.", handler=Endpoints.show_metrics, reply=str, media=PROMETHEUS,
+        summary="Counts and durations, for Prometheus.", handler=Handlers.show_metrics, reply=str, media=PROMETHEUS,
     ),
     Route(
         method="GET", path="/openapi.json", name="describe", tag="service", limited=False,
-        summary="This description.", handler=Endpoints.describe, reply=dict[str, Any],
+        summary="This description.", handler=Handlers.describe, reply=dict[str, Any],
     ),
     Route(
         method="GET", path="/", name="page", tag="service", limited=False,
-        summary="A page for people.", handler=Endpoints.show_page, reply=str, media=HTML,
+        summary="A page for people.", handler=Handlers.show_page, reply=str, media=HTML,
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a route is, and how the one for a request is found."""
+"""Routes, and the router that finds the route of a request."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from msgspec import Struct
 from toplist.core.problem import nearest
 from toplist.service.config import Scope
 from toplist.service.http import problems
-from toplist.service.http.problems import Problem
+from toplist.service.http.problems import HttpProblem
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 HTML = "text/html; charset=utf-8"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-KNOWN = 1000  # names that are known to be right
+CHECKED_NAMES = 1000  # size of the cache of checked ranking names
 
 
-class Call(NamedTuple):
-    """A request that was admitted, read and checked."""
+class HttpRequest(NamedTuple):
+    """An admitted and validated request."""
 
-    path: tuple[Any, ...]  # the parameters of the path, in their order
-    query: Any = None  # the route's `query`
-    body: Any = None  # the route's `request`
+    path: tuple[Any, ...]  # parameters of the path, in order
+    query: Any = None  # of the type of the route's `query`
+    body: Any = None  # of the type of the route's `request`
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer other than the route's usual one."""
+class JsonResponse:
+    """A JSON response with its own status and headers."""
 
     body: Any
     status: int = 200
@@ -41,8 +41,8 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """An answer that is written already."""
+class RawResponse:
+    """A response that is already encoded."""
 
     body: bytes
     media: str
@@ -51,20 +51,20 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
-    """An answer that is too long to hold."""
+class StreamResponse:
+    """A response that is too long to hold in memory."""
 
-    pieces: AsyncIterator[bytes]
+    chunks: AsyncIterator[bytes]
     media: str
 
 
-Answer = Struct | Reply | Text | Stream | None
-Handler = Callable[[Any, Call], Awaitable[Answer]]  # of the service's state and the request
+Response = Struct | JsonResponse | RawResponse | StreamResponse | None  # a Struct is sent with the route's own status
+Handler = Callable[[Any, HttpRequest], Awaitable[Response]]  # called with the `Handlers` and the request
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where to go on from an answer: an operation, and its parameters as OpenAPI's expressions."""
+    """An OpenAPI link: an operation that can follow a response, with its parameters as runtime expressions."""
 
     operation: str
     parameters: Mapping[str, str]
@@ -72,30 +72,30 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """One operation of the API: everything that answering and describing it needs."""
+    """One operation of the API: all data to dispatch and describe it."""
 
     method: Method
     path: str
-    name: str  # of the operation, for programs
+    name: str  # `operationId` in OpenAPI
     summary: str
     handler: Handler
     tag: str
-    scope: Scope | None = None  # whose keys do; None: nobody needs one
+    scope: Scope | None = None  # of the API key it needs; None: public
     parameters: Mapping[str, Any] = field(default_factory=dict)  # types of the path's parameters
     query: type[Struct] | None = None
-    request: Any = None  # the type of the body
+    request: Any = None  # type of the request body
     status: int = 200
-    reply: Any = None  # the type of the answer's body; None: there is none
+    reply: Any = None  # type of the response body; None: no body
     media: str = JSON
-    problems: tuple[int, ...] = ()  # besides those that every route of its kind has
+    problems: tuple[int, ...] = ()  # statuses besides those of every such route
     request_example: Any = None
     reply_example: Any = None
     links: tuple[Link, ...] = ()
-    limited: bool = True  # whether a caller's requests to it are counted
+    limited: bool = True  # whether it counts against the limits of in-flight requests and of callers without a key
 
     @property
     def steps(self) -> list[str]:
-        """The path, taken apart."""
+        """The steps of the path."""
         return self.path.split("/")[1:]
 
     @property
@@ -104,8 +104,8 @@ class Route:
         return [step[1:-1] for step in self.steps if step.startswith("{")]
 
 
-class Compiled:
-    """A route with what is made once for all its requests."""
+class CompiledRoute:
+    """A route with its decoders, built once."""
 
     __slots__ = (
         "decode", "handler", "label", "media", "names", "parameters", "path", "query", "route", "scope", "status",
@@ -119,28 +119,28 @@ class Compiled:
         self.label = route.path
         self.media = route.media.encode()
         self.names = route.names
-        # A structure, since its checks are made once, and those of another type whenever it is asked for.
+        # A Struct, since msgspec caches the validation of Structs and rebuilds that of other types at each call.
         fields = [(name, route.parameters[name]) for name in route.names]
         self.parameters = msgspec.defstruct("Parameters", fields, array_like=True)
-        # Names of rankings come again and again, which impressions do not.
-        self.path = lru_cache(KNOWN)(self._checked) if route.names == ["name"] else self._checked
+        # The same few ranking names come with many requests, each impression with a few only.
+        self.path = lru_cache(CHECKED_NAMES)(self._check_path) if route.names == ["name"] else self._check_path
         self.query = route.query
         self.decode = msgspec.json.Decoder(route.request).decode if route.request is not None else None
 
-    def _checked(self, *found: str) -> tuple[Any, ...]:
-        """The parameters of the path, checked."""
+    def _check_path(self, *found: str) -> tuple[Any, ...]:
+        """The validated parameters of the path."""
         try:
             return msgspec.structs.astuple(msgspec.convert(found, self.parameters))
         except msgspec.ValidationError:
             for name, text in zip(self.names, found, strict=True):
                 try:
                     msgspec.convert(text, self.route.parameters[name])
-                except msgspec.ValidationError as error:  # which names the parameter alone
-                    raise problems.unconverted(name, error) from None
+                except msgspec.ValidationError as error:  # to name the wrong parameter
+                    raise problems.unconvertible(name, error) from None
             raise
 
-    def asked(self, text: bytes) -> Any:
-        """The parameters of the query, checked; each at most once, and none that is unknown."""
+    def parse_query(self, text: bytes) -> Any:
+        """The validated parameters of the query; unknown and repeated ones are refused."""
         if not text:
             return None if self.query is None else self.query()
         known = [] if self.query is None else [each.encode_name for each in msgspec.structs.fields(self.query)]
@@ -148,38 +148,38 @@ class Compiled:
         try:
             pairs = parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
         except ValueError:
-            raise Problem("malformed", "The query cannot be read; escape what is not ASCII as UTF-8.") from None
+            raise HttpProblem(
+                "malformed", "The query cannot be read; percent-encode non-ASCII characters as UTF-8."
+            ) from None
         for name, value in pairs:
             if name not in known:
-                accepted = f"takes {' and '.join(known)}" if known else "takes none"
+                accepted = f"accepts {' and '.join(known)}" if known else "accepts none"
                 advice = nearest(name, known, "leave it out")
-                raise problems.parameter(
-                    name, f"There is no parameter {name!r} here, but this path {accepted}; {advice}."
-                )
+                raise problems.invalid_parameter(name, f"Unknown parameter {name!r}: this path {accepted}; {advice}.")
             if name in given:
-                raise problems.parameter(name, f"{name} is given twice; give it once.")
+                raise problems.invalid_parameter(name, f"{name} is given twice; give it once.")
             given[name] = value
         if self.query is None:
             return None
-        for name, value in given.items():  # one by one, so that a complaint can name its parameter
+        for name, value in given.items():  # one by one, to name the wrong parameter
             try:
                 msgspec.convert({name: value}, self.query, strict=False)
             except msgspec.ValidationError as error:
-                raise problems.unconverted(name, error) from None
+                raise problems.unconvertible(name, error) from None
         return msgspec.convert(given, self.query, strict=False)
 
 
 class _Branch:
-    """Where a path goes on."""
+    """A node of the tree of paths."""
 
     __slots__ = ("any", "fixed", "route")
 
     def __init__(self) -> None:
         self.fixed: dict[str, _Branch] = {}
         self.any: _Branch | None = None
-        self.route: Compiled | None = None
+        self.route: CompiledRoute | None = None
 
-    def grow(self, steps: list[str], route: Compiled) -> None:
+    def add(self, steps: list[str], route: CompiledRoute) -> None:
         """Add a route."""
         branch = self
         for step in steps:
@@ -192,8 +192,8 @@ class _Branch:
             raise TypeError(f"two routes are {route.route.method} {route.label}")
         branch.route = route
 
-    def find(self, steps: list[str]) -> tuple[Compiled, list[str]] | None:
-        """The route of a path, and the texts of its parameters; a fixed step goes before a parameter."""
+    def find(self, steps: list[str]) -> tuple[CompiledRoute, list[str]] | None:
+        """The route of a path and its raw parameters; a fixed step takes precedence over a parameter."""
         branch, found = self, []
         for step in steps:
             if (fixed := branch.fixed.get(step)) is not None:
@@ -207,33 +207,35 @@ class _Branch:
 
 
 class Router:
-    """All routes: a tree for each method, so that an item may be called like a verb of another method."""
+    """Finds routes; one tree per method, so that an item may be named like a step of another method's path."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._trees: dict[str, _Branch] = {}
         for route in routes:
-            self._trees.setdefault(route.method, _Branch()).grow(route.steps, Compiled(route))
+            self._trees.setdefault(route.method, _Branch()).add(route.steps, CompiledRoute(route))
 
-    def find(self, method: str, raw_path: bytes) -> tuple[Compiled, list[str]]:
-        """The route of a request and the texts of its parameters; HEAD is GET without the body."""
+    def find(self, method: str, raw_path: bytes) -> tuple[CompiledRoute, list[str]]:
+        """The route of a request and its raw path parameters; HEAD uses the routes of GET."""
         text = raw_path.decode("latin-1")
         steps = text.split("/")[1:]
         if "%" in text:
             try:
                 steps = [unquote(step, errors="strict") for step in steps]
             except UnicodeDecodeError:
-                raise Problem("malformed", "The path cannot be read; escape what is not ASCII as UTF-8.") from None
+                raise HttpProblem(
+                    "malformed", "The path cannot be read; percent-encode non-ASCII characters as UTF-8."
+                ) from None
         tree = self._trees.get("GET" if method == "HEAD" else method)
         found = tree.find(steps) if tree is not None else None
         if found is not None:
             return found
         others = {name: match for name, tree in self._trees.items() if (match := tree.find(steps)) is not None}
         if not others:
-            raise Problem("no-such-path", f"There is nothing at {text[:200]!r}; /openapi.json says what there is.")
-        # Of two paths that fit, the one with fewer parameters is meant.
+            raise HttpProblem("no-such-path", f"No route matches {text[:200]!r}; see /openapi.json for all routes.")
+        # Where several paths match, the one with the fewest parameters is meant.
         least = min(len(texts) for _, texts in others.values())
         allowed = sorted(name for name, (_, texts) in others.items() if len(texts) == least)
         if "GET" in allowed:
             allowed.append("HEAD")
-        detail = f"{method[:20]} is not possible here, but {' and '.join(allowed)}."
-        raise Problem("method-not-allowed", detail, headers={"allow": ", ".join(allowed)})
+        detail = f"{method[:20]} is not allowed here; use {' or '.join(allowed)}."
+        raise HttpProblem("method-not-allowed", detail, headers={"allow": ", ".join(allowed)})

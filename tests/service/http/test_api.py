@@ -1,4 +1,4 @@
-"""Every route: what it answers, and how it refuses."""
+"""Every route: its responses and its problems."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
-from asking import Make, Service, problem
+from asking import LocalService, Make, problem
 
 from toplist.service.config import Limits
 from toplist.service.errors import StoreUnavailable
@@ -19,13 +19,13 @@ from toplist.service.wire import Event, Impression, ListReply, ListRequest, Rank
 UNKNOWN = "019a8b5e-7c1f-7d3a-9b42-ffffffffffff"
 
 
-def a_list(service: Service, **request: Any) -> ListReply:
+def a_list(service: LocalService, **request: Any) -> ListReply:
     reply = service.ask("POST", "/v1/rankings/front-page/lists", json=request)
     assert reply.status_code == 200, reply.text
     return msgspec.json.decode(reply.content, type=ListReply)
 
 
-def test_rankings_are_created_read_changed_and_deleted(service: Service) -> None:
+def test_rankings_are_created_read_changed_and_deleted(service: LocalService) -> None:
     made = service.ask("POST", "/v1/rankings", json={"name": "side-bar", "positions": 5, "seed": 3})
     assert made.status_code == 201
     assert made.headers["location"] == "/v1/rankings/side-bar"
@@ -41,12 +41,12 @@ def test_rankings_are_created_read_changed_and_deleted(service: Service) -> None
     problem(service.ask("GET", "/v1/rankings/side-bar"), 404)
 
 
-def test_a_ranking_cannot_be_made_twice(service: Service) -> None:
+def test_a_ranking_cannot_be_made_twice(service: LocalService) -> None:
     body = problem(service.ask("POST", "/v1/rankings", json={"name": "front-page", "positions": 2}), 409)
     assert body["errors"][0]["pointer"] == "/name"
 
 
-def test_items_are_put_read_paged_hidden_and_removed(service: Service) -> None:
+def test_items_are_put_read_paged_hidden_and_removed(service: LocalService) -> None:
     path = "/v1/rankings/front-page/items"
     assert service.ask("PUT", f"{path}/tea", json={"hidden": True}).json() == {"added": 0, "changed": 1, "unchanged": 0}
     assert service.ask("GET", f"{path}/tea").json() == {"id": "tea", "features": None, "hidden": True}
@@ -61,14 +61,14 @@ def test_items_are_put_read_paged_hidden_and_removed(service: Service) -> None:
 
 
 @pytest.mark.parametrize("item", ["a/b", "remove", "ä ö", "100%", "?", "..", "a;b=c"])
-def test_an_item_may_be_called_almost_anything(service: Service, item: str) -> None:
+def test_item_ids_may_have_any_printable_characters(service: LocalService, item: str) -> None:
     path = f"/v1/rankings/front-page/items/{quote(item, safe='').replace('.', '%2E')}"
     assert service.ask("PUT", path, json={}).json()["added"] == 1
     assert service.ask("GET", path).json()["id"] == item
     assert service.ask("DELETE", path).status_code == 204
 
 
-def test_what_is_wrong_with_one_item_points_at_it(service: Service) -> None:
+def test_errors_point_at_the_wrong_item(service: LocalService) -> None:
     path = "/v1/rankings/front-page/items"
     bulk = service.ask("PUT", path, json={"items": [{"id": "tea"}, {"id": "rum", "features": [1.0]}]})
     assert problem(bulk, 422)["errors"][0]["pointer"] == "/items/1/features"
@@ -77,21 +77,21 @@ def test_what_is_wrong_with_one_item_points_at_it(service: Service) -> None:
 
 
 @pytest.mark.parametrize("what", ["estimates", "explanation"])
-def test_a_person_of_estimates_is_of_a_size(what: str, service: Service) -> None:
+def test_features_of_the_visitor_have_a_largest_size(what: str, service: LocalService) -> None:
     refused = problem(service.ask("GET", f"/v1/rankings/front-page/{what}", params={"person": "0.5,1e7"}), 422)
     assert refused["errors"][0]["parameter"] == "person"
     assert "scale them" in refused["detail"]
 
 
-def test_a_busy_service_still_says_how_it_is(make_service: Make) -> None:
+def test_a_busy_service_answers_health_and_metrics(make_service: Make) -> None:
     service = make_service(stocked=True, limits=Limits(in_flight=1))
-    service.app.endpoints.metrics.in_flight = 1  # somebody is at work all the time
+    service.app.handlers.metrics.in_flight = 1  # as if another request were in flight all the time
     assert problem(service.ask("GET", "/v1/rankings"), 503)["type"].endswith(":busy")
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/"):
         assert service.ask("GET", path).status_code == 200, path
 
 
-def test_more_items_than_the_settings_allow_are_refused(make_service: Make) -> None:
+def test_more_items_than_the_batch_limit_are_refused(make_service: Make) -> None:
     service = make_service(limits=Limits(batch=2))
     for path, body in (
         ("items", {"items": [{"id": str(i)} for i in range(3)]}),
@@ -101,7 +101,7 @@ def test_more_items_than_the_settings_allow_are_refused(make_service: Make) -> N
         assert "more than 2" in problem(service.ask(method, f"/v1/rankings/a/{path}", json=body), 422)["detail"]
 
 
-def test_a_list_is_made_reported_explained_and_learned(service: Service) -> None:
+def test_a_list_is_made_reported_explained_and_learned(service: LocalService) -> None:
     made = a_list(service, exclude=["cocoa"], key="query: tea")
     assert (made.items, made.key) == (["coffee", "tea"], "query: tea")
     path = f"/v1/impressions/{made.impression}"
@@ -119,7 +119,7 @@ def test_a_list_is_made_reported_explained_and_learned(service: Service) -> None
     assert service.ask("GET", "/v1/rankings/front-page/keys").json() == {"keys": ["query: tea"], "next": None}
 
 
-def test_a_report_that_adds_something_too_late_hears_so(service: Service) -> None:
+def test_a_late_report_is_not_counted(service: LocalService) -> None:
     path = f"/v1/impressions/{a_list(service).impression}/clicks"
     service.ask("PUT", path, json={"final": True})
     reply = service.ask("PUT", path, json={"clicks": [1]})
@@ -127,25 +127,25 @@ def test_a_report_that_adds_something_too_late_hears_so(service: Service) -> Non
     assert (reply.json()["counted"], reply.json()["why"]) == (False, "late")
 
 
-def test_a_report_on_an_unknown_list_is_not_counted(service: Service) -> None:
+def test_a_report_of_an_unknown_list_is_not_counted(service: LocalService) -> None:
     body = problem(service.ask("PUT", f"/v1/impressions/{UNKNOWN}/clicks", json={"clicks": [1]}), 404)
     assert (body["counted"], body["why"]) == (False, "unknown")
 
 
-def test_a_click_that_is_not_on_the_list_is_pointed_at(service: Service) -> None:
+def test_errors_point_at_a_click_outside_the_list(service: LocalService) -> None:
     reply = service.ask("PUT", f"/v1/impressions/{a_list(service).impression}/clicks", json={"clicks": [1, 7]})
     body = problem(reply, 422)
     assert (body["counted"], body["errors"][0]["pointer"]) == (False, "/clicks/1")
 
 
-def test_the_same_request_id_gets_the_same_list(service: Service) -> None:
+def test_the_same_request_id_gets_the_same_list(service: LocalService) -> None:
     first, again = a_list(service, request_id="r1"), a_list(service, request_id="r1")
     assert first == again
     reply = service.ask("POST", "/v1/rankings/front-page/lists", json={"request_id": "r1", "positions": 1})
     assert problem(reply, 409)["errors"][0]["pointer"] == "/request_id"
 
 
-def test_a_deferred_list_is_activated(service: Service) -> None:
+def test_a_deferred_list_is_activated(service: LocalService) -> None:
     made = a_list(service, deferred=True)
     assert made.deferred
     path = f"/v1/impressions/{made.impression}"
@@ -154,7 +154,7 @@ def test_a_deferred_list_is_activated(service: Service) -> None:
     assert service.ask("GET", path).json()["state"] == "open"
 
 
-def test_estimates(service: Service) -> None:
+def test_estimates(service: LocalService) -> None:
     reply = service.ask("GET", "/v1/rankings/front-page/estimates", params={"limit": 2})
     assert [row["item"] for row in reply.json()["items"]] == ["cocoa", "coffee"]
     problem(service.ask("GET", "/v1/rankings/front-page/estimates?key=nobody"), 404)
@@ -163,9 +163,9 @@ def test_estimates(service: Service) -> None:
     problem(service.ask("GET", "/v1/rankings/front-page/estimates?person=1,2"), 422)
 
 
-def test_the_event_log_comes_line_by_line(service: Service) -> None:
+def test_the_event_log_is_sent_as_lines(service: LocalService) -> None:
     for _ in range(1200):
-        service.run(service.desk.make_list("front-page", ListRequest()))
+        service.run(service.double.make_list("front-page", ListRequest()))
     reply = service.ask("GET", "/v1/rankings/front-page/events?after=2")
     assert reply.headers["content-type"] == "application/x-ndjson"
     events = msgspec.json.Decoder(Event).decode_lines(reply.content)
@@ -177,7 +177,7 @@ def test_the_event_log_comes_line_by_line(service: Service) -> None:
 
 
 @pytest.mark.parametrize("field", ["steps", "new_per_list", "seed"])
-def test_numbers_are_none_that_no_machine_can_count_to(field: str, service: Service) -> None:
+def test_numbers_above_2_to_the_53_are_refused(field: str, service: LocalService) -> None:
     spec = {"name": "other", "positions": 1, field: 10**18}
     refused = problem(service.ask("POST", "/v1/rankings", json=spec), 422)
     assert refused["errors"][0]["pointer"] == f"/{field}"
@@ -186,29 +186,29 @@ def test_numbers_are_none_that_no_machine_can_count_to(field: str, service: Serv
     problem(service.ask("PATCH", "/v1/rankings/front-page", json={field: 10**30}), 422)
 
 
-def test_history_counts_what_was_learned(service: Service) -> None:
+def test_history_counts_learned_lists(service: LocalService) -> None:
     for number in range(25):
-        service.desk.as_if_learned("front-page", [1] if number % 5 else [])
-    told = service.ask("GET", "/v1/rankings/front-page/history").json()
-    assert (told["lists"], told["clicked"], told["clicks"], told["complete"]) == (25, 20, 20, True)
-    assert [point["lists"] for point in told["points"]] == [10, 10, 5]
+        service.double.as_if_learned("front-page", [1] if number % 5 else [])
+    history = service.ask("GET", "/v1/rankings/front-page/history").json()
+    assert (history["lists"], history["clicked"], history["clicks"], history["complete"]) == (25, 20, 20, True)
+    assert [point["lists"] for point in history["points"]] == [10, 10, 5]
     for _ in range(4000):
-        service.desk.as_if_learned("front-page", [1, 2])
-    told = service.ask("GET", "/v1/rankings/front-page/history").json()
-    assert (told["lists"], told["clicks"]) == (4025, 8020)
-    assert len(told["points"]) <= 201
-    assert sum(point["lists"] for point in told["points"]) == 4025
+        service.double.as_if_learned("front-page", [1, 2])
+    history = service.ask("GET", "/v1/rankings/front-page/history").json()
+    assert (history["lists"], history["clicks"]) == (4025, 8020)
+    assert len(history["points"]) <= 201
+    assert sum(point["lists"] for point in history["points"]) == 4025
 
 
-def test_what_is_said_about_the_service_itself(service: Service) -> None:
+def test_health_and_readiness(service: LocalService) -> None:
     assert service.ask("GET", "/healthz").json()["status"] == "ok"
     assert service.ask("GET", "/readyz").json()["status"] == "ready"
-    service.app.endpoints.ending = True
+    service.app.handlers.stopping = True
     assert problem(service.ask("GET", "/readyz"), 503)["detail"]
     assert service.ask("GET", "/healthz").status_code == 200
 
 
-def test_the_page_needs_nothing_from_elsewhere(service: Service) -> None:
+def test_the_page_is_self_contained(service: LocalService) -> None:
     reply = service.ask("GET", "/")
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
     assert "http://" not in reply.text.replace("http://www.w3.org/2000/svg", "")
@@ -219,7 +219,7 @@ def test_the_page_needs_nothing_from_elsewhere(service: Service) -> None:
     assert "unsafe" not in policy
 
 
-def test_metrics_count_requests_lists_and_reports(service: Service) -> None:
+def test_metrics_count_requests_lists_and_reports(service: LocalService) -> None:
     path = f"/v1/impressions/{a_list(service).impression}/clicks"
     service.ask("PUT", path, json={"clicks": [1], "final": True})
     service.ask("PUT", path, json={"clicks": [2]})
@@ -257,7 +257,7 @@ def test_metrics_count_requests_lists_and_reports(service: Service) -> None:
         ([], ""),
     ],
 )
-def test_a_field_that_is_wrong_is_pointed_at(service: Service, body: Any, pointer: str) -> None:
+def test_errors_point_at_the_wrong_field(service: LocalService, body: Any, pointer: str) -> None:
     assert problem(service.ask("POST", "/v1/rankings", json=body), 422)["errors"][0]["pointer"] == pointer
 
 
@@ -271,7 +271,7 @@ def test_a_field_that_is_wrong_is_pointed_at(service: Service, body: Any, pointe
         ({"exclude": ["a", "b", ""]}, "/exclude/2"),
     ],
 )
-def test_a_key_of_a_mapping_is_pointed_at(service: Service, body: Any, pointer: str) -> None:
+def test_errors_point_at_the_key_of_a_mapping(service: LocalService, body: Any, pointer: str) -> None:
     reply = service.ask("POST", "/v1/rankings/front-page/lists", json=body)
     assert problem(reply, 422)["errors"][0]["pointer"] == pointer
 
@@ -279,7 +279,7 @@ def test_a_key_of_a_mapping_is_pointed_at(service: Service, body: Any, pointer: 
 @pytest.mark.parametrize(
     "raw", [b'{"pins": {"1": 5}, ', b'{"pins": {"1": ' + b"[" * 100_000, b'{"pins": {"1": 5, "1": "a"}}']
 )
-def test_a_key_that_cannot_be_found_is_not_pointed_at(service: Service, raw: bytes) -> None:
+def test_a_key_that_cannot_be_found_is_left_out_of_the_pointer(service: LocalService, raw: bytes) -> None:
     headers = {"content-type": "application/json"}
     reply = service.ask("POST", "/v1/rankings/front-page/lists", content=raw, headers=headers)
     assert problem(reply, 422)["errors"][0]["pointer"] == "/pins"
@@ -289,13 +289,13 @@ def test_a_key_that_cannot_be_found_is_not_pointed_at(service: Service, raw: byt
     "raw",
     [b"", b"{", b"\xff", b'{"name": "\xff"}', b'{"name": "a", "positions": 2} {}', b'{"name": "\\ud800"}', b"nan"],
 )
-def test_what_is_no_json_is_malformed(service: Service, raw: bytes) -> None:
+def test_invalid_json_is_malformed(service: LocalService, raw: bytes) -> None:
     reply = service.ask("POST", "/v1/rankings", content=raw, headers={"content-type": "application/json"})
     assert problem(reply, 400)["type"].endswith(":malformed")
 
 
 @pytest.mark.parametrize("media", [None, "text/plain", "application/jsonx", "application/json; charset=latin-1"])
-def test_a_body_must_be_called_json(service: Service, media: str | None) -> None:
+def test_the_content_type_must_be_json(service: LocalService, media: str | None) -> None:
     headers = {} if media is None else {"content-type": media}
     reply = service.ask("POST", "/v1/rankings", content=b"{}", headers=headers)
     assert problem(reply, 415)["errors"][0]["header"] == "Content-Type"
@@ -304,37 +304,37 @@ def test_a_body_must_be_called_json(service: Service, media: str | None) -> None
 @pytest.mark.parametrize(
     "media", ["application/json; charset=utf-8", "Application/JSON", 'application/json;charset="UTF-8"']
 )
-def test_json_may_say_that_it_is_utf_8(service: Service, media: str) -> None:
+def test_the_content_type_may_name_utf_8(service: LocalService, media: str) -> None:
     content = b'{"name": "other", "positions": 2}'
     assert service.ask("POST", "/v1/rankings", content=content, headers={"content-type": media}).status_code == 201
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/json;q=0", "application/*;q=0, */*;q=0", "nonsense"])
-def test_who_wants_no_json_gets_nothing_else(service: Service, accept: str) -> None:
+def test_accept_headers_without_json_are_refused(service: LocalService, accept: str) -> None:
     problem(service.ask("GET", "/v1/rankings", headers={"accept": accept}), 406)
 
 
 @pytest.mark.parametrize(
     "accept", ["application/json", "text/html, */*;q=0.1", "application/*", "text/html,application/json"]
 )
-def test_who_wants_json_among_others_gets_it(service: Service, accept: str) -> None:
+def test_accept_headers_with_json_are_accepted(service: LocalService, accept: str) -> None:
     assert service.ask("GET", "/v1/rankings", headers={"accept": accept}).status_code == 200
 
 
 @pytest.mark.parametrize("query", ["?a=1", "?limit=0", "?limit=x", "?limit=1&limit=2", "?after=", "?limt=3", "?limit"])
-def test_a_query_is_taken_seriously(service: Service, query: str) -> None:
+def test_invalid_queries_are_refused(service: LocalService, query: str) -> None:
     body = problem(service.ask("GET", f"/v1/rankings/front-page/items{query}"), 422)
     assert body["errors"][0]["parameter"]
 
 
-def test_an_unknown_parameter_hears_the_nearest(service: Service) -> None:
+def test_an_unknown_parameter_gets_the_nearest_suggested(service: LocalService) -> None:
     body = problem(service.ask("GET", "/v1/rankings/front-page/items?limt=3"), 422)
     assert body["detail"].endswith("perhaps you mean 'limit'.")
-    assert "takes none" in problem(service.ask("GET", "/v1/rankings?x=1"), 422)["detail"]
+    assert "accepts none" in problem(service.ask("GET", "/v1/rankings?x=1"), 422)["detail"]
     problem(service.ask("GET", "/healthz?x=1"), 422)
 
 
-def test_paths_and_methods_that_there_are_not(service: Service) -> None:
+def test_unknown_paths_and_methods(service: LocalService) -> None:
     problem(service.ask("GET", "/v2"), 404)
     problem(service.ask("GET", "/v1/rankings/"), 404)
     problem(service.ask("GET", "/v1/rankings/front-page/items/%ff"), 400)
@@ -346,11 +346,11 @@ def test_paths_and_methods_that_there_are_not(service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/rankings/a%20b", "/v1/impressions/17", f"/v1/impressions/{UNKNOWN.upper()}"])
-def test_a_name_in_the_path_must_be_one(service: Service, path: str) -> None:
+def test_parameters_of_the_path_are_validated(service: LocalService, path: str) -> None:
     assert problem(service.ask("GET", path), 422)["errors"][0]["parameter"] in {"name", "impression"}
 
 
-def test_head_is_get_without_the_body(service: Service) -> None:
+def test_head_is_get_without_the_body(service: LocalService) -> None:
     for path in ("/v1/rankings", "/healthz", "/openapi.json", "/", "/metrics", "/v1/rankings/front-page"):
         got, head = service.ask("GET", path), service.ask("HEAD", path)
         assert head.status_code == 200
@@ -361,11 +361,11 @@ def test_head_is_get_without_the_body(service: Service) -> None:
     assert (missing.status_code, missing.content) == (404, b"")
 
 
-def test_a_large_body_is_refused_before_it_is_held(make_service: Make) -> None:
+def test_a_large_body_is_refused_before_it_is_read(make_service: Make) -> None:
     service = make_service(limits=Limits(body_bytes=2000))
-    told = service.ask("POST", "/v1/rankings", content=b"x" * 2001, headers={"content-type": "application/json"})
-    problem(told, 413)
-    assert told.headers["connection"] == "close"
+    refused = service.ask("POST", "/v1/rankings", content=b"x" * 2001, headers={"content-type": "application/json"})
+    problem(refused, 413)
+    assert refused.headers["connection"] == "close"
     sent = 0
 
     async def endless() -> Any:
@@ -379,31 +379,27 @@ def test_a_large_body_is_refused_before_it_is_held(make_service: Make) -> None:
     assert sent <= 6
 
 
-def test_a_store_that_cannot_keep_anything_asks_for_patience(service: Service) -> None:
-    service.desk.full = True
+def test_an_unavailable_store_gives_503_and_retry_after(service: LocalService) -> None:
+    service.double.full = True
     reply = service.ask("POST", "/v1/rankings/front-page/lists", json={})
     assert "disk is full" in problem(reply, 503)["detail"]
     assert reply.headers["retry-after"] == "2"
-    service.desk.full = False
+    service.double.full = False
     a_list(service)
 
 
-def test_an_error_that_nobody_foresaw_tells_nothing_of_itself(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unexpected_error_reveals_nothing(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> Any:
-        raise RuntimeError("the secret of the house")
+        raise RuntimeError("a secret")
 
-    monkeypatch.setattr(service.desk, "rankings", fail)
+    monkeypatch.setattr(service.double, "rankings", fail)
     reply = service.ask("GET", "/v1/rankings", headers={"x-request-id": "seen-1"})
     assert "secret" not in problem(reply, 500)["detail"]
     (line,) = [msgspec.json.decode(line) for line in service.lines() if "unforeseen" in line]
     assert (line["error"], line["request_id"], line["route"]) == ("RuntimeError", "seen-1", "/v1/rankings")
 
 
-def test_more_requests_at_work_than_allowed_are_told_to_come_back(
-    make_service: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_requests_in_flight_than_allowed_get_503(make_service: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     service = make_service(limits=Limits(in_flight=2))
     going = asyncio.Event()
 
@@ -411,24 +407,24 @@ def test_more_requests_at_work_than_allowed_are_told_to_come_back(
         await going.wait()
         raise StoreUnavailable("later")
 
-    monkeypatch.setattr(service.desk, "create_ranking", slow)
+    monkeypatch.setattr(service.double, "create_ranking", slow)
 
     async def three() -> list[int]:
         body = {"name": "a", "positions": 1}
-        waiting = [asyncio.create_task(service.asked("POST", "/v1/rankings", json=body)) for _ in range(2)]
+        waiting = [asyncio.create_task(service.ask_async("POST", "/v1/rankings", json=body)) for _ in range(2)]
         await asyncio.sleep(0.05)
-        third = await service.asked("GET", "/v1/rankings")
+        third = await service.ask_async("GET", "/v1/rankings")
         going.set()
         return [
             third.status_code,
             *[(await each).status_code for each in waiting],
-            service.app.endpoints.metrics.in_flight,
+            service.app.handlers.metrics.in_flight,
         ]
 
     assert service.run(three()) == [503, 503, 503, 0]
 
 
-def test_whoever_leaves_before_the_body_is_read_leaves_no_trace(service: Service) -> None:
+def test_a_client_that_disconnects_before_the_body_gets_no_response(service: LocalService) -> None:
     messages = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
     sent: list[Any] = []
 
@@ -444,12 +440,12 @@ def test_whoever_leaves_before_the_body_is_read_leaves_no_trace(service: Service
     }  # fmt: skip
     service.run(service.app(scope, receive, send))
     assert sent == []
-    assert service.app.endpoints.metrics.in_flight == 0
+    assert service.app.handlers.metrics.in_flight == 0
 
 
-def test_whoever_leaves_an_export_stops_it(service: Service) -> None:
+def test_a_client_that_disconnects_stops_its_export(service: LocalService) -> None:
     for _ in range(5000):
-        service.desk.as_if_learned("front-page", [])
+        service.double.as_if_learned("front-page", [])
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -467,7 +463,7 @@ def test_whoever_leaves_an_export_stops_it(service: Service) -> None:
     assert len(sent) <= 3
 
 
-def test_the_life_of_an_application(service: Service) -> None:
+def test_lifespan_and_websocket(service: LocalService) -> None:
     messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
     sent: list[Any] = []
 
@@ -483,14 +479,14 @@ def test_the_life_of_an_application(service: Service) -> None:
     assert sent[-1] == "websocket.close"
 
 
-def refusals() -> Iterator[tuple[str, str]]:
+def routes_with_parameters() -> Iterator[tuple[str, str]]:
     for route in ROUTES:
         if route.names:
             yield route.method, route.path
 
 
-@pytest.mark.parametrize(("method", "path"), list(refusals()))
-def test_every_route_refuses_what_there_is_not(service: Service, method: str, path: str) -> None:
+@pytest.mark.parametrize(("method", "path"), list(routes_with_parameters()))
+def test_every_route_gives_404_for_unknown_names(service: LocalService, method: str, path: str) -> None:
     bodies: dict[str, Any] = {"PATCH": {}, "POST": {"ids": []} if path.endswith("remove") else {}, "PUT": {}}
     body = {"items": []} if path.endswith("/items") else bodies.get(method)
     path = path.format(name="nothing", item="nothing", impression=UNKNOWN)

@@ -1,4 +1,4 @@
-"""The client, sync and async, in front of the real application and of networks that fail."""
+"""The client, sync and async, with the real application and with networks that fail."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from asking import ADMIN, SERVE, Service
+from asking import ADMIN, SERVE, LocalService
 
-from toplist.service.client import AsyncClient, Client, ServiceError, Unreachable, requests
-from toplist.service.client.client import LONGEST_WAIT, Retries
+from toplist.service.client import AsyncClient, Client, Retries, ServiceError, Unreachable, requests
+from toplist.service.client.retries import LONGEST_WAIT
 from toplist.service.http.routes import ROUTES
 from toplist.service.wire import Item, RankingSpec
 
 Outcome = Exception | httpx.Response
 
 
-class Between(httpx.BaseTransport):
-    """What lies between a client and the service: it may lose a request, or the reply to it."""
+class FaultyNetwork(httpx.BaseTransport):
+    """A network network client and service that may lose a request or its reply."""
 
-    def __init__(self, service: Service, *trouble: Callable[[httpx.Request], Outcome | None]) -> None:
+    def __init__(self, service: LocalService, *trouble: Callable[[httpx.Request], Outcome | None]) -> None:
         self.service, self.trouble = service, list(trouble)
         self.requests: list[httpx.Request] = []
 
@@ -33,16 +33,16 @@ class Between(httpx.BaseTransport):
         outcome = self.trouble.pop(0)(request) if self.trouble else None
         if isinstance(outcome, Exception):
             raise outcome
-        return outcome or self.passed_on(request)
+        return outcome or self.pass_on(request)
 
-    def passed_on(self, request: httpx.Request) -> httpx.Response:
+    def pass_on(self, request: httpx.Request) -> httpx.Response:
         reply = self.service.ask(
             request.method, str(request.url), content=request.read(), headers=dict(request.headers)
         )
         return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
     def lose_reply(self, request: httpx.Request) -> Outcome:
-        self.passed_on(request)
+        self.pass_on(request)
         return httpx.ReadError("the connection was reset")
 
 
@@ -51,23 +51,25 @@ def lose_request(_: httpx.Request) -> Outcome:
 
 
 def refuse_connection(_: httpx.Request) -> Outcome:
-    return httpx.ConnectError("nobody listens")
+    return httpx.ConnectError("connection refused")
 
 
 def answer(status: int, **headers: str) -> Callable[[httpx.Request], Outcome]:
     return lambda _: httpx.Response(status, headers=headers, text="<html>sorry</html>")
 
 
-def client_of(service: Service, *trouble: Any, waits: list[float] | None = None, **more: Any) -> tuple[Client, Between]:
-    between = Between(service, *trouble)
+def client_of(
+    service: LocalService, *trouble: Any, waits: list[float] | None = None, **more: Any
+) -> tuple[Client, FaultyNetwork]:
+    network = FaultyNetwork(service, *trouble)
     slept = [] if waits is None else waits
     made = Client(
-        "http://localhost", transport=between, sleep=slept.append, retries=Retries(4, random.Random(1)), **more
+        "http://localhost", transport=network, sleep=slept.append, retries=Retries(4, random.Random(1)), **more
     )
-    return made, between
+    return made, network
 
 
-def test_everything_that_can_be_asked(service: Service) -> None:
+def test_every_method(service: LocalService) -> None:
     client, _ = client_of(service)
     with client:
         assert client.create_ranking(RankingSpec(name="shop", positions=2, features=1)).features == 1
@@ -104,7 +106,7 @@ def test_everything_that_can_be_asked(service: Service) -> None:
     assert refused.value.request_id
 
 
-def test_the_async_client_does_the_same(service: Service) -> None:
+def test_the_async_client(service: LocalService) -> None:
     async def play() -> list[Any]:
         transport = httpx.ASGITransport(service.app)
         async with AsyncClient("http://localhost", transport=transport) as client:
@@ -116,94 +118,94 @@ def test_the_async_client_does_the_same(service: Service) -> None:
     assert service.run(play()) == [["cocoa", "coffee"], True, ["ranking", "items", "list", "report"]]
 
 
-def test_both_clients_have_every_route_that_is_not_about_the_service_itself() -> None:
+def test_both_clients_have_a_method_for_every_route() -> None:
     built = {
         name
         for name, value in vars(requests).items()
         if inspect.isfunction(value) and value.__module__ == requests.__name__
     }
-    built = {name for name in built if not name.startswith("_")} - {"decoded"}
+    built = {name for name in built if not name.startswith("_")}
     assert len(built) == sum(route.tag != "service" for route in ROUTES)
     for kind in (Client, AsyncClient):
         assert built <= set(dir(kind))
     assert Client.make_list.__doc__ == requests.make_list.__doc__
 
 
-def test_a_key_is_sent(keyed: Service) -> None:
+def test_the_api_key_is_sent(keyed: LocalService) -> None:
     client, _ = client_of(keyed, key=ADMIN)
     client.create_ranking(RankingSpec(name="a", positions=1))
     with pytest.raises(ServiceError, match=r"403 Forbidden: .* needs admin"):
         client_of(keyed, key=SERVE)[0].delete_ranking("a")
 
 
-def test_a_list_whose_reply_was_lost_is_the_same_list_on_retry(service: Service) -> None:
-    client, between = client_of(service)
-    between.trouble = [between.lose_reply, lose_request, answer(502)]
+def test_a_retry_gets_the_list_of_the_first_attempt(service: LocalService) -> None:
+    client, network = client_of(service)
+    network.trouble = [network.lose_reply, lose_request, answer(502)]
     made = client.make_list("front-page")
-    assert len(service.desk.lists) == 1
-    assert made.impression in service.desk.lists
-    sent = [msgspec.json.decode(request.content)["request_id"] for request in between.requests]
+    assert len(service.double.lists) == 1
+    assert made.impression in service.double.lists
+    sent = [msgspec.json.decode(request.content)["request_id"] for request in network.requests]
     assert len(sent) == 4
     assert len(set(sent)) == 1
     assert client.make_list("front-page").impression != made.impression
 
 
-def test_a_report_whose_reply_was_lost_counts_once(service: Service) -> None:
-    client, between = client_of(service)
+def test_a_repeated_report_counts_once(service: LocalService) -> None:
+    client, network = client_of(service)
     made = client.make_list("front-page")
-    between.trouble = [between.lose_reply, between.lose_reply]
+    network.trouble = [network.lose_reply, network.lose_reply]
     assert client.report(made.impression, [1]).counted
-    assert service.desk.lists[made.impression].clicks == [1]
+    assert service.double.lists[made.impression].clicks == [1]
 
 
-def test_what_may_have_been_done_is_not_done_twice(service: Service) -> None:
-    client, between = client_of(service)
-    between.trouble = [between.lose_reply]
+def test_requests_that_are_not_idempotent_are_not_repeated(service: LocalService) -> None:
+    client, network = client_of(service)
+    network.trouble = [network.lose_reply]
     with pytest.raises(Unreachable, match="got no answer in 1 attempts"):
         client.create_ranking(RankingSpec(name="a", positions=1))
-    between.trouble = [refuse_connection, answer(503), answer(429)]
+    network.trouble = [refuse_connection, answer(503), answer(429)]
     client.create_ranking(RankingSpec(name="b", positions=1))
-    between.trouble = [answer(504)]
+    network.trouble = [answer(504)]
     with pytest.raises(ServiceError, match="504"):
         client.delete_ranking("b")
 
 
-def test_waits_grow_at_random_and_the_server_may_ask_for_more(service: Service) -> None:
+def test_waits_grow_at_random_and_respect_retry_after(service: LocalService) -> None:
     waits: list[float] = []
-    client, between = client_of(service, lose_request, lose_request, lose_request, waits=waits)
+    client, network = client_of(service, lose_request, lose_request, lose_request, waits=waits)
     client.rankings()
     assert all(0.0 <= wait <= 0.05 * 2**attempt for attempt, wait in enumerate(waits))
     assert len(set(waits)) == 3
-    between.trouble = [answer(503, **{"retry-after": "7"})]
+    network.trouble = [answer(503, **{"retry-after": "7"})]
     client.rankings()
     assert waits[-1] == 7.0
-    between.trouble = [answer(429, **{"retry-after": "soon"})]
+    network.trouble = [answer(429, **{"retry-after": "soon"})]
     client.rankings()
     assert waits[-1] <= LONGEST_WAIT
-    between.trouble = [answer(503, **{"retry-after": "3600"})]
+    network.trouble = [answer(503, **{"retry-after": "3600"})]
     with pytest.raises(ServiceError, match="503"):
         client.rankings()
 
 
-def test_it_gives_up_in_the_end(service: Service) -> None:
-    client, between = client_of(service, *[lose_request] * 9)
+def test_it_gives_up_after_the_last_retry(service: LocalService) -> None:
+    client, network = client_of(service, *[lose_request] * 9)
     with pytest.raises(Unreachable, match="GET /v1/rankings got no answer in 5 attempts: nothing came"):
         client.rankings()
-    between.trouble = [answer(503)] * 9
+    network.trouble = [answer(503)] * 9
     with pytest.raises(ServiceError) as refused:
         client.rankings()
     assert refused.value.problem.detail == "<html>sorry</html>"
 
 
-def test_what_the_service_refuses_is_not_tried_again(service: Service) -> None:
-    client, between = client_of(service)
+def test_a_refused_request_is_not_repeated(service: LocalService) -> None:
+    client, network = client_of(service)
     with pytest.raises(ServiceError) as refused:
         client.make_list("front-page", among=["nothing"])
-    assert len(between.requests) == 1
+    assert len(network.requests) == 1
     assert refused.value.problem.errors[0].pointer == "/among"  # type: ignore[index]
 
 
-def test_the_async_client_tries_again_too(service: Service) -> None:
+def test_the_async_client_retries(service: LocalService) -> None:
     waits: list[float] = []
     trouble = [lose_request, answer(503)]
 
@@ -226,7 +228,7 @@ def test_the_async_client_tries_again_too(service: Service) -> None:
     assert len(waits) == 2
 
 
-def test_a_policy_that_begins_anew_is_not_sent_twice_unasked() -> None:
+def test_a_change_that_drops_learners_is_not_repeated() -> None:
     assert not requests.change_ranking("shop", policy="cascade-kl-ucb", train=False).repeatable
     assert requests.change_ranking("shop", policy="cascade-kl-ucb").repeatable
     assert requests.change_ranking("shop", click_window=60.0, train=False).repeatable

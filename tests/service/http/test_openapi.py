@@ -1,4 +1,4 @@
-"""The description of the API is valid, its examples are, and the service does what it says."""
+"""/openapi.json is valid, its examples are valid, and the service does as it says."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 import pytest
-from asking import Service
+from asking import LocalService
 
-from toplist.service.http.openapi import document, refusals
-from toplist.service.http.problems import NAMES, STATUSES, ProblemBody
+from toplist.service.http.openapi import document, problem_statuses
 from toplist.service.http.routes import IMPRESSION, ROUTES
 from toplist.service.http.routing import Route
+from toplist.service.wire import PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, ProblemBody
 
 NAMED = [pytest.param(route, id=route.name) for route in ROUTES]
 DOCUMENT = document()
 
 
 def check(schema: Any, value: Any) -> None:
-    """Complain where a value is not as a schema of the document says."""
-    whole = {"allOf": [schema], "components": DOCUMENT["components"]}  # where its references lead
+    """Validate a value against a schema of the document."""
+    whole = {"allOf": [schema], "components": DOCUMENT["components"]}  # targets of its references
     jsonschema_rs.Draft202012Validator(msgspec.to_builtins(whole)).validate(value)
 
 
@@ -36,11 +36,11 @@ def test_the_document_is_openapi() -> None:
         jsonschema_rs.meta.validate(schema)
 
 
-def test_the_service_gives_it_away(service: Service) -> None:
+def test_the_service_serves_the_document(service: LocalService) -> None:
     assert service.ask("GET", "/openapi.json").json() == msgspec.to_builtins(document(with_keys=False))
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_resolves() -> None:
     text = msgspec.json.encode(DOCUMENT).decode()
     for name in {part.partition('"')[0] for part in text.split('"$ref":"#/')[1:]}:
         found = DOCUMENT
@@ -48,7 +48,7 @@ def test_every_reference_leads_somewhere() -> None:
             found = found[step]
 
 
-def test_every_link_leads_to_an_operation() -> None:
+def test_every_link_names_an_operation() -> None:
     names = {route.name: route for route in ROUTES}
     assert len(names) == len(ROUTES)
     for route in ROUTES:
@@ -57,7 +57,7 @@ def test_every_link_leads_to_an_operation() -> None:
 
 
 @pytest.mark.parametrize("route", NAMED)
-def test_examples_are_what_is_asked_for_and_answered(route: Route) -> None:
+def test_examples_of_requests_and_responses_are_valid(route: Route) -> None:
     described = operation(route)
     if route.request is not None:
         content = described["requestBody"]["content"]["application/json"]
@@ -70,15 +70,15 @@ def test_examples_are_what_is_asked_for_and_answered(route: Route) -> None:
 
 
 @pytest.mark.parametrize("status", sorted({int(name[7:]) for name in DOCUMENT["components"]["responses"]}))
-def test_examples_of_problems_are_problems(status: int) -> None:
+def test_examples_of_problems_are_valid(status: int) -> None:
     content = DOCUMENT["components"]["responses"][f"Problem{status}"]["content"]["application/problem+json"]
     check(content["schema"], content["example"])
     example = msgspec.convert(content["example"], ProblemBody)
     assert example.status == status
-    assert STATUSES[example.type.removeprefix(NAMES)] == status
+    assert PROBLEM_STATUSES[example.type.removeprefix(PROBLEM_TYPE_PREFIX)] == status
 
 
-def test_the_example_of_a_problem_is_what_comes(service: Service) -> None:
+def test_the_service_sends_problems_of_the_described_types(service: LocalService) -> None:
     for status, reply in {
         400: service.ask("POST", "/v1/rankings", content=b"{", headers={"content-type": "application/json"}),
         404: service.ask("GET", "/v1/rankings/nothing"),
@@ -93,12 +93,12 @@ def test_the_example_of_a_problem_is_what_comes(service: Service) -> None:
 def test_every_problem_of_a_route_is_described() -> None:
     for route in ROUTES:
         for keys in (True, False):
-            for status in refusals(route, keys):
+            for status in problem_statuses(route, keys):
                 assert f"Problem{status}" in DOCUMENT["components"]["responses"]
 
 
-def test_examples_work_one_after_the_other(service: Service) -> None:
-    """Against a service that has the ranking of the examples already."""
+def test_examples_work_in_order(service: LocalService) -> None:
+    """With a service that has the ranking of the examples."""
     made = service.ask("POST", "/v1/rankings/front-page/lists", json={}).json()["impression"]
     for route in ROUTES:
         if route.name in {"create_ranking", "delete_ranking"}:

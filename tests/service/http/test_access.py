@@ -1,4 +1,4 @@
-"""Who may call: keys, scopes, names of this machine, rates; and what the log says of it."""
+"""Access: API keys, scopes, host names and rate limits; and the log of requests."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import logging
 from typing import Literal
 
 import pytest
-from asking import ADMIN, KEYS, SERVE, Make, Service, problem
+from asking import ADMIN, KEYS, SERVE, LocalService, Make, problem
 
-from toplist.service.config import KeySetting, Limits, Logs
-from toplist.service.http.auth import Keys, hashed, new_key, setting
-from toplist.service.http.logs import Handler, Log
+from toplist.service.config import ApiKeySetting, Limits, Logs
+from toplist.service.http.auth import ApiKeys, hash_api_key, new_api_key, settings_lines
+from toplist.service.http.logs import JsonLogHandler, Log
 from toplist.service.http.openapi import document
-from toplist.service.http.rate_limit import REMEMBERED, Buckets
+from toplist.service.http.rate_limit import MAX_CALLERS, TokenBuckets
 from toplist.service.http.routes import ROUTES
 
 
@@ -22,7 +22,7 @@ def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
-def test_every_route_asks_for_the_key_of_its_scope(keyed: Service) -> None:
+def test_every_route_needs_an_api_key_of_its_scope(keyed: LocalService) -> None:
     for route in ROUTES:
         path = route.path.format(name="a", item="b", impression="c")
         for key, scope in ((None, None), ("toplist_wrong", None), (SERVE, "serve"), (ADMIN, "admin")):
@@ -37,36 +37,36 @@ def test_every_route_asks_for_the_key_of_its_scope(keyed: Service) -> None:
 
 
 @pytest.mark.parametrize("header", [SERVE, f"Basic {SERVE}", f"Bearer {SERVE}x", "Bearer", "Bearer ", "Bearer é"])
-def test_a_header_without_a_known_key(keyed: Service, header: str) -> None:
+def test_unknown_api_keys_are_refused(keyed: LocalService, header: str) -> None:
     problem(keyed.ask("GET", "/v1/rankings", headers={"authorization": header.encode("latin-1")}), 401)
 
 
-def test_a_header_may_be_written_as_one_likes(keyed: Service) -> None:
+def test_the_authorization_header_is_parsed_leniently(keyed: LocalService) -> None:
     assert keyed.ask("GET", "/v1/rankings", headers={"authorization": f"bearer  {SERVE} "}).status_code == 200
 
 
-def test_with_keys_a_request_may_be_addressed_to_any_name(keyed: Service) -> None:
+def test_with_api_keys_any_host_is_accepted(keyed: LocalService) -> None:
     assert keyed.ask("GET", "/v1/rankings", headers=bearer(SERVE) | {"host": "ranking.example"}).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8600", "[::1]:8600", "LOCALHOST:1"])
-def test_without_keys_it_must_be_addressed_to_this_machine(service: Service, host: str) -> None:
+def test_without_api_keys_the_host_must_be_this_machine(service: LocalService, host: str) -> None:
     assert service.ask("GET", "/v1/rankings", headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8600", "localhost.evil.example", "", "[::1", "127.0.0.1.x"]
 )
-def test_a_page_that_points_its_own_name_here_is_refused(service: Service, host: str) -> None:
+def test_dns_rebinding_is_refused(service: LocalService, host: str) -> None:
     problem(service.ask("GET", "/v1/rankings", headers={"host": host}), 421)
 
 
-def test_a_name_of_the_settings_will_do(make_service: Make) -> None:
+def test_a_host_of_the_settings_is_accepted(make_service: Make) -> None:
     service = make_service(hosts=["Ranking.internal"])
     assert service.ask("GET", "/healthz", headers={"host": "ranking.internal:80"}).status_code == 200
 
 
-def test_no_page_from_elsewhere_may_read_answers(service: Service) -> None:
+def test_there_is_no_cors(service: LocalService) -> None:
     headers = {"origin": "https://evil.example", "access-control-request-method": "POST"}
     for reply in (
         service.ask("GET", "/v1/rankings", headers=headers),
@@ -75,18 +75,18 @@ def test_no_page_from_elsewhere_may_read_answers(service: Service) -> None:
         assert not [name for name in reply.headers if name.startswith("access-control")]
 
 
-def test_a_new_key_fits_the_lines_that_are_printed_for_it() -> None:
-    key = new_key()
-    assert len(key) > 40
-    assert new_key() != key
-    lines = setting(key, "page", "serve")
-    assert key not in lines
-    kept = KeySetting(name="page", scope="serve", sha256=lines.split('"')[-2])
-    assert Keys([kept]).caller(f"Bearer {key}".encode()) == kept
+def test_a_new_api_key_matches_its_settings_lines() -> None:
+    api_key = new_api_key()
+    assert len(api_key) > 40
+    assert new_api_key() != api_key
+    lines = settings_lines(api_key, "page", "serve")
+    assert api_key not in lines
+    kept = ApiKeySetting(name="page", scope="serve", sha256=lines.split('"')[-2])
+    assert ApiKeys([kept]).caller(f"Bearer {api_key}".encode()) == kept
 
 
-def test_all_keys_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the time it takes does not tell which key is close, or first."""
+def test_all_api_keys_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that timing does not reveal how close a guess is."""
     compared: list[bytes] = []
 
     def compare(one: bytes, other: bytes) -> bool:
@@ -94,15 +94,15 @@ def test_all_keys_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
         return one == other
 
     monkeypatch.setattr("hmac.compare_digest", compare)
-    known = [KeySetting(name=name, scope="serve", sha256=hashed(name)) for name in "abc"]
+    known = [ApiKeySetting(name=name, scope="serve", sha256=hash_api_key(name)) for name in "abc"]
     for given in "abcd":
         compared.clear()
-        Keys(known).caller(f"Bearer {given}".encode())
+        ApiKeys(known).caller(f"Bearer {given}".encode())
         assert len(compared) == 3
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_paths_that_there_are_not_are_limited_too(make_service: Make, keyed: bool) -> None:
+def test_rate_limits_apply_to_unknown_paths(make_service: Make, keyed: bool) -> None:
     service = make_service(keys=KEYS if keyed else [], limits=Limits(rate=0.001, burst=2))
     assert [service.ask("GET", "/nothing").status_code, service.ask("PUT", "/healthz", json={}).status_code] == [
         404,
@@ -113,13 +113,13 @@ def test_paths_that_there_are_not_are_limited_too(make_service: Make, keyed: boo
     assert service.ask("GET", "/healthz").status_code == 200
 
 
-def test_paths_that_there_are_not_are_of_this_host_too(make_service: Make) -> None:
+def test_the_host_is_checked_for_unknown_paths(make_service: Make) -> None:
     service = make_service()
     problem(service.ask("GET", "/nothing", headers={"host": "evil.example"}), 421)
     problem(service.ask("PUT", "/healthz", headers={"host": "evil.example"}), 421)
 
 
-def test_who_asks_too_often_hears_when_to_come_back(make_service: Make) -> None:
+def test_too_many_requests_get_retry_after(make_service: Make) -> None:
     service = make_service(limits=Limits(rate=0.5, burst=3))
     assert [service.ask("GET", "/v1/rankings").status_code for _ in range(3)] == [200] * 3
     late = service.ask("GET", "/v1/rankings")
@@ -129,29 +129,29 @@ def test_who_asks_too_often_hears_when_to_come_back(make_service: Make) -> None:
     assert service.ask("GET", "/healthz").status_code == 200
 
 
-def test_keys_have_their_own_buckets_and_guessing_is_slowed_down(make_service: Make) -> None:
-    keys = [KeySetting(name=name, scope="admin", sha256=hashed(name)) for name in "ab"]
+def test_each_api_key_has_a_bucket_and_guessing_is_limited(make_service: Make) -> None:
+    keys = [ApiKeySetting(name=name, scope="admin", sha256=hash_api_key(name)) for name in "ab"]
     service = make_service(limits=Limits(rate=0.1, burst=2), keys=keys)
-    asked = [service.ask("GET", "/v1/rankings", headers=bearer(key)).status_code for key in "aaab"]
-    assert asked == [200, 200, 429, 200]
+    statuses = [service.ask("GET", "/v1/rankings", headers=bearer(key)).status_code for key in "aaab"]
+    assert statuses == [200, 200, 429, 200]
     guessed = [service.ask("GET", "/v1/rankings", headers=bearer(f"guess {i}")).status_code for i in range(3)]
     assert guessed == [401, 401, 429]
 
 
-def test_buckets_fill_up_again_and_do_not_pile_up() -> None:
+def test_buckets_refill_and_are_bounded_in_number() -> None:
     now = [0.0]
-    buckets = Buckets(rate=2.0, burst=2, clock=lambda: now[0])
+    buckets = TokenBuckets(rate=2.0, burst=2, clock=lambda: now[0])
     assert [buckets.wait("a") for _ in range(3)] == [0.0, 0.0, 0.5]
     now[0] = 0.5
     assert [buckets.wait("a") for _ in range(2)] == [0.0, 0.5]
     now[0] = 100.0
     assert [buckets.wait("a") for _ in range(3)] == [0.0, 0.0, 0.5]
-    for caller in range(REMEMBERED + 10):
+    for caller in range(MAX_CALLERS + 10):
         buckets.wait(str(caller))
-    assert len(buckets._buckets) == REMEMBERED
+    assert len(buckets) == MAX_CALLERS
 
 
-def test_a_line_per_request_with_its_id_and_no_secret(keyed: Service) -> None:
+def test_each_request_is_logged_with_its_id_and_without_secrets(keyed: LocalService) -> None:
     body = {"name": "private-name", "positions": 2}
     reply = keyed.ask("POST", "/v1/rankings", headers=bearer(ADMIN) | {"x-request-id": "page.view-7"}, json=body)
     assert reply.headers["x-request-id"] == "page.view-7"
@@ -172,14 +172,14 @@ def test_a_line_per_request_with_its_id_and_no_secret(keyed: Service) -> None:
 
 
 @pytest.mark.parametrize("strange", ["a b", "x" * 200, 'a"b', "", "é"])
-def test_a_strange_request_id_is_replaced(service: Service, strange: str) -> None:
+def test_an_invalid_request_id_is_replaced(service: LocalService, strange: str) -> None:
     given = service.ask("GET", "/healthz", headers={"x-request-id": strange.encode()}).headers["x-request-id"]
     assert given != strange
     assert given != service.ask("GET", "/healthz").headers["x-request-id"]
 
 
 @pytest.mark.parametrize(("which", "statuses"), [("all", [200, 404]), ("failed", [404]), ("none", [])])
-def test_which_requests_are_logged_is_a_setting(
+def test_the_settings_choose_the_logged_requests(
     make_service: Make, which: Literal["all", "failed", "none"], statuses: list[int]
 ) -> None:
     service = make_service(logs=Logs(requests=which))
@@ -188,10 +188,10 @@ def test_which_requests_are_logged_is_a_setting(
     assert [json.loads(line)["status"] for line in service.lines()] == statuses
 
 
-def test_what_others_log_becomes_json_too() -> None:
+def test_records_of_libraries_become_json() -> None:
     stream = io.StringIO()
     logger = logging.Logger("uvicorn.error")
-    logger.addHandler(Handler(Log(stream=stream)))
+    logger.addHandler(JsonLogHandler(Log(stream=stream)))
     logger.warning("hello %s", "you")
     try:
         raise ValueError("x")
@@ -202,14 +202,14 @@ def test_what_others_log_becomes_json_too() -> None:
     assert second["error"] == "ValueError"
 
 
-def test_a_log_that_nobody_reads_stops_nothing() -> None:
+def test_a_closed_log_stops_nothing() -> None:
     stream = io.StringIO()
     log = Log(stream=stream)
     stream.close()
-    log.tell("started")
+    log.event("started")
 
 
-def test_the_description_says_who_needs_a_key() -> None:
+def test_the_document_says_which_routes_need_an_api_key() -> None:
     described = document(with_keys=True)
     for route in ROUTES:
         operation = described["paths"][route.path][route.method.lower()]

@@ -1,4 +1,4 @@
-"""The page at `/`: what it may do, and that its script is at least one that can be read."""
+"""The page at `/`: its Content-Security-Policy, its requests, and the syntax of its script."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from toplist.service.http.page import page
+from toplist.service.http.page import load_page
 from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import Router
 
-BODY, HEADERS = page()
+BODY, HEADERS = load_page()
 TEXT = BODY.decode()
 
 
-def test_the_policy_names_exactly_what_is_in_it() -> None:
+def test_the_security_policy_allows_its_script_and_style_only() -> None:
     for tag in ("script", "style"):
         (inside,) = re.findall(rf"<{tag}>(.*?)</{tag}>", TEXT, flags=re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in HEADERS["content-security-policy"]
-    assert not re.search(r"\son\w+=|\sstyle=|<script |javascript:", TEXT)  # which the policy would not let run
+    assert not re.search(r"\son\w+=|\sstyle=|<script |javascript:", TEXT)  # which the policy would block
 
 
-def test_what_it_asks_for_is_there() -> None:
+def test_its_requests_have_routes() -> None:
     find = Router(ROUTES).find
     assert find("GET", b"/v1/rankings")
     for end in re.findall(r'path \+ "(/\w+)', TEXT):
@@ -34,7 +34,7 @@ def test_what_it_asks_for_is_there() -> None:
         assert find("GET", linked.encode())
 
 
-def test_its_script_can_be_read(tmp_path: Path) -> None:
+def test_its_script_parses(tmp_path: Path) -> None:
     (script,) = re.findall(r"<script>(.*?)</script>", TEXT, flags=re.DOTALL)
     assert script.count("{") == script.count("}")
     if node := shutil.which("node"):

@@ -1,0 +1,66 @@
+"""A request of the client: what to send, the type of the reply, and whether it may be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from toplist.service.wire import Event
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ClientRequest(Generic[T]):
+    """A request to send, with the type of its reply."""
+
+    method: str
+    path: str
+    reply: type[T]
+    body: Any = None
+    query: Mapping[str, Any] = field(default_factory=dict)
+    repeatable: bool = True  # idempotent: may be sent again when it is unknown whether it took effect
+    by_lines: bool = False  # the reply is a sequence of JSON lines
+    slow: bool = False  # may have to wait for a policy to be compiled or trained
+
+
+def decode_reply(request: ClientRequest[T], content: bytes) -> T:
+    """The reply to a request."""
+    if request.by_lines:
+        lines: Any = msgspec.json.Decoder(Event).decode_lines(content)
+        return lines  # type: ignore[no-any-return]
+    return msgspec.json.decode(content or b"null", type=request.reply)
+
+
+def ranking_path(name: str) -> str:
+    """The path of a ranking."""
+    return f"/v1/rankings/{_escape(name)}"
+
+
+def item_path(name: str, item: str) -> str:
+    """The path of an item."""
+    return f"{ranking_path(name)}/items/{_escape(item)}"
+
+
+def impression_path(impression: str) -> str:
+    """The path of an impression."""
+    return f"/v1/impressions/{_escape(impression)}"
+
+
+def _escape(step: str) -> str:
+    """One step of a path; dots are escaped too, since "." and ".." would be resolved."""
+    return quote(step, safe="").replace(".", "%2E")
+
+
+def person_text(features: Sequence[float] | None) -> str | None:
+    """The features of a visitor as a query parameter."""
+    return None if features is None else ",".join(map(repr, features))
+
+
+def given(**query: Any) -> dict[str, Any]:
+    """The query parameters that are not None."""
+    return {name: value for name, value in query.items() if value is not None}
