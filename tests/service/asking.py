@@ -33,7 +33,7 @@ class LocalService:
         self.double = double or Double()
         self.logged = io.StringIO()
         self.settings = settings or Settings()
-        self.app: App = make_app(self.double.as_desk(), self.settings, Log(self.settings.logs.requests, self.logged))
+        self.app: App = make_app(self.double.as_service(), self.settings, Log(self.settings.logs.requests, self.logged))
         self._runner = asyncio.Runner()
         self.run(self.double.start())
 

@@ -1,19 +1,19 @@
-"""A desk that keeps everything in memory and learns nothing, so that tests of HTTP are about HTTP."""
+"""A double of the service that keeps everything in memory and learns nothing, for tests of HTTP."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
 
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
-from toplist.service.live.impression_state import MergedReport
-from toplist.service.live.queries import Page
 from toplist.service.live.service import Service
-from toplist.service.log.events import ListOutcome, encode
+from toplist.service.log.events import ListOutcome, MergedReport, encode
+from toplist.service.log.export import EventPage
 from toplist.service.store.group_commit import CommitCounts
 from toplist.service.wire import (
     Estimate,
@@ -37,8 +37,18 @@ from toplist.service.wire import (
 THEN = "2026-11-15T12:00:00.000Z"
 
 
+class _Grouped:
+    """A double, with groups of methods in place of some of its attributes."""
+
+    def __init__(self, double: Double, groups: Mapping[str, Any]) -> None:
+        self._double, self._groups = double, groups
+
+    def __getattr__(self, name: str) -> Any:
+        return self._groups[name] if name in self._groups else getattr(self._double, name)
+
+
 class Double:
-    """The methods of a desk, as HTTP calls them."""
+    """The methods of the service that HTTP calls."""
 
     def __init__(self) -> None:
         self.kept: dict[str, Ranking] = {}
@@ -46,23 +56,33 @@ class Double:
         self.lists: dict[str, Impression] = {}
         self.by_request: dict[tuple[str, str], tuple[ListRequest, ListReply]] = {}
         self.log: list[Event] = []
-        self.ready = False
+        self.is_ready = False
         self.full = False  # as a disk is
         self.backups: list[Path] = []
 
-    def as_desk(self) -> Service:
-        return cast(Service, self)
+    def as_service(self) -> Service:
+        """The double with the interface of the service, whose methods are grouped."""
+        groups = {
+            "rankings": SimpleNamespace(
+                create=self.create_ranking, change=self.change_ranking, delete=self.delete_ranking
+            ),
+            "items": SimpleNamespace(put=self.put_items, remove=self.remove_items),
+            "lists": SimpleNamespace(make=self.make_list),
+            "impressions": SimpleNamespace(report=self.report, activate=self.activate, close_due=self.close_due),
+            "retention": SimpleNamespace(forget_old=self.forget_old, purge_deleted=self.purge_deleted),
+            "queries": self,
+        }
+        return cast(Service, _Grouped(self, groups))
 
     @property
-    def hot_learners(self) -> int:
+    def loaded_learners(self) -> int:
         return 3
 
     @property
-    def commits(self) -> CommitCounts:
+    def commit_counts(self) -> CommitCounts:
         return CommitCounts(len(self.log), 2 * len(self.log), 0.5)
 
-    @property
-    def open_impressions(self) -> int:
+    async def open_impressions(self) -> int:
         return 7
 
     @property
@@ -70,17 +90,17 @@ class Double:
         return Counter(final=2, window=1)
 
     @property
-    def compiling(self) -> bool:
+    def is_compiling(self) -> bool:
         return False
 
-    def end(self) -> None:
+    def begin_stop(self) -> None:
         pass
 
     async def start(self) -> None:
-        self.ready = True
+        self.is_ready = True
 
     async def stop(self) -> None:
-        self.ready = False
+        self.is_ready = False
 
     def _note(self, name: str, kind: str, body: Any, impression: str | None = None, key: str | None = None) -> None:
         if self.full:
@@ -93,7 +113,7 @@ class Double:
         """As if a list had been learned."""
         self._note(name, "learned", msgspec.Raw(encode(ListOutcome(MergedReport(tuple(clicks))))))
 
-    async def settled(self) -> None:
+    async def settle(self) -> None:
         """Nothing is ever on its way to a disk here."""
 
     async def create_ranking(self, spec: RankingSpec) -> Ranking:
@@ -212,7 +232,7 @@ class Double:
         ranking = await self.ranking(name)
         if person is not None and len(person) != ranking.person:
             raise Refused(f"A person has {ranking.person} features.")
-        if key is not None and key not in await self.keys(name):
+        if key is not None and key not in await self.segments(name):
             raise NotFound(f"There is no key {key!r}.")
         rows = [
             Estimate(item=item.id, examined=0.0, mean=None, low=None, high=None, index=None)
@@ -236,23 +256,28 @@ class Double:
         ]
         return NextList(ranking=name, key=key, policy=about.policy, learned=about.learned, positions=reasons)
 
-    async def keys(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
+    async def segments(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
         await self.ranking(name)
         found = {shown.key for shown in self.lists.values() if shown.ranking == name and shown.key is not None}
         return sorted(key for key in found if key > (after or ""))[:limit]
 
-    async def pages(self, name: str, after: int = 0) -> Iterator[Page]:
+    async def event_pages(self, name: str, after: int = 0) -> AsyncIterator[EventPage]:
         await self.ranking(name)
         log = [event for event in self.log if event.ranking == name and event.seq > after]
-        return iter([Page(log[at : at + 500][-1].seq, log[at : at + 500]) for at in range(0, len(log), 500)])
+
+        async def pages() -> AsyncIterator[EventPage]:
+            for at in range(0, len(log), 500):
+                yield EventPage(log[at : at + 500][-1].seq, log[at : at + 500])
+
+        return pages()
 
     async def close_due(self, now: int | None = None) -> int:
         return 0
 
-    async def retain(self, now: int | None = None) -> int:
+    async def forget_old(self, now: int | None = None) -> int:
         return 0
 
-    async def purge(self) -> bool:
+    async def purge_deleted(self) -> bool:
         return False
 
     async def backup(self, path: Path) -> None:

@@ -14,7 +14,7 @@ from double import Double
 from toplist.cli import main
 from toplist.service import run
 from toplist.service.config import Settings
-from toplist.service.live.service import Desk
+from toplist.service.live.service import Service
 from toplist.service.wire import ListReply, ListRequest
 
 
@@ -34,9 +34,9 @@ class Slow(Double):
         self.store.with_name("stopped").write_text(f"{len(self.lists)} lists")
 
 
-def open_service(store: Path, _: Settings) -> Desk:
+def open_service(store: Path, _: Settings) -> Service:
     """The service of this process."""
-    return Slow(store).as_desk()
+    return Slow(store).as_service()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from toplist.service.errors import StoreUnavailable
 from toplist.service.http.app import make_app
 from toplist.service.http.logs import JsonLogHandler, Log
 from toplist.service.http.server import Server, listening, url
-from toplist.service.live.service import Desk
+from toplist.service.live.service import Service
 from toplist.support.files import check_writable, private
 
 # Seconds between two runs of periodic work:
@@ -36,7 +36,7 @@ def serve(
     settings: Settings,
     *,
     on_ready: Callable[[str], None] = lambda _: None,
-    open_service: Callable[[Path, Settings], Desk] | None = None,
+    open_service: Callable[[Path, Settings], Service] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` is called with the URL once requests are accepted."""
     check_reach(settings)
@@ -52,7 +52,7 @@ def serve(
         ):
             service = (open_service or _open_service)(store, settings)
             runner.run(_serve(settings, service, listener, log, on_ready))
-    if service.compiling:
+    if service.is_compiling:
         _exit_now()
 
 
@@ -69,12 +69,12 @@ def _exit_now() -> NoReturn:
     os._exit(0)
 
 
-def _open_service(store: Path, settings: Settings) -> Desk:
-    return Desk(store, hot_bytes=settings.memory << 20)
+def _open_service(store: Path, settings: Settings) -> Service:
+    return Service(store, learner_bytes=settings.memory << 20)
 
 
 async def _serve(
-    settings: Settings, service: Desk, listener: socket.socket, log: Log, on_ready: Callable[[str], None]
+    settings: Settings, service: Service, listener: socket.socket, log: Log, on_ready: Callable[[str], None]
 ) -> None:
     """Start the service, serve until a signal, and stop the service."""
     app = make_app(service, settings, log)
@@ -91,9 +91,9 @@ async def _serve(
     periodic: list[asyncio.Task[None]] = []
     try:
         periodic = [
-            asyncio.create_task(repeat(service.close_due, CLOSE_EVERY, log, "closing")),
-            asyncio.create_task(repeat(service.retain, FORGET_EVERY, log, "retaining")),
-            asyncio.create_task(repeat(service.purge, PURGE_EVERY, log, "purging")),
+            asyncio.create_task(repeat(service.impressions.close_due, CLOSE_EVERY, log, "closing")),
+            asyncio.create_task(repeat(service.retention.forget_old, FORGET_EVERY, log, "retaining")),
+            asyncio.create_task(repeat(service.retention.purge_deleted, PURGE_EVERY, log, "purging")),
         ]
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         stopping = asyncio.create_task(stop_requested.wait())
@@ -105,7 +105,7 @@ async def _serve(
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         log.event("ending", in_flight=app.handlers.metrics.in_flight)
         app.handlers.stopping = True  # load balancers that poll /readyz send requests elsewhere
-        service.end()
+        service.begin_stop()
         server.should_exit = True
         await serving
     finally:

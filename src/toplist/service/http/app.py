@@ -31,7 +31,7 @@ from toplist.service.http.routing import (
     Router,
     StreamResponse,
 )
-from toplist.service.live.service import Desk
+from toplist.service.live.service import Service
 from toplist.service.wire import PROBLEM_MEDIA, Fault
 
 AsgiScope = MutableMapping[str, Any]
@@ -108,7 +108,7 @@ class App:
                 try:
                     response = await route.handler(self.handlers, HttpRequest(path, query, body))
                 except (HttpProblem, Refused):
-                    await self.handlers.service.settled()  # the reason for the refusal may not be committed yet
+                    await self.handlers.service.settle()  # the reason for the refusal may not be committed yet
                     raise
                 status, media = route.status, route.media
                 if isinstance(response, Struct):  # the most frequent case
@@ -220,7 +220,7 @@ class App:
         return HttpProblem("unforeseen", "An unexpected error; the log has details under this response's X-Request-Id.")
 
 
-def make_app(service: Desk, settings: Settings, log: Log | None = None) -> App:
+def make_app(service: Service, settings: Settings, log: Log | None = None) -> App:
     """The application in front of a service, which the caller starts and stops."""
     description = openapi.document_json(with_keys=bool(settings.keys))
     return App(Handlers(service, settings, Metrics(service), description), log or Log(settings.logs.requests))

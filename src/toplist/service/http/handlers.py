@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
 from urllib.parse import quote
 
 import msgspec
@@ -28,16 +27,16 @@ from toplist.service.http.routing import (
     Response,
     StreamResponse,
 )
-from toplist.service.live.queries import Page
 from toplist.service.live.ranking import TOO_LARGE
-from toplist.service.live.service import Desk
+from toplist.service.live.service import Service
+from toplist.service.log.export import EventPage
 from toplist.service.wire import Health, Item, ItemsPage, KeysPage, Rankings, Removed, too_large
 
 
 class Handlers:
     """The handlers, one method per route."""
 
-    def __init__(self, service: Desk, settings: Settings, metrics: Metrics, description: bytes = b"{}") -> None:
+    def __init__(self, service: Service, settings: Settings, metrics: Metrics, description: bytes = b"{}") -> None:
         self.service, self.settings, self.metrics = service, settings, metrics
         self.histories = Histories(service)
         self.description = description
@@ -47,7 +46,7 @@ class Handlers:
     @property
     def ready(self) -> bool:
         """Whether the service takes requests."""
-        return self.service.ready and not self.stopping
+        return self.service.is_ready and not self.stopping
 
     def check_batch(self, pointer: str, size: int) -> None:
         """Refuse more items in one request than the settings allow."""
@@ -59,51 +58,51 @@ class Handlers:
 
     async def create_ranking(self, request: HttpRequest) -> Response:
         """POST /v1/rankings."""
-        made = await self.service.create_ranking(request.body)
+        made = await self.service.rankings.create(request.body)
         return JsonResponse(made, 201, {"location": f"/v1/rankings/{quote(made.name)}"})
 
     async def list_rankings(self, request: HttpRequest) -> Response:
         """GET /v1/rankings."""
-        return Rankings(rankings=await self.service.rankings())
+        return Rankings(rankings=await self.service.queries.rankings())
 
     async def read_ranking(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}."""
-        return await self.service.ranking(request.path[0])
+        return await self.service.queries.ranking(request.path[0])
 
     async def change_ranking(self, request: HttpRequest) -> Response:
         """PATCH /v1/rankings/{name}."""
-        return await self.service.change_ranking(request.path[0], request.body)
+        return await self.service.rankings.change(request.path[0], request.body)
 
     async def delete_ranking(self, request: HttpRequest) -> Response:
         """DELETE /v1/rankings/{name}."""
-        await self.service.delete_ranking(request.path[0])
+        await self.service.rankings.delete(request.path[0])
         return None
 
     async def list_items(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/items."""
-        rows = await self.service.items(request.path[0], request.query.after, request.query.limit + 1)
+        rows = await self.service.queries.items(request.path[0], request.query.after, request.query.limit + 1)
         page = rows[: request.query.limit]
         return ItemsPage(items=page, next=page[-1].id if len(rows) > len(page) else None)
 
     async def put_items(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/items."""
         self.check_batch("/items", len(request.body.items))
-        return await self.service.put_items(request.path[0], request.body.items)
+        return await self.service.items.put(request.path[0], request.body.items)
 
     async def remove_items(self, request: HttpRequest) -> Response:
         """POST /v1/rankings/{name}/items/remove."""
         self.check_batch("/ids", len(request.body.ids))
-        return Removed(removed=await self.service.remove_items(request.path[0], request.body.ids))
+        return Removed(removed=await self.service.items.remove(request.path[0], request.body.ids))
 
     async def read_item(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/items/{item}."""
-        return await self.service.item(*request.path)
+        return await self.service.queries.item(*request.path)
 
     async def put_item(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/items/{item}."""
         name, item = request.path
         try:
-            return await self.service.put_items(
+            return await self.service.items.put(
                 name, [Item(id=item, features=request.body.features, hidden=request.body.hidden)]
             )
         except Refused as refused:  # the service points into a list of items; here the item is the whole body
@@ -114,24 +113,24 @@ class Handlers:
     async def remove_item(self, request: HttpRequest) -> Response:
         """DELETE /v1/rankings/{name}/items/{item}."""
         name, item = request.path
-        if not await self.service.remove_items(name, [item]):
+        if not await self.service.items.remove(name, [item]):
             raise NotFound(f"There is no item {item!r} in the ranking {name!r}.")
         return None
 
     async def make_list(self, request: HttpRequest) -> Response:
         """POST /v1/rankings/{name}/lists."""
-        made = await self.service.make_list(request.path[0], request.body)
+        made = await self.service.lists.make(request.path[0], request.body)
         self.metrics.lists += 1
         return made
 
     async def read_impression(self, request: HttpRequest) -> Response:
         """GET /v1/impressions/{impression}."""
-        return await self.service.impression(request.path[0])
+        return await self.service.queries.impression(request.path[0])
 
     async def report(self, request: HttpRequest) -> Response:
         """PUT /v1/impressions/{impression}/clicks."""
         try:
-            reply = await self.service.report(request.path[0], request.body)
+            reply = await self.service.impressions.report(request.path[0], request.body)
         except NotFound as unknown:
             self.metrics.count_report("unknown")
             raise HttpProblem("not-found", str(unknown), counted=False, why="unknown") from None
@@ -143,23 +142,23 @@ class Handlers:
 
     async def activate(self, request: HttpRequest) -> Response:
         """PUT /v1/impressions/{impression}/activation."""
-        return await self.service.activate(request.path[0])
+        return await self.service.impressions.activate(request.path[0])
 
     async def explain(self, request: HttpRequest) -> Response:
         """GET /v1/impressions/{impression}/explanation."""
-        return await self.service.explanation(request.path[0])
+        return await self.service.queries.explanation(request.path[0])
 
     async def estimates(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/estimates."""
         query = request.query
         with visitor_features(query.person) as person:
-            return await self.service.estimates(request.path[0], query.key, query.limit, person)
+            return await self.service.queries.estimates(request.path[0], query.key, query.limit, person)
 
     async def explain_next(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/explanation."""
         query = request.query
         with visitor_features(query.person) as person:
-            return await self.service.next_list(request.path[0], query.key, person)
+            return await self.service.queries.next_list(request.path[0], query.key, person)
 
     async def history(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/history."""
@@ -167,16 +166,16 @@ class Handlers:
 
     async def list_keys(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/keys."""
-        rows = await self.service.keys(request.path[0], request.query.after, request.query.limit + 1)
+        rows = await self.service.queries.segments(request.path[0], request.query.after, request.query.limit + 1)
         page = rows[: request.query.limit]
         return KeysPage(keys=page, next=page[-1] if len(rows) > len(page) else None)
 
     async def export(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/events."""
-        pages = await self.service.pages(request.path[0], request.query.after)
-        first = list(islice(pages, 1))  # an error here is still a problem+json, before the response starts
+        pages = await self.service.queries.event_pages(request.path[0], request.query.after)
+        first = await anext(pages, None)  # an error of the first read becomes a proper response
         limit = None if request.query.limit is msgspec.UNSET else request.query.limit
-        return StreamResponse(event_lines(chain(first, pages), limit), NDJSON)
+        return StreamResponse(event_lines(first, pages, limit), NDJSON)
 
     async def health(self, request: HttpRequest) -> Response:
         """GET /healthz: the process answers."""
@@ -190,7 +189,7 @@ class Handlers:
 
     async def show_metrics(self, request: HttpRequest) -> Response:
         """GET /metrics."""
-        return RawResponse(*self.metrics.exposition())
+        return RawResponse(*await self.metrics.exposition())
 
     async def describe(self, request: HttpRequest) -> Response:
         """GET /openapi.json."""
@@ -201,10 +200,12 @@ class Handlers:
         return RawResponse(self.page_html, HTML, headers=self.page_headers)
 
 
-async def event_lines(pages: Iterator[Page], limit: int | None) -> AsyncIterator[bytes]:
+async def event_lines(
+    page: EventPage | None, pages: AsyncIterator[EventPage], limit: int | None
+) -> AsyncIterator[bytes]:
     """Events as JSON lines, a page at a time; other requests run between pages."""
     encode = msgspec.json.Encoder().encode_lines
-    for page in pages:
+    while page is not None:
         events = page.events[:limit]
         if events:
             yield encode(events)
@@ -213,6 +214,7 @@ async def event_lines(pages: Iterator[Page], limit: int | None) -> AsyncIterator
             if limit == 0:
                 return
         await asyncio.sleep(0)
+        page = await anext(pages, None)
 
 
 @contextmanager

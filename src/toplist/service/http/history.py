@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from itertools import islice
 
-from toplist.service.live.service import Desk
+from toplist.service.live.service import Service
 from toplist.service.log.events import decode_outcome
 from toplist.service.store.protocol import LEARN
 from toplist.service.wire import Event, History, Point
@@ -58,7 +57,7 @@ class Curve:
 class Histories:
     """The curves of all rankings; each read continues where the last one stopped."""
 
-    def __init__(self, service: Desk) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
         self._curves: dict[str, Curve] = {}
 
@@ -69,20 +68,23 @@ class Histories:
 
     async def of(self, name: str) -> History:
         """The curve of a ranking, updated with new events of the log."""
-        created = (await self._service.ranking(name)).created
+        created = (await self._service.queries.ranking(name)).created
         curve = self._curves.get(name)
         if curve is None or curve.created != created:
-            names = {ranking.name for ranking in await self._service.rankings()}
+            names = {ranking.name for ranking in await self._service.queries.rankings()}
             self._curves = {known: curve for known, curve in self._curves.items() if known in names}  # drop deleted
             curve = self._curves[name] = Curve(created)
         async with curve.reading:
-            pages = await self._service.pages(name, curve.seq)
-            for page in islice(pages, _PAGES_PER_READ):
+            pages = await self._service.queries.event_pages(name, curve.seq)
+            for _ in range(_PAGES_PER_READ):
+                page = await anext(pages, None)
+                if page is None:
+                    return curve.history(name, complete=True)
                 for event in page.events:
                     curve.add(event)
                 curve.seq = page.until  # even if empty: the events of other rankings are skipped once
                 await asyncio.sleep(0)
-            return curve.history(name, complete=next(pages, None) is None)
+            return curve.history(name, complete=await anext(pages, None) is None)
 
 
 def _merge(first: Point, second: Point) -> Point:

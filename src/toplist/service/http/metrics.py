@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from toplist.service.live.service import Desk
+from toplist.service.live.service import Service
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
@@ -39,12 +39,13 @@ class Metrics(Collector):
     counters take a lock at every update, which every request would pay for.
     """
 
-    def __init__(self, service: Desk) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._durations: dict[tuple[str, str], Durations] = {}
         self._reports: Counter[str] = Counter()
         self.lists = 0
+        self._open_impressions = 0
         self.in_flight = 0
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -83,23 +84,22 @@ class Metrics(Collector):
         for outcome, count in self._reports.items():
             reports.add_metric((outcome,), count)
         yield reports
-        yield GaugeMetricFamily("toplist_hot_learners", "Learners in memory.", self._service.hot_learners)
-        yield GaugeMetricFamily(
-            "toplist_open_impressions", "Lists whose click window is open.", self._service.open_impressions
-        )
+        yield GaugeMetricFamily("toplist_hot_learners", "Learners in memory.", self._service.loaded_learners)
+        yield GaugeMetricFamily("toplist_open_impressions", "Lists whose click window is open.", self._open_impressions)
         learned = CounterMetricFamily(
             "toplist_learned", "Lists learned, by the reason for closing them.", labels=("reason",)
         )
         for reason, count in self._service.learned.items():
             learned.add_metric((reason,), count)
         yield learned
-        commits = self._service.commits
-        yield CounterMetricFamily("toplist_commits", "Commits to the store.", commits.count)
-        yield CounterMetricFamily("toplist_committed", "Changes committed, several per commit.", commits.waited)
+        commits = self._service.commit_counts
+        yield CounterMetricFamily("toplist_commits", "Commits to the store.", commits.commits)
+        yield CounterMetricFamily("toplist_committed", "Changes committed, several per commit.", commits.changes)
         yield CounterMetricFamily(
             "toplist_commit_seconds", "Time spent on commits, mostly by the disk.", commits.seconds
         )
 
-    def exposition(self) -> tuple[bytes, str]:
+    async def exposition(self) -> tuple[bytes, str]:
         """All metrics in the Prometheus text format, and its media type."""
+        self._open_impressions = await self._service.queries.open_impressions()  # the others are in memory
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
