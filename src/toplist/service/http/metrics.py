@@ -85,7 +85,9 @@ class Metrics(Collector):
         yield reports
         yield GaugeMetricFamily("toplist_hot_learners", "Learners in memory.", self._service.hot_learners)
         yield GaugeMetricFamily(
-            "toplist_open_impressions", "Lists whose click window is open.", self._service.open_impressions
+            "toplist_open_impressions",
+            "Lists that are not closed yet, including deferred ones.",
+            self._service.open_impressions,
         )
         learned = CounterMetricFamily(
             "toplist_learned", "Lists learned, by the reason for closing them.", labels=("reason",)
