@@ -10,15 +10,24 @@ from pathlib import Path
 from benchmarks.contenders import Size
 from benchmarks.server import item_names
 from toplist.ranker import Record
-from toplist.service.live.impression import Merged, Numbers, Outcome
-from toplist.service.log.events import ItemsBody, LearnerBody, ListBody, PutItem, RankingBody, encode
+from toplist.service.log.events import (
+    ItemsEvent,
+    LearnerEvent,
+    ListEvent,
+    ListOutcome,
+    MergedReport,
+    PutItem,
+    RankingEvent,
+    encode,
+)
+from toplist.service.log.impression_id import ImpressionIds
 from toplist.service.store import protocol
 from toplist.service.store.protocol import (
-    EVERYBODY,
+    WHOLE_RANKING,
     EventRow,
+    ImpressionRow,
     ItemRow,
     LearnerRow,
-    NewImpression,
     RankingRow,
     RequestRow,
     Row,
@@ -53,19 +62,19 @@ def _history(name: str, size: Size, impressions: int, chance: random.Random) -> 
     """The rows of one thing after the other."""
     window = 1800_000
     now = time.time_ns() // 1_000_000 - 2 * window - impressions
-    names, numbers = item_names(size.items), Numbers()
+    names, numbers = item_names(size.items), ImpressionIds()
     spec = RankingSpec(name=name, positions=size.positions, policy="dcm-kl-ucb", click_window=window / 1000)
-    body = encode(RankingBody(spec, policy=1))
-    yield [EventRow(1, now, 1, EVERYBODY, protocol.RANKING, None, body), RankingRow(1, name, now, 1, body)]
-    put = encode(ItemsBody(put=[PutItem(item) for item in names]))
+    body = encode(RankingEvent(spec, policy_seq=1))
+    yield [EventRow(1, now, 1, WHOLE_RANKING, protocol.RANKING, None, body), RankingRow(1, name, now, 1, body)]
+    put = encode(ItemsEvent(put=[PutItem(item) for item in names]))
     items = [ItemRow(1, item, (2 << 20) + n, None, False) for n, item in enumerate(names)]
-    yield [EventRow(2, now, 1, EVERYBODY, protocol.ITEMS, None, put), *items]
+    yield [EventRow(2, now, 1, WHOLE_RANKING, protocol.ITEMS, None, put), *items]
     seq = 2
     learners: list[int] = []
     for n in range(min(KEYS, impressions)):
         seq += 1
         learners.append(seq)
-        event = EventRow(seq, now, 1, seq, protocol.LEARNER, None, encode(LearnerBody(f"key-{n}")))
+        event = EventRow(seq, now, 1, seq, protocol.LEARNER, None, encode(LearnerEvent(f"key-{n}")))
         yield [event, LearnerRow(seq, 1, f"key-{n}")]
     for n in range(impressions):
         now += 1
@@ -74,16 +83,16 @@ def _history(name: str, size: Size, impressions: int, chance: random.Random) -> 
         slots = tuple(chance.sample(range(size.items), size.positions))
         record = Record(n // len(learners) + 1, slots, b"", b"", n // len(learners))
         request = ListRequest(request_id=f"request-{n}")
-        told = ListBody.of([names[slot] for slot in slots], record, request)
+        told = ListEvent.of([names[slot] for slot in slots], record, request)
         rows: list[Row] = [
             EventRow(seq, now, 1, learner, protocol.LIST, id, encode(told)),
             RequestRow(1, f"request-{n}", bytes(16), id, now),
         ]
-        outcome, state = Outcome(), protocol.OPEN
+        outcome, state = ListOutcome(), protocol.OPEN
         if n < impressions - OPEN:
-            outcome = Outcome(Merged((chance.randint(1, size.positions),), final=True), "final", seq)
+            outcome = ListOutcome(MergedReport((chance.randint(1, size.positions),), final=True), "final", seq)
             state = protocol.LEARNED
             rows.append(EventRow(seq + 1, now, 1, learner, protocol.LEARN, id, encode(outcome)))
-        rows.append(NewImpression(id, seq, 1, learner, state, now + window, encode(outcome)))
+        rows.append(ImpressionRow(id, seq, 1, learner, state, now + window, encode(outcome)))
         seq = seq + 1 if state == protocol.LEARNED else seq
         yield rows

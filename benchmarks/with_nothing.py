@@ -14,7 +14,7 @@ from toplist.service.http.app import App, make_app
 from toplist.service.http.logs import Log
 from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import HttpRequest, Response, Route
-from toplist.service.live.service import Desk
+from toplist.service.live.service import Service
 
 PATH = "/v1/nothing"
 
@@ -38,7 +38,7 @@ NOTHING = Route(
 )  # fmt: skip
 
 
-def with_nothing(service: Desk, settings: Settings, log: Log | None = None) -> App:
+def with_nothing(service: Service, settings: Settings, log: Log | None = None) -> App:
     """The application with the route."""
     made = make_app(service, settings, log)
     return App(made.handlers, log or Log(settings.logs.requests), (*ROUTES, NOTHING))

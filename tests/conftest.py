@@ -88,7 +88,7 @@ def tunes(tmp_path: Path) -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run every test of the live service on both stores: one whose reads return at once, and one whose reads suspend."""
+    """Run tests of the live service on two stores: reads of one return at once, and those of the other suspend."""
     if metafunc.definition.path.parent.parts[-2:] == ("service", "live"):
         if "store_kind" not in metafunc.fixturenames:
             metafunc.fixturenames.append("store_kind")

@@ -14,10 +14,9 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import httpx
-from desks import at_work, front, run, shown
+from running import at_work, check, events, front, run, shown
 
 from toplist.cli import Exit
-from toplist.service.log.verify import differences
 
 SOON = 5.0  # seconds; an idle process takes about one, more on a busy machine, and the compiler takes ten
 
@@ -75,17 +74,17 @@ def test_stop_during_compilation_for_a_new_ranking(tmp_path: Path) -> None:
         check_unavailable(pending)
 
     async def look() -> None:
-        async with at_work(tmp_path / "toplist.db") as desk:
-            assert await desk.rankings() == []  # the request got a 503, and no ranking was created
+        async with at_work(tmp_path / "toplist.db") as service:
+            assert await service.queries.rankings() == []  # the request got a 503, and no ranking was created
 
     run(look())
 
 
 def test_stop_during_compilation_at_the_start(tmp_path: Path) -> None:
     async def before() -> None:
-        async with at_work(tmp_path / "toplist.db") as desk:
-            await front(desk, "dcm-kl-ucb")
-            await shown(desk)
+        async with at_work(tmp_path / "toplist.db") as service:
+            await front(service, "dcm-kl-ucb")
+            await shown(service)
 
     run(before())
     for _ in range(2):  # an incomplete cache of the first does not disturb the second
@@ -99,10 +98,10 @@ def test_stop_during_compilation_at_the_start(tmp_path: Path) -> None:
             stop(process)
             for each in pending:
                 check_unavailable(each)
-    assert differences(tmp_path / "toplist.db") == []
+    assert check(tmp_path / "toplist.db") == []
 
     async def after() -> None:
-        async with at_work(tmp_path / "toplist.db") as desk:
-            assert len([event for event in await desk.events("front") if event.kind == "list"]) == 1
+        async with at_work(tmp_path / "toplist.db") as service:
+            assert len([event for event in await events(service) if event.kind == "list"]) == 1
 
     run(after())

@@ -41,11 +41,11 @@ ImpressionId = Annotated[
     str,
     Meta(
         pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![\s\S])",
-        description="as it came with the list",
+        description="id of the impression, as sent with the list",
         examples=["019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33"],
     ),
 ]
-PersonText = Annotated[str, Meta(description="the features of who asks, with commas between", examples=["0.5,1"])]
+PersonText = Annotated[str, Meta(description="the features of the visitor, comma-separated", examples=["0.5,1"])]
 
 PROBLEM_MEDIA = "application/problem+json"
 PROBLEM_TYPE_PREFIX = "urn:toplist:problem:"
@@ -105,7 +105,7 @@ class RankingSpec(Strict, frozen=True):
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
-    """A ranking, as it is read."""
+    """A ranking."""
 
     name: str
     positions: int
@@ -126,7 +126,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
 
 
 class RankingChange(Strict, frozen=True):
-    """What to change of a ranking; what is left out stays."""
+    """Changes of a ranking; fields that are left out stay."""
 
     positions: Positions | UnsetType = UNSET  # more positions than the learners have need new learners
     click_window: Seconds | UnsetType = UNSET
@@ -147,7 +147,7 @@ class RankingChange(Strict, frozen=True):
 
 
 class Item(Strict, frozen=True):
-    """An item, as it is put and read; where it is put, what is left out stays as it was."""
+    """An item. In a request, fields that are left out stay as they are."""
 
     id: ItemId
     features: FeatureRow | None = None  # or its topic coverage, for policies that diversify by topic
@@ -155,7 +155,7 @@ class Item(Strict, frozen=True):
 
 
 class ItemsChanged(Struct, frozen=True, kw_only=True):
-    """What came of items that were put."""
+    """Numbers of items added, changed and unchanged."""
 
     added: int
     changed: int
@@ -163,7 +163,7 @@ class ItemsChanged(Struct, frozen=True, kw_only=True):
 
 
 class ListRequest(Strict, frozen=True):
-    """A list that is asked for."""
+    """A request for a list."""
 
     key: Segment | None = None
     positions: Positions | None = None
@@ -187,7 +187,7 @@ class ListReply(Struct, frozen=True, kw_only=True):
 
 
 class Report(Strict, frozen=True):
-    """What came back for a list so far: sent again and again, it is counted once."""
+    """The clicks on a list so far; repeated reports count once."""
 
     clicks: Annotated[list[Position | ItemId], Meta(max_length=MAX_REPORT_ENTRIES)] = []
     left: Position | ItemId | None = None
@@ -200,7 +200,7 @@ class Report(Strict, frozen=True):
 
 
 class ReportReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Whether a report counts, and why not."""
+    """Whether a report counts, and if not, why."""
 
     impression: str
     counted: bool
@@ -209,7 +209,7 @@ class ReportReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Impression(Struct, frozen=True, kw_only=True):
-    """A list that was made, and what is known of it."""
+    """A list that was made, with its clicks so far."""
 
     impression: str
     ranking: str
@@ -225,7 +225,7 @@ class Impression(Struct, frozen=True, kw_only=True):
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """What is thought of an item; null where the policy has no such number, or an infinite one."""
+    """The estimate of an item; null where the policy has no such number, or an infinite one."""
 
     item: str
     examined: float | None
@@ -236,7 +236,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 class Estimates(Struct, frozen=True, kw_only=True):
-    """What a learner thinks of its items, the largest index first."""
+    """The estimates of a learner, the largest index first."""
 
     ranking: str
     key: str | None
@@ -246,7 +246,7 @@ class Estimates(Struct, frozen=True, kw_only=True):
 
 
 class Reason(Struct, frozen=True, kw_only=True):
-    """Why an item stands at a position, in numbers of now."""
+    """Why an item is at a position, by current estimates."""
 
     position: int
     item: str
@@ -258,7 +258,7 @@ class Reason(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """Why a list is as it is."""
+    """Why the items of a list are at their positions."""
 
     impression: str
     ranking: str
@@ -267,7 +267,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class NextList(Struct, frozen=True, kw_only=True):
-    """The list that would be made next, and why it would be as it is."""
+    """The list that would be made next, and why."""
 
     ranking: str
     key: str | None
@@ -277,7 +277,7 @@ class NextList(Struct, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """One line of the log."""
+    """One line of the event log."""
 
     seq: int
     at: str
@@ -289,7 +289,7 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class ItemBody(Strict, frozen=True, kw_only=True):
-    """An item whose name stands in the path."""
+    """An item whose id is in the path."""
 
     features: FeatureRow | None = None
     hidden: bool | None = None
@@ -308,7 +308,7 @@ class RemoveBody(Strict, frozen=True, kw_only=True):
 
 
 class Removed(Struct, frozen=True, kw_only=True):
-    """How many of the items were there, and are gone now."""
+    """The number of items removed."""
 
     removed: int
 
@@ -320,21 +320,21 @@ class Rankings(Struct, frozen=True, kw_only=True):
 
 
 class ItemsPage(Struct, frozen=True, kw_only=True):
-    """Some items, in the order in which they came; `next` is the `after` of the next page, null on the last."""
+    """A page of items, in the order of adding them; `next` is the `after` of the next page, null on the last."""
 
     items: list[Item]
     next: str | None
 
 
 class KeysPage(Struct, frozen=True, kw_only=True):
-    """Some keys that have a learner of their own; `next` is the `after` of the next page, null on the last."""
+    """A page of keys that have a learner of their own; `next` is the `after` of the next page, null on the last."""
 
     keys: list[str]
     next: str | None
 
 
 class Point(Struct, frozen=True, kw_only=True):
-    """Some lists, one learned after the other."""
+    """Consecutively learned lists."""
 
     lists: int
     clicked: int  # lists with at least one click
@@ -354,7 +354,7 @@ class History(Struct, frozen=True, kw_only=True):
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """How the service is."""
+    """The state of the service."""
 
     status: str
     version: str
@@ -370,7 +370,7 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ProblemBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a request that cannot be answered gets (RFC 9457)."""
+    """The body of an error (RFC 9457)."""
 
     type: str  # for programs: PROBLEM_TYPE_PREFIX and a name of PROBLEM_STATUSES
     title: str
@@ -415,5 +415,5 @@ class EventsQuery(Strict, frozen=True, kw_only=True):
 
     after: Annotated[int, Meta(ge=0, le=2**63 - 1, description="only events with a larger seq")] = 0
     limit: (
-        Annotated[int, Meta(ge=1, le=2**63 - 1, description="at most so many; all where it is left out")] | UnsetType
+        Annotated[int, Meta(ge=1, le=2**63 - 1, description="number of events at most; all by default")] | UnsetType
     ) = UNSET

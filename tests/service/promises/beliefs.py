@@ -11,8 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from benchmarks.server import Broken, Server, serving
-
-from toplist.service.log.verify import rebuilt
+from running import rebuilt
 
 
 def states(store: Path) -> dict[tuple[str, str | None], bytes]:
@@ -23,9 +22,9 @@ def states(store: Path) -> dict[tuple[str, str | None], bytes]:
     """
     known = {}
     for one in rebuilt(store):
-        if one.differs:
-            raise Broken(f"the learner of {one.ranking} and {one.key} differs from {' and '.join(one.differs)}")
-        known[one.ranking, one.key] = one.state
+        if one.differs_from:
+            raise Broken(one.difference)
+        known[one.ranking, one.segment] = one.belief
     return known
 
 

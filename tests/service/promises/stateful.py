@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import hypothesis
 from hypothesis.stateful import run_state_machine_as_test
 from running import BY_FEATURES, ELIMINATION, POLICIES
-from test_desk_stateful import Machine
+from service_machine import ServiceMachine
 
 from .broken import Broken
 
 
-class Counting(Machine):
+class Counting(ServiceMachine):
     """Counts what is done."""
 
     counts: ClassVar[Counter[str]] = Counter()

@@ -85,7 +85,11 @@ class Metrics(Collector):
             reports.add_metric((outcome,), count)
         yield reports
         yield GaugeMetricFamily("toplist_hot_learners", "Learners in memory.", self._service.loaded_learners)
-        yield GaugeMetricFamily("toplist_open_impressions", "Lists whose click window is open.", self._open_impressions)
+        yield GaugeMetricFamily(
+            "toplist_open_impressions",
+            "Lists that are not closed yet, including deferred ones.",
+            self._open_impressions,
+        )
         learned = CounterMetricFamily(
             "toplist_learned", "Lists learned, by the reason for closing them.", labels=("reason",)
         )

@@ -103,7 +103,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="PATCH", path="/v1/rankings/{name}", name="change_ranking", tag="rankings", scope="admin",
-        summary="Change a ranking; what needs a new learner is trained from the event log before it serves.",
+        summary="Change a ranking; new learners are trained from the event log before they serve.",
         handler=Handlers.change_ranking, parameters=_NAME,
         request=RankingChange, reply=Ranking, problems=(404, 409),
         request_example={"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600},
@@ -111,7 +111,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="DELETE", path="/v1/rankings/{name}", name="delete_ranking", tag="rankings", scope="admin",
-        summary="Delete a ranking with its items, its lists, its events and all that it learned.",
+        summary="Delete a ranking with its items, lists, events and learners.",
         handler=Handlers.delete_ranking, parameters=_NAME,
         status=204, problems=(404,),
     ),
@@ -158,7 +158,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="PUT", path="/v1/impressions/{impression}/clicks", name="report", tag="lists", scope="serve",
-        summary="Report the clicks so far, as positions or items; sent again, they count once.",
+        summary="Report the clicks so far, as positions or items; repeated ones count once.",
         handler=Handlers.report, parameters=_OF_IMPRESSION,
         request=Report, reply=ReportReply, problems=(404,),
         request_example={"clicks": [1], "final": True}, reply_example=_COUNTED,
@@ -170,7 +170,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET", path="/v1/impressions/{impression}", name="read_impression", tag="lists", scope="serve",
-        summary="A list that was made, and what is known of it.",
+        summary="A list that was made, with its clicks so far.",
         handler=Handlers.read_impression, parameters=_OF_IMPRESSION,
         reply=Impression, problems=(404,),
         reply_example={
@@ -181,7 +181,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET", path="/v1/impressions/{impression}/explanation", name="explain", tag="lists", scope="serve",
-        summary="Why a list is as it is.", handler=Handlers.explain, parameters=_OF_IMPRESSION,
+        summary="Why the items of a list are at their positions.", handler=Handlers.explain, parameters=_OF_IMPRESSION,
         reply=Explanation, problems=(404, 409),
         reply_example={
             "impression": IMPRESSION, "ranking": "front-page", "key": None,
@@ -190,7 +190,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/estimates", name="estimates", tag="learning", scope="serve",
-        summary="What is thought of the items, the largest index first.",
+        summary="The estimates of the items, the largest index first.",
         handler=Handlers.estimates, parameters=_NAME,
         query=EstimatesQuery, reply=Estimates, problems=(404, 409),
         reply_example={
@@ -199,7 +199,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/explanation", name="explain_next", tag="learning", scope="serve",
-        summary="The list that would be made next, and why; none is made by this.",
+        summary="The list that would be made next, and why; this makes none.",
         handler=Handlers.explain_next, parameters=_NAME,
         query=NextQuery, reply=NextList, problems=(404, 409),
         reply_example={
@@ -234,17 +234,17 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET", path="/healthz", name="health", tag="service", limited=False,
-        summary="The process is there.", handler=Handlers.health,
+        summary="The process answers.", handler=Handlers.health,
         reply=Health, reply_example={"status": "ok", "version": __version__},
     ),
     Route(
         method="GET", path="/readyz", name="readiness", tag="service", limited=False,
-        summary="Requests are taken.", handler=Handlers.readiness,
+        summary="The service takes requests.", handler=Handlers.readiness,
         reply=Health, reply_example={"status": "ready", "version": __version__},
     ),
     Route(
         method="GET", path="/metrics", name="metrics", tag="service", scope="serve", limited=False,
-        summary="Counts and durations, for Prometheus.", handler=Handlers.show_metrics, reply=str, media=PROMETHEUS,
+        summary="Metrics for Prometheus.", handler=Handlers.show_metrics, reply=str, media=PROMETHEUS,
     ),
     Route(
         method="GET", path="/openapi.json", name="describe", tag="service", limited=False,
@@ -252,6 +252,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET", path="/", name="page", tag="service", limited=False,
-        summary="A page for people.", handler=Handlers.show_page, reply=str, media=HTML,
+        summary="The page with the live ranking.", handler=Handlers.show_page, reply=str, media=HTML,
     ),
 )  # fmt: skip

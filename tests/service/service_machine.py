@@ -1,0 +1,181 @@
+"""Whatever is done to the service, in whatever order: it does what a few lines of dictionaries would do."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+from running import POLICIES, WINDOW, Clock, check, front, items, killed, open_store, shown, told
+
+from toplist.service.errors import NotFound
+from toplist.service.live.service import Service
+from toplist.service.wire import Item, ListReply
+
+KEYS = st.sampled_from([None, "a", "b"])
+CLICKS = st.sets(st.integers(1, 3)).map(sorted)
+
+
+@dataclass
+class Seen:
+    """What the model knows of a list."""
+
+    reply: ListReply
+    due: int
+    state: str
+    clicks: set[int] = field(default_factory=set)
+    final: bool = False
+
+
+class ServiceMachine(RuleBasedStateMachine):
+    """List, click, duplicate, expire, remove and add items, restart and be killed; one subclass per policy."""
+
+    policy = POLICIES[0]
+    lists: Bundle[Any] = Bundle("lists")
+
+    @initialize()
+    def begin(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.folder = Path(tempfile.mkdtemp())
+        self.clock = Clock()
+        self.seen: dict[str, Seen] = {}
+        self.requests: dict[str, ListReply] = {}
+        self.visible = {item.id for item in items(6)}
+        self.hidden: set[str] = set()
+        self.service = Service(self.folder / "db", self.clock, open_store=open_store.get())
+        self.do(self.service.start())
+        self.do(front(self.service, self.policy, count=6))
+
+    def do(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(work)
+
+    def teardown(self) -> None:
+        if hasattr(self, "service"):
+            self.everything_is_closed_and_learned_in_time()
+            self.do(self.service.stop())
+            assert check(self.folder / "db") == []
+            self.loop.close()
+            shutil.rmtree(self.folder)
+
+    def expire(self) -> None:
+        """The rules of time, in the plainest words."""
+        for one in self.seen.values():
+            if one.due <= self.clock.now:
+                one.state = {"open": "learned", "deferred": "dropped"}.get(one.state, one.state)
+
+    @rule(target=lists, key=KEYS, deferred=st.booleans(), request=st.none() | st.integers(0, 3))
+    def list_(self, key: str | None, deferred: bool, request: int | None) -> str:
+        asked = None if request is None else f"{key} {deferred} {request}"
+        reply = self.do(shown(self.service, key=key, deferred=deferred, request_id=asked))
+        if reply.impression in self.seen:
+            assert asked is not None
+            assert self.seen[reply.impression].reply == reply
+        else:
+            assert set(reply.items) <= self.visible
+            assert len(set(reply.items)) == min(3, len(self.visible))
+            due = self.clock.now + round(WINDOW * 1000)
+            self.seen[reply.impression] = Seen(reply, due, "deferred" if deferred else "open")
+        if asked is not None:
+            known = self.requests.setdefault(asked, reply)
+            assert known == reply
+        return str(reply.impression)
+
+    @rule(one=lists, clicks=CLICKS, final=st.booleans(), by_item=st.booleans(), times=st.integers(1, 3))
+    def click(self, one: str, clicks: list[int], final: bool, by_item: bool, times: int) -> None:
+        known = self.seen[one]
+        clicks = [place for place in clicks if place <= len(known.reply.items)]
+        self.expire()
+        counted = known.state in ("open", "deferred") or (known.state == "learned" and set(clicks) <= known.clicks)
+        if known.state in ("open", "deferred"):
+            known.clicks |= set(clicks)
+            if known.state == "deferred" and not final:
+                known.due = self.clock.now + round(WINDOW * 1000)
+            known.state = "learned" if final else "open"
+            known.final = final
+        given = [known.reply.items[place - 1] for place in clicks] if by_item else clicks
+
+        async def all_at_once() -> list[Any]:
+            return await asyncio.gather(*(told(self.service, known.reply, *given, final=final) for _ in range(times)))
+
+        answers = self.do(all_at_once())
+        assert {answer.counted for answer in answers} == {counted}
+        if not counted:
+            why = "dropped" if known.state == "dropped" else "contradicts" if known.final else "late"
+            assert {answer.why for answer in answers} == {why}
+
+    @rule(one=lists)
+    def activate(self, one: str) -> None:
+        known = self.seen[one]
+        self.expire()
+        if known.state == "deferred":
+            known.state, known.due = "open", self.clock.now + round(WINDOW * 1000)
+        assert self.do(self.service.impressions.activate(one)).counted == (known.state != "dropped")
+
+    @rule(seconds=st.sampled_from([1.0, WINDOW / 2, WINDOW]))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.pass_(seconds)
+
+    @precondition(lambda self: self.policy != ELIMINATION)
+    @rule(number=st.integers(0, 9), hidden=st.booleans())
+    def put(self, number: int, hidden: bool) -> None:
+        (item,) = items(1, self.policy, number)
+        self.do(self.service.items.put("front", [Item(id=item.id, features=item.features, hidden=hidden)]))
+        self.visible.discard(item.id)
+        self.hidden.discard(item.id)
+        (self.hidden if hidden else self.visible).add(item.id)
+
+    @rule(number=st.integers(0, 9))
+    def remove(self, number: int) -> None:
+        name = f"item-{number}"
+        if len(self.visible | self.hidden) < 2:
+            return
+        there = name in self.visible or name in self.hidden
+        assert self.do(self.service.items.remove("front", [name])) == there
+        self.visible.discard(name)
+        self.hidden.discard(name)
+
+    @rule(kill=st.booleans())
+    def restart(self, kill: bool) -> None:
+        self.do(killed(self.service) if kill else self.service.stop())
+        self.service = Service(self.folder / "db", self.clock, learner_bytes=0 if kill else 1 << 30)
+        self.do(self.service.start())
+
+    @invariant()
+    def items_are_there_and_lists_of_which_the_time_is_not_over(self) -> None:
+        if not hasattr(self, "service"):
+            return
+        assert {item.id for item in self.do(self.service.queries.items("front")) if not item.hidden} == self.visible
+        assert {item.id for item in self.do(self.service.queries.items("front")) if item.hidden} == self.hidden
+        for id, one in self.seen.items():
+            if one.due > self.clock.now or one.final:
+                self.check_list(id, one)
+        with pytest.raises(NotFound):
+            self.do(self.service.queries.impression("00000000-0000-7000-8000-000000000000"))
+
+    def check_list(self, id: str, one: Seen) -> None:
+        found = self.do(self.service.queries.impression(id))
+        assert (found.state, found.clicks) == (one.state, sorted(one.clicks))
+        assert found.items == one.reply.items
+
+    @rule()
+    def everything_is_closed_and_learned_in_time(self) -> None:
+        self.do(self.service.impressions.close_due())
+        self.expire()
+        learned: dict[str | None, int] = {}
+        for id, one in self.seen.items():
+            self.check_list(id, one)
+            learned[one.reply.key] = learned.get(one.reply.key, 0) + (one.state == "learned")
+        for key, count in learned.items():
+            assert self.do(self.service.queries.estimates("front", key)).learned == count
