@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -37,14 +37,27 @@ from toplist.service.wire import (
 THEN = "2026-11-15T12:00:00.000Z"
 
 
-class _Grouped:
-    """A double, with groups of methods in place of some of its attributes."""
+GROUPS = {
+    "rankings": {"create": "create_ranking", "change": "change_ranking", "delete": "delete_ranking"},
+    "items": {"put": "put_items", "remove": "remove_items"},
+    "lists": {"make": "make_list"},
+    "impressions": {"report": "report", "activate": "activate", "close_due": "close_due"},
+    "retention": {"forget_old": "forget_old", "purge_deleted": "purge_deleted"},
+}
 
-    def __init__(self, double: Double, groups: Mapping[str, Any]) -> None:
-        self._double, self._groups = double, groups
+
+class _Grouped:
+    """A double with its methods in the groups of the service."""
+
+    def __init__(self, double: Double) -> None:
+        self._double = double
 
     def __getattr__(self, name: str) -> Any:
-        return self._groups[name] if name in self._groups else getattr(self._double, name)
+        if name == "queries":
+            return self._double
+        if name in GROUPS:
+            return SimpleNamespace(**{short: getattr(self._double, long) for short, long in GROUPS[name].items()})
+        return getattr(self._double, name)
 
 
 class Double:
@@ -62,17 +75,7 @@ class Double:
 
     def as_service(self) -> Service:
         """The double with the interface of the service, whose methods are grouped."""
-        groups = {
-            "rankings": SimpleNamespace(
-                create=self.create_ranking, change=self.change_ranking, delete=self.delete_ranking
-            ),
-            "items": SimpleNamespace(put=self.put_items, remove=self.remove_items),
-            "lists": SimpleNamespace(make=self.make_list),
-            "impressions": SimpleNamespace(report=self.report, activate=self.activate, close_due=self.close_due),
-            "retention": SimpleNamespace(forget_old=self.forget_old, purge_deleted=self.purge_deleted),
-            "queries": self,
-        }
-        return cast(Service, _Grouped(self, groups))
+        return cast(Service, _Grouped(self))
 
     @property
     def loaded_learners(self) -> int:

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
-from running import POLICIES, WINDOW, Clock, check, front, items, killed, open_store, shown, told
+from running import ELIMINATION, POLICIES, WINDOW, Clock, check, front, items, killed, open_store, shown, told
 
 from toplist.service.errors import NotFound
 from toplist.service.live.service import Service

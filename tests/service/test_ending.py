@@ -62,7 +62,7 @@ def check_unavailable(pending: Future[httpx.Response]) -> None:
     reply = pending.result(timeout=30)
     assert reply.status_code == 503
     assert "retry-after" in reply.headers
-    assert "The service ends before the policy is compiled" in reply.json()["detail"]
+    assert "The service stops before the policy is compiled" in reply.json()["detail"]
 
 
 def test_stop_during_compilation_for_a_new_ranking(tmp_path: Path) -> None:

@@ -310,7 +310,7 @@ def test_a_policy_that_cannot_be_compiled_keeps_nobody_else_from_forgetting(
 
 
 def test_what_is_known_to_be_compiled_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "KINDS", 3)
+    monkeypatch.setattr(compiler, "MOST_KINDS", 3)
 
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
@@ -320,7 +320,7 @@ def test_what_is_known_to_be_compiled_has_an_end(tmp_path: Path, monkeypatch: py
                 await service.items.put("front", items(4))
                 assert len((await shown(service)).items) == 2
                 await service.rankings.delete("front")
-                assert len(service.compiler._kinds) <= 3
+                assert len(service.compiler) <= 3
             assert not service.is_compiling
 
     run(play())
@@ -329,7 +329,7 @@ def test_what_is_known_to_be_compiled_has_an_end(tmp_path: Path, monkeypatch: py
 def test_a_ranking_that_cannot_be_created_is_in_the_way_of_nobody_of_its_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiler, "KINDS", 1)
+    monkeypatch.setattr(compiler, "MOST_KINDS", 1)
 
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:

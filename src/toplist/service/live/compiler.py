@@ -15,13 +15,16 @@ MOST_KINDS = 1000  # policies that are remembered as compiled
 
 
 class PolicyCompiler:
-    """Policies that are compiled or being compiled. All methods belong to one event loop."""
+    """Policies that are compiled or being compiled; its length is their number. It belongs to one event loop."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, asyncio.Future[None]] = {}
         self._unfinished: set[asyncio.Future[None]] = set()
         self._threads: set[threading.Thread] = set()
         self._stopping = False
+
+    def __len__(self) -> int:
+        return len(self._kinds)
 
     def start(self) -> None:
         """Take requests, again after `stop`."""
