@@ -18,7 +18,7 @@ from toplist.core import protocols
 from toplist.core.compiling import (
     DoesNotCompile,
     compiled,
-    explained,
+    explain_compile_error,
     fingerprint,
     helper,
     plain,
@@ -34,7 +34,7 @@ from toplist.parts.memory import Everything
 PART = """
 from typing import NamedTuple
 import numpy as np
-from toplist.parts.feedback import EveryPlace, ThroughFirstClick, note
+from toplist.parts.feedback import EveryPlace, ThroughFirstClick, mark_examined
 import helpers
 from constants import MORE
 from helpers import examined_places
@@ -44,7 +44,7 @@ class Half(NamedTuple):
     def prepare(self, problem):
         return self
     def read(self, page, size):
-        note(page, size, examined_places(size) + MORE + helpers.EVEN_MORE, 0, self.weight)
+        mark_examined(page, size, examined_places(size) + MORE + helpers.EVEN_MORE, 0, self.weight)
 """
 LOOP = """
 import toplist.core.protocols
@@ -193,7 +193,7 @@ def test_a_helper_that_fails_in_plain_python_is_explained_too() -> None:
 
     with pytest.raises(numba.core.errors.NumbaError) as raised:
         wrong(np.ones(3))
-    told = explained(raised.value)
+    told = explain_compile_error(raised.value)
     assert re.fullmatch(r'test_compiled\.py line \d+, "return x\.nope .*", does not compile: .*\'nope\'.*\.', told)
 
 

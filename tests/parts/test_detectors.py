@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from toplist.core.problem import InvalidInput, Problem
 from toplist.experiments.detector_delays import alarms_of, delays, false_alarms, report
-from toplist.parts.detectors import APART, CUSUM, FIRST_SPLIT, GLR, MOST_SPLITS, SPLITS
+from toplist.parts.detectors import CUSUM, FIRST_SPLIT, GLR, MOST_SPLITS, SPLIT_SPACING, SPLITS
 
 PROBLEM = Problem(1, 1)
 
@@ -58,7 +58,7 @@ def test_glr_keeps_splits_as_near_to_each_other_as_it_says() -> None:
         assert splits[-1] == t
         older, newer = splits[:-1], splits[1:]
         dropped = newer - older > 1
-        assert (newer - older <= APART * np.minimum(newer, t - older))[dropped].all()
+        assert (newer - older <= SPLIT_SPACING * np.minimum(newer, t - older))[dropped].all()
 
 
 def test_glr_alarms_only_where_all_splits_together_would_have() -> None:

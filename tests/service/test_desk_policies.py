@@ -11,7 +11,7 @@ from desks import BY_FEATURES, ELIMINATION, Clock, at_work, front, items, learne
 from msgspec.structs import replace
 
 from toplist import InvalidInput, Ranker
-from toplist.core.beliefs import frozen
+from toplist.core.beliefs import array_bytes
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.live import change_policy, learners
 from toplist.service.live.ranking import Setting, policy_problem
@@ -38,13 +38,13 @@ def test_a_new_policy_knows_what_the_log_knows_as_if_it_had_adopted_every_list(t
             assert await learned(desk) == 100
             assert desk._memory is not None
             (learner,) = desk._memory.learners
-            assert frozen(learner.ranker.belief) == frozen(same.belief)
+            assert array_bytes(learner.ranker.belief) == array_bytes(same.belief)
             after = await shown(desk)
             await told(desk, waiting, 2, final=True)  # made by the old policy, learned by the new one
             same.learn(same.adopt(waiting.items), [2])
             await told(desk, after, 1, final=True)
             same.learn(same.adopt(after.items), [1])
-            assert frozen(learner.ranker.belief) == frozen(same.belief)
+            assert array_bytes(learner.ranker.belief) == array_bytes(same.belief)
             assert (await desk.explanation(waiting.impression)).positions[0].why == "somebody else's choice"
             assert differences(tmp_path / "db", desk.states()) == []
             before = desk.states()

@@ -17,19 +17,19 @@ MANY = 4096  # items; of fewer, all are looked at for every list, and nobody nee
 BLOCK = 128  # items whose changes are told together
 
 
-def blocks_of(problem: Problem) -> int:
+def block_count(problem: Problem) -> int:
     """How many blocks the items make; none where there are not MANY."""
     return -(-problem.items // BLOCK) if problem.items >= MANY else 0
 
 
-class PerItem(NamedTuple):
+class ItemRows(NamedTuple):
     """How a policy's belief is laid out: what it holds per item, and what is held of an item nobody has seen."""
 
     rows: tuple[int, ...]  # per array: how many rows each item has; 0 where the array is about everything
     fresh: tuple[Any, ...]  # per array: those rows before anything is known
 
     @classmethod
-    def of(cls, policy: Any, problem: Problem) -> PerItem:
+    def of(cls, policy: Any, problem: Problem) -> ItemRows:
         """Find out by beginning for a few items and for twice as many."""
         items = problem.positions + 1
         few = policy.begin(problem._replace(items=items))
@@ -49,7 +49,7 @@ class PerItem(NamedTuple):
             belief.touched[item * most // BLOCK : ((item + 1) * most - 1) // BLOCK + 1] += 1
 
 
-def grown(belief: Any, larger: Any) -> Any:
+def grow_belief(belief: Any, larger: Any) -> Any:
     """`larger`, a belief about more items before anything is known, with all that `belief` knows."""
     for old, new in zip(belief, larger, strict=True):
         new[: len(old)] = old
@@ -58,21 +58,21 @@ def grown(belief: Any, larger: Any) -> Any:
 
 def named_arrays(prefix: str, arrays: Any) -> dict[str, Any]:
     """A NamedTuple's arrays under names of their own."""
-    return {f"{prefix}.{name}": array for name, array in lasting(arrays).items()}
+    return {f"{prefix}.{name}": array for name, array in saved_arrays(arrays).items()}
 
 
-def lasting(arrays: Any) -> dict[str, Any]:
+def saved_arrays(arrays: Any) -> dict[str, Any]:
     """A NamedTuple's arrays by name, but for the one that counts changes."""
     return {name: array for name, array in arrays._asdict().items() if name != TOUCHED}
 
 
-def copied(arrays: Any) -> Any:
+def copy_arrays(arrays: Any) -> Any:
     """A NamedTuple of arrays, or of such NamedTuples, with copies of all arrays; anything else in it stays as it is."""
     if hasattr(arrays, "_fields"):
-        return arrays._make(copied(field) for field in arrays)
+        return arrays._make(copy_arrays(field) for field in arrays)
     return np.copy(arrays) if isinstance(arrays, np.ndarray) else arrays
 
 
-def frozen(arrays: Any) -> bytes:
+def array_bytes(arrays: Any) -> bytes:
     """All bytes of a NamedTuple of arrays, to compare two of them to the last bit."""
-    return b"".join(np.ascontiguousarray(array).tobytes() for array in lasting(arrays).values())
+    return b"".join(np.ascontiguousarray(array).tobytes() for array in saved_arrays(arrays).values())

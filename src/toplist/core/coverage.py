@@ -15,27 +15,27 @@ from toplist.core.compiling import helper
 from toplist.core.problem import refuse
 from toplist.core.slate import Floats
 
-ALONE, CHANCES, FARTHEST = 0, 1, 2  # features as they are; the two ways in which items cover topics together
-KINDS = {"probabilistic": CHANCES, "maximum": FARTHEST}
+AS_IS, PROBABILISTIC, MAXIMUM = 0, 1, 2  # features as they are; the two ways in which items cover topics together
+COVERAGE_KINDS = {"probabilistic": PROBABILISTIC, "maximum": MAXIMUM}
 
 
 @helper
 def gain(degree: float, covered: float, kind: int) -> float:
     """What an item adds to a topic that is covered so far already."""
-    if kind == CHANCES:
+    if kind == PROBABILISTIC:
         return degree * (1.0 - covered)
-    if kind == FARTHEST:
+    if kind == MAXIMUM:
         return max(degree - covered, 0.0)
     return degree
 
 
 def coverage_kind(what: str, given: Any) -> int:
     """The number that stands for a kind of coverage inside compiled code; a number is a choice made before."""
-    if isinstance(given, str) and given in KINDS:
-        return KINDS[given]
-    if given in (CHANCES, FARTHEST) and not isinstance(given, bool | str):
+    if isinstance(given, str) and given in COVERAGE_KINDS:
+        return COVERAGE_KINDS[given]
+    if given in (PROBABILISTIC, MAXIMUM) and not isinstance(given, bool | str):
         return int(given)
-    raise refuse(what, given, " or ".join(map(repr, KINDS)), "say how items cover a topic together")
+    raise refuse(what, given, " or ".join(map(repr, COVERAGE_KINDS)), "say how items cover a topic together")
 
 
 def gains(degrees: Any, kind: str = "probabilistic") -> Floats:

@@ -121,12 +121,12 @@ def places(what: str, given: Any, positions: int) -> list[int]:
     """An order of all positions, counted from 1, as a list counted from 0."""
     accepted, advice = f"each of the positions 1 to {positions} once", "list the most valuable position first"
     try:
-        order = [operator.index(place) for place in given]
+        order = [operator.index(position) for position in given]
     except TypeError:
         raise refuse(what, given, accepted, advice) from None
     if sorted(order) != list(range(1, positions + 1)):
         raise refuse(what, list(given), accepted, advice)
-    return [place - 1 for place in order]
+    return [position - 1 for position in order]
 
 
 def expect(what: str, given: Any, methods: Sequence[str], accepted: str) -> None:

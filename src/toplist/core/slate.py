@@ -38,7 +38,7 @@ class Slate(NamedTuple):
 
 
 # The columns of a ranked bandit's memo.
-PROPOSED, SCORE, CHOICES = 0, 1, 2
+PROPOSED, SCORE, CANDIDATES = 0, 1, 2
 
 
 class Page(NamedTuple):

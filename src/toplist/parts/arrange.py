@@ -13,14 +13,14 @@ from toplist.core.slate import NONE, Floats, Ints, Request, Slate
 from toplist.parts.index.select import largest
 
 
-class Desk(NamedTuple):
+class ComposedCache(NamedTuple):
     """A composed policy's cache: the arrangement's room to work in, and the index's own cache."""
 
     arrangement: Any
     scoring: Any
 
 
-class Chosen(NamedTuple):
+class TopKScratch(NamedTuple):
     """Room for the best items and their scores."""
 
     items: Ints
@@ -51,30 +51,30 @@ class TopK(NamedTuple):
             raise refuse("TopK's order", self.order, accepted, "name the most valuable positions first")
         return self._replace(order=True, places=np.array(order, dtype=np.int64))
 
-    def scratch(self, problem: Problem) -> Chosen:
+    def scratch(self, problem: Problem) -> TopKScratch:
         """Room for one list."""
-        return Chosen(np.zeros(problem.positions, dtype=np.int64), np.zeros(problem.positions))
+        return TopKScratch(np.zeros(problem.positions, dtype=np.int64), np.zeros(problem.positions))
 
     def asks(self) -> str:
         """The best items."""
         return "top"
 
-    def arrange(self, scoring: Any, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+    def arrange(self, scoring: Any, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
         """Let the index choose, and lay its choice out."""
-        room = cache.arrangement
-        scoring.top(belief, cache.scoring, request, slate.items, room.scores)
+        scratch = cache.arrangement
+        scoring.top(belief, cache.scoring, request, slate.items, scratch.scores)
         slate.size[0] = min(request.positions, len(request.candidates))
         if len(request.order) > 0:
-            lay_out(room.items, request.order, request.pins, slate)
+            lay_out(scratch.items, request.order, request.pins, slate)
         elif len(self.places) > 0 or len(request.pins) > 0:
-            lay_out(room.items, self.places, request.pins, slate)
+            lay_out(scratch.items, self.places, request.pins, slate)
         if slate.rows.shape[1] > 0:
-            for place in range(slate.size[0]):
+            for position in range(slate.size[0]):
                 for feature in range(slate.rows.shape[1]):
-                    slate.rows[place, feature] = request.features[slate.items[place], feature]
+                    slate.rows[position, feature] = request.features[slate.items[position], feature]
 
 
-class Coverage(NamedTuple):
+class DiverseScratch(NamedTuple):
     """Room to add up what a list covers, and for a value per item."""
 
     covered: Floats  # per feature
@@ -95,68 +95,68 @@ class Diverse(NamedTuple):
         """Resolve the kind of coverage."""
         return self._replace(coverage=coverage_kind("Diverse's coverage", self.coverage))
 
-    def scratch(self, problem: Problem) -> Coverage:
+    def scratch(self, problem: Problem) -> DiverseScratch:
         """Room for one list."""
         blocked = np.zeros(2 * problem.positions, dtype=np.int64)
-        return Coverage(np.zeros(problem.features), np.zeros(problem.items), blocked)
+        return DiverseScratch(np.zeros(problem.features), np.zeros(problem.items), blocked)
 
     def asks(self) -> str:
         """A value for each item's gain."""
         return "gauge"
 
-    def arrange(self, scoring: Any, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+    def arrange(self, scoring: Any, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
         """Place item after item."""
-        room, candidates = cache.arrangement, request.candidates
+        scratch, candidates = cache.arrangement, request.candidates
         size = min(request.positions, len(candidates))
         slate.size[0] = size
-        room.covered[:] = 0.0
+        scratch.covered[:] = 0.0
         blocked = 0
-        for place in range(min(size, len(request.pins))):
-            if request.pins[place] >= 0:
-                room.blocked[blocked] = request.pins[place]
+        for position in range(min(size, len(request.pins))):
+            if request.pins[position] >= 0:
+                scratch.blocked[blocked] = request.pins[position]
                 blocked += 1
         placed = -1
-        for place in range(size):
-            scoring.gauge(belief, cache.scoring, request, room.covered, self.coverage, placed, room.value)
+        for position in range(size):
+            scoring.gauge(belief, cache.scoring, request, scratch.covered, self.coverage, placed, scratch.value)
             for i in range(blocked):
-                room.value[room.blocked[i]] = -np.inf
-            placed = request.pins[place] if len(request.pins) > 0 else -1
+                scratch.value[scratch.blocked[i]] = -np.inf
+            placed = request.pins[position] if len(request.pins) > 0 else -1
             if placed < 0:
-                placed = largest(room.value, candidates, request.labels, request.key)
-                room.blocked[blocked] = placed
+                placed = largest(scratch.value, candidates, request.labels, request.key)
+                scratch.blocked[blocked] = placed
                 blocked += 1
-            slate.items[place] = placed
-            for feature in range(len(room.covered)):
-                added = gain(request.features[placed, feature], room.covered[feature], self.coverage)
-                slate.rows[place, feature] = added
-                room.covered[feature] += added
+            slate.items[position] = placed
+            for feature in range(len(scratch.covered)):
+                added = gain(request.features[placed, feature], scratch.covered[feature], self.coverage)
+                slate.rows[position, feature] = added
+                scratch.covered[feature] += added
 
 
 @helper
 def lay_out(best: Ints, order: Ints, pins: Ints, slate: Slate) -> None:
     """Spread the slate's items, best first, over its places in their order, leaving pinned places to the pins."""
     size = slate.size[0]
-    for place in range(size):
-        best[place] = slate.items[place]
+    for position in range(size):
+        best[position] = slate.items[position]
     following = 0
     for rank in range(len(slate.items)):
-        place = order[rank] if len(order) > 0 else rank
-        if place >= size:
+        position = order[rank] if len(order) > 0 else rank
+        if position >= size:
             continue
         if len(pins) > 0:
-            if pins[place] >= 0:
-                slate.items[place] = pins[place]
+            if pins[position] >= 0:
+                slate.items[position] = pins[position]
                 continue
             while is_pinned(best[following], pins, size):
                 following += 1
-        slate.items[place] = best[following]
+        slate.items[position] = best[following]
         following += 1
 
 
 @helper
 def is_pinned(item: int, pins: Ints, size: int) -> bool:
     """Whether an item has a place already."""
-    for place in range(size):
-        if pins[place] == item:
+    for position in range(size):
+        if pins[position] == item:
             return True
     return False

@@ -14,7 +14,7 @@ from toplist.core.slate import Floats
 
 COUNT, TOTAL, SPLITS, FIRST_SPLIT = range(4)  # of a GLR's row: observations, their sum, splits, and then the splits
 MOST_SPLITS = 128
-APART = 0.25  # how far apart splits may be, as a share of what comes before or after them, whichever is less
+SPLIT_SPACING = 0.25  # how far apart splits may be, as a share of what comes before or after them, whichever is less
 
 
 class GLR(NamedTuple):
@@ -31,7 +31,7 @@ class GLR(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the level."""
-        return self._replace(level=_level("GLR", self.level))
+        return self._replace(level=_checked_level("GLR", self.level))
 
     def room(self) -> int:
         """Numbers in a row."""
@@ -41,13 +41,13 @@ class GLR(NamedTuple):
         """Take in an observation; whether the stream has changed."""
         row[COUNT] += weight
         row[TOTAL] += weight * value
-        changed = likelihood_ratio(row, math.log(3.0 * row[COUNT] * math.sqrt(row[COUNT]) / self.level))
+        changed = exceeds_threshold(row, math.log(3.0 * row[COUNT] * math.sqrt(row[COUNT]) / self.level))
         add_split(row)
         return changed
 
 
 @routine
-def likelihood_ratio(row: Floats, threshold: float) -> bool:
+def exceeds_threshold(row: Floats, threshold: float) -> bool:
     """Whether the ratio reaches the threshold at one of the splits.
 
     kl(p, q) <= (p - q)^2 / (q (1 - q)) bounds it without a logarithm, which settles almost every case.
@@ -63,14 +63,16 @@ def likelihood_ratio(row: Floats, threshold: float) -> bool:
         return False
     for i in range(splits):
         s, rest = before[i], n - before[i]
-        ratio = s * kl(clicked[i] / s, total / n) + rest * kl((total - clicked[i]) / rest, total / n)
+        ratio = s * bernoulli_kl(clicked[i] / s, total / n) + rest * bernoulli_kl(
+            (total - clicked[i]) / rest, total / n
+        )
         if ratio >= threshold:
             return True
     return False
 
 
 @helper
-def kl(p: float, q: float) -> float:
+def bernoulli_kl(p: float, q: float) -> float:
     """The divergence of one coin from another, for 0 < q < 1."""
     ones = p * math.log(p / q) if p > 0.0 else 0.0
     return ones + ((1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)
@@ -81,7 +83,7 @@ def add_split(row: Floats) -> None:
     """Let a split be possible after what was observed so far; when there is no room, thin the old ones out."""
     splits = int(row[SPLITS])
     before, clicked = row[FIRST_SPLIT : FIRST_SPLIT + MOST_SPLITS], row[FIRST_SPLIT + MOST_SPLITS :]
-    apart = APART
+    apart = SPLIT_SPACING
     while splits == MOST_SPLITS:  # once is enough, but for streams of astronomical length
         kept = MOST_SPLITS - 1  # counted from the end, which stays
         for i in range(MOST_SPLITS - 2, -1, -1):
@@ -115,7 +117,7 @@ class CUSUM(NamedTuple):
         if slack == 0.0:
             raise refuse("CUSUM's slack", self.slack, "above 0", "give the smallest change to look for")
         samples = whole("CUSUM's samples", self.samples, 1, "give how many observations make the first mean")
-        return self._replace(level=_level("CUSUM", self.level), slack=slack, samples=samples)
+        return self._replace(level=_checked_level("CUSUM", self.level), slack=slack, samples=samples)
 
     def room(self) -> int:
         """Observations, their sum, and the two sums."""
@@ -133,7 +135,7 @@ class CUSUM(NamedTuple):
         return bool(max(row[2], row[3]) > -math.log(self.level) / (8.0 * self.slack))
 
 
-def _level(part: str, given: float) -> float:
+def _checked_level(part: str, given: float) -> float:
     level = number(f"{part}'s level", given, 0.0, 1.0, "give how rare false alarms are to be, as 0.001")
     if level in (0.0, 1.0):
         raise refuse(f"{part}'s level", given, "above 0 and below 1", "give how rare false alarms are to be, as 0.001")

@@ -20,40 +20,40 @@ from toplist.core.slate import Page
 def last_click(page: Page, size: int) -> int:
     """The place of the last click, counted from 1; 0 without a click."""
     last = 0
-    for place in range(size):
-        last = place + 1 if page.clicks[place] == 1 else last
+    for position in range(size):
+        last = position + 1 if page.clicks[position] == 1 else last
     return last
 
 
 @helper
-def weigh_by_view(page: Page, size: int) -> None:
+def scale_by_view(page: Page, size: int) -> None:
     """Where the page knows what was in view, let each place count by that much; a clicked one was in view."""
     if page.seen[0] >= 0.0:
-        for place in range(size):
-            if page.clicks[place] == 0:
-                page.weight[place] *= page.seen[place]
+        for position in range(size):
+            if page.clicks[position] == 0:
+                page.weight[position] *= page.seen[position]
 
 
 @helper
-def note(page: Page, size: int, examined: int, only: int, weight: float) -> None:
+def mark_examined(page: Page, size: int, examined: int, only: int, weight: float) -> None:
     """Take the first `examined` places as examined; `only`, where not 0, is the one place whose click counts."""
-    for place in range(size):
-        page.weight[place] = weight if place < examined else 0.0
-        page.value[place] = float(page.clicks[place])
-    weigh_by_view(page, size)
+    for position in range(size):
+        page.weight[position] = weight if position < examined else 0.0
+        page.value[position] = float(page.clicks[position])
+    scale_by_view(page, size)
     if only > 0:
-        for place in range(size):
-            page.value[place] = 1.0 if place + 1 == only else 0.0
+        for position in range(size):
+            page.value[position] = 1.0 if position + 1 == only else 0.0
 
 
-def _weight(part: str, given: float) -> float:
+def _checked_weight(part: str, given: float) -> float:
     weight = number(f"{part}'s weight", given, 0.0, 1e9, "give how much one observation counts, as 1.0")
     if weight == 0.0:
         raise refuse(f"{part}'s weight", given, "above 0", "with weight 0 nothing would ever be learned")
     return weight
 
 
-def _choice(what: str, given: str | bool, yes: str, no: str) -> bool:
+def _checked_choice(what: str, given: str | bool, yes: str, no: str) -> bool:
     """One of two words as a boolean; a boolean is a choice made before."""
     if given not in (yes, no, True, False):
         raise refuse(what, given, f"{yes!r} or {no!r}", "choose one of the two")
@@ -70,16 +70,16 @@ class ThroughFirstClick(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the weight."""
-        return self._replace(weight=_weight("ThroughFirstClick", self.weight))
+        return self._replace(weight=_checked_weight("ThroughFirstClick", self.weight))
 
     def read(self, page: Page, size: int) -> None:
         """Fill the page's weights and values."""
         weight = self.weight
-        for place in range(size):
-            page.weight[place] = weight
-            page.value[place] = float(page.clicks[place])
-            weight = 0.0 if page.clicks[place] == 1 else weight
-        weigh_by_view(page, size)
+        for position in range(size):
+            page.weight[position] = weight
+            page.value[position] = float(page.clicks[position])
+            weight = 0.0 if page.clicks[position] == 1 else weight
+        scale_by_view(page, size)
 
 
 class OnlyLastClick(NamedTuple):
@@ -92,12 +92,12 @@ class OnlyLastClick(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the weight."""
-        return self._replace(weight=_weight("OnlyLastClick", self.weight))
+        return self._replace(weight=_checked_weight("OnlyLastClick", self.weight))
 
     def read(self, page: Page, size: int) -> None:
         """Fill the page's weights and values."""
         last = last_click(page, size)
-        note(page, size, last if last > 0 else size, last, self.weight)
+        mark_examined(page, size, last if last > 0 else size, last, self.weight)
 
 
 class ThroughLastClick(NamedTuple):
@@ -113,13 +113,13 @@ class ThroughLastClick(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters; `none` becomes whether everything was examined."""
-        none = _choice("ThroughLastClick's none", self.none, "everything", "nothing")
-        return self._replace(none=none, weight=_weight("ThroughLastClick", self.weight))
+        none = _checked_choice("ThroughLastClick's none", self.none, "everything", "nothing")
+        return self._replace(none=none, weight=_checked_weight("ThroughLastClick", self.weight))
 
     def read(self, page: Page, size: int) -> None:
         """Fill the page's weights and values."""
         last = last_click(page, size)
-        note(page, size, size if last == 0 and self.none else last, 0, self.weight)
+        mark_examined(page, size, size if last == 0 and self.none else last, 0, self.weight)
 
 
 class UntilSatisfied(NamedTuple):
@@ -132,12 +132,12 @@ class UntilSatisfied(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the weight."""
-        return self._replace(weight=_weight("UntilSatisfied", self.weight))
+        return self._replace(weight=_checked_weight("UntilSatisfied", self.weight))
 
     def read(self, page: Page, size: int) -> None:
         """Fill the page's weights and values."""
         end = max(page.left[0], last_click(page, size))  # a clicked place was examined, whatever the page says
-        note(page, size, end if end > 0 else size, 0, self.weight)
+        mark_examined(page, size, end if end > 0 else size, 0, self.weight)
 
 
 class EveryPlace(NamedTuple):
@@ -151,12 +151,12 @@ class EveryPlace(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters; `counts` becomes whether every click counts."""
-        counts = _choice("EveryPlace's counts", self.counts, "every", "last")
-        return self._replace(counts=counts, weight=_weight("EveryPlace", self.weight))
+        counts = _checked_choice("EveryPlace's counts", self.counts, "every", "last")
+        return self._replace(counts=counts, weight=_checked_weight("EveryPlace", self.weight))
 
     def read(self, page: Page, size: int) -> None:
         """Fill the page's weights and values."""
-        note(page, size, size, 0 if self.counts else last_click(page, size), self.weight)
+        mark_examined(page, size, size, 0 if self.counts else last_click(page, size), self.weight)
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toplist.clicks import DCM, Cascade
-from toplist.core.beliefs import frozen
+from toplist.core.beliefs import array_bytes
 from toplist.core.problem import Problem
 from toplist.core.randomness import uniform
 from toplist.core.slate import Floats, Ints, Request
@@ -21,7 +21,7 @@ from toplist.parts.feedback import EveryPlace, ThroughFirstClick, ThroughLastCli
 from toplist.parts.index import KLUCB
 from toplist.parts.index.klucb import ROUNDING, exploration_budget, kl_bend, kl_slope, kl_upper
 from toplist.parts.index.select import select
-from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory import Counts, Discounted, Everything, Resetting, Window
 from toplist.policies import Policy, Ranked
 from toplist.worlds import Fixed, b_top_k
@@ -124,8 +124,8 @@ class SolveEverything(NamedTuple):
     def prepare(self, problem: Problem) -> "SolveEverything":
         return self
 
-    def scratch(self, problem: Problem) -> Scores:
-        return score_room(problem)
+    def scratch(self, problem: Problem) -> ScoreScratch:
+        return score_scratch(problem)
 
     def reads(self) -> str:
         return "counts"
@@ -133,7 +133,7 @@ class SolveEverything(NamedTuple):
     def draws_one(self) -> bool:
         return False
 
-    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         budget = exploration_budget(belief.clock[0] + 1.0, self.loglog) * belief.unit[0]
         for i in range(len(request.candidates)):
             item = request.candidates[i]
@@ -199,7 +199,7 @@ def test_lazy_shows_the_same_lists_whatever_is_forgotten(memory: Any) -> None:
         for player in players:
             player.play(until)
         assert players[0].run.slate.items.tolist() == players[1].run.slate.items.tolist()
-    assert frozen(players[0].belief) == frozen(players[1].belief)
+    assert array_bytes(players[0].belief) == array_bytes(players[1].belief)
     assert getattr(players[0].belief, "found", [99])[0] > 20
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toplist.core.beliefs import BLOCK, MANY, PerItem
+from toplist.core.beliefs import BLOCK, MANY, ItemRows
 from toplist.core.problem import Problem
 from toplist.core.slate import NONE, Floats, Request, empty_slate
 from toplist.parts.detectors import CUSUM
@@ -27,7 +27,7 @@ class Live:
         self.memory, self.index = memory.prepare(PROBLEM), index.prepare(PROBLEM)
         self.belief = self.memory.begin(PROBLEM)
         self.caches = [self.index.scratch(PROBLEM) for _ in range(2)]
-        self.layout = PerItem.of(self.memory, PROBLEM)
+        self.layout = ItemRows.of(self.memory, PROBLEM)
         self.rng = np.random.default_rng(seed)
         self.labels = self.rng.integers(-(2**62), 2**62, ITEMS)
         self.candidates = np.arange(ITEMS)
@@ -146,7 +146,7 @@ def test_the_shortlist_is_short(begin: Any) -> None:
         live.learn(live.ranked(cache=0), [0.0] * POSITIONS)
     request = Request(live.candidates, POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, live.labels, 5)
     budget = 1.5 * np.log(live.belief.clock[0])
-    assert POSITIONS <= shortlist(live.index, live.belief, live.caches[0].outlook, request, budget, POSITIONS) < 150
+    assert POSITIONS <= shortlist(live.index, live.belief, live.caches[0].ceilings, request, budget, POSITIONS) < 150
 
 
 @pytest.mark.parametrize("index", [KLUCB(), UCB1(), Greedy(bonus=0.3)])
@@ -201,8 +201,8 @@ def test_what_was_common_is_known_again_once_something_else_is() -> None:
     crowd = np.arange(2000)
     live.learn(crowd, [1.0] * 2000)
     live.ranked(cache=0)
-    outlook = live.caches[0].outlook
-    assert outlook.common.tolist() == [2.0, 1.5]
+    ceilings = live.caches[0].ceilings
+    assert ceilings.common.tolist() == [2.0, 1.5]
     live.learn(crowd, [0.0] * 2000)
     live.learn(crowd, [0.0] * 2000)
     live.learn([7] * 5, [1.0] * 5)  # better than what was common first, and worse than what became common
@@ -229,6 +229,6 @@ def test_the_best_of_every_block_are_hidden(pair: str) -> None:
     spread(live)
     for _ in range(4):
         live.learn(live.ranked(cache=0), [0.0] * POSITIONS)
-        best = live.caches[0].outlook.foremost
+        best = live.caches[0].ceilings.foremost
         live.candidates = np.setdiff1d(live.candidates, best)
         live.ranked(cache=0)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toplist.core.beliefs import PerItem
+from toplist.core.beliefs import ItemRows
 from toplist.core.compiling import compiled
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import NONE, Floats, Request, empty_slate
 from toplist.parts.memory import Discounted, DiscountedRidge, Resetting, Ridge, Window, WindowedRidge
-from toplist.parts.memory.discounted import LARGEST
+from toplist.parts.memory.discounted import LARGEST_UNIT
 from toplist.policies import make
 
 ITEMS, PLACES = 4, 3
@@ -41,7 +41,7 @@ def live(memory: Any, happened: list[Any], check: Callable[[Any, list[Said], int
     """Let a memory go through what happened, and look at it after each event beside the full history."""
     ready = memory.prepare(PROBLEM)
     belief, slate = ready.begin(PROBLEM), empty_slate(PLACES)
-    layout = PerItem.of(ready, PROBLEM)
+    layout = ItemRows.of(ready, PROBLEM)
     history: list[Said] = []
     lists = 0
     for kind, what in happened:
@@ -100,7 +100,7 @@ def test_a_unit_that_grew_too_large_changes_nothing() -> None:
         agree(belief, history, faded(0.01, lists), (1 - 0.01**lists) / 0.99)
 
     live(Discounted(0.01), happened, check)
-    assert 1e10 < largest <= LARGEST
+    assert 1e10 < largest <= LARGEST_UNIT
 
 
 def one_sample_each(happened: list[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from toplist.core.compiling import compiled
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import Floats, Slate, empty_slate
 from toplist.parts.memory import Logistic, LogisticSGD, Ridge
-from toplist.parts.memory.ridge import REFRESHED
+from toplist.parts.memory.ridge import REFRESH_EVERY
 
 
 def learn(memory: Any, belief: Any, rows: Floats, values: Floats, items: Any, slate: Slate) -> None:
@@ -60,7 +60,7 @@ def test_ridge_is_a_direct_solve_after_ten_thousand_updates(d: int, collinear: b
 
 def test_the_inverse_is_the_base_less_its_rank_one_terms() -> None:
     """That is what an index relies on between two times at which the inverse is computed anew."""
-    rows, values = observations(REFRESHED + 40, 6)
+    rows, values = observations(REFRESH_EVERY + 40, 6)
     belief = taught(Ridge(), rows, values)
     assert belief.updates.tolist() == [40, 1]
     shrunk = belief.base - np.einsum("u,ui,uj->ij", belief.shrink[:40], belief.direction[:40], belief.direction[:40])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toplist.core.beliefs import BLOCK, MANY, PerItem, copied, frozen, grown, named_arrays
+from toplist.core.beliefs import BLOCK, MANY, ItemRows, array_bytes, copy_arrays, grow_belief, named_arrays
 from toplist.core.problem import Problem
 from toplist.core.slate import empty_slate
 from toplist.parts.detectors import CUSUM
@@ -40,7 +40,7 @@ def test_every_change_is_told(memory: Any) -> None:
     assert len(belief.touched) == BLOCKS
     told_in_all = 0
     for step in range(300):
-        before = copied(belief)
+        before = copy_arrays(belief)
         memory.tick(belief)
         for item in BLOCK * (step % 5) + rng.integers(0, 3, 2):
             memory.add(belief, int(item), 1.0, float(rng.random() < (0.9 if step % 100 < 50 else 0.1)), SLATE, 0)
@@ -57,7 +57,7 @@ def test_every_change_is_told(memory: Any) -> None:
 def test_forgetting_an_item_is_told_where_it_is() -> None:
     policy = make("dcm-kl-ucb").prepare(PROBLEM)
     belief = policy.begin(PROBLEM)
-    PerItem.of(policy, PROBLEM).forget(belief, 2 * BLOCK + 5)
+    ItemRows.of(policy, PROBLEM).forget(belief, 2 * BLOCK + 5)
     assert np.flatnonzero(belief.touched).tolist() == [2]
 
 
@@ -65,7 +65,7 @@ def test_forgetting_an_item_is_told_of_the_arms_of_all_places() -> None:
     positions = 150  # for which a few items already have several blocks of arms
     problem = Problem(positions + 5, positions)
     policy = make("ranked-kl-ucb").prepare(problem)
-    layout, belief = PerItem.of(policy, problem), policy.begin(problem)
+    layout, belief = ItemRows.of(policy, problem), policy.begin(problem)
     layout.forget(belief, 2)
     assert set(np.flatnonzero(belief.touched)) == set(range(2 * positions // BLOCK, (3 * positions - 1) // BLOCK + 1))
     assert not layout.rows[belief._fields.index("touched")]
@@ -76,8 +76,8 @@ def test_what_was_told_grows_with_the_items_and_is_not_kept() -> None:
     belief, other = memory.begin(PROBLEM), memory.begin(PROBLEM)
     memory.add(belief, BLOCK, 1.0, 1.0, SLATE, 0)
     other.examined[:], other.clicked[:] = belief.examined, belief.clicked
-    larger = grown(belief, memory.begin(Problem(2 * MANY, 2))).touched
+    larger = grow_belief(belief, memory.begin(Problem(2 * MANY, 2))).touched
     assert np.flatnonzero(larger).tolist() == [1]
     assert len(larger) == 2 * MANY // BLOCK
-    assert frozen(belief) == frozen(other)
+    assert array_bytes(belief) == array_bytes(other)
     assert list(named_arrays("belief", belief)) == ["belief.examined", "belief.clicked", "belief.unit", "belief.clock"]

@@ -45,13 +45,13 @@ class SourceCache(FunctionCache):
             return False
         named = hashlib.sha256(repr((modules, str(sig))).encode()).hexdigest()[:16]
         self._family = f"{self._impl.filename_base}-{named}"
-        self._cache_file = _SealedFile(  # type: ignore[no-untyped-call]
+        self._cache_file = _ChecksummedFile(  # type: ignore[no-untyped-call]
             cache_path=self._cache_path, filename_base=f"{self._family}-{code}", source_stamp=str(code)
         )
         return True
 
 
-class _SealedFile(IndexDataCacheFile):
+class _ChecksummedFile(IndexDataCacheFile):
     """A cache file that is read only if it is what was written: LLVM ends the process on damaged machine code."""
 
     def _save_data(self, name: str, data: Any) -> None:

@@ -19,32 +19,32 @@ from numba import types
 from numba.extending import overload_method as _overload_method
 
 from toplist.core.compiling.cache import SourceCache
-from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explained
-from toplist.core.compiling.linking import OPTIONS, Ingredient, Whole, callable_from_python
+from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
+from toplist.core.compiling.linking import OPTIONS, CalleeCompiler, WholeCompiler, recompile_for_python
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 overload_method: Any = _overload_method  # whose published type does not know all that it takes
 
-INGREDIENT: dict[str, Any] = OPTIONS | {"pipeline_class": Ingredient}
+CALLEE_OPTIONS: dict[str, Any] = OPTIONS | {"pipeline_class": CalleeCompiler}
 
 
 def helper(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a small function that hot methods call; from plain Python it runs compiled as well."""
-    compiled: Callable[P, R] = callable_from_python(numba.njit(**INGREDIENT, forceinline=True)(function))
+    compiled: Callable[P, R] = recompile_for_python(numba.njit(**CALLEE_OPTIONS, forceinline=True)(function))
     return compiled
 
 
 def routine(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that hot methods call and that is too large to be copied to every place of call."""
-    compiled: Callable[P, R] = callable_from_python(numba.njit(**INGREDIENT)(function))
+    compiled: Callable[P, R] = recompile_for_python(numba.njit(**CALLEE_OPTIONS)(function))
     return compiled
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function whose arguments are parts, cached on disk under the source of every part's module."""
-    dispatcher = numba.njit(**OPTIONS, pipeline_class=Whole)(function)
+    dispatcher = numba.njit(**OPTIONS, pipeline_class=WholeCompiler)(function)
     with suppress(RuntimeError, OSError):  # no folder to cache in, as in a read-only container: compile each time
         dispatcher._cache = SourceCache(function)  # type: ignore[no-untyped-call]
     return dispatcher  # type: ignore[no-any-return]
@@ -66,7 +66,7 @@ def direct(function: Callable[P, R], *examples: P.args, **_: P.kwargs) -> Callab
     try:
         dispatcher.compile(signature)
     except COMPILE_ERRORS as error:
-        raise DoesNotCompile(explained(error, *examples)) from None
+        raise DoesNotCompile(explain_compile_error(error, *examples)) from None
     entry: Callable[P, R] = dispatcher.get_overload(signature)
     return entry
 
@@ -75,14 +75,14 @@ def protocol(cls: type) -> type:
     """Class decorator: make every public method of a protocol callable on parts inside compiled code."""
     for name, function in vars(cls).items():
         if isinstance(function, FunctionType) and not name.startswith("_"):
-            _method(name, inspect.signature(function))
+            _register_method(name, inspect.signature(function))
     return cls
 
 
-def _method(name: str, signature: inspect.Signature) -> None:
-    if name in _known_methods:
+def _register_method(name: str, signature: inspect.Signature) -> None:
+    if name in _registered_methods:
         raise TypeError(f"two protocols declare the method {name!r}; give one of them another name")
-    _known_methods.add(name)
+    _registered_methods.add(name)
 
     def resolve(self: Any, *_: Any) -> Any:
         return getattr(self.instance_class, name, None)
@@ -90,12 +90,12 @@ def _method(name: str, signature: inspect.Signature) -> None:
     # numba reads the arity from the signature, so it must be the method's own and not (self, *_).
     resolve.__signature__ = signature  # type: ignore[attr-defined]
     for kind in (types.NamedTuple, types.NamedUniTuple):
-        overload_method(kind, name, strict=False, jit_options=INGREDIENT | {"forceinline": True})(resolve)
+        overload_method(kind, name, strict=False, jit_options=CALLEE_OPTIONS | {"forceinline": True})(resolve)
 
 
-_known_methods: set[str] = set()
+_registered_methods: set[str] = set()
 
 
 def reserved_names() -> frozenset[str]:
     """Names of protocol methods; compiled code would find the method where a field of that name is meant."""
-    return frozenset(_known_methods)
+    return frozenset(_registered_methods)

@@ -24,7 +24,7 @@ class DoesNotCompile(TypeError):
     """A method of a part cannot be compiled; the message names the line and the reason."""
 
 
-def explained(error: Exception, *arguments: Any) -> str:
+def explain_compile_error(error: Exception, *arguments: Any) -> str:
     """What numba says on several pages, in a sentence; `arguments` are those that code was compiled for.
 
     Of all the lines that numba names, the innermost one that is neither numba's nor ours is where the mistake is.
@@ -34,24 +34,24 @@ def explained(error: Exception, *arguments: Any) -> str:
     for argument in arguments:
         with suppress(ValueError):  # what has no type for numba is no part
             parts += part_classes(numba.typeof(argument))  # type: ignore[no-untyped-call]
-    places = [place for place in _places(text, parts) if not _is_within(place.file, numba)]
-    outside = [place for place in places if not _is_within(place.file, toplist)]
-    if not places:
+    lines_found = [line_found for line_found in _source_lines(text, parts) if not _is_within(line_found.file, numba)]
+    outside = [line_found for line_found in lines_found if not _is_within(line_found.file, toplist)]
+    if not lines_found:
         owners = {cls.__name__ for cls in parts if cls.__module__.partition(".")[0] != "toplist"}
         return f"{' or '.join(sorted(owners)) or 'The code'} does not compile: {_reason(text)}."
-    place = (outside or places)[0]
-    inner = text[: place.told]
-    line = place.line
-    if place.method is not None and (undefined := re.search(r"name '(\w+)' is not defined", inner)):
-        line = _line_of(place.method, undefined[1])
-    source = linecache.getline(place.file, line).strip()
-    what = f"{Path(place.file).name} line {line}" + (f', "{source}",' if source else "")
+    line_found = (outside or lines_found)[0]
+    inner = text[: line_found.told]
+    line = line_found.line
+    if line_found.method is not None and (undefined := re.search(r"name '(\w+)' is not defined", inner)):
+        line = _first_line_using(line_found.method, undefined[1])
+    source = linecache.getline(line_found.file, line).strip()
+    what = f"{Path(line_found.file).name} line {line}" + (f', "{source}",' if source else "")
     if _allocates(inner):
         return f"{what} does not compile: it allocates; hot methods allocate nothing: make arrays in scratch()."
     return f"{what} does not compile: {_reason(inner)}."
 
 
-class _Place(NamedTuple):
+class _SourceLine(NamedTuple):
     """A line that numba names, or the method that it was in when it did not know the line."""
 
     told: int  # where in the text; what is told before is about this place or about what it calls
@@ -60,21 +60,21 @@ class _Place(NamedTuple):
     method: CodeType | None = None
 
 
-def _places(text: str, parts: list[type]) -> list[_Place]:
+def _source_lines(text: str, parts: list[type]) -> list[_SourceLine]:
     """All places that a text of numba's names, the innermost first."""
     found = [
-        _Place(match.end(), str(Path(match[1] or match[3]).absolute()), int(match[2] or match[4]))
+        _SourceLine(match.end(), str(Path(match[1] or match[3]).absolute()), int(match[2] or match[4]))
         for match in re.finditer(r'^ *File "(.+)", line (\d+):|\bat (\S.*) \((\d+)\)$', text, re.MULTILINE)
     ]
     for match in re.finditer(r"BoundFunction\(\(.+, '(\w+)'\) for (\w+)\(", text):
         for cls in parts:
             code = getattr(getattr(cls, match[1], None), "__code__", None)
             if cls.__name__ == match[2] and code is not None:
-                found.append(_Place(match.start(), code.co_filename, code.co_firstlineno, code))
-    return sorted(found, key=lambda place: place.told)
+                found.append(_SourceLine(match.start(), code.co_filename, code.co_firstlineno, code))
+    return sorted(found, key=lambda line_found: line_found.told)
 
 
-def _line_of(code: CodeType, name: str) -> int:
+def _first_line_using(code: CodeType, name: str) -> int:
     """The first line of a function that uses this name."""
     lines = (step.positions.lineno for step in dis.get_instructions(code) if step.argval == name and step.positions)
     return next((line for line in lines if line is not None), code.co_firstlineno)
@@ -92,7 +92,7 @@ def _allocates(text: str) -> bool:
 
 
 # What numba says around a reason.
-_AROUND = (
+_BOILERPLATE = (
     r"Failed in |- Resolution failure|No implementation of|>>> |There are \d|- Of which|(?:Operator )?Overload |"
     r"With argument|Rejected as|During: |raised from|File \"|Known signatures|\* \(|No match|None$|$"
 )
@@ -102,7 +102,7 @@ def _reason(text: str) -> str:
     """The innermost reason in a text of numba's, in a few words."""
     told = re.sub(r'^ *File ".*?^ *\^$', "", text, flags=re.DOTALL | re.MULTILINE)  # without the source that is shown
     lines = [re.sub(r"^\w+Error: ", "", line.strip()) for line in told.splitlines()]
-    reasons = [line for line in lines if not re.match(_AROUND, line)]
+    reasons = [line for line in lines if not re.match(_BOILERPLATE, line)]
     calls = [line.removeprefix(">>> ") for line in lines if line.startswith(">>> ") and "resolve(" not in line]
     reason = reasons[-1] if reasons else f"numba knows no {calls[0]}" if calls else "numba does not say why"
     reason = re.sub(r", defined at .*|\.?\. Raised from None$", "", reason)

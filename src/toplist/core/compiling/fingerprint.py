@@ -52,7 +52,7 @@ class Fingerprint:
             self._module(value, names)
         elif isinstance(value, type | FunctionType | BuiltinFunctionType):
             self._add("name", f"{value.__module__}.{value.__qualname__}")
-            if _is_given(value.__module__ or "builtins") or id(value) in self._seen:
+            if _is_installed(value.__module__ or "builtins") or id(value) in self._seen:
                 return
             self._seen.add(id(value))
             if isinstance(value, FunctionType):
@@ -78,7 +78,7 @@ class Fingerprint:
             self.certain = self.certain and type(value).__module__.partition(".")[0] != "numba"
 
     def _function(self, function: FunctionType) -> None:
-        used = frozenset(_names(function.__code__))
+        used = frozenset(_names_used(function.__code__))
         self._code(function.__code__)
         self._value(function.__defaults__, used)
         for cell in function.__closure__ or ():
@@ -89,7 +89,7 @@ class Fingerprint:
 
     def _class(self, cls: type) -> None:
         for base in cls.__mro__:
-            if _is_given(base.__module__):
+            if _is_installed(base.__module__):
                 continue
             for name, attribute in sorted(vars(base).items()):
                 if isinstance(attribute, FunctionType) or (issubclass(cls, Enum) and isinstance(attribute, cls)):
@@ -97,7 +97,7 @@ class Fingerprint:
                     self._value(attribute, frozenset())
 
     def _module(self, module: ModuleType, names: frozenset[str]) -> None:
-        if _is_given(module.__name__) or (id(module), names) in self._seen:
+        if _is_installed(module.__name__) or (id(module), names) in self._seen:
             return
         self._seen.add((id(module), names))
         for name in sorted(names & set(vars(module))):
@@ -110,17 +110,17 @@ class Fingerprint:
             self._value(kind, frozenset())
 
 
-def _is_given(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     """Whether a module changes only with an installation."""
     package = module.partition(".")[0]
     return package in ("numpy", "numba", "llvmlite") or (package in sys.stdlib_module_names and package != "__main__")
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def _names_used(code: CodeType) -> Iterator[str]:
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from _names_used(constant)
 
 
 def part_classes(numba_type: Any) -> Iterator[type]:

@@ -19,10 +19,10 @@ from numba.core.codegen import JITCodeLibrary
 OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
 
 # Our functions that are being compiled, each because the one before calls it; numba does it in one thread at a time.
-_under_way: list[Any] = []
+_being_compiled: list[Any] = []
 
 
-class _Ingredient(JITCodeLibrary):
+class _CalleeLibrary(JITCodeLibrary):
     """Code that is only linked into other code: neither optimised as a whole nor made machine code of."""
 
     def _optimize_final_module(self) -> None:
@@ -39,48 +39,48 @@ class _Ingredient(JITCodeLibrary):
     @property
     def codegen(self) -> Any:
         """What numba tells the address of a function's environment, which has none as long as there is no code."""
-        return _Nowhere()
+        return _IgnoredEnvironments()
 
 
-class _Nowhere:
+class _IgnoredEnvironments:
     def set_env(self, _: str, __: Any) -> None:
         pass
 
 
-class Whole(compiler.Compiler):
+class WholeCompiler(compiler.Compiler):
     """Makes machine code of a function, and ingredients of what it calls."""
 
     def compile_extra(self, func: Any) -> Any:
         """As numba does, but for the environments of the ingredients, which are at their places only now."""
-        _under_way.append(func)
+        _being_compiled.append(func)
         try:
             result: Any = super().compile_extra(func)  # type: ignore[no-untyped-call]
         finally:
-            _under_way.pop()
-        if not isinstance(result.library, _Ingredient):
+            _being_compiled.pop()
+        if not isinstance(result.library, _CalleeLibrary):
             for environment in result._find_referenced_environments():
                 result.library.codegen.set_env(environment.env_name, environment)
         return result
 
 
-class Ingredient(Whole):
+class CalleeCompiler(WholeCompiler):
     """Makes an ingredient of a function that another of ours calls, and machine code where it is called by itself."""
 
     def compile_extra(self, func: Any) -> Any:
         """As numba does, but that code goes to a place of its own."""
-        if _under_way:
-            self.state.library = _Ingredient(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
+        if _being_compiled:
+            self.state.library = _CalleeLibrary(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
             # The ways in from Python and from C are for callers that it will not have.
             self.state.flags.no_cpython_wrapper = self.state.flags.no_cfunc_wrapper = True
         return super().compile_extra(func)
 
 
-def callable_from_python(dispatcher: Any) -> Any:
+def recompile_for_python(dispatcher: Any) -> Any:
     """Let a function be compiled anew when Python calls what was an ingredient until then."""
     add, compile_for = dispatcher.add_overload, dispatcher.compile
 
     def add_overload(result: Any) -> None:
-        if isinstance(result.library, _Ingredient):
+        if isinstance(result.library, _CalleeLibrary):
             dispatcher.overloads[tuple(result.signature.args)] = result  # for callers that are compiled, and only them
         else:
             add(result)
@@ -88,7 +88,7 @@ def callable_from_python(dispatcher: Any) -> Any:
     def compile_here(signature: Any) -> Any:
         arguments, _ = sigutils.normalize_signature(signature)  # type: ignore[no-untyped-call]
         known = dispatcher.overloads.get(tuple(arguments))
-        if not _under_way and known is not None and isinstance(known.library, _Ingredient):
+        if not _being_compiled and known is not None and isinstance(known.library, _CalleeLibrary):
             del dispatcher.overloads[tuple(arguments)]
         return compile_for(signature)
 

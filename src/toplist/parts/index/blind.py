@@ -12,7 +12,7 @@ from toplist.core.problem import Problem, whole
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import select
-from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.weights import Weights
 
 
@@ -25,9 +25,9 @@ class Chance(NamedTuple):
         """Check the stream."""
         return self._replace(stream=whole("Chance's stream", self.stream, 0, "number the shufflers from 0"))
 
-    def scratch(self, problem: Problem) -> Scores:
+    def scratch(self, problem: Problem) -> ScoreScratch:
         """Room for the scores."""
-        return score_room(problem)
+        return score_scratch(problem)
 
     def reads(self) -> str:
         """Whatever there is: it does not look."""
@@ -41,7 +41,7 @@ class Chance(NamedTuple):
         """There is none: every list is drawn anew."""
         return np.full(len(request.candidates), np.nan)
 
-    def top(self, belief: Any, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Any, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """A uniform score for each item."""
         candidates = request.candidates
         key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
@@ -62,9 +62,9 @@ class ExploringDraw(NamedTuple):
         """Check the stream."""
         return self._replace(stream=whole("ExploringDraw's stream", self.stream, 0, "number the draws from 0"))
 
-    def scratch(self, problem: Problem) -> Scores:
+    def scratch(self, problem: Problem) -> ScoreScratch:
         """Room for the weights."""
-        return score_room(problem)
+        return score_scratch(problem)
 
     def reads(self) -> str:
         """Weights."""
@@ -77,13 +77,13 @@ class ExploringDraw(NamedTuple):
     def exact(self, belief: Weights, request: Request) -> Floats:
         """The probability of being drawn among these candidates."""
         probability = np.zeros(len(request.candidates))
-        draw_probabilities(belief, request.candidates, probability)
+        fill_draw_probabilities(belief, request.candidates, probability)
         return probability
 
-    def top(self, belief: Weights, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Weights, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Fill the first of `chosen` and the probability with which it was drawn."""
         candidates = request.candidates
-        draw_probabilities(belief, candidates, cache.score)
+        fill_draw_probabilities(belief, candidates, cache.score)
         key = branch(request.key, -1 - self.stream)
         soonest = np.inf
         for i in range(len(candidates)):
@@ -95,7 +95,7 @@ class ExploringDraw(NamedTuple):
 
 
 @helper
-def draw_probabilities(belief: Weights, candidates: Ints, probability: Floats) -> None:
+def fill_draw_probabilities(belief: Weights, candidates: Ints, probability: Floats) -> None:
     """Fill (1 - gamma) w / sum of w + gamma / L for each candidate."""
     count = len(candidates)
     largest = -np.inf

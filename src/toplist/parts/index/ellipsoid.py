@@ -8,17 +8,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import helper
-from toplist.core.coverage import ALONE
+from toplist.core.coverage import AS_IS
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.layout import (
     IDENTITY,
     Layout,
+    empty_layout,
     lay_out_features,
-    layout_room,
     score_all,
+    score_changed,
     score_everything,
-    score_touched,
 )
 from toplist.parts.index.select import gather, select
 from toplist.parts.memory.ridge import Linear, widths
@@ -26,12 +26,12 @@ from toplist.parts.memory.ridge import Linear, widths
 FORMULAS = {"figures": -1.0, "theory": -2.0}
 
 
-class LinearDesk(NamedTuple):
+class LinearScratch(NamedTuple):
     """The features as they are laid out, and room for a value per item and per candidate."""
 
     layout: Layout
     value: Floats
-    room: Floats
+    gathered: Floats
 
 
 class Ellipsoid(NamedTuple):
@@ -64,9 +64,9 @@ class Ellipsoid(NamedTuple):
             places=float(problem.positions),
         )
 
-    def scratch(self, problem: Problem) -> LinearDesk:
+    def scratch(self, problem: Problem) -> LinearScratch:
         """Nothing is laid out yet."""
-        return LinearDesk(layout_room(problem), np.zeros(problem.items), np.zeros(problem.items))
+        return LinearScratch(empty_layout(problem), np.zeros(problem.items), np.zeros(problem.items))
 
     def reads(self) -> str:
         """A linear belief."""
@@ -83,15 +83,15 @@ class Ellipsoid(NamedTuple):
             rows @ belief.theta + confidence_radius(belief, self) * widths(belief, request), dtype=np.float64
         )
 
-    def top(self, belief: Linear, cache: LinearDesk, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Linear, cache: LinearScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
         score_linear(belief, cache, request, IDENTITY, confidence_radius(belief, self), cache.value)
-        choose(cache, request, chosen, scores)
+        choose_best(cache, request, chosen, scores)
 
     def gauge(
         self,
         belief: Linear,
-        cache: LinearDesk,
+        cache: LinearScratch,
         request: Request,
         covered: Floats,
         kind: int,
@@ -123,16 +123,16 @@ def score_linear(belief: Any, cache: Any, request: Request, link: int, bonus: fl
     if everybody and layout.edition[1] == 0 and bonus > 0.0 and request.edition >= 0:
         score_everything(belief, layout, link, bonus, values)
     else:
-        score_all(belief, layout, candidates, link, bonus, layout.nothing, ALONE, values)
+        score_all(belief, layout, candidates, link, bonus, layout.nothing, AS_IS, values)
 
 
 @helper
-def choose(cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
+def choose_best(cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
     """Take the candidates with the largest values."""
     candidates, values = request.candidates, cache.value
     if len(candidates) < len(values):
-        gather(cache.value, candidates, cache.room)
-        values = cache.room
+        gather(cache.value, candidates, cache.gathered)
+        values = cache.gathered
     select(values, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
@@ -145,4 +145,4 @@ def gauge_linear(
     if placed < 0:
         score_linear(belief, cache, request, link, bonus, values)
     else:
-        score_touched(belief, cache.layout, request.candidates, link, bonus, covered, kind, placed, values)
+        score_changed(belief, cache.layout, request.candidates, link, bonus, covered, kind, placed, values)

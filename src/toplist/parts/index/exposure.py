@@ -12,7 +12,7 @@ from toplist.core.problem import Problem, number, whole
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import select
-from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.exposure import Exposed
 
 
@@ -25,9 +25,9 @@ class ExposureBound(NamedTuple):
         """Check the scale."""
         return self._replace(scale=number("ExposureBound's scale", self.scale, 0.0, 1e9, "the paper's is 0.5"))
 
-    def scratch(self, problem: Problem) -> Scores:
+    def scratch(self, problem: Problem) -> ScoreScratch:
         """Room for the scores."""
-        return score_room(problem)
+        return score_scratch(problem)
 
     def reads(self) -> str:
         """Exposure."""
@@ -43,7 +43,7 @@ class ExposureBound(NamedTuple):
         exposure_bound(belief, self.scale, request.candidates, score)
         return score
 
-    def top(self, belief: Exposed, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Exposed, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
         candidates = request.candidates
         exposure_bound(belief, self.scale, candidates, cache.score)
@@ -114,17 +114,17 @@ class ExposurePosterior(NamedTuple):
         for i in range(len(candidates)):
             item = candidates[i]
             if is_outdated(belief, cache, item):
-                envelop(belief, cache, item)
-            cache.score[i] = draw_below(belief, cache, item, branch(key, request.labels[item]))
+                fill_envelope(belief, cache, item)
+            cache.score[i] = draw_from_posterior(belief, cache, item, branch(key, request.labels[item]))
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
 @helper
 def is_outdated(belief: Exposed, cache: Envelopes, item: int) -> bool:
     """Whether an item's curve was made for other counts."""
-    places = len(belief.examination)
+    positions = len(belief.examination)
     same = cache.clicked[item] == belief.clicked[item]
-    for slot in range(item * places, (item + 1) * places):
+    for slot in range(item * positions, (item + 1) * positions):
         same = same and cache.missed[slot] == belief.missed[slot]
     return not same
 
@@ -132,23 +132,23 @@ def is_outdated(belief: Exposed, cache: Envelopes, item: int) -> bool:
 @helper
 def log_posterior(belief: Exposed, item: int, theta: float) -> float:
     """S log(theta) + sum_l F_l log(1 - kappa_l theta)."""
-    places = len(belief.examination)
+    positions = len(belief.examination)
     total = belief.clicked[item] * math.log(theta) if belief.clicked[item] > 0.0 else 0.0
-    for place in range(places):
-        missed = belief.missed[item * places + place]
+    for position in range(positions):
+        missed = belief.missed[item * positions + position]
         if missed > 0.0:
-            total += missed * math.log1p(-belief.examination[place] * theta)
+            total += missed * math.log1p(-belief.examination[position] * theta)
     return total
 
 
 @helper
 def derivatives(belief: Exposed, item: int, theta: float) -> tuple[float, float]:
     """Of the log posterior: the first, and the second with the sign turned, which is never negative."""
-    places = len(belief.examination)
+    positions = len(belief.examination)
     ratio = belief.clicked[item] / theta if belief.clicked[item] > 0.0 else 0.0
     first, second = ratio, ratio / theta if ratio > 0.0 else 0.0
-    for place in range(places):
-        missed, looked = belief.missed[item * places + place], belief.examination[place]
+    for position in range(positions):
+        missed, looked = belief.missed[item * positions + position], belief.examination[position]
         if missed > 0.0:
             odds = looked / (1.0 - looked * theta)
             first -= missed * odds
@@ -157,7 +157,7 @@ def derivatives(belief: Exposed, item: int, theta: float) -> tuple[float, float]
 
 
 @helper
-def mode_of(belief: Exposed, item: int) -> float:
+def posterior_mode(belief: Exposed, item: int) -> float:
     """Where the posterior is largest.
 
     theta times the first derivative falls ever faster, so Newton's iteration comes down to its root from above.
@@ -167,10 +167,10 @@ def mode_of(belief: Exposed, item: int) -> float:
     if derivatives(belief, item, 1.0)[0] >= 0.0:
         return 1.0
     theta = 1.0
-    places = len(belief.examination)
-    for place in range(places):  # with examination 1 the root is below 1; begin where everything is finite
-        if belief.missed[item * places + place] > 0.0 and belief.examination[place] == 1.0:
-            theta = belief.clicked[item] / (belief.clicked[item] + belief.missed[item * places + place])
+    positions = len(belief.examination)
+    for position in range(positions):  # with examination 1 the root is below 1; begin where everything is finite
+        if belief.missed[item * positions + position] > 0.0 and belief.examination[position] == 1.0:
+            theta = belief.clicked[item] / (belief.clicked[item] + belief.missed[item * positions + position])
     for _ in range(100):
         first, second = derivatives(belief, item, theta)
         step = theta * first / (theta * second - first)
@@ -181,13 +181,13 @@ def mode_of(belief: Exposed, item: int) -> float:
 
 
 @routine
-def envelop(belief: Exposed, cache: Envelopes, item: int) -> None:
+def fill_envelope(belief: Exposed, cache: Envelopes, item: int) -> None:
     """Make an item's curve: level at the height of the mode up to where the tangents on both sides reach it."""
-    places = len(belief.examination)
+    positions = len(belief.examination)
     cache.clicked[item] = belief.clicked[item]
-    for slot in range(item * places, (item + 1) * places):
+    for slot in range(item * positions, (item + 1) * positions):
         cache.missed[slot] = belief.missed[slot]
-    mode = mode_of(belief, item)
+    mode = posterior_mode(belief, item)
     slope, bend = derivatives(belief, item, mode)
     peak = log_posterior(belief, item, mode)
     # Where the mode is an end of [0, 1] the slope there is what tells how far the posterior reaches.
@@ -209,7 +209,7 @@ def envelop(belief: Exposed, cache: Envelopes, item: int) -> None:
 
 
 @helper
-def draw_below(belief: Exposed, cache: Envelopes, item: int, key: int) -> float:
+def draw_from_posterior(belief: Exposed, cache: Envelopes, item: int, key: int) -> float:
     """A draw from an item's posterior: from under its curve, until it is under the posterior as well."""
     left, right, rise, fall = cache.left[item], cache.right[item], cache.rise[item], cache.fall[item]
     below = -math.expm1(-rise * left) / rise if rise > 0.0 else 0.0

@@ -11,9 +11,9 @@ from toplist.core.compiling import helper
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.randomness import branch, normals
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.ellipsoid import LinearDesk, choose, gauge_linear, score_linear
-from toplist.parts.index.layout import IDENTITY, LOGISTIC, layout_room
-from toplist.parts.memory.logistic import Logit, expected
+from toplist.parts.index.ellipsoid import LinearScratch, choose_best, gauge_linear, score_linear
+from toplist.parts.index.layout import IDENTITY, LOGISTIC, empty_layout
+from toplist.parts.memory.logistic import Logit, click_probability
 from toplist.parts.memory.ridge import Linear, widths
 from toplist.parts.memory.symmetric import cholesky
 
@@ -53,9 +53,9 @@ class LogisticBound(NamedTuple):
             steps=float(problem.steps or 0),
         )
 
-    def scratch(self, problem: Problem) -> LinearDesk:
+    def scratch(self, problem: Problem) -> LinearScratch:
         """Nothing is laid out yet."""
-        return LinearDesk(layout_room(problem), np.zeros(problem.items), np.zeros(problem.items))
+        return LinearScratch(empty_layout(problem), np.zeros(problem.items), np.zeros(problem.items))
 
     def reads(self) -> str:
         """A logistic belief."""
@@ -68,21 +68,21 @@ class LogisticBound(NamedTuple):
     def exact(self, belief: Logit, request: Request) -> Floats:
         """The formula, at most 1 as the paper has it."""
         rows = request.features[request.candidates]
-        means = np.array([expected(belief.theta, row) for row in rows])
+        means = np.array([click_probability(belief.theta, row) for row in rows])
         return np.asarray(
             np.minimum(means + logistic_radius(belief, self) * widths(belief, request), 1.0), dtype=np.float64
         )
 
-    def top(self, belief: Logit, cache: LinearDesk, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Logit, cache: LinearScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
         score_linear(belief, cache, request, LOGISTIC, logistic_radius(belief, self), cache.value)
         if self.capped:
             for item in request.candidates:
                 cache.value[item] = min(cache.value[item], 1.0)
-        choose(cache, request, chosen, scores)
+        choose_best(cache, request, chosen, scores)
 
     def gauge(
-        self, belief: Logit, cache: LinearDesk, request: Request, covered: Floats, kind: int, placed: int,
+        self, belief: Logit, cache: LinearScratch, request: Request, covered: Floats, kind: int, placed: int,
         values: Floats,
     ) -> None:  # fmt: skip
         """Score every candidate by its gain over what is covered."""
@@ -102,12 +102,12 @@ def logistic_radius(belief: Logit, scoring: LogisticBound) -> float:
     return float(scoring.scale * scoring.k_mu * scoring.sigma / scoring.c_mu * math.sqrt(spread))
 
 
-class PosteriorDesk(NamedTuple):
+class PosteriorScratch(NamedTuple):
     """The features as they are laid out, room for values, and for the weights drawn."""
 
     layout: Any
     value: Floats
-    room: Floats
+    gathered: Floats
     drawn: Floats
     factor: Floats
 
@@ -123,11 +123,11 @@ class Posterior(NamedTuple):
         scale = number("Posterior's scale", self.scale, 0.0, 1e9, "1 is the posterior itself")
         return self._replace(scale=scale, stream=int(self.stream))
 
-    def scratch(self, problem: Problem) -> PosteriorDesk:
+    def scratch(self, problem: Problem) -> PosteriorScratch:
         """Nothing is laid out yet."""
         d = problem.features
-        room = (np.zeros(problem.items), np.zeros(problem.items), np.zeros(d), np.zeros((d, d)))
-        return PosteriorDesk(layout_room(problem), *room)
+        arrays = (np.zeros(problem.items), np.zeros(problem.items), np.zeros(d), np.zeros((d, d)))
+        return PosteriorScratch(empty_layout(problem), *arrays)
 
     def reads(self) -> str:
         """A linear belief."""
@@ -141,14 +141,14 @@ class Posterior(NamedTuple):
         """Why an item was chosen, where there is no index to tell."""
         return "best for weights drawn from what is believed"
 
-    def top(self, belief: Linear, cache: PosteriorDesk, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Linear, cache: PosteriorScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw, score everything, take the best."""
         view = drawn_belief(belief, cache, branch(request.key, -1 - self.stream), self.scale)
         score_linear(view, cache, request, IDENTITY, 0.0, cache.value)
-        choose(cache, request, chosen, scores)
+        choose_best(cache, request, chosen, scores)
 
     def gauge(
-        self, belief: Linear, cache: PosteriorDesk, request: Request, covered: Floats, kind: int, placed: int,
+        self, belief: Linear, cache: PosteriorScratch, request: Request, covered: Floats, kind: int, placed: int,
         values: Floats,
     ) -> None:  # fmt: skip
         """Draw once for the list, and score every candidate by its gain over what is covered."""
@@ -157,7 +157,7 @@ class Posterior(NamedTuple):
 
 
 @helper
-def drawn_belief(belief: Linear, cache: PosteriorDesk, key: int, scale: float) -> Linear:
+def drawn_belief(belief: Linear, cache: PosteriorScratch, key: int, scale: float) -> Linear:
     """The belief with weights drawn from it; those drawn before where `scale` is negative."""
     if scale >= 0.0:
         d, drawn = len(belief.theta), cache.drawn

@@ -22,8 +22,8 @@ import numpy as np
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.select import gather, select, side_by_side
-from toplist.parts.index.shortlist import Outlook, best_of_many, is_worthwhile, outlook_room
+from toplist.parts.index.select import gather, is_contiguous, select
+from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile
 from toplist.parts.memory.counts import Counts
 
 ROUNDING = 1e-12  # by how much bounds are widened; the solver is good to a fiftieth of it
@@ -94,7 +94,7 @@ def kl_upper(examined: float, clicked: float, budget: float) -> float:
 
 
 @helper
-def kl_upper_of(belief: Counts, items: Ints, budget: float, upper: Floats) -> None:
+def fill_kl_upper(belief: Counts, items: Ints, budget: float, upper: Floats) -> None:
     """Fill `kl_upper` for some items."""
     for i in range(len(items)):
         upper[i] = kl_upper(belief.examined[items[i]], belief.clicked[items[i]], budget)
@@ -136,13 +136,13 @@ class LazyBounds(NamedTuple):
     bend: Floats  # half of its second derivative then, without the sign
     latest: Floats  # one element: the budget of the last list
     shared: Floats  # (SHARED, 7): counts and budget of recent solves, the index, slope and bend they gave, 1 / T
-    room: Floats  # (9, items)
+    gathered: Floats  # (9, items)
     low: Floats
     high: Floats
     value_of: Floats
     slot_of: Ints
     solves: Ints  # one element: how many exact solves lists have asked for, for those who watch the cost
-    outlook: Outlook  # where there are very many items; then none of the above is used but for small subsets
+    ceilings: BlockCeilings  # where there are very many items; then none of the above is used but for small subsets
 
 
 class KLUCB(NamedTuple):
@@ -159,24 +159,24 @@ class KLUCB(NamedTuple):
 
     def scratch(self, problem: Problem) -> LazyBounds:
         """Nothing solved yet."""
-        room = problem.items
+        items = problem.items
         return LazyBounds(
-            examined=np.zeros(room),
-            clicked=np.full(room, -1.0),
-            per_try=np.zeros(room),
-            since=np.zeros(room),
-            value=np.zeros(room),
-            slope=np.zeros(room),
-            bend=np.zeros(room),
+            examined=np.zeros(items),
+            clicked=np.full(items, -1.0),
+            per_try=np.zeros(items),
+            since=np.zeros(items),
+            value=np.zeros(items),
+            slope=np.zeros(items),
+            bend=np.zeros(items),
             latest=np.full(1, -np.inf),
             shared=np.full((SHARED, 7), -1.0),
-            room=np.zeros((9, room)),
-            low=np.zeros(room),
-            high=np.zeros(room),
-            value_of=np.zeros(room),
-            slot_of=np.zeros(room, dtype=np.int64),
+            gathered=np.zeros((9, items)),
+            low=np.zeros(items),
+            high=np.zeros(items),
+            value_of=np.zeros(items),
+            slot_of=np.zeros(items, dtype=np.int64),
             solves=np.zeros(1, dtype=np.int64),
-            outlook=outlook_room(problem),
+            ceilings=empty_ceilings(problem),
         )
 
     def reads(self) -> str:
@@ -190,7 +190,7 @@ class KLUCB(NamedTuple):
     def exact(self, belief: Counts, request: Request) -> Floats:
         """Solved for every candidate."""
         upper = np.zeros(len(request.candidates))
-        kl_upper_of(belief, request.candidates, kl_budget(belief, self.loglog), upper)
+        fill_kl_upper(belief, request.candidates, kl_budget(belief, self.loglog), upper)
         return upper
 
     def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
@@ -200,13 +200,13 @@ class KLUCB(NamedTuple):
     def top(self, belief: Counts, cache: LazyBounds, request: Request, chosen: Ints, scores: Floats) -> None:
         """Solve what the bounds leave open, take the best."""
         budget = kl_budget(belief, self.loglog)
-        if is_worthwhile(cache.outlook, request.candidates, len(chosen)):
-            cache.solves[0] += best_of_many(self, belief, cache.outlook, request, budget, chosen, scores)
+        if is_worthwhile(cache.ceilings, request.candidates, len(chosen)):
+            cache.solves[0] += best_of_many(self, belief, cache.ceilings, request, budget, chosen, scores)
             return
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget
-        contenders = narrow(belief, cache, request.candidates, budget, len(chosen))
+        contenders = fill_contenders(belief, cache, request.candidates, budget, len(chosen))
         select(cache.value_of, cache.slot_of, contenders, request.labels, request.key, chosen, scores)
 
 
@@ -224,11 +224,11 @@ def exploration_budget(t: float, loglog: float) -> float:
 
 
 @helper
-def narrow(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, wanted: int) -> int:
+def fill_contenders(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, wanted: int) -> int:
     """Fill `slot_of` and `value_of` with all that can be among the best `wanted`, in their true order; their number."""
     count = len(candidates)
     low, high = cache.low, cache.high
-    bound(belief, cache, candidates, budget)
+    fill_bounds(belief, cache, candidates, budget)
     # Loops over everything do nothing but compare; what they find is dealt with afterwards.
     stale = 0
     for i in range(count):
@@ -247,16 +247,16 @@ def narrow(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, w
             cache.slot_of[found] = i
             found += 1
     if found > 2 * wanted + 8:
-        look_up(belief, cache, candidates, budget, found)
+        solve_many(belief, cache, candidates, budget, found)
     else:
-        resolve(belief, cache, candidates, budget, found)
+        solve_overlapping(belief, cache, candidates, budget, found)
     for j in range(found):
         cache.slot_of[j] = candidates[cache.slot_of[j]]
     return found
 
 
 @helper
-def look_up(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
+def solve_many(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
     """Fill the exact values of many contenders: these are items with equal counts, so a solve serves many."""
     examined, clicked, value = -1.0, -1.0, 0.0
     for j in range(found):
@@ -268,7 +268,7 @@ def look_up(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, 
 
 
 @helper
-def resolve(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
+def solve_overlapping(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
     """Fill values of a few contenders that put them in their true order, solving only those whose bounds overlap."""
     low, high = cache.low, cache.high
     sort_descending(cache.slot_of[:found], high)  # so that overlaps are between neighbours
@@ -285,22 +285,22 @@ def resolve(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, 
 
 
 @helper
-def kth_largest(values: Floats, wanted: int, room: Floats) -> float:
+def kth_largest(values: Floats, wanted: int, largest: Floats) -> float:
     """The `wanted`-th largest value; minus infinity where there are fewer."""
     if len(values) < wanted:
         return -np.inf
     for i in range(wanted):
-        room[i] = -np.inf
+        largest[i] = -np.inf
     least = -np.inf
     for i in range(len(values)):
         value = values[i]
         if value > least:
-            place = wanted - 1
-            while place > 0 and room[place - 1] < value:
-                room[place] = room[place - 1]
-                place -= 1
-            room[place] = value
-            least = room[wanted - 1]
+            position = wanted - 1
+            while position > 0 and largest[position - 1] < value:
+                largest[position] = largest[position - 1]
+                position -= 1
+            largest[position] = value
+            least = largest[wanted - 1]
     return least
 
 
@@ -309,21 +309,21 @@ def sort_descending(slots: Ints, values: Floats) -> None:
     """Sort a few slots by their values."""
     for j in range(1, len(slots)):
         slot = slots[j]
-        place = j
-        while place > 0 and values[slots[place - 1]] < values[slot]:
-            slots[place] = slots[place - 1]
-            place -= 1
-        slots[place] = slot
+        position = j
+        while position > 0 and values[slots[position - 1]] < values[slot]:
+            slots[position] = slots[position - 1]
+            position -= 1
+        slots[position] = slot
 
 
 @helper
-def bound(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float) -> None:
+def fill_bounds(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float) -> None:
     """Fill `low` and `high` for each candidate; `low` is minus infinity where nothing is known."""
     count = len(candidates)
-    room = cache.room
-    if side_by_side(candidates):
+    gathered = cache.gathered
+    if is_contiguous(candidates):
         here = slice(candidates[0], candidates[0] + count)
-        bound_side_by_side(
+        bound_contiguous(
             (belief.examined[here], belief.clicked[here]),
             (cache.examined[here], cache.clicked[here], cache.per_try[here]),
             (cache.since[here], cache.value[here], cache.slope[here], cache.bend[here]),
@@ -331,25 +331,25 @@ def bound(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float) ->
         )  # fmt: skip
     else:
         here = slice(0, count)
-        gather(belief.examined, candidates, room[0])
-        gather(belief.clicked, candidates, room[1])
-        gather(cache.examined, candidates, room[2])
-        gather(cache.clicked, candidates, room[3])
-        gather(cache.per_try, candidates, room[4])
-        gather(cache.since, candidates, room[5])
-        gather(cache.value, candidates, room[6])
-        gather(cache.slope, candidates, room[7])
-        gather(cache.bend, candidates, room[8])
-        bound_side_by_side(
-            (room[0][here], room[1][here]),
-            (room[2][here], room[3][here], room[4][here]),
-            (room[5][here], room[6][here], room[7][here], room[8][here]),
+        gather(belief.examined, candidates, gathered[0])
+        gather(belief.clicked, candidates, gathered[1])
+        gather(cache.examined, candidates, gathered[2])
+        gather(cache.clicked, candidates, gathered[3])
+        gather(cache.per_try, candidates, gathered[4])
+        gather(cache.since, candidates, gathered[5])
+        gather(cache.value, candidates, gathered[6])
+        gather(cache.slope, candidates, gathered[7])
+        gather(cache.bend, candidates, gathered[8])
+        bound_contiguous(
+            (gathered[0][here], gathered[1][here]),
+            (gathered[2][here], gathered[3][here], gathered[4][here]),
+            (gathered[5][here], gathered[6][here], gathered[7][here], gathered[8][here]),
             budget, cache.low, cache.high,
         )  # fmt: skip
 
 
 @helper
-def bound_side_by_side(
+def bound_contiguous(
     now: tuple[Floats, Floats],
     then: tuple[Floats, Floats, Floats],
     index: tuple[Floats, Floats, Floats, Floats],

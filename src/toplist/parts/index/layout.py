@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.core.compiling import helper, routine
-from toplist.core.coverage import CHANCES, FARTHEST, gain
+from toplist.core.coverage import MAXIMUM, PROBABILISTIC, gain
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.select import side_by_side
+from toplist.parts.index.select import is_contiguous
 
 IDENTITY, LOGISTIC = 0, 1  # how a sum of features becomes an expectation
-BLOCK = 256  # items scored together: small enough for the nearest cache
+CHUNK = 256  # items scored together: small enough for the nearest cache
 SPARSE = 3  # items with at most one of so many features other than zero are scored feature by feature
 
 
@@ -38,14 +38,14 @@ class Layout(NamedTuple):
     matrix: Floats  # (d * d), row after row
     diagonal: Floats  # of the matrix
     left: Floats  # per feature, what is not covered
-    block: Floats  # (d, BLOCK)
+    chunk: Floats  # (d, BLOCK)
     sums: Floats  # (2, BLOCK)
     nothing: Floats  # per feature 0: what an empty list covers
     width: Floats  # per item x' M^-1 x, of the belief as it was ...
     width_of: Ints  # ... at this edition, refresh and update
 
 
-def layout_room(problem: Problem) -> Layout:
+def empty_layout(problem: Problem) -> Layout:
     """Nothing is laid out yet."""
     d, items = problem.features, problem.items
     most = max(1, d // SPARSE)
@@ -63,8 +63,8 @@ def layout_room(problem: Problem) -> Layout:
         matrix=np.zeros(d * d),
         diagonal=np.zeros(d),
         left=np.zeros(d),
-        block=np.zeros((d, BLOCK)),
-        sums=np.zeros((2, BLOCK)),
+        chunk=np.zeros((d, CHUNK)),
+        sums=np.zeros((2, CHUNK)),
         nothing=np.zeros(d),
         width=np.zeros(items),
         width_of=np.full(3, -1),
@@ -117,17 +117,17 @@ def list_item(layout: Layout, at: int, item: int) -> int:
 
 
 @helper
-def linked(total: float, link: int) -> float:
+def apply_link(total: float, link: int) -> float:
     """The expectation that a sum of features stands for."""
     return 1.0 / (1.0 + math.exp(-total)) if link == LOGISTIC else total
 
 
 @routine
-def look_through(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
+def fill_weights(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
     """Fill `weights` and `matrix`: where gains are features times what is left of a topic, that can be theirs."""
     d, left = len(covered), layout.left
     for i in range(d):
-        left[i] = 1.0 - covered[i] if kind == CHANCES else 1.0
+        left[i] = 1.0 - covered[i] if kind == PROBABILISTIC else 1.0
     for i in range(d):
         layout.weights[i] = left[i] * belief.theta[i]
         row, inverse, own = layout.matrix[i * d : (i + 1) * d], belief.inverse[i], left[i]
@@ -141,9 +141,9 @@ def score_all(
     belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
 ) -> None:
     """Fill link(theta'x) + bonus sqrt(x' M^-1 x) at each candidate, x its gain over what is covered."""
-    look_through(belief, layout, covered, kind)
+    fill_weights(belief, layout, covered, kind)
     if layout.edition[1] == 1:
-        if side_by_side(candidates):
+        if is_contiguous(candidates):
             first = candidates[0]
             score_listed(layout, first, first + len(candidates), link, bonus, covered, kind, values)
             return
@@ -159,12 +159,12 @@ def score_all(
 
 
 @routine
-def score_touched(
+def score_changed(
     belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, placed: int,
     values: Floats,
 ) -> None:  # fmt: skip
     """Bring the values up to date with an item that was placed: only what shares a feature with it has changed."""
-    look_through(belief, layout, covered, kind)
+    fill_weights(belief, layout, covered, kind)
     if layout.edition[1] == 0:
         score_dense(layout, candidates, link, bonus, covered, kind, values)
         return
@@ -180,14 +180,14 @@ def score_listed(
 ) -> None:
     """Columns of the lists, a block at a time."""
     mean, square = layout.sums[0], layout.sums[1]
-    for begin in range(first, end, BLOCK):
-        count = min(BLOCK, end - begin)
-        if kind == FARTHEST:
+    for begin in range(first, end, CHUNK):
+        count = min(CHUNK, end - begin)
+        if kind == MAXIMUM:
             for row in range(layout.most[0]):
                 for i in range(count):
                     degree, topic = layout.degree[row, begin + i], layout.topic[row, begin + i]
-                    layout.block[row, i] = gain(degree, covered[topic], FARTHEST)
-            sum_listed(layout, layout.block, 0, begin, count, mean, square)
+                    layout.chunk[row, i] = gain(degree, covered[topic], MAXIMUM)
+            sum_listed(layout, layout.chunk, 0, begin, count, mean, square)
         else:
             sum_listed(layout, layout.degree, begin, begin, count, mean, square)
         add_bonus(mean, square, count, link, bonus)
@@ -223,7 +223,7 @@ def add_bonus(mean: Floats, square: Floats, count: int, link: int, bonus: float)
     """Turn the sums of a block into values."""
     if link == LOGISTIC:
         for i in range(count):
-            mean[i] = linked(mean[i], link)
+            mean[i] = apply_link(mean[i], link)
     if bonus > 0.0:
         for i in range(count):
             mean[i] += bonus * math.sqrt(max(square[i], 0.0))
@@ -235,20 +235,20 @@ def score_dense(
 ) -> None:
     """A block of items at a time; every loop over the items of a block runs on vectors."""
     mean, square = layout.sums[0], layout.sums[1]
-    as_they_are = side_by_side(candidates) and kind != FARTHEST
-    for begin in range(0, len(candidates), BLOCK):
-        count = min(BLOCK, len(candidates) - begin)
+    as_they_are = is_contiguous(candidates) and kind != MAXIMUM
+    for begin in range(0, len(candidates), CHUNK):
+        count = min(CHUNK, len(candidates) - begin)
         columns, first = layout.columns, candidates[begin]
         if not as_they_are:
-            columns, first = layout.block, 0
+            columns, first = layout.chunk, 0
             for feature in range(len(layout.weights)):
-                row, column = layout.block[feature], layout.columns[feature]
+                row, column = layout.chunk[feature], layout.columns[feature]
                 for i in range(count):
                     row[i] = column[candidates[begin + i]]
-                if kind == FARTHEST:
+                if kind == MAXIMUM:
                     for i in range(count):
                         row[i] = gain(row[i], covered[feature], kind)
-        weigh(columns, first, count, layout.weights, mean)
+        fill_products(columns, first, count, layout.weights, mean)
         if bonus > 0.0:
             fill_squares(columns, first, count, layout.matrix, square)
         add_bonus(mean, square, count, link, bonus)
@@ -262,7 +262,7 @@ def score_dense(
 
 
 @routine
-def weigh(columns: Floats, first: int, count: int, weights: Floats, sums: Floats) -> None:
+def fill_products(columns: Floats, first: int, count: int, weights: Floats, sums: Floats) -> None:
     """Fill the sum of weights times features for items side by side."""
     here = slice(first, first + count)
     for i in range(count):
@@ -341,18 +341,18 @@ def score_everything(belief: Any, layout: Layout, link: int, bonus: float, value
         for i in range(d):
             for j in range(d):
                 layout.matrix[i * d + j] = belief.base[i, j]
-    room = layout.sums[1]
-    for begin in range(0, items, BLOCK):
-        count = min(BLOCK, items - begin)
+    product = layout.sums[1]
+    for begin in range(0, items, CHUNK):
+        count = min(CHUNK, items - begin)
         width, mean = layout.width[begin : begin + count], values[begin : begin + count]
         if not same:
             fill_squares(layout.columns, begin, count, layout.matrix, width)
         for update in range(known, belief.updates[0]):
-            weigh(layout.columns, begin, count, belief.direction[update], room)
+            fill_products(layout.columns, begin, count, belief.direction[update], product)
             shrink = belief.shrink[update]
             for i in range(count):
-                width[i] -= shrink * room[i] * room[i]
-        weigh(layout.columns, begin, count, belief.theta, mean)
+                width[i] -= shrink * product[i] * product[i]
+        fill_products(layout.columns, begin, count, belief.theta, mean)
         add_bonus(mean, width, count, link, bonus)
     layout.width_of[0], layout.width_of[1], layout.width_of[2] = (
         layout.edition[0], belief.updates[1], belief.updates[0],

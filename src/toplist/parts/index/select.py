@@ -30,16 +30,16 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
                     continue
         else:
             filled += 1
-        place = filled - 1
-        while place > 0 and (
-            scores[place - 1] < value
-            or (scores[place - 1] == value and wins_tie(slots[i], chosen[place - 1], labels, key))
+        position = filled - 1
+        while position > 0 and (
+            scores[position - 1] < value
+            or (scores[position - 1] == value and wins_tie(slots[i], chosen[position - 1], labels, key))
         ):
-            scores[place] = scores[place - 1]
-            chosen[place] = chosen[place - 1]
-            place -= 1
-        scores[place] = value
-        chosen[place] = slots[i]
+            scores[position] = scores[position - 1]
+            chosen[position] = chosen[position - 1]
+            position -= 1
+        scores[position] = value
+        chosen[position] = slots[i]
         if filled == wanted:
             worst, hashed = scores[wanted - 1], False
     return filled
@@ -49,7 +49,7 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
 def largest(values: Floats, slots: Ints, labels: Ints, key: int) -> int:
     """The slot with the largest value; among equals, the one that wins the tie."""
     most, best, i, count = -np.inf, -1, 0, len(slots)
-    if side_by_side(slots):
+    if is_contiguous(slots):
         here = values[slots[0] : slots[0] + count]
         while i + 4 <= count:  # one question for four values, since almost all are smaller
             if max(here[i], here[i + 1], here[i + 2], here[i + 3]) >= most:
@@ -72,14 +72,14 @@ def wins_tie(slot: int, rival: int, labels: Ints, key: int) -> bool:
 
 
 @helper
-def side_by_side(candidates: Ints) -> bool:
+def is_contiguous(candidates: Ints) -> bool:
     """Whether the candidates, which ascend, have no gap: loops over them may then run on vectors."""
     count = len(candidates)
     return count > 0 and candidates[count - 1] - candidates[0] + 1 == count
 
 
 @helper
-def gather(values: Floats, candidates: Ints, room: Floats) -> None:
+def gather(values: Floats, candidates: Ints, copied: Floats) -> None:
     """Copy the candidates' values to `room`, side by side."""
     for i in range(len(candidates)):
-        room[i] = values[candidates[i]]
+        copied[i] = values[candidates[i]]

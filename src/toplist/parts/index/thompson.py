@@ -8,7 +8,7 @@ from toplist.core.problem import Problem, whole
 from toplist.core.randomness import beta, branch
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import select
-from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.counts import Counts
 
 
@@ -25,9 +25,9 @@ class BetaPosterior(NamedTuple):
         """Check the stream."""
         return self._replace(stream=whole("BetaPosterior's stream", self.stream, 0, "number the drawers from 0"))
 
-    def scratch(self, problem: Problem) -> Scores:
+    def scratch(self, problem: Problem) -> ScoreScratch:
         """Room for the draws."""
-        return score_room(problem)
+        return score_scratch(problem)
 
     def reads(self) -> str:
         """Counts."""
@@ -41,7 +41,7 @@ class BetaPosterior(NamedTuple):
         """Why an item was chosen, where there is no index to tell."""
         return "best by a draw from what is believed of each"
 
-    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw for every candidate, take the best."""
         candidates = request.candidates
         key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties

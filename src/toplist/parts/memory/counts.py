@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.beliefs import BLOCK, blocks_of
+from toplist.core.beliefs import BLOCK, block_count
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, prior
 from toplist.core.slate import Floats, Ints, Request, Slate
@@ -26,9 +26,9 @@ class Counts(NamedTuple):
     touched: Ints  # per BLOCK of items, how often counts in it were changed; empty where there are not MANY
 
 
-def never_touched(problem: Problem) -> Ints:
+def untouched_blocks(problem: Problem) -> Ints:
     """No count was changed yet."""
-    return np.zeros(blocks_of(problem), dtype=np.int64)
+    return np.zeros(block_count(problem), dtype=np.int64)
 
 
 @helper
@@ -75,7 +75,7 @@ class Everything(NamedTuple):
             clicked=np.full(problem.items, self.prior_strength * self.prior_mean),
             unit=np.ones(1),
             clock=np.zeros(1),
-            touched=never_touched(problem),
+            touched=untouched_blocks(problem),
         )
 
     def keeps(self) -> str:

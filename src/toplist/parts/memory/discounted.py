@@ -9,13 +9,13 @@ import numpy as np
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request, Slate
-from toplist.parts.memory.counts import never_touched, tally_counts, touch, touch_all
+from toplist.parts.memory.counts import tally_counts, touch, touch_all, untouched_blocks
 from toplist.parts.memory.horizon import DOUBLING, discount_for, expected_changes, steps_or_doubling
 
-LARGEST = 2.0**100  # of the unit; a power of 2, so that dividing by it rounds nothing
+LARGEST_UNIT = 2.0**100  # of the unit; a power of 2, so that dividing by it rounds nothing
 
 
-class FadingCounts(NamedTuple):
+class DiscountedCounts(NamedTuple):
     """Counts in a growing unit: instead of all the old becoming less, the new counts for more."""
 
     examined: Floats  # per item
@@ -42,17 +42,17 @@ class Discounted(NamedTuple):
         """Resolve gamma."""
         changes = expected_changes("Discounted", self.changes, problem)
         return self._replace(
-            gamma=resolved_discount("Discounted's gamma", self.gamma, changes, problem), changes=changes
+            gamma=resolve_discount("Discounted's gamma", self.gamma, changes, problem), changes=changes
         )
 
-    def begin(self, problem: Problem) -> FadingCounts:
+    def begin(self, problem: Problem) -> DiscountedCounts:
         """Nothing is known."""
-        return FadingCounts(
+        return DiscountedCounts(
             examined=np.zeros(problem.items),
             clicked=np.zeros(problem.items),
             unit=np.ones(1),
             clock=np.zeros(1),
-            touched=never_touched(problem),
+            touched=untouched_blocks(problem),
             gamma=np.full(1, max(self.gamma, 0.0)),  # where it doubles, the first list sets it
             lists=np.array([0, 1]),
         )
@@ -65,32 +65,32 @@ class Discounted(NamedTuple):
         """What is old counts less."""
         return True
 
-    def tally(self, belief: FadingCounts, request: Request) -> tuple[Floats, Floats]:
+    def tally(self, belief: DiscountedCounts, request: Request) -> tuple[Floats, Floats]:
         """Tries, in units of a fresh one, and means."""
         return tally_counts(belief, request.candidates)
 
-    def tick(self, belief: FadingCounts) -> None:
+    def tick(self, belief: DiscountedCounts) -> None:
         """One more list: all before it counts less."""
-        fade(belief, self.gamma, self.changes)
+        update_discount(belief, self.gamma, self.changes)
         belief.unit[0] /= belief.gamma[0]
-        if belief.unit[0] > LARGEST:
-            belief.unit[0] /= LARGEST
-            shrink(belief.examined)
-            shrink(belief.clicked)
+        if belief.unit[0] > LARGEST_UNIT:
+            belief.unit[0] /= LARGEST_UNIT
+            rescale_counts(belief.examined)
+            rescale_counts(belief.clicked)
             touch_all(belief)
         belief.clock[0] = belief.gamma[0] * belief.clock[0] + 1.0
 
-    def add(self, belief: FadingCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+    def add(self, belief: DiscountedCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """Count one observation."""
         belief.examined[item] += weight * belief.unit[0]
         belief.clicked[item] += weight * value * belief.unit[0]
         touch(belief, item)
 
-    def conclude(self, belief: FadingCounts) -> None:
+    def conclude(self, belief: DiscountedCounts) -> None:
         """Nothing is left to do."""
 
 
-def resolved_discount(what: str, given: Any, changes: float, problem: Problem) -> float:
+def resolve_discount(what: str, given: Any, changes: float, problem: Problem) -> float:
     """gamma as a number; DOUBLING stays what it is."""
     advice = "the nearer to 1, the longer the past counts"
     if isinstance(given, str):
@@ -105,7 +105,7 @@ def resolved_discount(what: str, given: Any, changes: float, problem: Problem) -
 
 
 @helper
-def fade(belief: Any, gamma: float, changes: float) -> None:
+def update_discount(belief: Any, gamma: float, changes: float) -> None:
     """Count a list; where gamma follows their number, set it anew at every power of 2."""
     belief.lists[0] += 1
     if gamma == DOUBLING and belief.lists[0] == belief.lists[1]:
@@ -115,7 +115,7 @@ def fade(belief: Any, gamma: float, changes: float) -> None:
 
 
 @routine
-def shrink(counts: Floats) -> None:
+def rescale_counts(counts: Floats) -> None:
     """Go back to a small unit; what counts for nothing any more is forgotten."""
     for item in range(len(counts)):
-        counts[item] /= LARGEST
+        counts[item] /= LARGEST_UNIT

@@ -31,7 +31,9 @@ class Exposure(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """One probability per position, none of them 0."""
-        return self._replace(examination=examination_of("Exposure's examination", self.examination, problem.positions))
+        return self._replace(
+            examination=checked_examination("Exposure's examination", self.examination, problem.positions)
+        )
 
     def begin(self, problem: Problem) -> Exposed:
         """Nothing shown."""
@@ -71,7 +73,7 @@ class Exposure(NamedTuple):
         """Nothing is left to do."""
 
 
-def examination_of(what: str, given: Any, positions: int) -> Floats:
+def checked_examination(what: str, given: Any, positions: int) -> Floats:
     """The probability of being looked at, per position; what is never looked at cannot be learned from."""
     if isinstance(given, str):
         if given != "reciprocal":

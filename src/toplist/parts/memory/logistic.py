@@ -10,7 +10,7 @@ import numpy as np
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, number, refuse, whole
 from toplist.core.slate import Floats, Ints, Request, Slate
-from toplist.parts.memory.ridge import CLICK_NOISE, REFRESHED, need_features, observe, widths
+from toplist.parts.memory.ridge import CLICK_NOISE, REFRESH_EVERY, add_to_gram, require_features, widths
 from toplist.parts.memory.symmetric import add_rows, add_square, dot, invert, mirror, multiply, shrink_inverse
 
 STALE = 0.1  # share by which the curvature of a row may differ from the one that the kept inverse was made with
@@ -63,8 +63,8 @@ def begin_logit(problem: Problem, ridge: float, capacity: int, penalty: float = 
         clock=np.zeros(1),
         ridge=np.full(1, ridge),
         base=np.eye(d) / ridge,
-        direction=np.zeros((REFRESHED, d)),
-        shrink=np.zeros(REFRESHED),
+        direction=np.zeros((REFRESH_EVERY, d)),
+        shrink=np.zeros(REFRESH_EVERY),
         updates=np.zeros(2, dtype=np.int64),
         newest=np.full(problem.items, -1),
         row=np.zeros((capacity, d)),
@@ -87,7 +87,7 @@ def begin_logit(problem: Problem, ridge: float, capacity: int, penalty: float = 
 
 def checked_ridge(part: str, ridge: Any, problem: Problem) -> float:
     """lambda, which must be at least K for the paper's bound; K where it is left out."""
-    need_features(part, problem)
+    require_features(part, problem)
     if ridge is None:
         return float(problem.positions)
     checked = number(f"{part}'s ridge", ridge, 0.0, 1e9, "or leave it out for K, the papers' least")
@@ -163,12 +163,12 @@ class Logistic(NamedTuple):
         """One observation: to the row of the item, if that is still the same."""
         belief.examined[item] += weight
         features = slate.rows[place]
-        observe(belief, features, weight)
-        mean = weigh_surprise(belief, features, weight, value)
-        row = row_of(belief, item, features)
+        add_to_gram(belief, features, weight)
+        mean = add_to_gradient(belief, features, weight, value)
+        row = history_row(belief, item, features)
         belief.tries[row] += weight
         belief.clicked[row] += weight * value
-        bend_row(belief, row, belief.tries[row] * mean * (1.0 - mean))
+        set_curvature(belief, row, belief.tries[row] * mean * (1.0 - mean))
         belief.used[2] = 1
 
     def conclude(self, belief: Logit) -> None:
@@ -223,8 +223,8 @@ class LogisticSGD(NamedTuple):
         """One observation's share of the gradient."""
         belief.examined[item] += weight
         features = slate.rows[place]
-        observe(belief, features, weight)
-        weigh_surprise(belief, features, weight, value)
+        add_to_gram(belief, features, weight)
+        add_to_gradient(belief, features, weight, value)
 
     def conclude(self, belief: Logit) -> None:
         """One step."""
@@ -233,15 +233,15 @@ class LogisticSGD(NamedTuple):
 
 
 @helper
-def expected(theta: Floats, features: Floats) -> float:
+def click_probability(theta: Floats, features: Floats) -> float:
     """mu(theta'x) = 1 / (1 + exp(-theta'x))."""
     return 1.0 / (1.0 + math.exp(-dot(theta, features)))
 
 
 @helper
-def weigh_surprise(belief: Logit, features: Floats, weight: float, value: float) -> float:
+def add_to_gradient(belief: Logit, features: Floats, weight: float, value: float) -> float:
     """Add one observation's share of the gradient at the present estimate; what was expected."""
-    mean = expected(belief.theta, features)
+    mean = click_probability(belief.theta, features)
     surprise = weight * (value - mean)
     for i in range(len(features)):
         belief.total[i] += surprise * features[i]
@@ -249,7 +249,7 @@ def weigh_surprise(belief: Logit, features: Floats, weight: float, value: float)
 
 
 @routine
-def row_of(belief: Logit, item: int, features: Floats) -> int:
+def history_row(belief: Logit, item: int, features: Floats) -> int:
     """Where observations of these features are counted: in the item's latest row, or in a new one."""
     row = belief.newest[item]
     if row >= 0:
@@ -260,7 +260,7 @@ def row_of(belief: Logit, item: int, features: Floats) -> int:
             return int(row)
     row = belief.used[1]
     if belief.used[0] == len(belief.tries):
-        fold(belief, row)
+        fold_row(belief, row)
     else:
         belief.used[0] += 1
     belief.used[1] = (row + 1) % len(belief.tries)
@@ -272,14 +272,14 @@ def row_of(belief: Logit, item: int, features: Floats) -> int:
 
 
 @routine
-def fold(belief: Logit, row: int) -> None:
+def fold_row(belief: Logit, row: int) -> None:
     """Replace a row by the parabola that its likelihood has at the present estimate."""
     if belief.newest[belief.owner[row]] == row:
         belief.newest[belief.owner[row]] = -1
     features = belief.row[row]
-    mean = expected(belief.theta, features)
+    mean = click_probability(belief.theta, features)
     curvature = belief.tries[row] * mean * (1.0 - mean)
-    bend_row(belief, row, curvature)
+    set_curvature(belief, row, curvature)
     pull = belief.clicked[row] - belief.tries[row] * mean + curvature * dot(belief.theta, features)
     for i in range(len(features)):
         belief.pull[i] += pull * features[i]
@@ -288,7 +288,7 @@ def fold(belief: Logit, row: int) -> None:
 
 
 @routine
-def bend_row(belief: Logit, row: int, curvature: float) -> None:
+def set_curvature(belief: Logit, row: int, curvature: float) -> None:
     """Let the kept inverse have this curvature of a row."""
     shrink_inverse(belief.bend, belief.row[row], curvature - belief.bent[row], belief.ahead)
     belief.bent[row] = curvature
@@ -303,35 +303,35 @@ def fit(belief: Logit, penalty: float) -> None:
     to the solution every step leaves at most a share STALE of the error, in the norm of H. At the last estimate
     the gradient was as good as 0, so what the list has added is the gradient that the first step needs.
     """
-    slope = look_ahead(belief)
-    largest = walk(belief)
+    slope = fill_step(belief)
+    largest = take_step(belief)
     for _ in range(MOST_STEPS):
         if largest < CLOSE:
             return
-        differentiate(belief, penalty)
-        following = look_ahead(belief)
+        fill_gradient(belief, penalty)
+        following = fill_step(belief)
         share = 1.0
         while following > slope and share > 1e-6:
             share *= 0.5
             for i in range(len(belief.theta)):
                 belief.theta[i] -= share * belief.step[i]
-            differentiate(belief, penalty)
-            following = look_ahead(belief)
-        if renew(belief, penalty, following > 0.25 * slope):
-            following = look_ahead(belief)
+            fill_gradient(belief, penalty)
+            following = fill_step(belief)
+        if refresh_inverse(belief, penalty, following > 0.25 * slope):
+            following = fill_step(belief)
         slope = following
-        largest = walk(belief)
+        largest = take_step(belief)
 
 
 @helper
-def look_ahead(belief: Logit) -> float:
+def fill_step(belief: Logit) -> float:
     """Fill the next step from the gradient; the square of the gradient, in the norm in which steps bring it down."""
     multiply(belief.bend, belief.total, belief.ahead)
     return dot(belief.total, belief.ahead)
 
 
 @helper
-def walk(belief: Logit) -> float:
+def take_step(belief: Logit) -> float:
     """Take the step; its largest element."""
     largest = 0.0
     for i in range(len(belief.theta)):
@@ -342,7 +342,7 @@ def walk(belief: Logit) -> float:
 
 
 @routine
-def differentiate(belief: Logit, penalty: float) -> None:
+def fill_gradient(belief: Logit, penalty: float) -> None:
     """Fill the gradient, and what each row has of surprise and of curvature."""
     rows, surprise = belief.used[0], belief.surprise
     for row in range(rows):  # loop by loop: sums wait for each other less if no exponential stands between them
@@ -359,7 +359,7 @@ def differentiate(belief: Logit, penalty: float) -> None:
 
 
 @routine
-def renew(belief: Logit, penalty: float, slow: bool) -> bool:
+def refresh_inverse(belief: Logit, penalty: float, slow: bool) -> bool:
     """Bring rows that are stale up to date in the kept inverse; whether anything has changed.
 
     A row costs 2 d^2 products, and to compute the inverse anew d^2 / 2 for each row there is, and as many for each
@@ -382,5 +382,5 @@ def renew(belief: Logit, penalty: float, slow: bool) -> bool:
     if stale > 0:
         for row in range(rows):
             if abs(belief.curvature[row] - belief.bent[row]) > STALE * belief.bent[row]:
-                bend_row(belief, row, belief.curvature[row])
+                set_curvature(belief, row, belief.curvature[row])
     return stale > 0

@@ -11,9 +11,9 @@ from toplist.core.problem import Problem, expect, refuse
 from toplist.core.protocols import Change
 from toplist.core.slate import Floats, Ints, Request, Slate
 from toplist.parts.detectors import GLR
-from toplist.parts.memory.counts import never_touched, tally_counts, touch
+from toplist.parts.memory.counts import tally_counts, touch, untouched_blocks
 
-EVENTS = 256  # changes remembered, the latest
+STORED_CHANGES = 256  # changes remembered, the latest
 SCOPES = {"item": 0, "everything": 1}
 
 
@@ -60,13 +60,13 @@ class Resetting(NamedTuple):
             clicked=np.zeros(problem.items),
             unit=np.ones(1),
             clock=np.zeros(1),
-            touched=never_touched(problem),
+            touched=untouched_blocks(problem),
             watched=np.zeros((problem.items, self.detector.room())),
             lists=np.zeros(2, dtype=np.int64),
             found=np.zeros(1, dtype=np.int64),
-            when=np.zeros(EVENTS, dtype=np.int64),
-            which=np.zeros(EVENTS, dtype=np.int64),
-            mean=np.zeros(EVENTS),
+            when=np.zeros(STORED_CHANGES, dtype=np.int64),
+            which=np.zeros(STORED_CHANGES, dtype=np.int64),
+            mean=np.zeros(STORED_CHANGES),
         )
 
     def keeps(self) -> str:
@@ -84,8 +84,8 @@ class Resetting(NamedTuple):
     def alarms(self, belief: WatchedCounts, after: int = 0) -> list[Change]:
         """The latest changes, without the first `after` that were ever found."""
         found = int(belief.found[0])
-        places = [number % EVENTS for number in range(max(after, found - EVENTS), found)]
-        return [Change(int(belief.when[at]), int(belief.which[at]), float(belief.mean[at])) for at in places]
+        slots = [number % STORED_CHANGES for number in range(max(after, found - STORED_CHANGES), found)]
+        return [Change(int(belief.when[slot]), int(belief.which[slot]), float(belief.mean[slot])) for slot in slots]
 
     def tick(self, belief: WatchedCounts) -> None:
         """One more list."""
@@ -99,13 +99,13 @@ class Resetting(NamedTuple):
         belief.clicked[item] += weight * value
         touch(belief, item)
         if belief.lists[1] == 1 and self.detector.watch(belief.watched[item], weight, value):
-            remember_change(belief, item)
+            record_change(belief, item)
             if self.forgets == 1:
                 for other in range(len(belief.examined)):
-                    forget(belief, other)
+                    forget_item(belief, other)
                 belief.clock[0] = 0.0
             else:
-                forget(belief, item)
+                forget_item(belief, item)
 
     def conclude(self, belief: WatchedCounts) -> None:
         """The list is complete."""
@@ -113,16 +113,16 @@ class Resetting(NamedTuple):
 
 
 @routine
-def remember_change(belief: Any, item: int) -> None:
+def record_change(belief: Any, item: int) -> None:
     """Write down which item changed, when, and what its mean was."""
-    place = belief.found[0] % EVENTS
-    belief.when[place], belief.which[place] = belief.lists[0], item
-    belief.mean[place] = belief.clicked[item] / belief.examined[item]
+    slot = belief.found[0] % STORED_CHANGES
+    belief.when[slot], belief.which[slot] = belief.lists[0], item
+    belief.mean[slot] = belief.clicked[item] / belief.examined[item]
     belief.found[0] += 1
 
 
 @routine
-def forget(belief: Any, item: int) -> None:
+def forget_item(belief: Any, item: int) -> None:
     """Know nothing of an item any more."""
     belief.examined[item], belief.clicked[item] = 0.0, 0.0
     touch(belief, item)

@@ -11,7 +11,7 @@ from toplist.core.problem import InvalidInput, Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request, Slate
 from toplist.parts.memory.symmetric import add_square, invert, multiply, shrink_inverse
 
-REFRESHED = 256  # updates after which the inverse is computed anew, so that rounding cannot add up
+REFRESH_EVERY = 256  # updates after which the inverse is computed anew, so that rounding cannot add up
 
 
 CLICK_NOISE = 0.5  # the largest standard deviation that a click can have
@@ -45,7 +45,7 @@ class Ridge(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters, and that there are features."""
-        need_features("Ridge", problem)
+        require_features("Ridge", problem)
         sigma = number("Ridge's sigma", self.sigma, 0.0, 1e9, "the papers' is 0.1")
         prior = number("Ridge's prior", self.prior, 0.0, 1e9, "the papers' is 1")
         if sigma == 0.0 or prior == 0.0:
@@ -66,11 +66,11 @@ class Ridge(NamedTuple):
 
     def deviation(self, belief: Linear, request: Request) -> Floats:
         """sqrt(x' M^-1 x), times the noise of a click, at most 0.5, over the sigma that M was made with."""
-        return deviation_linear(belief, request)
+        return linear_deviation(belief, request)
 
     def doubt(self, belief: Linear) -> Floats:
         """Per feature, the standard deviation of its weight."""
-        return doubt_linear(belief)
+        return linear_doubt(belief)
 
     def tick(self, belief: Linear) -> None:
         """One more list."""
@@ -79,14 +79,14 @@ class Ridge(NamedTuple):
     def add(self, belief: Linear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """One observation."""
         belief.examined[item] += weight
-        regress(belief, slate.rows[place], weight, value)
+        add_observation(belief, slate.rows[place], weight, value)
 
     def conclude(self, belief: Linear) -> None:
         """The estimate of everything so far."""
-        estimate(belief)
+        update_estimate(belief)
 
 
-def need_features(part: str, problem: Problem) -> None:
+def require_features(part: str, problem: Problem) -> None:
     """Refuse a problem whose items have no features."""
     if problem.features < 1:
         raise InvalidInput(f"{part} learns from features, but these items have none; give every item some numbers.")
@@ -97,12 +97,12 @@ def tally_linear(belief: Any, request: Request) -> tuple[Floats, Floats]:
     return belief.examined[request.candidates], request.features[request.candidates] @ belief.theta
 
 
-def deviation_linear(belief: Any, request: Request) -> Floats:
+def linear_deviation(belief: Any, request: Request) -> Floats:
     """The standard deviation of what is expected of each candidate."""
     return np.asarray(CLICK_NOISE / belief.sigma[0] * widths(belief, request), dtype=np.float64)
 
 
-def doubt_linear(belief: Any) -> Floats:
+def linear_doubt(belief: Any) -> Floats:
     """Per feature, the standard deviation of its weight."""
     return np.asarray(CLICK_NOISE / belief.sigma[0] * np.sqrt(np.diag(belief.inverse)), dtype=np.float64)
 
@@ -114,7 +114,7 @@ def widths(belief: Any, request: Request) -> Floats:
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)), dtype=np.float64)
 
 
-def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = REFRESHED) -> Linear:
+def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = REFRESH_EVERY) -> Linear:
     """A linear belief before anything is known, with its inverse to be computed anew after so many updates."""
     d = problem.features
     return Linear(
@@ -133,15 +133,15 @@ def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = RE
 
 
 @routine
-def regress(belief: Any, row: Floats, weight: float, value: float) -> None:
+def add_observation(belief: Any, row: Floats, weight: float, value: float) -> None:
     """Add an observation; with a negative weight, take it back."""
-    observe(belief, row, weight / (belief.sigma[0] * belief.sigma[0]))
+    add_to_gram(belief, row, weight / (belief.sigma[0] * belief.sigma[0]))
     for i in range(len(row)):
         belief.total[i] += weight * value * row[i]
 
 
 @routine
-def estimate(belief: Any) -> None:
+def update_estimate(belief: Any) -> None:
     """theta = M^-1 B / sigma^2."""
     scale = 1.0 / (belief.sigma[0] * belief.sigma[0])
     multiply(belief.inverse, belief.total, belief.theta)
@@ -150,18 +150,18 @@ def estimate(belief: Any) -> None:
 
 
 @routine
-def observe(belief: Any, row: Floats, precision: float) -> None:
+def add_to_gram(belief: Any, row: Floats, precision: float) -> None:
     """Add precision x x' to the gram matrix, and change its inverse accordingly."""
     update = belief.updates[0]
     belief.shrink[update] = shrink_inverse(belief.inverse, row, precision, belief.direction[update])
     add_square(belief.gram, row, precision)
     belief.updates[0] += 1
     if belief.updates[0] == len(belief.shrink):
-        refresh(belief)
+        recompute_inverse(belief)
 
 
 @routine
-def refresh(belief: Any) -> None:
+def recompute_inverse(belief: Any) -> None:
     """Compute the inverse anew."""
     invert(belief.gram, belief.base, belief.inverse)
     for i in range(len(belief.base)):

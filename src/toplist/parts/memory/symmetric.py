@@ -106,7 +106,7 @@ def cholesky(matrix: Floats, upper: Floats) -> None:
 
 
 @routine
-def invert(matrix: Floats, room: Floats, inverse: Floats) -> None:
+def invert(matrix: Floats, work: Floats, inverse: Floats) -> None:
     """Fill the inverse of a matrix of which the upper triangle is read; `room` is as large.
 
     With T = U'^-1, which is lower, it is T'T, a sum over the rows of T.
@@ -114,12 +114,12 @@ def invert(matrix: Floats, room: Floats, inverse: Floats) -> None:
     d = len(matrix)
     cholesky(matrix, inverse)
     for i in range(d):
-        line = room[i]
+        line = work[i]
         for j in range(d):
             line[j] = 0.0
         for first in range(0, i, ROWS):
             end = min(first + ROWS, i)
-            add_rows(inverse[:, i], room, first, end, 0, line[:end])  # beyond their diagonal, rows of T are zero
+            add_rows(inverse[:, i], work, first, end, 0, line[:end])  # beyond their diagonal, rows of T are zero
         scale = -1.0 / inverse[i, i]
         for j in range(i):
             line[j] *= scale
@@ -128,7 +128,7 @@ def invert(matrix: Floats, room: Floats, inverse: Floats) -> None:
         line = inverse[i, : i + 1]
         for j in range(i + 1):
             line[j] = 0.0
-        add_rows(room[:, i], room, i, d, 0, line)
+        add_rows(work[:, i], work, i, d, 0, line)
     for i in range(d):
         for j in range(i):
             inverse[j, i] = inverse[i, j]

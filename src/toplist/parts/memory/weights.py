@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from toplist.core.problem import Problem, known_steps, number
-from toplist.core.slate import CHOICES, SCORE, Floats, Request, Slate
+from toplist.core.slate import CANDIDATES, SCORE, Floats, Request, Slate
 
 
 class Weights(NamedTuple):
@@ -56,7 +56,7 @@ class ExponentialWeights(NamedTuple):
 
     def add(self, belief: Weights, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """Credit an item with what it earned over the probability with which it was drawn, kept in the memo."""
-        drawn, items = slate.memo[place, SCORE], slate.memo[place, CHOICES]
+        drawn, items = slate.memo[place, SCORE], slate.memo[place, CANDIDATES]
         if drawn > 0.0:
             belief.logarithm[item] += belief.exploration[0] * weight * value / (drawn * items)
 

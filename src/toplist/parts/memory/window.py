@@ -9,10 +9,10 @@ import numpy as np
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, number, whole
 from toplist.core.slate import Floats, Ints, Request, Slate
-from toplist.parts.memory.counts import never_touched, tally_counts, touch, touch_all
+from toplist.parts.memory.counts import tally_counts, touch, touch_all, untouched_blocks
 from toplist.parts.memory.horizon import DOUBLING, expected_changes, steps_or_doubling, window_for
 
-LISTS, OLDEST, TURN, OLDEST_TURN, SET_ANEW, OPEN, SAMPLES_LEAVE = range(7)  # what the elements of `at` are
+LISTS, OLDEST, SLOT, OLDEST_SLOT, NEXT_TAU, OPEN, SAMPLES_LEAVE = range(7)  # what the elements of `at` are
 
 
 class WindowedCounts(NamedTuple):
@@ -72,7 +72,7 @@ class Window(NamedTuple):
             clicked=np.zeros(problem.items),
             unit=np.ones(1),
             clock=np.zeros(1),
-            touched=never_touched(problem),
+            touched=untouched_blocks(problem),
             tau=np.full(1, max(1.0, self.tau)),
             at=np.array([0, 1, 0, 1 % self.longest, 1, 0, 0]),
             held=np.zeros(problem.items, dtype=np.int64),
@@ -102,18 +102,18 @@ class Window(NamedTuple):
         """One more list: the oldest may leave."""
         gone = open_list(belief, self.tau, self.changes)
         while belief.at[OLDEST] <= gone:
-            take_back(belief)
+            remove_oldest_list(belief)
         if 0 < belief.at[SAMPLES_LEAVE] <= belief.at[LISTS]:
-            take_back_samples(belief, gone)
-        if make_room(belief):
-            add_up(belief)
+            remove_old_samples(belief, gone)
+        if begin_slot(belief):
+            recompute_sums(belief)
 
     def add(self, belief: WindowedCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """Count one observation, and store it; outside of a list it is a free sample."""
         if belief.at[OPEN] == 1:
-            store(belief, item, weight, value)
+            store_observation(belief, item, weight, value)
         else:
-            keep_sample(belief, item, weight, value)
+            store_sample(belief, item, weight, value)
 
     def conclude(self, belief: WindowedCounts) -> None:
         """The list is complete."""
@@ -127,30 +127,30 @@ def open_list(belief: Any, tau: float, changes: float) -> int:
     at[OPEN] = 1
     at[LISTS] += 1
     lists = at[LISTS]
-    if tau == DOUBLING and lists == at[SET_ANEW]:
+    if tau == DOUBLING and lists == at[NEXT_TAU]:
         belief.tau[0] = min(window_for(float(lists), min(float(lists), changes)), float(len(belief.filled)))
-        at[SET_ANEW] *= 2
+        at[NEXT_TAU] *= 2
     belief.clock[0] = min(float(lists), belief.tau[0])
     return int(lists - int(belief.tau[0]))
 
 
 @helper
-def make_room(belief: Any) -> bool:
+def begin_slot(belief: Any) -> bool:
     """Begin to store a list; whether it is time to add everything up anew, which it is once around the ring."""
-    turn = following(belief, belief.at[TURN])
-    belief.at[TURN] = turn
-    belief.filled[turn] = 0
-    return bool(turn == 0)
+    slot = next_slot(belief, belief.at[SLOT])
+    belief.at[SLOT] = slot
+    belief.filled[slot] = 0
+    return bool(slot == 0)
 
 
 @helper
-def following(belief: Any, turn: int) -> int:
+def next_slot(belief: Any, slot: int) -> int:
     """The next place in the ring."""
-    return turn + 1 if turn + 1 < len(belief.filled) else 0
+    return slot + 1 if slot + 1 < len(belief.filled) else 0
 
 
 @helper
-def store(belief: Any, item: int, weight: float, value: float) -> tuple[int, int]:
+def store_observation(belief: Any, item: int, weight: float, value: float) -> tuple[int, int]:
     """Count an observation of the list being learned; where in the ring it stands."""
     belief.examined[item] += weight
     belief.clicked[item] += weight * value
@@ -158,15 +158,15 @@ def store(belief: Any, item: int, weight: float, value: float) -> tuple[int, int
     belief.held[item] += 1
     if belief.since[item] < 0:
         belief.since[item] = belief.at[LISTS]
-    turn = belief.at[TURN]
-    last = belief.filled[turn]
-    belief.item[turn, last], belief.weight[turn, last], belief.value[turn, last] = item, weight, value
-    belief.filled[turn] = last + 1
-    return turn, last
+    slot = belief.at[SLOT]
+    last = belief.filled[slot]
+    belief.item[slot, last], belief.weight[slot, last], belief.value[slot, last] = item, weight, value
+    belief.filled[slot] = last + 1
+    return slot, last
 
 
 @helper
-def keep_sample(belief: Any, item: int, weight: float, value: float) -> None:
+def store_sample(belief: Any, item: int, weight: float, value: float) -> None:
     """Count a free sample, which leaves like a list that is learned now."""
     belief.examined[item] += weight
     belief.clicked[item] += weight * value
@@ -179,23 +179,23 @@ def keep_sample(belief: Any, item: int, weight: float, value: float) -> None:
 
 
 @helper
-def take_back(belief: Any) -> None:
+def remove_oldest_list(belief: Any) -> None:
     """Take back what the oldest list said, of those items that were not forgotten since."""
-    oldest, turn = belief.at[OLDEST], belief.at[OLDEST_TURN]
-    for i in range(belief.filled[turn]):
-        item = belief.item[turn, i]
+    oldest, slot = belief.at[OLDEST], belief.at[OLDEST_SLOT]
+    for i in range(belief.filled[slot]):
+        item = belief.item[slot, i]
         if 0 <= belief.since[item] <= oldest:
             touch(belief, item)
             belief.held[item] -= 1
-            belief.examined[item] -= belief.weight[turn, i]
-            belief.clicked[item] -= belief.weight[turn, i] * belief.value[turn, i]
+            belief.examined[item] -= belief.weight[slot, i]
+            belief.clicked[item] -= belief.weight[slot, i] * belief.value[slot, i]
             if belief.held[item] == 0:  # whatever rounding has left
                 belief.examined[item], belief.clicked[item] = belief.sampled[item], belief.sampled_clicked[item]
-    belief.at[OLDEST], belief.at[OLDEST_TURN] = oldest + 1, following(belief, turn)
+    belief.at[OLDEST], belief.at[OLDEST_SLOT] = oldest + 1, next_slot(belief, slot)
 
 
 @routine
-def take_back_samples(belief: Any, gone: int) -> None:
+def remove_old_samples(belief: Any, gone: int) -> None:
     """Take back free samples that came when the window's oldest lists did, and say when the next are due."""
     due = 0
     for item in range(len(belief.examined)):
@@ -214,15 +214,15 @@ def take_back_samples(belief: Any, gone: int) -> None:
 
 
 @routine
-def add_up(belief: Any) -> None:
+def recompute_sums(belief: Any) -> None:
     """Compute all sums anew, so that rounding cannot add up."""
     touch_all(belief)
     for item in range(len(belief.examined)):
         belief.examined[item], belief.clicked[item] = belief.sampled[item], belief.sampled_clicked[item]
     for each in range(belief.at[OLDEST], belief.at[LISTS]):
-        turn = each % len(belief.filled)
-        for i in range(belief.filled[turn]):
-            item = belief.item[turn, i]
+        slot = each % len(belief.filled)
+        for i in range(belief.filled[slot]):
+            item = belief.item[slot, i]
             if 0 <= belief.since[item] <= each:
-                belief.examined[item] += belief.weight[turn, i]
-                belief.clicked[item] += belief.weight[turn, i] * belief.value[turn, i]
+                belief.examined[item] += belief.weight[slot, i]
+                belief.clicked[item] += belief.weight[slot, i] * belief.value[slot, i]
