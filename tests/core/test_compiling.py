@@ -146,7 +146,7 @@ HOT = {
     "slate.items[0] = slate.itens[1]": "Unknown attribute 'itens' of type Slate",
     "slate.size[0] = lenn(slate.items)": "name 'lenn' is not defined",
     "slate.items[0] = rest(slate.items)[0]": "Only accept returning of array passed into the function as argument",
-    "slate.items[0] = slate.items[0] + 'a'": "numba knows no add.*",
+    "slate.items[0] = slate.items[0] + 'a'": "numba does not support add.*",
     "self.memory.add(belief, 1)": "missing a required argument: 'weight'",
     "super().learn(belief, slate, page)": "Untyped global name 'super': .*",
 }

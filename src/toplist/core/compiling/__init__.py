@@ -1,4 +1,4 @@
-"""The compiler: marks functions and methods for it, caches its results on disk, and explains its errors."""
+"""Compiling with numba: marks functions and methods, caches machine code on disk, and explains errors."""
 
 from toplist.core.compiling.compile import compiled, direct, helper, plain, protocol, reserved_names, routine
 from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
