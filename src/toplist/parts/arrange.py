@@ -1,4 +1,4 @@
-"""Arrangements: how a list comes out of scores."""
+"""Arrangements: how a list is made from scores."""
 
 from __future__ import annotations
 
@@ -14,29 +14,34 @@ from toplist.parts.index.select import largest
 
 
 class ComposedCache(NamedTuple):
-    """A composed policy's cache: the arrangement's room to work in, and the index's own cache."""
+    """The cache of a composed policy: the scratch space of the arrangement, and the cache of the index."""
 
     arrangement: Any
     scoring: Any
 
 
 class TopKScratch(NamedTuple):
-    """Room for the best items and their scores."""
+    """Scratch space of `TopK`: the best items and their scores."""
 
     items: Ints
     scores: Floats
 
 
 class TopK(NamedTuple):
-    """The best item to the most valuable position, the next best to the next, and so on.
+    """Show the best item at the most valuable position, the next best at the next, and so on.
 
-    `order` lists the positions from the most to the least valuable: "first" is from the top down, as everywhere in the
-    papers but one; "last" is from the bottom up, which puts the worst of the best first (kveton2015, Table 2); or any
-    order, as 1-based positions (katariya2016: the most terminating position first).
+    Parameters
+    ----------
+    order : {"first", "last"} or sequence of int, default "first"
+        The positions from the most to the least valuable. "first" is from the top down, as in all papers but one;
+        "last" is from the bottom up, which puts the worst of the best first (kveton2015, Table 2); or any order of
+        1-based positions (katariya2016: the most terminating position first). True once `prepare` has resolved it.
+    places : ndarray of int, default empty
+        The order counted from 0, empty for "first"; filled by `prepare`.
     """
 
-    order: Any = "first"  # "first", "last", or a sequence of positions; True once `places` holds it
-    places: Any = NONE  # the order counted from 0, empty for "first"; filled by `prepare`
+    order: Any = "first"
+    places: Any = NONE
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve the order."""
@@ -52,7 +57,7 @@ class TopK(NamedTuple):
         return self._replace(order=True, places=np.array(order, dtype=np.int64))
 
     def scratch(self, problem: Problem) -> TopKScratch:
-        """Room for one list."""
+        """Scratch space for one list."""
         return TopKScratch(np.zeros(problem.positions, dtype=np.int64), np.zeros(problem.positions))
 
     def asks(self) -> str:
@@ -60,7 +65,7 @@ class TopK(NamedTuple):
         return "top"
 
     def arrange(self, scoring: Any, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
-        """Let the index choose, and lay its choice out."""
+        """Let the index choose the items, and lay them out."""
         scratch = cache.arrangement
         scoring.top(belief, cache.scoring, request, slate.items, scratch.scores)
         slate.size[0] = min(request.positions, len(request.candidates))
@@ -75,18 +80,27 @@ class TopK(NamedTuple):
 
 
 class DiverseScratch(NamedTuple):
-    """Room to add up what a list covers, and for a value per item."""
+    """Scratch space of `Diverse`: what the list covers so far, and a value per item."""
 
     covered: Floats  # per feature
     value: Floats
-    blocked: Ints  # items that cannot be chosen: pinned, or placed already
+    blocked: Ints  # items that cannot be chosen: pinned or already placed
 
 
 class Diverse(NamedTuple):
-    """From the top down, at each position the item with the best value for what it adds to those above it.
+    """Fill each position, from the top down, with the item whose gain over the items above has the best value.
 
-    Features are topics, which an item covers to a degree in [0, 1]; `coverage` says how items cover them together,
-    "probabilistic" or "maximum" (hiranandani2019, algorithm 1). The slate holds the gain each item was scored with.
+    Features are topics, which an item covers to a degree in [0, 1]. The slate stores the gain with which each item was
+    scored.
+
+    Parameters
+    ----------
+    coverage : {"probabilistic", "maximum"}, default "probabilistic"
+        How items cover a topic together: 1 - prod(1 - degree), or the largest degree.
+
+    Notes
+    -----
+    Hiranandani, Singh, Gupta, Burhanuddin, Wen and Kveton, Cascading Linear Submodular Bandits, UAI 2019, algorithm 1.
     """
 
     coverage: Any = "probabilistic"
@@ -96,7 +110,7 @@ class Diverse(NamedTuple):
         return self._replace(coverage=coverage_kind("Diverse's coverage", self.coverage))
 
     def scratch(self, problem: Problem) -> DiverseScratch:
-        """Room for one list."""
+        """Scratch space for one list."""
         blocked = np.zeros(2 * problem.positions, dtype=np.int64)
         return DiverseScratch(np.zeros(problem.features), np.zeros(problem.items), blocked)
 
@@ -105,7 +119,7 @@ class Diverse(NamedTuple):
         return "gauge"
 
     def arrange(self, scoring: Any, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
-        """Place item after item."""
+        """Place one item after the other."""
         scratch, candidates = cache.arrangement, request.candidates
         size = min(request.positions, len(candidates))
         slate.size[0] = size
@@ -134,7 +148,7 @@ class Diverse(NamedTuple):
 
 @helper
 def lay_out(best: Ints, order: Ints, pins: Ints, slate: Slate) -> None:
-    """Spread the slate's items, best first, over its places in their order, leaving pinned places to the pins."""
+    """Spread the slate's items, best first, over its positions in their order; pinned positions keep their pins."""
     size = slate.size[0]
     for position in range(size):
         best[position] = slate.items[position]
@@ -155,7 +169,7 @@ def lay_out(best: Ints, order: Ints, pins: Ints, slate: Slate) -> None:
 
 @helper
 def is_pinned(item: int, pins: Ints, size: int) -> bool:
-    """Whether an item has a place already."""
+    """Whether an item is pinned to a position."""
     for position in range(size):
         if pins[position] == item:
             return True
