@@ -35,7 +35,7 @@ def coverage_kind(what: str, given: Any) -> int:
         return COVERAGE_KINDS[given]
     if given in (PROBABILISTIC, MAXIMUM) and not isinstance(given, bool | str):
         return int(given)
-    raise refuse(what, given, " or ".join(map(repr, COVERAGE_KINDS)), "say how items cover a topic together")
+    raise refuse(what, given, " or ".join(map(repr, COVERAGE_KINDS)), "choose how items cover a topic together")
 
 
 def gains(degrees: Any, kind: str = "probabilistic") -> Floats:

@@ -61,7 +61,7 @@ def known_steps(what: str, problem: Problem, advice: str) -> int:
     """
     if problem.steps is None:
         raise InvalidInput(
-            f"{what} is 'theory', but the number of steps is unknown; {advice}, or say how many steps there are."
+            f"{what} is 'theory', but the number of steps is unknown; {advice}, or give the number of steps."
         )
     return problem.steps
 
@@ -373,4 +373,4 @@ def expect(what: str, given: Any, methods: Sequence[str], accepted: str) -> None
         raise refuse(what, given.__name__, accepted, f"write {given.__name__}() with its brackets")
     missing = [method for method in methods if not hasattr(given, method)]
     if missing:
-        raise refuse(what, given, accepted, f"what was given has no {missing[0]}()")
+        raise refuse(what, given, accepted, f"it has no {missing[0]}()")

@@ -139,7 +139,7 @@ class CUSUM(NamedTuple):
         slack = number("CUSUM's slack", self.slack, 0.0, 1.0, "give the smallest change to look for")
         if slack == 0.0:
             raise refuse("CUSUM's slack", self.slack, "above 0", "give the smallest change to look for")
-        samples = whole("CUSUM's samples", self.samples, 1, "give how many observations make the first mean")
+        samples = whole("CUSUM's samples", self.samples, 1, "give the number of observations of the first mean")
         return self._replace(level=_checked_level("CUSUM", self.level), slack=slack, samples=samples)
 
     def room(self) -> int:
@@ -159,9 +159,9 @@ class CUSUM(NamedTuple):
 
 
 def _checked_level(part: str, given: float) -> float:
-    level = number(f"{part}'s level", given, 0.0, 1.0, "give how rare false alarms are to be, as 0.001")
+    level = number(f"{part}'s level", given, 0.0, 1.0, "give the rate of false alarms, as 0.001")
     if level in (0.0, 1.0):
-        raise refuse(f"{part}'s level", given, "above 0 and below 1", "give how rare false alarms are to be, as 0.001")
+        raise refuse(f"{part}'s level", given, "above 0 and below 1", "give the rate of false alarms, as 0.001")
     return level
 
 

@@ -47,7 +47,7 @@ def mark_examined(page: Page, size: int, examined: int, only: int, weight: float
 
 
 def _checked_weight(part: str, given: float) -> float:
-    weight = number(f"{part}'s weight", given, 0.0, 1e9, "give how much one observation counts, as 1.0")
+    weight = number(f"{part}'s weight", given, 0.0, 1e9, "give the weight of one observation, as 1.0")
     if weight == 0.0:
         raise refuse(f"{part}'s weight", given, "above 0", "with weight 0 nothing would ever be learned")
     return weight

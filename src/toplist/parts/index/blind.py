@@ -23,7 +23,7 @@ class Chance(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the stream."""
-        return self._replace(stream=whole("Chance's stream", self.stream, 0, "number the shufflers from 0"))
+        return self._replace(stream=whole("Chance's stream", self.stream, 0, "number the streams from 0"))
 
     def scratch(self, problem: Problem) -> ScoreScratch:
         """Room for the scores."""
@@ -60,7 +60,7 @@ class ExploringDraw(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the stream."""
-        return self._replace(stream=whole("ExploringDraw's stream", self.stream, 0, "number the draws from 0"))
+        return self._replace(stream=whole("ExploringDraw's stream", self.stream, 0, "number the streams from 0"))
 
     def scratch(self, problem: Problem) -> ScoreScratch:
         """Room for the weights."""

@@ -53,7 +53,7 @@ class Ellipsoid(NamedTuple):
         if isinstance(alpha, str):
             if alpha not in FORMULAS:
                 accepted = "'figures', 'theory' or a number of at least 0"
-                raise refuse("Ellipsoid's alpha", alpha, accepted, "the papers' figures come from 'figures'")
+                raise refuse("Ellipsoid's alpha", alpha, accepted, "'figures' reproduces the papers' figures")
             alpha = FORMULAS[alpha]
         elif alpha not in FORMULAS.values():
             alpha = number("Ellipsoid's alpha", alpha, 0.0, 1e9, "or 'figures' or 'theory'")

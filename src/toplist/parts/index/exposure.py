@@ -86,7 +86,7 @@ class ExposurePosterior(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the stream."""
-        return self._replace(stream=whole("ExposurePosterior's stream", self.stream, 0, "number the drawers from 0"))
+        return self._replace(stream=whole("ExposurePosterior's stream", self.stream, 0, "number the streams from 0"))
 
     def scratch(self, problem: Problem) -> Envelopes:
         """Room for the draws; no curve is made for less than no clicks."""

@@ -44,7 +44,7 @@ class LogisticBound(NamedTuple):
         if c_mu == 0.0 or delta == 0.0:
             raise refuse("LogisticBound's c_mu or delta", 0.0, "above 0", "the paper's are 0.1 and 1/sqrt(n)")
         return self._replace(
-            scale=number("LogisticBound's scale", self.scale, 0.0, 1e9, "the paper's is 1, and 0 is without a bonus"),
+            scale=number("LogisticBound's scale", self.scale, 0.0, 1e9, "the paper's is 1, and 0 means no bonus"),
             sigma=number("LogisticBound's sigma", self.sigma, 0.0, 1e9, "a click's is at most 0.5"),
             c_mu=c_mu,
             k_mu=number("LogisticBound's k_mu", self.k_mu, 0.0, 1e9, "the paper's is 0.25"),

@@ -23,7 +23,7 @@ class BetaPosterior(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the stream."""
-        return self._replace(stream=whole("BetaPosterior's stream", self.stream, 0, "number the drawers from 0"))
+        return self._replace(stream=whole("BetaPosterior's stream", self.stream, 0, "number the streams from 0"))
 
     def scratch(self, problem: Problem) -> ScoreScratch:
         """Room for the draws."""

@@ -77,7 +77,7 @@ def checked_examination(what: str, given: Any, positions: int) -> Floats:
     """The probability of being looked at, per position; what is never looked at cannot be learned from."""
     if isinstance(given, str):
         if given != "reciprocal":
-            raise refuse(what, given, "'reciprocal', one probability or one per position", "the papers know it")
+            raise refuse(what, given, "'reciprocal', one probability or one per position", "give the probability that each position is examined")
         return 1.0 / np.arange(1.0, positions + 1.0)
     examination = probabilities(what, given, positions, "position")
     if not examination.all():

@@ -25,12 +25,12 @@ def window_for(steps: float, changes: float) -> float:
 
 def expected_changes(part: str, given: Any, problem: Problem) -> float:
     """How often people are expected to change, at most at every step."""
-    changes = number(f"{part}'s changes", given, 0.0, 1e12, "give how often people change, as 1")
+    changes = number(f"{part}'s changes", given, 0.0, 1e12, "give the expected number of changes, as 1")
     if changes == 0.0:
-        raise refuse(f"{part}'s changes", given, "above 0", "where nothing ever changes, use Everything()")
+        raise refuse(f"{part}'s changes", given, "above 0", "if nothing ever changes, use Everything()")
     if problem.steps is not None and changes > problem.steps:
         raise InvalidInput(
-            f"{part} expects {changes:g} changes in {problem.steps} steps; expect at most one at every step."
+            f"{part} expects {changes:g} changes in {problem.steps} steps; expect at most one per step."
         )
     return changes
 

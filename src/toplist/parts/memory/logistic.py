@@ -90,9 +90,9 @@ def checked_ridge(part: str, ridge: Any, problem: Problem) -> float:
     require_features(part, problem)
     if ridge is None:
         return float(problem.positions)
-    checked = number(f"{part}'s ridge", ridge, 0.0, 1e9, "or leave it out for K, the papers' least")
+    checked = number(f"{part}'s ridge", ridge, 0.0, 1e9, "or leave it out for K, the papers' minimum")
     if checked == 0.0:
-        raise refuse(f"{part}'s ridge", ridge, "above 0", "or leave it out for K, the papers' least")
+        raise refuse(f"{part}'s ridge", ridge, "above 0", "or leave it out for K, the papers' minimum")
     return checked
 
 
@@ -129,10 +129,10 @@ class Logistic(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters."""
-        penalty = number("Logistic's penalty", self.penalty, 0.0, 1e9, "give a little more than 0")
+        penalty = number("Logistic's penalty", self.penalty, 0.0, 1e9, "give a small number above 0")
         if penalty == 0.0:
-            raise refuse("Logistic's penalty", self.penalty, "above 0", "0.01 is hardly felt")
-        capacity = whole("Logistic's capacity", self.capacity, problem.positions, "give how many rows are kept")
+            raise refuse("Logistic's penalty", self.penalty, "above 0", "0.01 has hardly any effect")
+        capacity = whole("Logistic's capacity", self.capacity, problem.positions, "give the number of rows to store")
         return self._replace(penalty=penalty, ridge=checked_ridge("Logistic", self.ridge, problem), capacity=capacity)
 
     def begin(self, problem: Problem) -> Logit:

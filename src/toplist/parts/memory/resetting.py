@@ -50,7 +50,7 @@ class Resetting(NamedTuple):
         expect("The detector", self.detector, ("prepare", "room", "watch"), "a detector, like GLR()")
         forgets = SCOPES.get(self.forgets, self.forgets)
         if isinstance(forgets, bool) or forgets not in SCOPES.values():
-            raise refuse("Resetting's forgets", self.forgets, " or ".join(map(repr, SCOPES)), "say what an alarm ends")
+            raise refuse("Resetting's forgets", self.forgets, " or ".join(map(repr, SCOPES)), "choose what an alarm resets")
         return self._replace(detector=self.detector.prepare(problem), forgets=int(forgets))
 
     def begin(self, problem: Problem) -> WatchedCounts:

@@ -54,7 +54,7 @@ class Window(NamedTuple):
     def prepare(self, problem: Problem) -> Self:
         """Resolve tau, and how many lists there must be room for."""
         changes = expected_changes("Window", self.changes, problem)
-        longest = whole("Window's longest", self.longest, 1, "give how many lists it may store")
+        longest = whole("Window's longest", self.longest, 1, "give the largest number of lists to store")
         tau, advice = self.tau, "give the number of lists to remember"
         if isinstance(tau, str):
             steps = steps_or_doubling("Window's tau", tau, problem, advice)
