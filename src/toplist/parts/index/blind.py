@@ -1,4 +1,4 @@
-"""Indices of chance: a blind shuffle, and Exp3's draw by weights."""
+"""Indices of chance: a uniform shuffle, and the draw by weights of Exp3."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from toplist.parts.memory.weights import Weights
 
 
 class Chance(NamedTuple):
-    """Every list equally likely, whatever was learned; `stream` tells one shuffler from another."""
+    """Every list equally likely, whatever was learned.
+
+    Parameters
+    ----------
+    stream : int, default 0
+        Number of the random stream; shufflers with different numbers are independent.
+    """
 
     stream: int = 0
 
@@ -26,11 +32,11 @@ class Chance(NamedTuple):
         return self._replace(stream=whole("Chance's stream", self.stream, 0, "number the streams from 0"))
 
     def scratch(self, problem: Problem) -> ScoreScratch:
-        """Room for the scores."""
+        """Scratch space for the scores."""
         return score_scratch(problem)
 
     def reads(self) -> str:
-        """Whatever there is: it does not look."""
+        """Any belief: it is not used."""
         return "any"
 
     def draws_one(self) -> bool:
@@ -38,7 +44,7 @@ class Chance(NamedTuple):
         return False
 
     def exact(self, belief: Any, request: Request) -> Floats:
-        """There is none: every list is drawn anew."""
+        """None: every list is a new draw."""
         return np.full(len(request.candidates), np.nan)
 
     def top(self, belief: Any, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
@@ -51,9 +57,14 @@ class Chance(NamedTuple):
 
 
 class ExploringDraw(NamedTuple):
-    """Draws one item with probability (1 - gamma) w / sum of w + gamma / L; its score is that probability.
+    """Draws one item with probability (1 - gamma) w / sum of w + gamma / L; the score is that probability.
 
-    The draw is a race of exponential clocks, one per item, so that it does not depend on the order of items.
+    The draw is a race of exponential clocks, one per item, so it does not depend on the order of the items.
+
+    Parameters
+    ----------
+    stream : int, default 0
+        Number of the random stream; draws with different numbers are independent.
     """
 
     stream: int = 0
@@ -63,7 +74,7 @@ class ExploringDraw(NamedTuple):
         return self._replace(stream=whole("ExploringDraw's stream", self.stream, 0, "number the streams from 0"))
 
     def scratch(self, problem: Problem) -> ScoreScratch:
-        """Room for the weights."""
+        """Scratch space for the weights."""
         return score_scratch(problem)
 
     def reads(self) -> str:

@@ -1,4 +1,4 @@
-"""Optimism in all directions of the feature space: the estimate, plus a radius times the width of the ellipsoid."""
+"""Optimism in all directions of the feature space: the estimate plus a radius times the width of the ellipsoid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMULAS = {"figures": -1.0, "theory": -2.0}
 
 
 class LinearScratch(NamedTuple):
-    """The features as they are laid out, and room for a value per item and per candidate."""
+    """Scratch space of an index over features: the layout of the features, and values per item and per candidate."""
 
     layout: Layout
     value: Floats
@@ -35,20 +35,29 @@ class LinearScratch(NamedTuple):
 
 
 class Ellipsoid(NamedTuple):
-    """theta'x + alpha sqrt(x' M^-1 x).
+    """Linear UCB index, theta'x + alpha sqrt(x' M^-1 x).
 
-    `alpha` is a number, or "theory", which is equation (10) of hiranandani2019, (1/sigma) sqrt(d log(1 + n K / (d
-    sigma^2)) + 2 log n) + |theta|, or "figures", the same without 1/sigma, which gives the figures that the paper
-    prints. `norm` stands for |theta|, and n is the number of lists learned where it is not known beforehand.
+    Parameters
+    ----------
+    alpha : float or {"figures", "theory"}, default "figures"
+        Confidence radius. "theory" is equation (10) of hiranandani2019, `(1/sigma) sqrt(d log(1 + n K / (d sigma^2)) +
+        2 log n) + |theta|`; "figures" is the same without 1/sigma, which gives the figures that the paper prints. n is
+        the number of lists learned if the horizon is unknown.
+    norm : float, default 1.0
+        Bound on `|theta|`.
+    steps : float, default 0.0
+        n, or 0 for the number of lists learned; filled by `prepare`.
+    places : float, default 0.0
+        K; filled by `prepare`.
     """
 
     alpha: Any = "figures"
     norm: float = 1.0
-    steps: float = 0.0  # n, or 0 for as many as were learned; filled by `prepare`
-    places: float = 0.0  # K; filled by `prepare`
+    steps: float = 0.0
+    places: float = 0.0
 
     def prepare(self, problem: Problem) -> Self:
-        """Resolve the radius, as far as it is known beforehand."""
+        """Resolve the radius, as far as possible."""
         alpha = self.alpha
         if isinstance(alpha, str):
             if alpha not in FORMULAS:
@@ -77,7 +86,7 @@ class Ellipsoid(NamedTuple):
         return False
 
     def exact(self, belief: Linear, request: Request) -> Floats:
-        """The formula, for features as they are."""
+        """The formula, for features without coverage."""
         rows = request.features[request.candidates]
         return np.asarray(
             rows @ belief.theta + confidence_radius(belief, self) * widths(belief, request), dtype=np.float64
@@ -98,13 +107,13 @@ class Ellipsoid(NamedTuple):
         placed: int,
         values: Floats,
     ) -> None:
-        """Score every candidate by its gain over what is covered; with `placed`, only where that item changed it."""
+        """Score every candidate by its gain; after `placed`, only those whose gain that item changed."""
         gauge_linear(belief, cache, request, IDENTITY, confidence_radius(belief, self), covered, kind, placed, values)
 
 
 @helper
 def confidence_radius(belief: Linear, scoring: Ellipsoid) -> float:
-    """alpha for the next list: a given one, or that of a formula."""
+    """alpha for the next list: the given one, or that of a formula."""
     if scoring.alpha >= 0.0:
         return float(scoring.alpha)
     sigma, d = belief.sigma[0], float(len(belief.theta))
@@ -115,11 +124,11 @@ def confidence_radius(belief: Linear, scoring: Ellipsoid) -> float:
 
 @helper
 def score_linear(belief: Any, cache: Any, request: Request, link: int, bonus: float, values: Floats) -> None:
-    """Fill the value of each candidate, at its item, for features as they are."""
+    """Fill the value of each candidate, at its item, for features without coverage."""
     layout, candidates = cache.layout, request.candidates
     lay_out_features(layout, request)
     everybody = len(candidates) == layout.columns.shape[1]
-    # Which way is taken must not depend on the cache: they round differently.
+    # The choice must not depend on the cache, because the two ways round differently.
     if everybody and layout.edition[1] == 0 and bonus > 0.0 and request.edition >= 0:
         score_everything(belief, layout, link, bonus, values)
     else:
@@ -141,7 +150,7 @@ def gauge_linear(
     belief: Any, cache: Any, request: Request, link: int, bonus: float, covered: Floats, kind: int,
     placed: int, values: Floats,
 ) -> None:  # fmt: skip
-    """Score all candidates by their gains, which over an empty list are their features, or those that have changed."""
+    """Score the gains: over an empty list of all candidates, which are their features; else of those that changed."""
     if placed < 0:
         score_linear(belief, cache, request, link, bonus, values)
     else:

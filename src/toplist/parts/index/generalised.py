@@ -1,4 +1,4 @@
-"""Optimism over logistic features, and the draw from a posterior over linear ones."""
+"""Optimism over logistic features, and Thompson sampling over linear ones."""
 
 from __future__ import annotations
 
@@ -19,21 +19,40 @@ from toplist.parts.memory.symmetric import cholesky
 
 
 class LogisticBound(NamedTuple):
-    """mu(theta'x) + scale rho(t) sqrt(x' V^-1 x).
+    """Upper bound mu(theta'x) + scale rho(t) sqrt(x' V^-1 x) of a logistic model.
 
-    rho(t) = (k_mu sigma / c_mu) sqrt(d/2 log(1 + t / (lambda d)) + log(1/delta)) after t lists, rho(0) = 1, with
-    delta = 1/sqrt(n) and n the number of lists learned where it is not known beforehand (Liu, Li and Zhang, 2018,
-    equations (5) and (6)). The paper caps the value at 1; lists are ordered without the cap unless `capped`, since
-    early values all tie there. With scale 0 it is the plain estimate.
+    With scale 0 it is the plain estimate.
+
+    Parameters
+    ----------
+    scale : float, default 1.0
+        Factor of the bonus.
+    sigma : float, default 0.5
+        Noise of a click, at most 0.5.
+    c_mu : float, default 0.1
+        Lower bound on the slope of mu.
+    k_mu : float, default 0.25
+        Upper bound on the slope of mu.
+    delta : float or "theory", default "theory"
+        Probability that the bound fails; "theory" is 1/sqrt(n), with the number of lists learned if n is unknown.
+    capped : bool, default False
+        Whether to cap the value at 1, as in the paper; early values then all tie.
+    steps : float, default 0.0
+        n, or 0 for the number of lists learned; filled by `prepare`.
+
+    Notes
+    -----
+    rho(t) = (k_mu sigma / c_mu) sqrt(d/2 log(1 + t / (lambda d)) + log(1/delta)) after t lists, rho(0) = 1 (liu2018,
+    equations (5) and (6)).
     """
 
     scale: float = 1.0
-    sigma: float = 0.5  # of a click, at most
+    sigma: float = 0.5
     c_mu: float = 0.1
     k_mu: float = 0.25
     delta: Any = "theory"
     capped: bool = False
-    steps: float = 0.0  # n, or 0 for as many as were learned; filled by `prepare`
+    steps: float = 0.0
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters."""
@@ -66,7 +85,7 @@ class LogisticBound(NamedTuple):
         return False
 
     def exact(self, belief: Logit, request: Request) -> Floats:
-        """The formula, at most 1 as the paper has it."""
+        """The formula, capped at 1 as in the paper."""
         rows = request.features[request.candidates]
         means = np.array([click_probability(belief.theta, row) for row in rows])
         return np.asarray(
@@ -85,7 +104,7 @@ class LogisticBound(NamedTuple):
         self, belief: Logit, cache: LinearScratch, request: Request, covered: Floats, kind: int, placed: int,
         values: Floats,
     ) -> None:  # fmt: skip
-        """Score every candidate by its gain over what is covered."""
+        """Score every candidate by its gain."""
         gauge_linear(belief, cache, request, LOGISTIC, logistic_radius(belief, self), covered, kind, placed, values)
 
 
@@ -103,7 +122,7 @@ def logistic_radius(belief: Logit, scoring: LogisticBound) -> float:
 
 
 class PosteriorScratch(NamedTuple):
-    """The features as they are laid out, room for values, and for the weights drawn."""
+    """Scratch space of `Posterior`: the layout of the features, values, and the drawn weights."""
 
     layout: Any
     value: Floats
@@ -113,10 +132,18 @@ class PosteriorScratch(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """Thompson sampling: x'theta with theta drawn from the Gaussian N(theta, scale^2 M^-1), once per list."""
+    """Thompson sampling: x'theta with theta drawn from the Gaussian N(theta, scale^2 M^-1), once per list.
+
+    Parameters
+    ----------
+    scale : float, default 1.0
+        Factor of the standard deviation; 1 is the posterior.
+    stream : int, default 0
+        Number of the random stream; draws with different numbers are independent.
+    """
 
     scale: float = 1.0
-    stream: int = 0  # tells one draw from another
+    stream: int = 0
 
     def prepare(self, problem: Problem) -> Self:
         """Check the scale."""
@@ -138,8 +165,8 @@ class Posterior(NamedTuple):
         return False
 
     def says(self) -> str:
-        """Why an item was chosen, where there is no index to tell."""
-        return "best for weights drawn from what is believed"
+        """The reason for an item, since there is no index."""
+        return "best for weights drawn from the posterior"
 
     def top(self, belief: Linear, cache: PosteriorScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw, score everything, take the best."""
@@ -151,19 +178,19 @@ class Posterior(NamedTuple):
         self, belief: Linear, cache: PosteriorScratch, request: Request, covered: Floats, kind: int, placed: int,
         values: Floats,
     ) -> None:  # fmt: skip
-        """Draw once for the list, and score every candidate by its gain over what is covered."""
+        """Draw once per list, and score every candidate by its gain."""
         view = drawn_belief(belief, cache, branch(request.key, -1 - self.stream), self.scale if placed < 0 else -1.0)
         gauge_linear(view, cache, request, IDENTITY, 0.0, covered, kind, placed, values)
 
 
 @helper
 def drawn_belief(belief: Linear, cache: PosteriorScratch, key: int, scale: float) -> Linear:
-    """The belief with weights drawn from it; those drawn before where `scale` is negative."""
+    """The belief with weights drawn from it; the last drawn weights if `scale` is negative."""
     if scale >= 0.0:
         d, drawn = len(belief.theta), cache.drawn
         cholesky(belief.inverse, cache.factor)
         normals(key, drawn)
-        for j in range(d - 1, -1, -1):  # from the end, so that each draw is read before a sum takes its place
+        for j in range(d - 1, -1, -1):  # backwards, so that each draw is read before it is overwritten
             z = scale * drawn[j]
             drawn[j] = 0.0
             for i in range(j, d):

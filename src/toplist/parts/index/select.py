@@ -1,6 +1,7 @@
-"""The best few of many, with fair ties: among equals the item whose hash under this list's key is larger goes first.
+"""The best few of many, with fair ties: among equals, the item with the larger hash under the list's key goes first.
 
-The rule needs neither a scan order nor an index: relabelling items, scoring lazily or in blocks changes nothing.
+The rule depends neither on a scan order nor on an index: relabelling items, or scoring lazily or in blocks, changes
+nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from toplist.core.slate import Floats, Ints
 
 @helper
 def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats) -> int:
-    """Fill `chosen` and `scores` with the largest of the first `count` values and their slots, largest first."""
+    """Fill `chosen` and `scores` with slots and values of the largest of the first `count` values; their number."""
     wanted = len(chosen)
     filled = 0
-    worst, worst_hash, hashed = -np.inf, 0, False  # of the last place, once all are filled
+    worst, worst_hash, hashed = -np.inf, 0, False  # of the last position, once all are filled
     for i in range(count):
         value = values[i]
         if filled == wanted:
@@ -51,7 +52,7 @@ def largest(values: Floats, slots: Ints, labels: Ints, key: int) -> int:
     most, best, i, count = -np.inf, -1, 0, len(slots)
     if is_contiguous(slots):
         here = values[slots[0] : slots[0] + count]
-        while i + 4 <= count:  # one question for four values, since almost all are smaller
+        while i + 4 <= count:  # one comparison for four values, since almost all are smaller
             if max(here[i], here[i + 1], here[i + 2], here[i + 3]) >= most:
                 for j in range(i, i + 4):
                     if here[j] > most or (here[j] == most and (best < 0 or wins_tie(slots[j], best, labels, key))):
@@ -67,19 +68,19 @@ def largest(values: Floats, slots: Ints, labels: Ints, key: int) -> int:
 
 @helper
 def wins_tie(slot: int, rival: int, labels: Ints, key: int) -> bool:
-    """Whether `slot` goes before `rival` when their values are equal."""
+    """Whether `slot` goes before `rival` if their values are equal."""
     return branch(key, labels[slot]) > branch(key, labels[rival])
 
 
 @helper
 def is_contiguous(candidates: Ints) -> bool:
-    """Whether the candidates, which ascend, have no gap: loops over them may then run on vectors."""
+    """Whether the candidates, which ascend, have no gap: loops over them can then be vectorised."""
     count = len(candidates)
     return count > 0 and candidates[count - 1] - candidates[0] + 1 == count
 
 
 @helper
 def gather(values: Floats, candidates: Ints, copied: Floats) -> None:
-    """Copy the candidates' values to `room`, side by side."""
+    """Copy the candidates' values to the start of `copied`."""
     for i in range(len(candidates)):
         copied[i] = values[candidates[i]]

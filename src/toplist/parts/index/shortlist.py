@@ -1,16 +1,16 @@
-"""The best few of very many items, found without a look at most of them.
+"""The best few of very many items, without scoring most of them.
 
-From one list to the next, indices change only where something was learned, and with a budget that grows slowly. So the
-items are taken in blocks. Of each block a ceiling is known that no index in it exceeds while the budget stays within a
-range; it is found anew when counts in the block were touched, or when the budget leaves the range. A list opens only
-the blocks whose ceiling reaches what the K-th best has at least.
+From one list to the next, an index changes only if its item was observed, and with the slowly growing budget. So the
+items are split into blocks. Each block has a ceiling that no index in it exceeds while the budget stays within a range;
+it is recomputed when counts in the block were touched, or when the budget leaves the range. A list opens only the
+blocks whose ceiling reaches a lower bound of the K-th best index.
 
-Ceilings tell nothing where very many items are equal, as all are that nobody has seen. Therefore one pair of counts,
-which very many items had lately that could have been among the best, is the common one. Items with the common counts
-are left out of the ceilings. They have one index, and among equals the larger hash goes first, so of these a list wants
-only the K largest hashes; and of items that are not better than they, only those whose hash is as large.
+Ceilings do not help where very many items are equal, as unseen items are. Therefore one pair of counts, recently shared
+by very many items that could have been among the best, is the common one. Items with the common counts are left out of
+the ceilings. They have one index, and among equals the larger hash goes first, so a list needs only the K of them with
+the largest hashes; and of items that are not better, only those whose hash is as large.
 
-What is left is a shortlist, and the best of it are the best of all: the lists are the same as by a look at everything.
+The rest is a shortlist, and the best of it are the best of all: the lists are the same as by scoring everything.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import select
 from toplist.parts.memory.counts import Counts
 
-RANGE, TINY = 0.02, 1e-9  # by what share, and at least by how much, the budget may grow until all is found anew
-ROUNDING = 1e-12  # by how much, and by what share, a bound may be wrong; indices are good to a fiftieth of it
-LONG = 256  # a shortlist that is longer than this asks for other common counts
-HASHED_TOGETHER = 32  # hashes that are computed together; a divisor of BLOCK
-LOWEST = -(1 << 63)  # of all hashes
+RANGE, TINY = 0.02, 1e-9  # relative and least absolute growth of the budget until all ceilings are recomputed
+ROUNDING = 1e-12  # absolute and relative margin of the bounds; indices are accurate to a fiftieth of it
+LONG = 256  # a longer shortlist leads to other common counts
+HASHED_TOGETHER = 32  # hashes per vectorised loop; a divisor of BLOCK
+LOWEST = -(1 << 63)  # the smallest hash
 
 
 class BlockCeilings(NamedTuple):
-    """Per item a line that its index stays below, whatever the budget; per block a ceiling; and room to work in."""
+    """Per item a line above its index for any budget; per block a ceiling over its lines; and scratch space."""
 
-    examined: Floats  # per item, the counts that its line was drawn for; -1 where none was drawn
+    examined: Floats  # per item, the counts of its line; -1 for none
     clicked: Floats
-    base: Floats  # the line: base + slope * budget; -1 for all items that have the common counts ...
+    base: Floats  # the line: base + slope * budget; -1 for items with the common counts ...
     slope: Floats
-    since: Floats  # ... and the budget where the line touches the index
-    known: Ints  # per block, how often it had been touched when its ceiling was found; -1 where it must be found anew
-    ceiling: Floats  # per block, of all its items but the common ones, at the beginning of the range ...
-    rise: Floats  # ... and how fast it rises within
-    foremost: Ints  # per block, the item with the highest line at the beginning of the range
-    alike: Ints  # per block, how many items have the common counts
+    since: Floats  # ... and the budget at which the line touches the index
+    known: Ints  # per block, its touch count when the ceiling was computed; -1 if outdated
+    ceiling: Floats  # per block, over all but the common items, at the start of the range ...
+    rise: Floats  # ... and its slope within the range
+    foremost: Ints  # per block, the item with the highest line at the start of the range
+    alike: Ints  # per block, the number of items with the common counts
     reach: Floats  # two elements: the range of budgets
     common: Floats  # two elements: the common counts; -1 for none
-    height: Floats  # per block, room for its ceiling now
-    highest: Floats  # room for the heights of the highest blocks ...
-    leader: Ints  # ... and the foremost items in them
-    items: Ints  # room for the shortlist ...
-    value: Floats  # ... and the indices of those in it
+    height: Floats  # scratch: per block, its ceiling at the current budget
+    highest: Floats  # scratch: the heights of the highest blocks ...
+    leader: Ints  # ... and their foremost items
+    items: Ints  # scratch: the shortlist ...
+    value: Floats  # ... and its indices
 
 
 def empty_ceilings(problem: Problem) -> BlockCeilings:
-    """Nothing is known; there is no room where there are not MANY items."""
+    """Nothing is computed yet; the arrays are empty below MANY items."""
     blocks = block_count(problem)
     items = problem.items if blocks > 0 else 0
     return BlockCeilings(
@@ -84,7 +84,7 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
 
 @helper
 def is_worthwhile(ceilings: BlockCeilings, candidates: Ints, wanted: int) -> bool:
-    """Whether the candidates are many, with few items between them, so that most blocks can stay closed."""
+    """Whether the candidates are many and dense, so that most blocks can stay closed."""
     count = len(candidates)
     if len(ceilings.items) == 0 or count < MANY:
         return False
@@ -95,9 +95,9 @@ def is_worthwhile(ceilings: BlockCeilings, candidates: Ints, wanted: int) -> boo
 def best_of_many(
     scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, budget: float, chosen: Ints, scores: Floats
 ) -> int:
-    """Fill `chosen` and `scores` with the best candidates and their indices; how many indices had to be computed.
+    """Fill `chosen` and `scores` with the best candidates and their indices; returns the number of computed indices.
 
-    `scoring.tangent` knows the index. An outlook is of one belief.
+    The index is `scoring.tangent`. The ceilings belong to one belief.
     """
     found = shortlist(scoring, belief, ceilings, request, budget, len(chosen))
     items, value, computed = ceilings.items, ceilings.value, 0
@@ -117,7 +117,7 @@ def best_of_many(
 def shortlist(
     scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, budget: float, wanted: int
 ) -> int:
-    """Fill `outlook.items` with candidates among which the best `wanted` are; their number."""
+    """Fill `ceilings.items` with candidates that include the best `wanted`; their number."""
     candidates = request.candidates
     first, end = candidates[0] // BLOCK, candidates[len(candidates) - 1] // BLOCK + 1
     absent = min(end * BLOCK, len(ceilings.items)) - first * BLOCK - len(candidates)
@@ -132,7 +132,7 @@ def shortlist(
         ceilings.height[block] = ceilings.ceiling[block] + ceilings.rise[block] * (budget - ceilings.reach[0])
         alike += ceilings.alike[block]
     least = least_of_best(scoring, ceilings, candidates, first, end, absent, budget, wanted)
-    level, share = -np.inf, 0.0  # the index of the common items, and which share of them is wanted
+    level, share = -np.inf, 0.0  # the index of the common items, and the share of them to include
     if alike > 0:
         level = scoring.tangent(ceilings.common[0], ceilings.common[1], budget)[0]
         if alike - absent >= wanted:
@@ -143,7 +143,7 @@ def shortlist(
         found, common = fill_shortlist(scoring, ceilings, request, first, end, absent, budget, least, level, share)
         if share == 0.0 or share >= 1.0 or common >= wanted:
             break
-        share *= 8.0  # hardly ever: of so many hashes fewer than `wanted` are that large
+        share *= 8.0  # rare: fewer than `wanted` hashes are that large
     if found > (max(alike, LONG) if share > 0.0 else LONG):
         choose_common_counts(ceilings, belief, found)
     return found
@@ -151,26 +151,26 @@ def shortlist(
 
 @helper
 def lower_bound(index: float) -> float:
-    """So much below an index that no line above it, however both were rounded, is lower."""
+    """A value below an index by more than the rounding of any line above it."""
     return index * (1.0 - 2.0 * ROUNDING) - 2.0 * ROUNDING
 
 
 @helper
 def tangent_line(scoring: Any, examined: float, clicked: float, budget: float) -> tuple[float, float]:
-    """Base and slope of the tangent at a budget, which the index is nowhere above, since it is concave."""
+    """Base and slope of the tangent at a budget; the index is concave, so it is never above."""
     index, slope = scoring.tangent(examined, clicked, budget)
     return index - slope * budget, slope
 
 
 @routine
 def find_ceiling(scoring: Any, belief: Counts, ceilings: BlockCeilings, block: int) -> None:
-    """Bring lines and ceiling of a block up to date.
+    """Update the lines and the ceiling of a block.
 
-    The highest of several lines is convex, and so lies below its chord.
+    The maximum of several lines is convex, so it lies below its chord.
     """
     base, slope, common, reach = ceilings.base, ceilings.slope, ceilings.common, ceilings.reach
     now, then, foremost, alike = -1.0, -1.0, -1, 0  # no index is below 0
-    drawn = -1  # the last item whose line was drawn: its neighbours often have equal counts
+    drawn = -1  # the item of the last new line: its neighbours often have equal counts
     for item in range(block * BLOCK, min((block + 1) * BLOCK, len(base))):
         examined, clicked = belief.examined[item], belief.clicked[item]
         if examined == common[0] and clicked == common[1]:
@@ -204,7 +204,7 @@ def least_of_best(
     budget: float,
     wanted: int,
 ) -> float:
-    """What the `wanted`-th best candidate has at least: as much as the foremost items of the highest blocks."""
+    """A lower bound of the `wanted`-th best index: the least of the foremost items of the highest blocks."""
     highest, leader = ceilings.highest, ceilings.leader
     for position in range(wanted):
         highest[position] = -np.inf
@@ -217,7 +217,7 @@ def least_of_best(
                 position -= 1
             highest[position], leader[position] = height, item
     if highest[wanted - 1] == -np.inf:
-        return -0.5  # which every line reaches but the -1 of common items
+        return -0.5  # every line reaches it, except the -1 of common items
     least = np.inf
     for position in range(wanted):
         item = leader[position]
@@ -227,7 +227,7 @@ def least_of_best(
 
 @helper
 def is_among(candidates: Ints, item: int, absent: int) -> bool:
-    """Whether an item is a candidate, where so many items from the first to the last block are not."""
+    """Whether an item is a candidate; `absent` items from the first to the last block are not."""
     if absent == 0 or item < 0:
         return item >= 0
     low = max(0, item - candidates[0] - absent)
@@ -246,13 +246,13 @@ def fill_shortlist(
     scoring: Any, ceilings: BlockCeilings, request: Request, first: int, end: int, absent: int, budget: float,
     least: float, level: float, share: float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Fill the shortlist: common items with this share of the hashes, and what is better or reaches with such a hash.
+    """Fill the shortlist: common items with this share of the hashes, and others that are better or have such a hash.
 
-    How long it is, and how many common items are in it; only where these are enough for a list, nothing is missing.
+    Returns its length and the number of common items in it; it is complete only if these are enough for a list.
     """
     lowest = int((1.0 - 2.0 * share) * 2.0**63) if 0.0 < share < 1.0 else LOWEST
     found, common, until = 0, 0, ceilings.reach[1]
-    examined, clicked, is_better = -1.0, -1.0, False  # the last counts that were compared with the common ones
+    examined, clicked, is_better = -1.0, -1.0, False  # the counts last compared with the common ones
     for block in range(first, end):
         hashed, opened = share > 0.0 and ceilings.alike[block] > 0, ceilings.height[block] >= least
         if not hashed and not opened:
@@ -262,7 +262,7 @@ def fill_shortlist(
             here = slice(begin, min(begin + HASHED_TOGETHER, stop))
             labels, base, slope = request.labels[here], ceilings.base[here], ceilings.slope[here]
             largest, reaching = LOWEST, 0
-            if hashed:  # both loops run on vectors, and mostly find nothing
+            if hashed:  # both loops are vectorised, and mostly find nothing
                 for i in range(len(labels)):
                     largest = max(largest, branch(request.key, labels[i]))
             if opened:
@@ -273,7 +273,7 @@ def fill_shortlist(
                 continue
             for i in range(len(labels)):
                 item, taken, is_common = begin + i, False, base[i] == -1.0
-                if opened and base[i] + slope[i] * until >= least:  # which no common item does
+                if opened and base[i] + slope[i] * until >= least:  # never true for a common item
                     taken = line_reaches(scoring, ceilings, item, budget, least)
                     if taken and branch(request.key, labels[i]) < lowest:
                         if ceilings.examined[item] != examined or ceilings.clicked[item] != clicked:
@@ -291,7 +291,7 @@ def fill_shortlist(
 
 @helper
 def line_reaches(scoring: Any, ceilings: BlockCeilings, item: int, budget: float, least: float) -> bool:
-    """Whether an item's line is that high, once it is drawn for the range."""
+    """Whether an item's line, updated for the range, reaches this level."""
     base, slope, until = ceilings.base, ceilings.slope, ceilings.reach[1]
     if ceilings.since[item] != until:
         base[item], slope[item] = tangent_line(scoring, ceilings.examined[item], ceilings.clicked[item], until)
@@ -302,7 +302,7 @@ def line_reaches(scoring: Any, ceilings: BlockCeilings, item: int, budget: float
 
 @routine
 def choose_common_counts(ceilings: BlockCeilings, belief: Counts, found: int) -> None:
-    """Make those counts the common ones that most items of a long shortlist have, if there are such."""
+    """Make the counts that most items of a long shortlist share the common ones, if there are any."""
     item, votes = 0, 0
     for i in range(found):  # Boyer and Moore's vote
         other = ceilings.items[i]
@@ -313,4 +313,4 @@ def choose_common_counts(ceilings: BlockCeilings, belief: Counts, found: int) ->
     examined, clicked = belief.examined[item], belief.clicked[item]
     if votes > 0 and (examined != ceilings.common[0] or clicked != ceilings.common[1]):
         ceilings.common[0], ceilings.common[1] = examined, clicked
-        ceilings.reach[1] = -1.0  # all ceilings are others now
+        ceilings.reach[1] = -1.0  # outdates all ceilings

@@ -1,4 +1,4 @@
-"""Thompson sampling over counts: as good as a draw from what is believed of an item."""
+"""Thompson sampling over counts: a draw from the posterior of each item."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from toplist.parts.memory.counts import Counts
 class BetaPosterior(NamedTuple):
     """A draw per item and list from Beta(1 + S, 1 + T - S), after T examinations and S clicks.
 
-    Every attraction is equally likely beforehand, so an item that nobody has seen is drawn like any number between 0
-    and 1; `stream` tells one drawer from another.
+    The prior is uniform, so the draw of an unseen item is uniform in [0, 1].
+
+    Parameters
+    ----------
+    stream : int, default 0
+        Number of the random stream; draws with different numbers are independent.
     """
 
     stream: int = 0
@@ -26,7 +30,7 @@ class BetaPosterior(NamedTuple):
         return self._replace(stream=whole("BetaPosterior's stream", self.stream, 0, "number the streams from 0"))
 
     def scratch(self, problem: Problem) -> ScoreScratch:
-        """Room for the draws."""
+        """Scratch space for the draws."""
         return score_scratch(problem)
 
     def reads(self) -> str:
@@ -38,8 +42,8 @@ class BetaPosterior(NamedTuple):
         return False
 
     def says(self) -> str:
-        """Why an item was chosen, where there is no index to tell."""
-        return "best by a draw from what is believed of each"
+        """The reason for an item, since there is no index."""
+        return "best by a draw from the posterior of each item"
 
     def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw for every candidate, take the best."""

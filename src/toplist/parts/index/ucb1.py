@@ -16,7 +16,7 @@ from toplist.parts.memory.counts import Counts
 
 
 class ScoreScratch(NamedTuple):
-    """Room for one score per eligible item, and for the counts it is made of."""
+    """Scratch space for one score per eligible item, and for the counts behind it."""
 
     score: Floats
     examined: Floats
@@ -24,25 +24,25 @@ class ScoreScratch(NamedTuple):
 
 
 def score_scratch(problem: Problem) -> ScoreScratch:
-    """Room for every item to be eligible."""
+    """Scratch space for all items."""
     return ScoreScratch(np.zeros(problem.items), np.zeros(problem.items), np.zeros(problem.items))
 
 
 class FormulaScratch(NamedTuple):
-    """Room for scores, and what is known of very many items."""
+    """Scratch space for scores, and the ceilings of blocks of very many items."""
 
     scores: ScoreScratch
     ceilings: BlockCeilings
 
 
 def formula_scratch(problem: Problem) -> FormulaScratch:
-    """Nothing is known yet."""
+    """Nothing is computed yet."""
     return FormulaScratch(score_scratch(problem), empty_ceilings(problem))
 
 
 @helper
 def mean_plus_radius(belief: Counts, budget: float, candidates: Ints, cache: ScoreScratch) -> None:
-    """Fill mean + sqrt(budget / T) for each candidate; infinity for those never examined."""
+    """Fill mean + sqrt(budget / T) for each candidate; infinity for items never examined."""
     count = len(candidates)
     if is_contiguous(candidates):
         first = candidates[0]
@@ -55,20 +55,20 @@ def mean_plus_radius(belief: Counts, budget: float, candidates: Ints, cache: Sco
 
 @helper
 def fill_formula(examined: Floats, clicked: Floats, budget: float, score: Floats) -> None:
-    """Fill the formula for items side by side."""
+    """Fill the formula for contiguous items."""
     for i in range(len(examined)):
         score[i] = formula_value(examined[i], clicked[i], budget)
 
 
 @helper
 def formula_value(examined: float, clicked: float, budget: float) -> float:
-    """With one division instead of two: mean + sqrt(b / T) = (sum + sqrt(b T)) / T."""
+    """mean + sqrt(b / T), with one division instead of two: (sum + sqrt(b T)) / T."""
     return (clicked + math.sqrt(budget * examined)) / examined if examined > 0.0 else np.inf
 
 
 @helper
 def formula_tangent(examined: float, clicked: float, budget: float) -> tuple[float, float]:
-    """The formula, and how fast it grows with the budget."""
+    """The formula, and its derivative with respect to the budget."""
     if examined <= 0.0 or budget <= 0.0:
         return formula_value(examined, clicked, budget), 0.0
     return formula_value(examined, clicked, budget), 0.5 / math.sqrt(budget * examined)
@@ -89,7 +89,7 @@ def best_by_formula(
 
 @helper
 def ucb1_budget(belief: Counts, scale: float) -> float:
-    """What is under the root, times T: scale log(t-1), in the units of the counts."""
+    """T times the term under the root: scale log(t-1), in the units of the counts."""
     return float(scale * math.log(max(1.0, belief.clock[0])) * belief.unit[0])
 
 
@@ -101,7 +101,13 @@ def formula_values(belief: Counts, budget: float, items: Ints) -> Floats:
 
 
 class UCB1(NamedTuple):
-    """Mean plus sqrt(scale log(t-1) / T) (kveton2015, section 3.2, with scale 1.5)."""
+    """Mean plus sqrt(scale log(t-1) / T).
+
+    Parameters
+    ----------
+    scale : float, default 1.5
+        Factor under the root of the confidence radius; 1.5 is that of kveton2015, section 3.2.
+    """
 
     scale: float = 1.5
 
@@ -110,7 +116,7 @@ class UCB1(NamedTuple):
         return self._replace(scale=number("UCB1's scale", self.scale, 0.0, 1e9, "the papers' is 1.5"))
 
     def scratch(self, problem: Problem) -> FormulaScratch:
-        """Room for the scores."""
+        """Scratch space for the scores."""
         return formula_scratch(problem)
 
     def reads(self) -> str:
@@ -130,21 +136,27 @@ class UCB1(NamedTuple):
         return formula_tangent(examined, clicked, budget)
 
     def top(self, belief: Counts, cache: FormulaScratch, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Score all that can be among the best, take these."""
+        """Score the items that can be among the best, and take the best."""
         best_by_formula(self, belief, ucb1_budget(belief, self.scale), cache, request, chosen, scores)
 
 
 class Greedy(NamedTuple):
-    """The mean alone: no optimism, but never seen still goes before everything seen."""
+    """The mean alone: no optimism, but items never seen come first.
 
-    bonus: float = 0.0  # adds sqrt(bonus / T), for those who want a little optimism that does not grow
+    Parameters
+    ----------
+    bonus : float, default 0.0
+        Adds sqrt(bonus / T), a small optimism that does not grow.
+    """
+
+    bonus: float = 0.0
 
     def prepare(self, problem: Problem) -> Self:
         """Check the bonus."""
         return self._replace(bonus=number("Greedy's bonus", self.bonus, 0.0, 1e9, "0 is the plain mean"))
 
     def scratch(self, problem: Problem) -> FormulaScratch:
-        """Room for the scores."""
+        """Scratch space for the scores."""
         return formula_scratch(problem)
 
     def reads(self) -> str:
@@ -164,5 +176,5 @@ class Greedy(NamedTuple):
         return formula_tangent(examined, clicked, budget)
 
     def top(self, belief: Counts, cache: FormulaScratch, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Score all that can be among the best, take these."""
+        """Score the items that can be among the best, and take the best."""
         best_by_formula(self, belief, self.bonus * belief.unit[0], cache, request, chosen, scores)

@@ -1,4 +1,4 @@
-"""Counts that fade: every new list makes all that was learned before it count a little less."""
+"""Discounted counts: every new list reduces the weight of all earlier ones."""
 
 from __future__ import annotations
 
@@ -12,27 +12,35 @@ from toplist.core.slate import Floats, Ints, Request, Slate
 from toplist.parts.memory.counts import tally_counts, touch, touch_all, untouched_blocks
 from toplist.parts.memory.horizon import DOUBLING, discount_for, expected_changes, steps_or_doubling
 
-LARGEST_UNIT = 2.0**100  # of the unit; a power of 2, so that dividing by it rounds nothing
+LARGEST_UNIT = 2.0**100  # a power of 2, so that dividing by it is exact
 
 
 class DiscountedCounts(NamedTuple):
-    """Counts in a growing unit: instead of all the old becoming less, the new counts for more."""
+    """Counts in a growing unit: instead of reducing the old counts, new observations count more."""
 
     examined: Floats  # per item
     clicked: Floats
-    unit: Floats  # one element: what a whole observation adds by now
-    clock: Floats  # one element: lists learned, discounted like everything else
+    unit: Floats  # one element: the weight of a new observation
+    clock: Floats  # one element: discounted number of lists learned
     touched: Ints  # per BLOCK of items
     gamma: Floats  # one element
-    lists: Ints  # two elements: lists learned, and at which number gamma is set anew
+    lists: Ints  # two elements: lists learned, and the number at which gamma is updated next
 
 
 class Discounted(NamedTuple):
-    """At every list, multiplies all that it knows by gamma, and adds what the list said (li2019, CascadeDUCB).
+    """Discounts old lists by gamma: multiplies all counts by gamma at every list, and adds its observations.
 
-    `gamma` is a number; or "theory", which is 1 - sqrt(changes / n) / 4 for n steps; or "doubling", the same for the
-    largest power of 2 among the numbers of lists so far, which "theory" is as well where n is not known. `changes` is
-    how often people are expected to change their minds.
+    Parameters
+    ----------
+    gamma : float or {"theory", "doubling"}, default "theory"
+        Discount. "theory" is 1 - sqrt(changes / n) / 4 for n steps; "doubling" is the same with the largest power of 2
+        among the numbers of lists so far as n. "theory" with an unknown horizon is "doubling".
+    changes : float, default 1.0
+        Expected number of changes of the users.
+
+    Notes
+    -----
+    The memory of CascadeDUCB (li2019).
     """
 
     gamma: Any = "theory"
@@ -53,7 +61,7 @@ class Discounted(NamedTuple):
             unit=np.ones(1),
             clock=np.zeros(1),
             touched=untouched_blocks(problem),
-            gamma=np.full(1, max(self.gamma, 0.0)),  # where it doubles, the first list sets it
+            gamma=np.full(1, max(self.gamma, 0.0)),  # with doubling, the first list sets it
             lists=np.array([0, 1]),
         )
 
@@ -62,15 +70,15 @@ class Discounted(NamedTuple):
         return "counts"
 
     def forgetful(self) -> bool:
-        """What is old counts less."""
+        """Old observations count less."""
         return True
 
     def tally(self, belief: DiscountedCounts, request: Request) -> tuple[Floats, Floats]:
-        """Tries, in units of a fresh one, and means."""
+        """Examinations, in units of a new one, and means."""
         return tally_counts(belief, request.candidates)
 
     def tick(self, belief: DiscountedCounts) -> None:
-        """One more list: all before it counts less."""
+        """One more list: discount all earlier ones."""
         update_discount(belief, self.gamma, self.changes)
         belief.unit[0] /= belief.gamma[0]
         if belief.unit[0] > LARGEST_UNIT:
@@ -87,11 +95,11 @@ class Discounted(NamedTuple):
         touch(belief, item)
 
     def conclude(self, belief: DiscountedCounts) -> None:
-        """Nothing is left to do."""
+        """Not needed."""
 
 
 def resolve_discount(what: str, given: Any, changes: float, problem: Problem) -> float:
-    """gamma as a number; DOUBLING stays what it is."""
+    """gamma as a number; DOUBLING is kept."""
     advice = "the nearer to 1, the longer the past counts"
     if isinstance(given, str):
         steps = steps_or_doubling(what, given, problem, advice)
@@ -106,7 +114,7 @@ def resolve_discount(what: str, given: Any, changes: float, problem: Problem) ->
 
 @helper
 def update_discount(belief: Any, gamma: float, changes: float) -> None:
-    """Count a list; where gamma follows their number, set it anew at every power of 2."""
+    """Count a list; if gamma depends on their number, update it at every power of 2."""
     belief.lists[0] += 1
     if gamma == DOUBLING and belief.lists[0] == belief.lists[1]:
         steps = float(belief.lists[0])
@@ -116,6 +124,6 @@ def update_discount(belief: Any, gamma: float, changes: float) -> None:
 
 @routine
 def rescale_counts(counts: Floats) -> None:
-    """Go back to a small unit; what counts for nothing any more is forgotten."""
+    """Go back to a small unit; counts that underflow are forgotten."""
     for item in range(len(counts)):
         counts[item] /= LARGEST_UNIT

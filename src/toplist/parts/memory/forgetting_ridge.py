@@ -1,4 +1,4 @@
-"""Ridge regression that forgets: discounted, or over the last lists."""
+"""Ridge regression that forgets: discounted, or over the latest lists."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from toplist.parts.memory.window import (
 
 
 class DiscountedLinear(NamedTuple):
-    """A linear belief whose past counts less and less; the fields of `Linear`, and what fading needs."""
+    """A linear belief with discounted observations; the fields of `Linear`, and those for discounting."""
 
     theta: Floats
-    inverse: Floats  # V^-1 V2 V^-1, which is what widths are made of
+    inverse: Floats  # V^-1 V2 V^-1, which gives the widths
     gram: Floats  # V: prior I + sum of gamma^age x x' / sigma^2, its upper triangle
     total: Floats  # sum of gamma^age value x
     sigma: Floats
@@ -49,18 +49,32 @@ class DiscountedLinear(NamedTuple):
     direction: Floats
     shrink: Floats
     updates: Ints
-    unit: Floats  # one element: what an observation adds to `examined` by now
+    unit: Floats  # one element: the weight of a new observation in `examined`
     squared: Floats  # V2: prior I + sum of gamma^(2 age) x x' / sigma^2
     room: Floats  # (d, d)
     gamma: Floats  # one element
-    lists: Ints  # two elements: lists learned, and at which number gamma is set anew
+    lists: Ints  # two elements: lists learned, and the number at which gamma is updated next
 
 
 class DiscountedRidge(NamedTuple):
-    """Ridge, where every list makes all before it count gamma times as much (Russac, Vernade and Cappe, NeurIPS 2019).
+    """Ridge regression that discounts old lists by gamma; the prior is not discounted.
 
-    The prior does not fade. V has weights gamma^age and V2 has their squares; an estimate varies by V^-1 V2 V^-1,
-    which is what an index takes for the widths. `gamma` and `changes` as in Discounted.
+    Parameters
+    ----------
+    gamma : float or {"theory", "doubling"}, default "theory"
+        Discount, as in `Discounted`.
+    changes : float, default 1.0
+        Expected number of changes of the users.
+    sigma : float, default 0.1
+        Noise of an observation.
+    prior : float, default 1.0
+        Precision of the prior on each weight.
+
+    Notes
+    -----
+    V has weights gamma^age and V2 has their squares; the covariance of the estimate is V^-1 V2 V^-1, from which an
+    index computes the widths. Russac, Vernade and Cappe, Weighted Linear Bandits for Non-Stationary Environments,
+    NeurIPS 2019.
     """
 
     gamma: Any = "theory"
@@ -76,14 +90,14 @@ class DiscountedRidge(NamedTuple):
         return self._replace(gamma=gamma, changes=changes, sigma=ridge.sigma, prior=ridge.prior)
 
     def begin(self, problem: Problem) -> DiscountedLinear:
-        """Nothing but the prior."""
+        """The prior."""
         ridge = begin_linear(problem, self.prior, self.sigma, updates=1)
         return DiscountedLinear(
             *ridge,
             unit=np.ones(1),
             squared=ridge.gram.copy(),
             room=np.zeros_like(ridge.gram),
-            gamma=np.full(1, max(self.gamma, 0.0)),  # where it doubles, the first list sets it
+            gamma=np.full(1, max(self.gamma, 0.0)),  # with doubling, the first list sets it
             lists=np.array([0, 1]),
         )
 
@@ -92,16 +106,16 @@ class DiscountedRidge(NamedTuple):
         return "linear"
 
     def forgetful(self) -> bool:
-        """What is old counts less."""
+        """Old observations count less."""
         return True
 
     def tally(self, belief: DiscountedLinear, request: Request) -> tuple[Floats, Floats]:
-        """How often each was examined, as far as it counts, and what its features lead to expect."""
+        """Discounted number of examinations of each candidate, and its expected value."""
         examined, expected = tally_linear(belief, request)
         return examined / belief.unit[0], expected
 
     def deviation(self, belief: DiscountedLinear, request: Request) -> Floats:
-        """As Ridge's."""
+        """As in Ridge."""
         return linear_deviation(belief, request)
 
     def doubt(self, belief: DiscountedLinear) -> Floats:
@@ -109,7 +123,7 @@ class DiscountedRidge(NamedTuple):
         return linear_doubt(belief)
 
     def tick(self, belief: DiscountedLinear) -> None:
-        """One more list: all before it counts less, but the prior."""
+        """One more list: discount all earlier ones, but not the prior."""
         update_discount(belief, self.gamma, self.changes)
         discount_sums(belief, self.prior)
         belief.unit[0] /= belief.gamma[0]
@@ -119,7 +133,7 @@ class DiscountedRidge(NamedTuple):
         belief.clock[0] += 1.0
 
     def add(self, belief: DiscountedLinear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """One observation."""
+        """Add one observation."""
         row, precision = slate.rows[place], weight / (belief.sigma[0] * belief.sigma[0])
         belief.examined[item] += weight * belief.unit[0]
         add_square(belief.gram, row, precision)
@@ -128,7 +142,7 @@ class DiscountedRidge(NamedTuple):
             belief.total[i] += weight * value * row[i]
 
     def conclude(self, belief: DiscountedLinear) -> None:
-        """The estimate and its widths; the prior is renewed at every list, so no rank-one term leads to them."""
+        """Update estimate and widths; the prior is renewed at every list, so rank-one updates do not apply."""
         recompute_inverse(belief)
         update_estimate(belief)
         fill_sandwich(belief)
@@ -136,7 +150,7 @@ class DiscountedRidge(NamedTuple):
 
 @routine
 def discount_sums(belief: Any, prior: float) -> None:
-    """Let the matrices and the sums fade, but not the prior."""
+    """Discount the matrices and the sums, but not the prior."""
     gamma, d = belief.gamma[0], len(belief.theta)
     for i in range(d):
         belief.total[i] *= gamma
@@ -155,7 +169,7 @@ def fill_sandwich(belief: Any) -> None:
     multiply_matrices(belief.squared, belief.inverse, room)
     multiply_matrices(belief.inverse, room, belief.base)
     for i in range(d):
-        for j in range(d):  # symmetric to the last bit
+        for j in range(d):  # exactly symmetric
             belief.inverse[i, j] = 0.5 * (belief.base[i, j] + belief.base[j, i])
     for i in range(d):
         for j in range(d):
@@ -174,7 +188,7 @@ def multiply_matrices(left: Floats, right: Floats, product: Floats) -> None:
 
 
 class WindowedLinear(NamedTuple):
-    """A linear belief of the last lists: the fields of `Linear`, those of `WindowedCounts`, and the stored rows."""
+    """A linear belief of the latest lists: the fields of `Linear` and `WindowedCounts`, and the stored rows."""
 
     theta: Floats
     inverse: Floats
@@ -185,7 +199,7 @@ class WindowedLinear(NamedTuple):
     direction: Floats
     shrink: Floats
     updates: Ints
-    row: Floats  # (room, positions, d): the features of each observation in the ring
+    row: Floats  # (longest, positions, d): the features of each observation in the ring
     examined: Floats
     clicked: Floats
     unit: Floats
@@ -205,7 +219,21 @@ class WindowedLinear(NamedTuple):
 
 
 class WindowedRidge(NamedTuple):
-    """Ridge over the last tau lists; `tau`, `changes` and `longest` as in Window."""
+    """Ridge regression over the latest tau lists.
+
+    Parameters
+    ----------
+    tau : int or {"theory", "doubling"}, default "theory"
+        Number of lists, as in `Window`.
+    changes : float, default 1.0
+        Expected number of changes of the users.
+    longest : int, default 10000
+        Largest tau that doubling reaches.
+    sigma : float, default 0.1
+        Noise of an observation.
+    prior : float, default 1.0
+        Precision of the prior on each weight.
+    """
 
     tau: Any = "theory"
     changes: float = 1.0
@@ -220,7 +248,7 @@ class WindowedRidge(NamedTuple):
         return self._replace(**window._asdict(), **ridge._asdict())
 
     def begin(self, problem: Problem) -> WindowedLinear:
-        """Nothing but the prior."""
+        """The prior."""
         ridge = begin_linear(problem, self.prior, self.sigma)._asdict()
         window = Window(self.tau, self.changes, self.longest).begin(problem)._asdict()
         row = np.zeros((self.longest, problem.positions, problem.features))
@@ -231,15 +259,15 @@ class WindowedRidge(NamedTuple):
         return "linear"
 
     def forgetful(self) -> bool:
-        """What is older than the window is gone."""
+        """Observations older than the window are removed."""
         return True
 
     def tally(self, belief: WindowedLinear, request: Request) -> tuple[Floats, Floats]:
-        """How often each was examined within the window, and what its features lead to expect."""
+        """Number of examinations of each candidate within the window, and its expected value."""
         return tally_linear(belief, request)
 
     def deviation(self, belief: WindowedLinear, request: Request) -> Floats:
-        """As Ridge's."""
+        """As in Ridge."""
         return linear_deviation(belief, request)
 
     def doubt(self, belief: WindowedLinear) -> Floats:
@@ -247,7 +275,7 @@ class WindowedRidge(NamedTuple):
         return linear_doubt(belief)
 
     def tick(self, belief: WindowedLinear) -> None:
-        """One more list: the oldest may leave."""
+        """One more list: the oldest may leave the window."""
         gone = open_list(belief, self.tau, self.changes)
         while belief.at[OLDEST] <= gone:
             remove_oldest_rows(belief)
@@ -257,7 +285,7 @@ class WindowedRidge(NamedTuple):
             recompute_row_sums(belief, self.prior)
 
     def add(self, belief: WindowedLinear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """One observation, which is stored; there are no free samples, for an item says nothing without its row."""
+        """Add and store one observation; there are no free samples, which would have no feature row."""
         slot, last = store_observation(belief, item, weight, value)
         row = belief.row[slot, last]
         for i in range(len(row)):
@@ -265,13 +293,13 @@ class WindowedRidge(NamedTuple):
         add_observation(belief, row, weight, value)
 
     def conclude(self, belief: WindowedLinear) -> None:
-        """The estimate of everything in the window."""
+        """Update the estimate."""
         update_estimate(belief)
 
 
 @routine
 def remove_oldest_rows(belief: Any) -> None:
-    """Take back what the oldest list taught."""
+    """Remove the observations of the oldest list."""
     slot = belief.at[OLDEST_SLOT]
     for i in range(belief.filled[slot]):
         add_observation(belief, belief.row[slot, i], -belief.weight[slot, i], belief.value[slot, i])
@@ -279,7 +307,7 @@ def remove_oldest_rows(belief: Any) -> None:
 
 @routine
 def recompute_row_sums(belief: Any, prior: float) -> None:
-    """Compute the matrix and the sums anew, so that rounding cannot add up."""
+    """Recompute the matrix and the sums, so that rounding errors cannot add up."""
     d = len(belief.theta)
     for i in range(d):
         belief.total[i] = 0.0

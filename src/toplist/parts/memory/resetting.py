@@ -1,4 +1,4 @@
-"""Counts that are dropped when they no longer fit: each item is watched by a change detector."""
+"""Counts that are reset when a change detector raises an alarm for an item."""
 
 from __future__ import annotations
 
@@ -13,33 +13,38 @@ from toplist.core.slate import Floats, Ints, Request, Slate
 from toplist.parts.detectors import GLR
 from toplist.parts.memory.counts import tally_counts, touch, untouched_blocks
 
-STORED_CHANGES = 256  # changes remembered, the latest
+STORED_CHANGES = 256  # the latest
 SCOPES = {"item": 0, "everything": 1}
 
 
 class WatchedCounts(NamedTuple):
-    """Counts, what the detectors know, and what they found."""
+    """Counts, the state of the detectors, and the detected changes."""
 
     examined: Floats  # per item
     clicked: Floats
     unit: Floats  # one element: 1
     clock: Floats  # one element: lists learned since everything was forgotten
     touched: Ints  # per BLOCK of items
-    watched: Floats  # (items, room): a detector's row per item
+    watched: Floats  # (items, elements): the detector's state per item
     lists: Ints  # two elements: lists learned, and whether one is being learned
-    found: Ints  # one element: changes ever found
-    when: Ints  # (EVENTS,): of each change the list, counted from 1 ...
+    found: Ints  # one element: number of changes ever detected
+    when: Ints  # (STORED_CHANGES,): per change the list, counted from 1 ...
     which: Ints  # ... the item ...
     mean: Floats  # ... and its mean until then
 
 
 class Resetting(NamedTuple):
-    """Keeps everything until a detector says that an item is no longer what it was.
+    """Counts all observations until a detector raises an alarm.
 
-    `detector` watches what each examined place said of its item: GLR(level) or CUSUM(level, slack, samples). After an
-    alarm `forgets` says what goes: "everything", the clock included, so that all items are looked at again; or the
-    "item" alone. An item that is not shown cannot be watched, so "item" misses those that have become better unseen.
-    Free samples and priors are not watched.
+    An item that is not shown cannot be watched, so "item" misses unseen items that have become better. Free samples and
+    priors are not watched.
+
+    Parameters
+    ----------
+    detector : Detector, default GLR()
+        Change detector that watches the observations of each item: GLR(level) or CUSUM(level, slack, samples).
+    forgets : {"everything", "item"}, default "everything"
+        What an alarm resets: everything, the clock included, so that all items are explored again; or the item alone.
     """
 
     detector: Any = GLR()
@@ -50,7 +55,9 @@ class Resetting(NamedTuple):
         expect("The detector", self.detector, ("prepare", "room", "watch"), "a detector, like GLR()")
         forgets = SCOPES.get(self.forgets, self.forgets)
         if isinstance(forgets, bool) or forgets not in SCOPES.values():
-            raise refuse("Resetting's forgets", self.forgets, " or ".join(map(repr, SCOPES)), "choose what an alarm resets")
+            raise refuse(
+                "Resetting's forgets", self.forgets, " or ".join(map(repr, SCOPES)), "choose what an alarm resets"
+            )
         return self._replace(detector=self.detector.prepare(problem), forgets=int(forgets))
 
     def begin(self, problem: Problem) -> WatchedCounts:
@@ -74,15 +81,15 @@ class Resetting(NamedTuple):
         return "counts"
 
     def forgetful(self) -> bool:
-        """An alarm ends what was known."""
+        """An alarm resets counts."""
         return True
 
     def tally(self, belief: WatchedCounts, request: Request) -> tuple[Floats, Floats]:
-        """Tries and means since the last change."""
+        """Examinations and means since the last change."""
         return tally_counts(belief, request.candidates)
 
     def alarms(self, belief: WatchedCounts, after: int = 0) -> list[Change]:
-        """The latest changes, without the first `after` that were ever found."""
+        """The latest changes, without the first `after` ever detected."""
         found = int(belief.found[0])
         slots = [number % STORED_CHANGES for number in range(max(after, found - STORED_CHANGES), found)]
         return [Change(int(belief.when[slot]), int(belief.which[slot]), float(belief.mean[slot])) for slot in slots]
@@ -94,7 +101,7 @@ class Resetting(NamedTuple):
         belief.lists[1] = 1
 
     def add(self, belief: WatchedCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """Count one observation, and forget where it shows that something has changed."""
+        """Count one observation, and reset if it reveals a change."""
         belief.examined[item] += weight
         belief.clicked[item] += weight * value
         touch(belief, item)
@@ -114,7 +121,7 @@ class Resetting(NamedTuple):
 
 @routine
 def record_change(belief: Any, item: int) -> None:
-    """Write down which item changed, when, and what its mean was."""
+    """Store which item changed, when, and its mean."""
     slot = belief.found[0] % STORED_CHANGES
     belief.when[slot], belief.which[slot] = belief.lists[0], item
     belief.mean[slot] = belief.clicked[item] / belief.examined[item]
@@ -123,7 +130,7 @@ def record_change(belief: Any, item: int) -> None:
 
 @routine
 def forget_item(belief: Any, item: int) -> None:
-    """Know nothing of an item any more."""
+    """Reset the counts and the detector of an item."""
     belief.examined[item], belief.clicked[item] = 0.0, 0.0
     touch(belief, item)
     for i in range(belief.watched.shape[1]):

@@ -1,4 +1,4 @@
-"""Counts of the last lists: what is older is taken back."""
+"""Counts of the latest lists: older observations are removed."""
 
 from __future__ import annotations
 
@@ -12,39 +12,51 @@ from toplist.core.slate import Floats, Ints, Request, Slate
 from toplist.parts.memory.counts import tally_counts, touch, touch_all, untouched_blocks
 from toplist.parts.memory.horizon import DOUBLING, expected_changes, steps_or_doubling, window_for
 
-LISTS, OLDEST, SLOT, OLDEST_SLOT, NEXT_TAU, OPEN, SAMPLES_LEAVE = range(7)  # what the elements of `at` are
+LISTS, OLDEST, SLOT, OLDEST_SLOT, NEXT_TAU, OPEN, SAMPLES_LEAVE = range(7)  # the elements of `at`
 
 
 class WindowedCounts(NamedTuple):
-    """Counts, and all that has to be taken back from them one day."""
+    """Counts, and the observations to be removed from them later."""
 
     examined: Floats  # per item
     clicked: Floats
     unit: Floats  # one element: 1
     clock: Floats  # one element: lists in the window
     touched: Ints  # per BLOCK of items
-    tau: Floats  # one element: how many fit
-    # Lists learned; the oldest in the window; where these two stand in the ring; at which list tau is set anew; whether
-    # one is being learned; and when the next free sample leaves, 0 for never.
+    tau: Floats  # one element: the length of the window
+    # Lists learned; the oldest in the window; their slots in the ring; the list at which tau is updated next;
+    # whether a list is being learned; the list at which the next free sample leaves, 0 for never.
     at: Ints
-    held: Ints  # per item, in how many observations of the window it is
-    since: Ints  # per item, the list of its first observation since it was forgotten; -1 where there was none
-    sampled: Floats  # per item, free samples: how much ...
+    held: Ints  # per item, the number of its observations in the window
+    since: Ints  # per item, the list of its first observation since it was reset; -1 for none
+    sampled: Floats  # per item, the weight of its free samples, ...
     sampled_clicked: Floats
-    sampled_at: Ints  # ... and after how many lists; -1 for none
-    item: Ints  # (room, positions): observations, list by list, around in a ring
+    sampled_at: Ints  # ... and the number of lists before them; -1 for none
+    item: Ints  # (longest, positions): observations, list by list, in a ring
     weight: Floats
     value: Floats
-    filled: Ints  # per list in the ring, how many observations it has
+    filled: Ints  # per list in the ring, its number of observations
 
 
 class Window(NamedTuple):
-    """Knows the last tau lists and nothing before them (li2019, CascadeSWUCB).
+    """Learns from the latest tau lists only.
 
-    `tau` is a number of lists; or "theory", which is 2 sqrt(n ln(n) / changes) for n steps; or "doubling", the same for
-    the largest power of 2 among the numbers of lists so far, which "theory" is as well where n is not known. `changes`
-    is how often people are expected to change their minds. What is in the window is stored, so doubling ends at
-    `longest` lists. Free samples and priors leave it like a list that was learned when they came.
+    The observations in the window are stored, so doubling ends at `longest` lists. Free samples and priors leave the
+    window like a list that was learned when they were added.
+
+    Parameters
+    ----------
+    tau : int or {"theory", "doubling"}, default "theory"
+        Number of lists. "theory" is 2 sqrt(n ln(n) / changes) for n steps; "doubling" is the same with the largest
+        power of 2 among the numbers of lists so far as n. "theory" with an unknown horizon is "doubling".
+    changes : float, default 1.0
+        Expected number of changes of the users.
+    longest : int, default 10000
+        Largest tau that doubling reaches.
+
+    Notes
+    -----
+    The memory of CascadeSWUCB (li2019).
     """
 
     tau: Any = "theory"
@@ -52,7 +64,7 @@ class Window(NamedTuple):
     longest: int = 10_000
 
     def prepare(self, problem: Problem) -> Self:
-        """Resolve tau, and how many lists there must be room for."""
+        """Resolve tau, and the number of lists to store."""
         changes = expected_changes("Window", self.changes, problem)
         longest = whole("Window's longest", self.longest, 1, "give the largest number of lists to store")
         tau, advice = self.tau, "give the number of lists to remember"
@@ -91,15 +103,15 @@ class Window(NamedTuple):
         return "counts"
 
     def forgetful(self) -> bool:
-        """What is older than the window is gone."""
+        """Observations older than the window are removed."""
         return True
 
     def tally(self, belief: WindowedCounts, request: Request) -> tuple[Floats, Floats]:
-        """Tries and means within the window."""
+        """Examinations and means within the window."""
         return tally_counts(belief, request.candidates)
 
     def tick(self, belief: WindowedCounts) -> None:
-        """One more list: the oldest may leave."""
+        """One more list: the oldest may leave the window."""
         gone = open_list(belief, self.tau, self.changes)
         while belief.at[OLDEST] <= gone:
             remove_oldest_list(belief)
@@ -109,7 +121,7 @@ class Window(NamedTuple):
             recompute_sums(belief)
 
     def add(self, belief: WindowedCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """Count one observation, and store it; outside of a list it is a free sample."""
+        """Count and store one observation; outside of a list it is a free sample."""
         if belief.at[OPEN] == 1:
             store_observation(belief, item, weight, value)
         else:
@@ -122,7 +134,7 @@ class Window(NamedTuple):
 
 @helper
 def open_list(belief: Any, tau: float, changes: float) -> int:
-    """Count a list, and set tau; the last list that has left the window."""
+    """Count a list, and update tau; returns the latest list that has left the window."""
     at = belief.at
     at[OPEN] = 1
     at[LISTS] += 1
@@ -136,7 +148,7 @@ def open_list(belief: Any, tau: float, changes: float) -> int:
 
 @helper
 def begin_slot(belief: Any) -> bool:
-    """Begin to store a list; whether it is time to add everything up anew, which it is once around the ring."""
+    """Begin to store a list; True once around the ring, when all sums must be recomputed."""
     slot = next_slot(belief, belief.at[SLOT])
     belief.at[SLOT] = slot
     belief.filled[slot] = 0
@@ -145,13 +157,13 @@ def begin_slot(belief: Any) -> bool:
 
 @helper
 def next_slot(belief: Any, slot: int) -> int:
-    """The next place in the ring."""
+    """The next slot of the ring."""
     return slot + 1 if slot + 1 < len(belief.filled) else 0
 
 
 @helper
 def store_observation(belief: Any, item: int, weight: float, value: float) -> tuple[int, int]:
-    """Count an observation of the list being learned; where in the ring it stands."""
+    """Count an observation of the list being learned; returns its slot and its index in the slot."""
     belief.examined[item] += weight
     belief.clicked[item] += weight * value
     touch(belief, item)
@@ -167,7 +179,7 @@ def store_observation(belief: Any, item: int, weight: float, value: float) -> tu
 
 @helper
 def store_sample(belief: Any, item: int, weight: float, value: float) -> None:
-    """Count a free sample, which leaves like a list that is learned now."""
+    """Count a free sample, which leaves the window like a list learned now."""
     belief.examined[item] += weight
     belief.clicked[item] += weight * value
     touch(belief, item)
@@ -180,7 +192,7 @@ def store_sample(belief: Any, item: int, weight: float, value: float) -> None:
 
 @helper
 def remove_oldest_list(belief: Any) -> None:
-    """Take back what the oldest list said, of those items that were not forgotten since."""
+    """Remove the observations of the oldest list, except of items that were reset since."""
     oldest, slot = belief.at[OLDEST], belief.at[OLDEST_SLOT]
     for i in range(belief.filled[slot]):
         item = belief.item[slot, i]
@@ -189,14 +201,14 @@ def remove_oldest_list(belief: Any) -> None:
             belief.held[item] -= 1
             belief.examined[item] -= belief.weight[slot, i]
             belief.clicked[item] -= belief.weight[slot, i] * belief.value[slot, i]
-            if belief.held[item] == 0:  # whatever rounding has left
+            if belief.held[item] == 0:  # without rounding errors
                 belief.examined[item], belief.clicked[item] = belief.sampled[item], belief.sampled_clicked[item]
     belief.at[OLDEST], belief.at[OLDEST_SLOT] = oldest + 1, next_slot(belief, slot)
 
 
 @routine
 def remove_old_samples(belief: Any, gone: int) -> None:
-    """Take back free samples that came when the window's oldest lists did, and say when the next are due."""
+    """Remove the free samples that have left the window, and find when the next are due."""
     due = 0
     for item in range(len(belief.examined)):
         sampled_at = belief.sampled_at[item]
@@ -215,7 +227,7 @@ def remove_old_samples(belief: Any, gone: int) -> None:
 
 @routine
 def recompute_sums(belief: Any) -> None:
-    """Compute all sums anew, so that rounding cannot add up."""
+    """Recompute all sums, so that rounding errors cannot add up."""
     touch_all(belief)
     for item in range(len(belief.examined)):
         belief.examined[item], belief.clicked[item] = belief.sampled[item], belief.sampled_clicked[item]
