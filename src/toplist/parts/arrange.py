@@ -38,6 +38,12 @@ class TopK(NamedTuple):
         1-based positions (katariya2016: the most terminating position first). True once `prepare` has resolved it.
     places : ndarray of int, default empty
         The order counted from 0, empty for "first"; filled by `prepare`.
+
+    Examples
+    --------
+    >>> from toplist.core.problem import Problem
+    >>> TopK("last").prepare(Problem(items=10, positions=3)).places.tolist()
+    [2, 1, 0]
     """
 
     order: Any = "first"

@@ -34,6 +34,13 @@ class GLR(NamedTuple):
 
     Besson and Kaufmann, The Generalized Likelihood Ratio Test meets klUCB: an Improved Algorithm for Piece-Wise
     Non-Stationary Bandits, 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> detector, row = GLR(level=0.01), np.zeros(GLR().room())
+    >>> [detector.watch(row, 1.0, float(i >= 50)) for i in range(70)].index(True)
+    53
     """
 
     level: float = 1e-3
@@ -128,6 +135,13 @@ class CUSUM(NamedTuple):
 
     Liu, Lee and Shroff, A Change-Detection Based Framework for Piecewise-Stationary Multi-Armed Bandit Problem, AAAI
     2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> detector, row = CUSUM(samples=10), np.zeros(CUSUM().room())
+    >>> [detector.watch(row, 1.0, float(i >= 10)) for i in range(30)].index(True)
+    22
     """
 
     level: float = 1e-4

@@ -71,6 +71,15 @@ class ThroughFirstClick(NamedTuple):
     Notes
     -----
     The reading of the cascade model (kveton2015), and of First-Click (katariya2016).
+
+    Examples
+    --------
+    >>> from toplist.core.slate import empty_page
+    >>> page = empty_page(4)
+    >>> page.clicks[:] = 0, 1, 1, 0
+    >>> ThroughFirstClick().read(page, 4)
+    >>> page.weight.tolist(), page.value.tolist()
+    ([1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, 0.0])
     """
 
     weight: float = 1.0
@@ -100,6 +109,15 @@ class OnlyLastClick(NamedTuple):
     Notes
     -----
     The reading of Last-Click (katariya2016), and of CascadeKL-UCB on DBN users (kveton2015).
+
+    Examples
+    --------
+    >>> from toplist.core.slate import empty_page
+    >>> page = empty_page(4)
+    >>> page.clicks[:] = 0, 1, 1, 0
+    >>> OnlyLastClick().read(page, 4)
+    >>> page.weight.tolist(), page.value.tolist()
+    ([1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0])
     """
 
     weight: float = 1.0
@@ -126,6 +144,15 @@ class ThroughLastClick(NamedTuple):
         "nothing" is known (liu2018, GL-CDCM as printed).
     weight : float, default 1.0
         Weight of one observation.
+
+    Examples
+    --------
+    >>> from toplist.core.slate import empty_page
+    >>> page = empty_page(4)
+    >>> page.clicks[:] = 0, 1, 1, 0
+    >>> ThroughLastClick().read(page, 4)
+    >>> page.weight.tolist(), page.value.tolist()
+    ([1.0, 1.0, 1.0, 0.0], [0.0, 1.0, 1.0, 0.0])
     """
 
     none: str | bool = "everything"
@@ -155,6 +182,15 @@ class UntilSatisfied(NamedTuple):
     Notes
     -----
     The reading of dcmLSB (hiranandani2019), in whose setting that position is observed.
+
+    Examples
+    --------
+    >>> from toplist.core.slate import empty_page
+    >>> page = empty_page(4)
+    >>> page.clicks[:] = 0, 1, 1, 0
+    >>> UntilSatisfied().read(page, 4)
+    >>> page.weight.tolist(), page.value.tolist()
+    ([1.0, 1.0, 1.0, 0.0], [0.0, 1.0, 1.0, 0.0])
     """
 
     weight: float = 1.0
@@ -183,6 +219,15 @@ class EveryPlace(NamedTuple):
     -----
     The reading of LSBGreedy (hiranandani2019) and of the ranked bandits, which in kveton2015 observe only the last
     click.
+
+    Examples
+    --------
+    >>> from toplist.core.slate import empty_page
+    >>> page = empty_page(4)
+    >>> page.clicks[:] = 0, 1, 1, 0
+    >>> EveryPlace().read(page, 4)
+    >>> page.weight.tolist(), page.value.tolist()
+    ([1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0])
     """
 
     counts: str | bool = "every"

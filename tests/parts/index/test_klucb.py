@@ -175,7 +175,7 @@ def test_lazy_shows_exactly_the_lists_of_solving_everything(name: str) -> None:
         assert lazy.belief.clicked.tobytes() == full.belief.clicked.tobytes()
         assert lazy.run.totals.tobytes() == full.run.totals.tobytes()
     solves = players[0].cache.scoring.solves[0] / steps
-    assert solves < 1.5 * players[0].setting.problem.positions  # not by solving everything after all
+    assert solves < 1.5 * players[0].setting.problem.positions  # it does not solve everything
 
 
 HASTY = Resetting(CUSUM(0.5, 0.05, 5), "everything")  # alarms all the time
@@ -205,7 +205,7 @@ def test_lazy_shows_the_same_lists_whatever_is_forgotten(memory: Any) -> None:
 
 @pytest.mark.parametrize(("items", "positions"), [(4, 4), (10, 10), (12, 3)])
 def test_lazy_ranked_bandits_show_exactly_the_lists_of_solving_everything(items: int, positions: int) -> None:
-    """Bandits of lower positions learn seldom asked arms many times between two looks at them."""
+    """Bandits of lower positions learn rarely shown arms many times between two rankings."""
     world = Fixed([0.05 + 0.6 * uniform(9, item) for item in range(items)], positions)
     for run in range(10):
         beliefs = []
@@ -219,7 +219,7 @@ def test_lazy_ranked_bandits_show_exactly_the_lists_of_solving_everything(items:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_lazy_shows_the_same_lists_step_by_step_on_subsets(seed: int) -> None:
-    """Eligible subsets, budgets that jump and fall, and counts that change behind the cache's back."""
+    """Eligible subsets, budgets that jump and fall, and counts that change without the cache."""
     rng = np.random.default_rng(seed)
     problem = Problem(30, 5)
     lazy, full = KLUCB().prepare(problem), SolveEverything()
@@ -234,12 +234,12 @@ def test_lazy_shows_the_same_lists_step_by_step_on_subsets(seed: int) -> None:
         lazy.top(belief, cache, request, chosen, scores)
         full.top(belief, room, request, others, scores)
         assert chosen.tolist() == others.tolist()
-        # Some lists were learned since the last was made, of these items or others, some several times.
+        # Several lists may be learned between two rankings, of these items or others.
         for item in [
             *chosen[: rng.integers(0, 6)],
             *rng.integers(0, 30, rng.integers(0, 3)).repeat(rng.integers(1, 9)),
         ]:
             belief.examined[item] += rng.choice([1.0, 0.25])
             belief.clicked[item] += float(rng.random() < 0.2)
-        if step % 100 == 99:  # and a window has let go of some
+        if step % 100 == 99:  # and a window has dropped some
             belief.examined[:5] = np.maximum(belief.examined[:5] - 3.0, belief.clicked[:5])

@@ -1,4 +1,4 @@
-"""Scores over features: dense, sparse, remembered or not, all are the formula."""
+"""Scores over features: dense or sparse, cached or not, all equal the formula."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def ask(
 
 
 def used(policy: Policy, rows: Floats, lists: int = 40) -> tuple[Any, Any, Any]:
-    """A policy with a past: a belief, a cache that has seen all of it, and the problem."""
+    """A policy that has learned: its belief, its cache used throughout, and the problem."""
     problem = Problem(len(rows), 4, rows.shape[1])
     ready = policy.prepare(problem)
     belief, cache = ready.begin(problem), ready.scratch(problem)
@@ -74,11 +74,11 @@ def test_top_is_the_formula(sparse: bool, some: Any) -> None:
     np.testing.assert_allclose(values, index, rtol=1e-9)
 
 
-def test_a_list_does_not_depend_on_what_the_cache_remembers() -> None:
-    """Widths that were followed from list to list are bit for bit those of a fresh start."""
+def test_a_list_does_not_depend_on_the_cache() -> None:
+    """Widths updated from list to list are bit for bit those of a new cache."""
     rows = features(300, 12, False, 2)
     policy, belief, cache = used(Policy(EveryPlace(), Ridge(), Ellipsoid(alpha=0.5)), rows, lists=90)
-    assert belief.updates[1] == 1  # the inverse was computed anew on the way
+    assert belief.updates[1] == 1  # the inverse was recomputed once
     fresh = policy.scratch(Problem(300, 4, 12))
     for number in range(5):
         request = ask(rows, key=100 + number)
@@ -98,7 +98,7 @@ def test_new_features_are_noticed() -> None:
 
 
 def greedy(rows: Floats, belief: Any, alpha: float, kind: str, candidates: Any, pins: Any = ()) -> list[int]:
-    """Algorithm 1 of hiranandani2019, word for word."""
+    """Algorithm 1 of hiranandani2019, literally."""
     chosen: list[int] = []
     for place in range(min(4, len(candidates))):
         if len(pins) and pins[place] >= 0:

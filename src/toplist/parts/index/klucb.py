@@ -158,6 +158,18 @@ class KLUCB(NamedTuple):
     Notes
     -----
     Garivier and Cappe, The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond, COLT 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toplist.core.problem import Problem
+    >>> from toplist.core.slate import NONE, Request
+    >>> from toplist.parts.memory import Everything
+    >>> belief = Everything(prior_mean=0.5, prior_strength=10.0).begin(Problem(items=1, positions=1))
+    >>> belief.clock[0] = 100.0
+    >>> request = Request(np.arange(1), 1, NONE, NONE, np.zeros((1, 0)), 0, np.arange(1), key=0)
+    >>> KLUCB().exact(belief, request).round(6).tolist()
+    [0.958607]
     """
 
     loglog: float = 3.0

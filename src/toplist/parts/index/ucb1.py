@@ -107,6 +107,18 @@ class UCB1(NamedTuple):
     ----------
     scale : float, default 1.5
         Factor under the root of the confidence radius; 1.5 is that of kveton2015, section 3.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toplist.core.problem import Problem
+    >>> from toplist.core.slate import NONE, Request
+    >>> from toplist.parts.memory import Everything
+    >>> belief = Everything(prior_mean=0.5, prior_strength=10.0).begin(Problem(items=1, positions=1))
+    >>> belief.clock[0] = 100.0
+    >>> request = Request(np.arange(1), 1, NONE, NONE, np.zeros((1, 0)), 0, np.arange(1), key=0)
+    >>> UCB1().exact(belief, request).round(6).tolist()
+    [1.331129]
     """
 
     scale: float = 1.5

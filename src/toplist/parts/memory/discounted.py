@@ -41,6 +41,12 @@ class Discounted(NamedTuple):
     Notes
     -----
     The memory of CascadeDUCB (li2019).
+
+    Examples
+    --------
+    >>> from toplist.core.problem import Problem
+    >>> Discounted().prepare(Problem(items=10, positions=3, steps=10_000)).gamma
+    0.9975
     """
 
     gamma: Any = "theory"

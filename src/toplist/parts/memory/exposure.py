@@ -44,6 +44,12 @@ class Exposure(NamedTuple):
     ----------
     examination : array_like of float or "reciprocal", default "reciprocal"
         One probability per position, or one for all; "reciprocal" is 1, 1/2, 1/3 and so on.
+
+    Examples
+    --------
+    >>> from toplist.core.problem import Problem
+    >>> Exposure().prepare(Problem(items=10, positions=4)).examination.round(3).tolist()
+    [1.0, 0.5, 0.333, 0.25]
     """
 
     examination: Any = "reciprocal"

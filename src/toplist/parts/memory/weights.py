@@ -31,6 +31,12 @@ class ExponentialWeights(NamedTuple):
     -----
     The tuning is that of Auer, Cesa-Bianchi, Freund and Schapire, The Nonstochastic Multiarmed Bandit Problem, SIAM J.
     Comput. 2002, corollary 3.2.
+
+    Examples
+    --------
+    >>> from toplist.core.problem import Problem
+    >>> round(ExponentialWeights().prepare(Problem(items=10, positions=3, steps=10_000)).exploration, 6)
+    0.036607
     """
 
     exploration: float | str = "theory"

@@ -57,6 +57,12 @@ class Window(NamedTuple):
     Notes
     -----
     The memory of CascadeSWUCB (li2019).
+
+    Examples
+    --------
+    >>> from toplist.core.problem import Problem
+    >>> Window().prepare(Problem(items=10, positions=3, steps=10_000)).tau
+    606.0
     """
 
     tau: Any = "theory"
