@@ -153,7 +153,7 @@ def log_posterior(belief: Exposed, item: int, theta: float) -> float:
 
 @helper
 def derivatives(belief: Exposed, item: int, theta: float) -> tuple[float, float]:
-    """First derivative of the log posterior, and the negative second one, which is never negative."""
+    """First derivative of the log posterior, and minus the second one, which is never negative."""
     positions = len(belief.examination)
     ratio = belief.clicked[item] / theta if belief.clicked[item] > 0.0 else 0.0
     first, second = ratio, ratio / theta if ratio > 0.0 else 0.0

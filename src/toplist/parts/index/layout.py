@@ -124,7 +124,7 @@ def apply_link(total: float, link: int) -> float:
 
 @routine
 def fill_weights(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
-    """Fill `weights` and `matrix`, scaled by what is left of each topic if gains are proportional to it."""
+    """Fill `weights` and `matrix`, scaled by the uncovered share of each topic if gains are proportional to it."""
     d, left = len(covered), layout.left
     for i in range(d):
         left[i] = 1.0 - covered[i] if kind == PROBABILISTIC else 1.0

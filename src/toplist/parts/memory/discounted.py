@@ -60,7 +60,7 @@ class Discounted(NamedTuple):
         )
 
     def begin(self, problem: Problem) -> DiscountedCounts:
-        """Nothing is known."""
+        """An empty belief."""
         return DiscountedCounts(
             examined=np.zeros(problem.items),
             clicked=np.zeros(problem.items),

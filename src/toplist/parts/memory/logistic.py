@@ -189,7 +189,7 @@ class Logistic(NamedTuple):
         return self._replace(penalty=penalty, ridge=checked_ridge("Logistic", self.ridge, problem), capacity=capacity)
 
     def begin(self, problem: Problem) -> Logit:
-        """Nothing is known."""
+        """An empty belief."""
         return begin_logit(problem, self.ridge, self.capacity, self.penalty)
 
     def keeps(self) -> str:
@@ -257,7 +257,7 @@ class LogisticSGD(NamedTuple):
         return self._replace(rate=rate, ridge=checked_ridge("LogisticSGD", self.ridge, problem))
 
     def begin(self, problem: Problem) -> Logit:
-        """Nothing is known, and there is no history."""
+        """An empty belief, without a history."""
         return begin_logit(problem, self.ridge, 0)
 
     def keeps(self) -> str:

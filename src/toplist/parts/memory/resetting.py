@@ -61,7 +61,7 @@ class Resetting(NamedTuple):
         return self._replace(detector=self.detector.prepare(problem), forgets=int(forgets))
 
     def begin(self, problem: Problem) -> WatchedCounts:
-        """Nothing is known."""
+        """An empty belief."""
         return WatchedCounts(
             examined=np.zeros(problem.items),
             clicked=np.zeros(problem.items),

@@ -82,7 +82,7 @@ class Window(NamedTuple):
         return self._replace(tau=tau, changes=changes, longest=longest if tau == DOUBLING else int(tau))
 
     def begin(self, problem: Problem) -> WindowedCounts:
-        """Nothing is known."""
+        """An empty belief."""
         none = np.full(problem.items, -1)
         ring = (self.longest, problem.positions)
         return WindowedCounts(
