@@ -150,7 +150,7 @@ def gauge_linear(
     belief: Any, cache: Any, request: Request, link: int, bonus: float, covered: Floats, kind: int,
     placed: int, values: Floats,
 ) -> None:  # fmt: skip
-    """Score the gains of all candidates over an empty list, which are their features, or those that `placed` changed."""
+    """Score the gains of all candidates over an empty list, which are their features, or those changed by `placed`."""
     if placed < 0:
         score_linear(belief, cache, request, link, bonus, values)
     else:
