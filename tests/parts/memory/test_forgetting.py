@@ -190,7 +190,7 @@ def test_rates_follow_the_paper_where_the_number_of_steps_is_known() -> None:
         (Window(0), "Window's tau is 0"),
         (Window("long"), "'theory' or 'doubling'"),
         (Window(longest=0), "Window's longest is 0"),
-        (Window(changes=1e4), "at most one at every step"),
+        (Window(changes=1e4), "at most one per step"),
         (Resetting("glr"), "a detector, like GLR()"),
         (Resetting(forgets="all"), "'item' or 'everything'"),
     ],
