@@ -193,8 +193,8 @@ def test_a_helper_that_fails_in_plain_python_is_explained_too() -> None:
 
     with pytest.raises(numba.core.errors.NumbaError) as raised:
         wrong(np.ones(3))
-    told = explain_compile_error(raised.value)
-    assert re.fullmatch(r'test_compiled\.py line \d+, "return x\.nope .*", does not compile: .*\'nope\'.*\.', told)
+    sentence = explain_compile_error(raised.value)
+    assert re.fullmatch(r'test_compiling\.py line \d+, "return x\.nope .*", does not compile: .*\'nope\'.*\.', sentence)
 
 
 def test_plain_is_the_source_of_compiled() -> None:
