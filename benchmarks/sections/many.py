@@ -15,7 +15,7 @@ from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Page, Request, empty_page
-from toplist.parts.index.shortlist import outlook_room
+from toplist.parts.index.shortlist import empty_ceilings
 from toplist.policies import make
 from toplist.ranker.learner import Learner
 
@@ -83,8 +83,8 @@ def costs(policy: str, begin: Callable[[Learner], None], size: Size, lists: int,
         one, other = (Learner(make(policy), Problem(*size), compiled=True) for _ in range(2))
         begin(one)
         other.belief = one.belief  # which both read, and one learns
-        desk = other.policy.scratch(other.problem)
-        other._caches.append(desk._replace(scoring=desk.scoring._replace(outlook=outlook_room(Problem(1, 1)))))
+        cache = other.policy.scratch(other.problem)
+        other._caches.append(cache._replace(scoring=cache.scoring._replace(ceilings=empty_ceilings(Problem(1, 1)))))
         seconds = in_turn(one, other, lists, turn)
         short.append(seconds[0])
         full.append(seconds[1])

@@ -11,7 +11,7 @@ from benchmarks.contenders import Size
 from benchmarks.measure import Effort
 from benchmarks.report import Show, Table, Target, judged, nanoseconds
 from toplist import Ranker
-from toplist.core.beliefs import copied, frozen
+from toplist.core.beliefs import array_bytes, copy_arrays
 from toplist.core.compiling import compiled
 from toplist.core.randomness import branch
 from toplist.core.slate import Page, Request, Slate, empty_page
@@ -56,12 +56,12 @@ def costs(policy: str, size: Size, lists: int, rounds: int, target: Target | Non
     for turn in range(rounds + 1):  # the first compiles
         ranker = Ranker([f"item {n}" for n in range(size.items)], size.positions, policy, seed=turn, prior_strength=1.0)
         ranker.rank()  # whose cache comes with the first call
-        belief = copied(ranker._learner.belief)
+        belief = copy_arrays(ranker._learner.belief)
         begun = time.process_time()
         latencies.append(one_by_one(ranker, lists))
         from_python = (time.process_time() - begun) / lists
         alone = in_one_loop(ranker, belief, lists)
-        if frozen(belief) != frozen(ranker.belief):
+        if array_bytes(belief) != array_bytes(ranker.belief):
             raise AssertionError("the ranker and the compiled loop learned different things")
         work.append(alone)
         overhead.append(from_python - alone)
@@ -89,7 +89,7 @@ def in_one_loop(ranker: Ranker, belief: Any, lists: int) -> float:
     policy, problem = ranker._learner.policy, ranker._learner.problem
     cache, slate, page = policy.scratch(problem), policy.slate(problem), empty_page(ranker.positions)
     request = ranker._everybody(ranker._known.rows)
-    work_compiled(policy, copied(belief), cache, request, slate, page, ranker._key, 1)
+    work_compiled(policy, copy_arrays(belief), cache, request, slate, page, ranker._key, 1)
     cache = policy.scratch(problem)
     begun = time.process_time()
     work_compiled(policy, belief, cache, request, slate, page, ranker._key, lists)

@@ -9,10 +9,10 @@ import toplist
 from toplist.checks import CheckFailed, check_policy, contract
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Page, Request, Slate
-from toplist.parts.arrange import Desk, TopK
+from toplist.parts.arrange import ComposedCache, TopK
 from toplist.parts.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick
 from toplist.parts.index import UCB1, Chance, Greedy
-from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory import Counts, Everything
 from toplist.policies import Policy
 
@@ -54,7 +54,7 @@ class Repeats(Policy):
 
     __slots__ = ()
 
-    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
         slate.size[0] = len(slate.items)
         slate.items[:] = request.candidates[0]
 
@@ -64,7 +64,7 @@ class Drifts(Policy):
 
     __slots__ = ()
 
-    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
         slate.size[0] = len(slate.items)
         slate.items[:] = np.random.permutation(len(request.labels))[: len(slate.items)]
 
@@ -74,7 +74,7 @@ class Overflows(Policy):
 
     __slots__ = ()
 
-    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
         large = 1 << 40
         slate.size[0] = len(slate.items)
         for place in range(len(slate.items)):
@@ -89,8 +89,8 @@ class Moody(NamedTuple):
     def prepare(self, problem: Problem) -> Self:
         return self
 
-    def scratch(self, problem: Problem) -> Scores:
-        return score_room(problem)
+    def scratch(self, problem: Problem) -> ScoreScratch:
+        return score_scratch(problem)
 
     def reads(self) -> str:
         return "counts"
@@ -98,7 +98,7 @@ class Moody(NamedTuple):
     def draws_one(self) -> bool:
         return False
 
-    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         cache.examined[0] += 1
         for place in range(len(chosen)):
             chosen[place] = (place + int(cache.examined[0])) % len(request.candidates)
@@ -129,7 +129,7 @@ class RemembersTheLast(Policy):
     __slots__ = ()
     last = np.zeros(3, dtype=np.int64)
 
-    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
         super().rank(belief, cache, request, slate)
         self.last[:] = slate.items
 
@@ -142,7 +142,7 @@ class Writes(Policy):
 
     __slots__ = ()
 
-    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
         super().rank(belief, cache, request, slate)
         belief.clock[0] += 1.0
 
@@ -192,7 +192,7 @@ class Deaf(Policy):
 
     __slots__ = ()
 
-    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
         everything = request._replace(candidates=np.arange(len(request.labels)))
         super().rank(belief, cache, everything, slate)
 
@@ -202,7 +202,7 @@ class DeafToPins(Policy):
 
     __slots__ = ()
 
-    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
         super().rank(belief, cache, request._replace(pins=np.zeros(0, dtype=np.int64)), slate)
 
 
@@ -265,7 +265,7 @@ def test_a_policy_that_cannot_be_run_breaks_promises_instead_of_the_check() -> N
     class Raises(Policy):
         __slots__ = ()
 
-        def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+        def rank(self, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
             raise RuntimeError("out of order\nand more")
 
     wanted = ["lists_hold_distinct_items", "belief_does_not_grow"]

@@ -8,7 +8,7 @@ import pytest
 
 import toplist
 from toplist.clicks import CCM, PBM, UBM, Cascade, Mixture
-from toplist.core.beliefs import copied
+from toplist.core.beliefs import copy_arrays
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import Floats, Ints, Page
 from toplist.engine.player import Player, Setting
@@ -116,7 +116,7 @@ def test_plain_and_compiled_agree_and_the_setting_stays_as_it_was(users: Any) ->
 
 def test_copies_share_no_array_however_deep() -> None:
     users = Mixture(CHAIN, Mixture(BROWSING, "cascade")).prepare(Problem(5, 3))
-    copy = copied(users)
+    copy = copy_arrays(users)
     assert as_plain(copy) == as_plain(users)
 
     def arrays(part: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Compiled code: never stale, never poisoned by classes that are gone, and refusing allocation."""
+"""Compiled code: the cache is never stale, survives removed classes, and allocation is refused."""
 
 import importlib
 import os
@@ -18,7 +18,7 @@ from toplist.core import protocols
 from toplist.core.compiling import (
     DoesNotCompile,
     compiled,
-    explained,
+    explain_compile_error,
     fingerprint,
     helper,
     plain,
@@ -34,7 +34,7 @@ from toplist.parts.memory import Everything
 PART = """
 from typing import NamedTuple
 import numpy as np
-from toplist.parts.feedback import EveryPlace, ThroughFirstClick, note
+from toplist.parts.feedback import EveryPlace, ThroughFirstClick, mark_examined
 import helpers
 from constants import MORE
 from helpers import examined_places
@@ -44,7 +44,7 @@ class Half(NamedTuple):
     def prepare(self, problem):
         return self
     def read(self, page, size):
-        note(page, size, examined_places(size) + MORE + helpers.EVEN_MORE, 0, self.weight)
+        mark_examined(page, size, examined_places(size) + MORE + helpers.EVEN_MORE, 0, self.weight)
 """
 LOOP = """
 import toplist.core.protocols
@@ -64,7 +64,7 @@ print(examined(Half(), empty_page(4)), sum(examined.stats.cache_hits.values()))
 
 
 def run(folder: Path, program: str) -> tuple[float, int]:
-    """What was examined in all, and how many compiled functions came from the disk cache."""
+    """Total weight examined, and the number of compiled functions from the disk cache."""
     (folder / "program.py").write_text(program)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(
@@ -74,7 +74,7 @@ def run(folder: Path, program: str) -> tuple[float, int]:
     return float(examined), int(hits)
 
 
-def test_editing_a_part_or_its_helper_is_noticed_and_a_gone_class_harms_nobody(tmp_path: Path) -> None:
+def test_editing_a_part_or_its_helper_is_noticed_and_a_removed_class_is_harmless(tmp_path: Path) -> None:
     helpers = (
         "from toplist.core.compiling import helper\nEVEN_MORE = 0\n@helper\ndef examined_places(size):\n    return 1\n"
     )
@@ -91,11 +91,11 @@ def test_editing_a_part_or_its_helper_is_noticed_and_a_gone_class_harms_nobody(t
     assert run(tmp_path, imported) == (3, 0)  # a constant that the part imports was edited
     (tmp_path / "constants.py").write_text("MORE = 0\n")
     (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2").replace("= 0", "= 2"))
-    assert run(tmp_path, imported) == (4, 0)  # a constant that it reaches through a module was edited
+    assert run(tmp_path, imported) == (4, 0)  # a constant that it uses through a module was edited
     (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2"))
     late = imported.replace("from loop", "open('helpers.py', 'a').write('EVEN_MORE = 1')\nfrom loop")
-    assert run(tmp_path, late) == (2, 0)  # edited after it was loaded: what was loaded runs
-    assert run(tmp_path, imported) == (3, 0)  # and is not taken for what was written
+    assert run(tmp_path, late) == (2, 0)  # edited after loading: the loaded code runs
+    assert run(tmp_path, imported) == (3, 0)  # and is not cached as the edited code
     (tmp_path / "helpers.py").write_text(helpers.replace("return 1", "return 2"))
     (tmp_path / "parts.py").write_text(PART.replace("examined_places(size)", "3"))
     assert run(tmp_path, imported) == (3, 0)  # the part itself was edited
@@ -105,13 +105,13 @@ def test_editing_a_part_or_its_helper_is_noticed_and_a_gone_class_harms_nobody(t
     assert run(tmp_path, local) == (4, 0)  # parts of __main__ are not cached
     (tmp_path / "parts.py").write_text(PART)
     assert run(tmp_path, imported) == (2, 0)
-    assert len(list((tmp_path / "cache").rglob("*.nbi"))) == 1  # what is outdated is thrown away
-    for ending in ("*.nbi", "*.nbc"):  # damaged machine code would end the process, so it must not get that far
+    assert len(list((tmp_path / "cache").rglob("*.nbi"))) == 1  # outdated files are removed
+    for ending in ("*.nbi", "*.nbc"):  # damaged machine code would end the process, so it must not be loaded
         for file in (tmp_path / "cache").rglob(ending):
             content = file.read_bytes()
             file.write_bytes(content[:300] + b"garbage" + content[307:])
         assert run(tmp_path, imported) == (2, 0)  # a damaged cache costs a compilation, not the program
-        assert run(tmp_path, imported) == (2, 1)  # and is mended by it
+        assert run(tmp_path, imported) == (2, 1)  # and is repaired by it
 
 
 def test_allocation_in_a_hot_function_is_a_compile_time_error() -> None:
@@ -146,17 +146,17 @@ HOT = {
     "slate.items[0] = slate.itens[1]": "Unknown attribute 'itens' of type Slate",
     "slate.size[0] = lenn(slate.items)": "name 'lenn' is not defined",
     "slate.items[0] = rest(slate.items)[0]": "Only accept returning of array passed into the function as argument",
-    "slate.items[0] = slate.items[0] + 'a'": "numba knows no add.*",
+    "slate.items[0] = slate.items[0] + 'a'": "numba does not support add.*",
     "self.memory.add(belief, 1)": "missing a required argument: 'weight'",
     "super().learn(belief, slate, page)": "Untyped global name 'super': .*",
 }
 
 
 @pytest.mark.parametrize("line", HOT)
-def test_what_does_not_compile_is_told_with_its_line(
+def test_a_compile_error_names_the_line(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """Whether in the engine or in a ranker: the user's own line and numba's reason, not numba's pages."""
+    """In the engine and in a ranker: the user's own line and numba's reason, not numba's long message."""
     name = f"hot_{list(HOT).index(line)}"
     method = f"    __slots__ = ()\n    def learn(self, belief, slate, page):\n        x = 1\n        {line}\n"
     text = f"{POLICIES}class Mine(Policy):\n{method}\nMINE = Mine(*PARTS)\n"
@@ -173,7 +173,7 @@ def test_what_does_not_compile_is_told_with_its_line(
         ranker.learn(ranker.rank(), clicks=())
 
 
-def test_what_does_not_compile_without_a_line_is_told_with_its_class() -> None:
+def test_a_compile_error_without_a_line_names_the_class() -> None:
     class Opens(Policy):
         __slots__ = ()
 
@@ -193,8 +193,8 @@ def test_a_helper_that_fails_in_plain_python_is_explained_too() -> None:
 
     with pytest.raises(numba.core.errors.NumbaError) as raised:
         wrong(np.ones(3))
-    told = explained(raised.value)
-    assert re.fullmatch(r'test_compiled\.py line \d+, "return x\.nope .*", does not compile: .*\'nope\'.*\.', told)
+    sentence = explain_compile_error(raised.value)
+    assert re.fullmatch(r'test_compiling\.py line \d+, "return x\.nope .*", does not compile: .*\'nope\'.*\.', sentence)
 
 
 def test_plain_is_the_source_of_compiled() -> None:
@@ -205,7 +205,7 @@ def test_plain_is_the_source_of_compiled() -> None:
     assert plain(double) is double
 
 
-def test_fingerprint_follows_what_is_called() -> None:
+def test_fingerprint_covers_callees() -> None:
     def make(constant: float) -> Any:
         @helper
         def inner(x: float) -> float:
@@ -221,7 +221,7 @@ def test_fingerprint_follows_what_is_called() -> None:
     assert fingerprint(Everything) != fingerprint(UCB1)
 
 
-def test_fingerprint_tells_apart_what_looks_alike() -> None:
+def test_fingerprint_distinguishes_similar_values() -> None:
     def constants(one: Any, other: Any) -> Any:
         return lambda: (one, other)
 
@@ -269,7 +269,7 @@ def test_fingerprint_is_the_same_in_every_process() -> None:
     assert len(printed) == 1
 
 
-def test_fingerprint_of_modules_that_know_each_other_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fingerprint_of_modules_that_import_each_other_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "knot").mkdir()
     (tmp_path / "knot" / "__init__.py").write_text("")
     (tmp_path / "knot" / "one.py").write_text(
@@ -291,7 +291,7 @@ class Pair(NamedTuple):
     y: float
 
 
-def test_numba_still_knows_the_private_option_the_speed_hangs_on() -> None:
+def test_numba_still_has_the_private_option_that_the_speed_depends_on() -> None:
     function = numba.njit(**OPTIONS)(lambda pair: pair.x + pair.y)
     assert function(Pair(1.0, 2.0)) == 3.0
     assert function.targetoptions["_nrt"] is False
@@ -312,12 +312,12 @@ def eight_times(number: float) -> float:
     return doubled(quadrupled(number))
 
 
-def test_what_was_an_ingredient_can_be_called_from_python_and_stays_an_ingredient() -> None:
+def test_a_callee_can_be_called_from_python_and_stays_a_callee() -> None:
     assert eight_times(1.5) == 12.0
     for function, expected in ((quadrupled, 6.0), (doubled, 3.0)):
         dispatcher: Any = function
         assert function(1.5) == expected
-        assert dispatcher(1) == int(expected / 1.5)  # other types, which no whole ever needed
+        assert dispatcher(1) == int(expected / 1.5)  # other types, which no caller ever needed
     assert plain(eight_times)(2.0) == 16.0  # and called between functions that are not compiled
 
     @compiled
@@ -327,7 +327,7 @@ def test_what_was_an_ingredient_can_be_called_from_python_and_stays_an_ingredien
     assert sixteen_times(1.5) == 24.0
 
 
-def test_an_ingredient_has_no_machine_code_of_its_own() -> None:
+def test_a_callee_has_no_machine_code_of_its_own() -> None:
     @routine
     def inner(number: float) -> float:
         return number + 1.0
@@ -345,7 +345,7 @@ def test_an_ingredient_has_no_machine_code_of_its_own() -> None:
     assert after.library.get_pointer_to_function(after.fndesc.llvm_cpython_wrapper_name) != 0
 
 
-def test_an_ingredient_that_raises_does_so_within_the_whole() -> None:
+def test_a_callee_that_raises_does_so_within_its_caller() -> None:
     @routine
     def inner(number: int) -> int:
         if number < 0:

@@ -1,4 +1,4 @@
-"""Every refusal says what was given, what is accepted and what to do, before any work starts."""
+"""Every error says what was given, what is accepted and what to do, before any work starts."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every part fits its protocol: the type checker sees it in the annotations here, and the tests at run time."""
+"""Every part fits its protocol: the annotations check it statically, and the tests at run time."""
 
 import inspect
 from typing import Any
@@ -117,7 +117,7 @@ HOT: dict[Any, Any] = {
 
 @pytest.mark.parametrize("protocol", HOT, ids=lambda protocol: protocol.__name__)
 def test_hot_methods_have_the_names_of_their_arguments(protocol: Any) -> None:
-    """Compiled code passes arguments by position, so a method that takes them in another order would not be noticed."""
+    """Compiled code passes arguments by position, so another order would go unnoticed."""
     for part in HOT[protocol]:
         for name, method in vars(protocol).items():
             if inspect.isfunction(method) and not name.startswith("_"):
@@ -129,7 +129,7 @@ def test_every_part_that_ships_is_here() -> None:
     shipped: list[tuple[Any, Any]] = [(detectors, DETECTORS), (feedback, READINGS), (index, INDICES)]
     for module, parts in shipped:
         assert {type(part).__name__ for part in parts} == set(module.__all__)
-    people = {name for name in clicks.__all__ if hasattr(getattr(clicks, name), "click")}  # the other mixes them
+    people = {name for name in clicks.__all__ if hasattr(getattr(clicks, name), "click")}  # the other one mixes them
     assert {type(part).__name__ for part in USERS} == people
     memories = {name for name in memory.__all__ if hasattr(getattr(memory, name), "keeps")}  # the others are beliefs
     assert {type(part).__name__ for part in MEMORIES} == memories

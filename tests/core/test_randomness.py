@@ -9,7 +9,7 @@ from scipy import stats
 from toplist.core.randomness import beta, branch, cosine, normals, toss, uniform
 
 
-def test_same_place_same_number() -> None:
+def test_same_counter_same_number() -> None:
     assert branch(7, 3) == branch(7, 3)
     assert uniform(7, 3) == uniform(7, 3)
     # Golden: a change here would change every published run.

@@ -40,7 +40,7 @@ def test_orders() -> None:
     assert shown([2, 3, 1]) == [4, 1, 3]  # the best at position 2, the next at position 3
 
 
-def test_an_order_asked_for_goes_before_the_declared_one() -> None:
+def test_a_requested_order_overrides_the_declared_one() -> None:
     assert shown("last", asked=[1, 0, 2]) == [3, 1, 4]
 
 
@@ -51,7 +51,7 @@ def test_short_lists_and_subsets() -> None:
     assert shown(places=1) == [1]
 
 
-def test_pins_keep_their_places() -> None:
+def test_pins_keep_their_positions() -> None:
     assert shown(pins=[-1, 2, -1]) == [1, 2, 3]
     assert shown(pins=[-1, 1, -1]) == [3, 1, 4]
     assert shown("last", pins=[-1, -1, 0]) == [3, 1, 0]
@@ -59,7 +59,7 @@ def test_pins_keep_their_places() -> None:
 
 
 @given(st.permutations([1, 2, 3]), st.permutations(range(5)), st.lists(st.booleans(), min_size=3, max_size=3))
-def test_the_best_free_items_stand_in_the_declared_order(order: Any, pool: Any, pinned: Any) -> None:
+def test_the_best_free_items_are_in_the_declared_order(order: Any, pool: Any, pinned: Any) -> None:
     pins = [pool[place] if pinned[place] else -1 for place in range(3)]
     free = sorted(set(range(5)) - set(pins), key=lambda item: -MEANS[item])
     wanted = list(pins)
@@ -83,5 +83,5 @@ def test_pins_beyond_a_short_list_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("order", ["first", "last", [3, 1, 2]])
-def test_the_same_items_in_whatever_order(order: Any) -> None:
+def test_the_same_items_in_any_order(order: Any) -> None:
     assert sorted(shown(order)) == [1, 3, 4]

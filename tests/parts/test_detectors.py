@@ -1,4 +1,4 @@
-"""Change detectors against their definitions, and what they promise of false alarms and delays."""
+"""Change detectors against their definitions, and their guarantees on false alarms and delays."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from toplist.core.problem import InvalidInput, Problem
 from toplist.experiments.detector_delays import alarms_of, delays, false_alarms, report
-from toplist.parts.detectors import APART, CUSUM, FIRST_SPLIT, GLR, MOST_SPLITS, SPLITS
+from toplist.parts.detectors import CUSUM, FIRST_SPLIT, GLR, MOST_SPLITS, SPLIT_SPACING, SPLITS
 
 PROBLEM = Problem(1, 1)
 
@@ -40,7 +40,7 @@ streams = st.lists(st.tuples(st.floats(0.0, 1.0), st.integers(1, 40)), min_size=
 
 
 @given(streams, st.integers(0, 1000), st.sampled_from([0.5, 0.1, 1e-3]))
-def test_glr_alarms_exactly_where_its_definition_says(parts: Any, seed: int, level: float) -> None:
+def test_glr_alarms_exactly_as_defined(parts: Any, seed: int, level: float) -> None:
     """As long as there is room for all splits."""
     rng = np.random.default_rng(seed)
     values = [float(rng.random() < mean) for mean, length in parts for _ in range(length)][:MOST_SPLITS]
@@ -48,7 +48,7 @@ def test_glr_alarms_exactly_where_its_definition_says(parts: Any, seed: int, lev
     assert first_alarm(GLR(level).prepare(PROBLEM), values) == expected
 
 
-def test_glr_keeps_splits_as_near_to_each_other_as_it_says() -> None:
+def test_glr_keeps_its_splits_close_to_each_other() -> None:
     glr = GLR(1e-9).prepare(PROBLEM)
     row, rng = np.zeros(glr.room()), np.random.default_rng(1)
     for t in range(1, 5001):
@@ -58,10 +58,10 @@ def test_glr_keeps_splits_as_near_to_each_other_as_it_says() -> None:
         assert splits[-1] == t
         older, newer = splits[:-1], splits[1:]
         dropped = newer - older > 1
-        assert (newer - older <= APART * np.minimum(newer, t - older))[dropped].all()
+        assert (newer - older <= SPLIT_SPACING * np.minimum(newer, t - older))[dropped].all()
 
 
-def test_glr_alarms_only_where_all_splits_together_would_have() -> None:
+def test_glr_alarms_only_where_all_splits_would() -> None:
     found = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -88,14 +88,14 @@ def test_cusum_is_its_two_sums() -> None:
 
 
 @pytest.mark.parametrize("mean", [0.05, 0.3, 0.5])
-def test_glr_cries_wolf_on_at_most_so_many_streams(mean: float) -> None:
+def test_glr_has_at_most_the_nominal_rate_of_false_alarms(mean: float) -> None:
     """5% nominal; 1,000 streams of 2,000 observations, fixed seeds. A broken threshold alarms on most of them."""
     _, share = false_alarms(GLR(0.05), mean, streams=1000, length=2000)
     assert share <= 0.05
 
 
 @pytest.mark.parametrize("mean", [0.05, 0.3, 0.5])
-def test_cusum_cries_wolf_at_most_so_often(mean: float) -> None:
+def test_cusum_has_at_most_the_nominal_rate_of_false_alarms(mean: float) -> None:
     """Once in 10,000 observations nominal; 1,000 streams of 10,000, fixed seeds."""
     count, _ = false_alarms(CUSUM(1e-4), mean, streams=1000, length=10_000)
     assert count / (1000 * 10_000) <= 1e-4
@@ -105,14 +105,14 @@ def test_cusum_cries_wolf_at_most_so_often(mean: float) -> None:
     ("detector", "after", "median"),
     [(GLR(), 0.3, 1400), (GLR(), 0.5, 110), (GLR(), 0.9, 20), (CUSUM(), 0.5, 65), (CUSUM(), 0.9, 22)],
 )
-def test_jumps_are_found_in_time(detector: Any, after: float, median: float) -> None:
+def test_jumps_are_detected_in_time(detector: Any, after: float, median: float) -> None:
     """From 0.2 after 2,000 observations; 300 streams, fixed seeds. The medians measured are 1219, 88, 16, 52 and 18."""
     seen = delays(detector, 0.2, after, streams=300, patience=20_000)
     assert seen.found > 0.98
     assert seen.median <= median
 
 
-def test_alarms_are_counted_from_1_and_the_detector_begins_anew() -> None:
+def test_alarms_are_counted_from_1_and_the_detector_restarts() -> None:
     alarms = alarms_of(GLR(), 0.05, 0.95, 500, 1000, seed=0)
     assert len(alarms) == 1
     assert 500 < alarms[0] < 530
@@ -124,6 +124,6 @@ def test_the_report_has_a_row_for_every_case() -> None:
 
 
 @pytest.mark.parametrize("detector", [GLR(0.0), GLR(1.0), GLR(-1), CUSUM(slack=0.0), CUSUM(samples=0), CUSUM(level=2)])
-def test_what_cannot_be_meant_is_refused(detector: Any) -> None:
+def test_invalid_parameters_are_refused(detector: Any) -> None:
     with pytest.raises(InvalidInput):
         detector.prepare(PROBLEM)

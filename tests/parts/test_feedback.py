@@ -1,4 +1,4 @@
-"""The six readings, against their definitions written down a second time."""
+"""The readings, against a second implementation of their definitions."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ READINGS: dict[str, Any] = {
 
 
 def expected(reading: str, clicks: list[int], left: int) -> list[tuple[float, float]]:
-    """(weight, value) per place, as the table of readings says it in words."""
+    """(weight, value) per position, as the table of readings defines them."""
     places = range(len(clicks))
     clicked = [place for place in places if clicks[place]]
     everything = set(places)
@@ -68,12 +68,12 @@ def test_readings_follow_their_definitions(reading: str, clicks: list[int], data
             assert here[1] == wanted[1]
 
 
-def test_until_satisfied_without_knowing_where_people_left() -> None:
+def test_until_satisfied_without_the_position_where_users_left() -> None:
     assert read("until satisfied", [0, 1, 0, 0]).weight[:4].tolist() == [1, 1, 0, 0]
     assert read("until satisfied", [0, 0, 0, 0]).weight[:4].tolist() == [1, 1, 1, 1]
 
 
-def test_what_was_in_view_weighs_but_a_click_was_seen() -> None:
+def test_view_probabilities_scale_weights_except_at_clicks() -> None:
     page = read("until last click", [0, 1, 0, 1, 0], seen=[0.5, 0.0, 0.25, 1.0, 1.0])
     assert page.weight[:5].tolist() == [0.5, 1.0, 0.25, 1.0, 0.0]
     assert page.value[[1, 3]].tolist() == [1.0, 1.0]
@@ -91,6 +91,6 @@ def test_preparing_twice_is_preparing_once(reading: str) -> None:
     assert once.prepare(PROBLEM) == once
 
 
-def test_the_disagreement_of_two_papers_is_kept() -> None:
+def test_both_meanings_of_a_page_without_clicks_are_supported() -> None:
     assert np.all(read("until last click", [0, 0, 0]).weight[:3] == 1.0)
     assert np.all(read("until last click, none without one", [0, 0, 0]).weight[:3] == 0.0)

@@ -10,7 +10,7 @@ import toplist
 from toplist.clicks import PBM, Cascade
 from toplist.core.problem import Problem
 from toplist.core.slate import empty_page
-from toplist.parts.index.exposure import draw_below, envelop, exposure_bound, mode_of
+from toplist.parts.index.exposure import draw_from_posterior, exposure_bound, fill_envelope, posterior_mode
 from toplist.policies import make
 from toplist.worlds import Fixed
 
@@ -49,8 +49,8 @@ def test_draws_follow_the_posterior(clicks: int, missed: list[int], examination:
     policy = make(f"pbm-ts(examination={examination})").prepare(PROBLEM)
     belief, cache = policy.begin(PROBLEM), policy.scratch(PROBLEM).scoring
     belief.clicked[1], belief.missed[3:6] = clicks, missed
-    envelop(belief, cache, 1)
-    draws = np.sort([draw_below(belief, cache, 1, key) for key in range(20_000)])
+    fill_envelope(belief, cache, 1)
+    draws = np.sort([draw_from_posterior(belief, cache, 1, key) for key in range(20_000)])
 
     grid = np.linspace(0.0, 1.0, 2_000_001)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -58,7 +58,7 @@ def test_draws_follow_the_posterior(clicks: int, missed: list[int], examination:
         for kappa, count in zip(examination, missed, strict=True):
             log = log + (count * np.log1p(-kappa * grid) if count else 0.0)
     density = np.exp(log - log.max())
-    assert mode_of(belief, 1) == pytest.approx(grid[np.argmax(density)], abs=1e-6)
+    assert posterior_mode(belief, 1) == pytest.approx(grid[np.argmax(density)], abs=1e-6)
     cumulative = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
     expected = np.interp(draws, grid, cumulative / cumulative[-1])
     ranks = np.arange(len(draws) + 1) / len(draws)

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from toplist import InvalidInput, Ranker
-from toplist.core.beliefs import frozen
+from toplist.core.beliefs import array_bytes
 
 FILMS = {
     "alien": [0.9, 0.0, 0.0],
@@ -89,13 +89,13 @@ def test_items_come_with_features_and_go() -> None:
 )
 def test_wrong_features_change_nothing(row: Any, message: str) -> None:
     films = ranker()
-    before = frozen(films.belief)
+    before = array_bytes(films.belief)
     with pytest.raises(InvalidInput, match=message):
         films.add("jaws", features=row)
     with pytest.raises(InvalidInput, match=message):
         films.rank(features={"heat": row})
     assert "jaws" not in films
-    assert frozen(films.belief) == before
+    assert array_bytes(films.belief) == before
     assert films.rank().number == 0
 
 

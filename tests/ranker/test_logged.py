@@ -7,7 +7,7 @@ import pytest
 from known import ONE_OF_A_KIND, known
 
 from toplist import InvalidInput
-from toplist.core.beliefs import frozen
+from toplist.core.beliefs import array_bytes
 from toplist.ranker import AlreadyLearned, LoggedRanker, Record
 from toplist.ranker.logged_ranker import NO_LIMIT
 
@@ -90,7 +90,7 @@ def test_lists_of_another_policy_are_learned_as_adopted_ones() -> None:
         shown = old.rank()
         new.learn(new.take_over(shown.items, number), clicks=[1])
         same.learn(same.adopt(shown.items), clicks=[1])
-    assert frozen(new.belief) == frozen(same.belief)
+    assert array_bytes(new.belief) == array_bytes(same.belief)
     assert new.rank().number == 5
     with pytest.raises(InvalidInput, match="learns from its own lists only"):
         fresh("top-rank(delta=0.1)").take_over(ITEMS[:3], 0)

@@ -8,7 +8,7 @@ import pytest
 
 import toplist
 from toplist import InvalidInput, Ranker
-from toplist.core.beliefs import frozen
+from toplist.core.beliefs import array_bytes
 from toplist.parts.arrange import TopK
 from toplist.parts.feedback import EveryPlace, ThroughFirstClick, UntilSatisfied
 from toplist.parts.index import KLUCB, UCB1, Greedy
@@ -219,10 +219,10 @@ def test_a_list_somebody_else_made_is_learned_like_ones_own() -> None:
 def test_ranking_touches_nothing_that_was_learned() -> None:
     ranker = plain_ranker()
     teach(ranker, {"tea"}, 10)
-    before = frozen(ranker.belief)
+    before = array_bytes(ranker.belief)
     for _ in range(10):
         ranker.rank()
-    assert frozen(ranker.belief) == before
+    assert array_bytes(ranker.belief) == before
 
 
 # What is refused ------------------------------------------------------------------------------------------------------
@@ -232,10 +232,10 @@ def test_a_list_is_learned_once() -> None:
     ranker = plain_ranker()
     shown = ranker.rank()
     ranker.learn(shown, clicks=())
-    before = frozen(ranker.belief)
+    before = array_bytes(ranker.belief)
     with pytest.raises(AlreadyLearned, match="List 0 was learned already; learn each list once"):
         ranker.learn(shown, clicks=[1])
-    assert frozen(ranker.belief) == before
+    assert array_bytes(ranker.belief) == before
 
 
 def test_a_list_of_another_ranker_is_refused() -> None:
@@ -306,7 +306,7 @@ def test_a_wrong_page_changes_nothing(page: dict[str, Any], message: str) -> Non
     with pytest.raises(InvalidInput, match=message):
         ranker.learn(shown, **page)
     assert ranker.learned == 0
-    assert frozen(ranker.belief) == toplist.core.beliefs.frozen(plain_ranker().belief)
+    assert array_bytes(ranker.belief) == toplist.core.beliefs.array_bytes(plain_ranker().belief)
     ranker.learn(shown, clicks=[1])  # it is still open
 
 

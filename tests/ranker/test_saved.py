@@ -14,7 +14,7 @@ from known import ONE_OF_A_KIND, known
 
 import toplist
 from toplist import InvalidInput, Ranker
-from toplist.core.beliefs import frozen
+from toplist.core.beliefs import array_bytes
 from toplist.core.problem import Problem
 from toplist.parts.feedback import EveryPlace
 from toplist.parts.index import UCB1, Greedy
@@ -55,7 +55,7 @@ def test_a_loaded_ranker_goes_on_as_if_there_had_been_no_break(policy: Any, tmp_
         assert here.items == there.items
         ranker.learn(here, clicks=[1 + number % 3])
         again.learn(there, clicks=[1 + number % 3])
-    assert frozen(ranker.belief) == frozen(again.belief)
+    assert array_bytes(ranker.belief) == array_bytes(again.belief)
     assert str(ranker.estimates()) == str(again.estimates())
     with pytest.raises(AlreadyLearned):
         again.learn(kept, clicks=())
@@ -98,7 +98,7 @@ def test_a_list_outlives_the_process(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
     ranker.learn(shown, clicks=[1])
-    assert frozen(Ranker.load(tmp_path / "ranker.npz").belief) == frozen(ranker.belief)
+    assert array_bytes(Ranker.load(tmp_path / "ranker.npz").belief) == array_bytes(ranker.belief)
 
 
 def test_json_of_a_list_is_strict_and_survives_other_writers() -> None:
@@ -128,10 +128,10 @@ def test_json_of_a_list_is_strict_and_survives_other_writers() -> None:
 def test_a_changed_list_is_refused(change: dict[str, Any]) -> None:
     ranker = used("ranked-kl-ucb")
     shown = ranker.rank()
-    before = frozen(ranker.belief)
+    before = array_bytes(ranker.belief)
     with pytest.raises(ForeignSlate, match="is not as this ranker made it"):
         ranker.shown(shown.as_dict() | change)
-    assert frozen(ranker.belief) == before
+    assert array_bytes(ranker.belief) == before
 
 
 def test_a_list_made_after_the_file_was_saved_is_refused_by_its_copy(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
         damaged[place] ^= 0x40
         path.write_bytes(damaged)
         try:
-            assert frozen(Ranker.load(path, compiled=False).belief) == frozen(ranker.belief)
+            assert array_bytes(Ranker.load(path, compiled=False).belief) == array_bytes(ranker.belief)
         except InvalidInput:
             refused += 1
     assert refused > 50
@@ -379,7 +379,7 @@ def test_own_parts_must_be_given_again_since_files_import_nothing(tmp_path: Path
     ):
         Ranker.load(tmp_path / "ranker.npz")
     again = Ranker.load(tmp_path / "ranker.npz", policy=mine, compiled=False)
-    assert frozen(again.belief) == frozen(ranker.belief)
+    assert array_bytes(again.belief) == array_bytes(ranker.belief)
     with pytest.raises(InvalidInput, match="was saved with another policy than the one given"):
         Ranker.load(tmp_path / "ranker.npz", policy="cascade-ucb1")
 

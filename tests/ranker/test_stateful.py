@@ -24,7 +24,7 @@ from known import ONE_OF_A_KIND, known
 
 import toplist
 from toplist import InvalidInput, Ranker, Shown
-from toplist.core.beliefs import frozen
+from toplist.core.beliefs import array_bytes
 from toplist.ranker import AlreadyLearned, SlateRefused
 
 POSITIONS, OPEN = 3, 6
@@ -80,9 +80,9 @@ class Machine(RuleBasedStateMachine):
 
     @rule(target=shown, wanted=st.integers(1, POSITIONS))
     def rank(self, wanted: int) -> Any:
-        before = frozen(self.ranker.belief)
+        before = array_bytes(self.ranker.belief)
         made = self.ranker.rank(positions=wanted)
-        assert frozen(self.ranker.belief) == before
+        assert array_bytes(self.ranker.belief) == before
         self.check_list(made, set(self.model.items), wanted)
         return self.kept(made)
 
@@ -166,7 +166,7 @@ class Machine(RuleBasedStateMachine):
         path = self.folder / "ranker.npz"
         self.ranker.save(path)
         loaded = Ranker.load(path, compiled=False)
-        assert frozen(loaded.belief) == frozen(self.ranker.belief)
+        assert array_bytes(loaded.belief) == array_bytes(self.ranker.belief)
         self.ranker = loaded
 
     @invariant()

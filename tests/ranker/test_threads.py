@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from toplist import Ranker
-from toplist.core.beliefs import frozen
+from toplist.core.beliefs import array_bytes
 from toplist.ranker import AlreadyLearned
 from toplist.ranker.read_write_lock import Gate
 
@@ -52,7 +52,7 @@ def test_readers_run_beside_the_writer() -> None:
         alone.learn(alone.adopt(items), clicks=[1 + step % 5])
         if step % 50 == 0:
             alone.add(f"new {step}")
-    assert frozen(ranker.belief) == frozen(alone.belief)
+    assert array_bytes(ranker.belief) == array_bytes(alone.belief)
 
 
 def test_every_list_is_learned_once_whoever_comes_first() -> None:

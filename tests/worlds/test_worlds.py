@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from toplist.bounds import hiranandani2019_theorem1
 from toplist.clicks import PBM, Cascade, ChangingDCM
-from toplist.core.coverage import KINDS, gains
+from toplist.core.coverage import COVERAGE_KINDS, gains
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, empty_page
@@ -29,7 +29,7 @@ def random_world(seed: int, items: int, positions: int, d: int, kind: str = "pro
     return TopicCoverage(topics, rng.dirichlet(np.ones(d)), positions, kind)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", COVERAGE_KINDS)
 @pytest.mark.parametrize("termination", [1.0, 0.6])
 def test_the_exact_list_is_the_best_of_all_lists(kind: str, termination: float) -> None:
     for seed in range(30):
@@ -40,7 +40,7 @@ def test_the_exact_list_is_the_best_of_all_lists(kind: str, termination: float) 
         assert reward(world, items, termination) == pytest.approx(most)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", COVERAGE_KINDS)
 def test_what_the_search_leaves_out_is_no_better(kind: str) -> None:
     """Longer lists, degrees that tie and high termination: where leaving out too much would show."""
     for seed in range(20):
@@ -56,7 +56,7 @@ def test_what_the_search_leaves_out_is_no_better(kind: str) -> None:
 def test_the_greedy_list_keeps_its_guarantee_on_thousands_of_worlds() -> None:
     ratios = []
     for seed in range(3000):
-        world = random_world(seed, 3 + seed % 6, 1 + seed % 3, 1 + seed % 5, list(KINDS)[seed % 2])
+        world = random_world(seed, 3 + seed % 6, 1 + seed % 3, 1 + seed % 5, list(COVERAGE_KINDS)[seed % 2])
         alone = max(reward(world._replace(positions=1), [item]) for item in range(len(world.topics)))
         optimum = exact_best(world)[1]
         ratio = greedy_best(world)[1] / optimum if optimum > 0.0 else 1.0
@@ -66,7 +66,7 @@ def test_the_greedy_list_keeps_its_guarantee_on_thousands_of_worlds() -> None:
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 100_000), st.sampled_from(list(KINDS)))
+@given(st.integers(0, 100_000), st.sampled_from(list(COVERAGE_KINDS)))
 def test_attraction_is_the_gain_in_the_eyes_of_the_person(seed: int, kind: str) -> None:
     world = random_world(seed, 8, 4, 5, kind)
     ready, items, attraction = world.checked(), np.random.default_rng(seed).permutation(8)[:4], np.zeros(4)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.clicks import DCM
-from toplist.core.beliefs import BLOCK, MANY, TOUCHED, PerItem, copied, frozen, grown
-from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explained, reserved_names
+from toplist.core.beliefs import BLOCK, MANY, TOUCHED, ItemRows, array_bytes, copy_arrays, grow_belief
+from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explain_compile_error, reserved_names
 from toplist.core.problem import InvalidInput
 from toplist.core.randomness import branch
 from toplist.core.slate import Ints, Page, Request, Slate, empty_page
@@ -75,7 +75,7 @@ def _first_lines(error: Exception) -> str:
     if isinstance(error, DoesNotCompile):
         return str(error)
     if isinstance(error, COMPILE_ERRORS):  # a helper that was called from plain Python
-        return explained(error)
+        return explain_compile_error(error)
     return f"it ended in {type(error).__name__}: " + " ".join(line.strip() for line in str(error).splitlines()[:3])
 
 
@@ -195,7 +195,10 @@ def same_seed_gives_same_run(policy: Any) -> None:
     """All randomness comes from the request's key: nothing global, nothing left over from an earlier run."""
     first, second = _trace(_player(policy)), _trace(_player(policy))
     _fail_if(first.lists != second.lists, "two runs with the same seed showed different lists")
-    _fail_if(frozen(first.player.belief) != frozen(second.player.belief), "two equal runs ended in different beliefs")
+    _fail_if(
+        array_bytes(first.player.belief) != array_bytes(second.player.belief),
+        "two equal runs ended in different beliefs",
+    )
 
 
 @promise
@@ -204,7 +207,7 @@ def plain_and_compiled_agree(policy: Any) -> None:
     plain, compiled = _trace(_player(policy)), _trace(_player(policy, compiled=True))
     for step, (here, there) in enumerate(zip(plain.lists, compiled.lists, strict=True), 1):
         _fail_if(here != there, f"at step {step} plain Python showed {here} and compiled code {there}")
-    same = frozen(plain.player.belief) == frozen(compiled.player.belief)
+    same = array_bytes(plain.player.belief) == array_bytes(compiled.player.belief)
     _fail_if(not same, "plain Python and compiled code ended in different beliefs")
     same = plain.player.run.curves.tobytes() == compiled.player.run.curves.tobytes()
     _fail_if(not same, "plain Python and compiled code counted different regret or clicks")
@@ -224,7 +227,7 @@ def saved_belief_continues(policy: Any) -> None:
         again.take_up(dict(kept))
     rest = _trace(again)
     _fail_if(whole.lists[STEPS // 2 :] != rest.lists, "a policy taken up from its saved belief showed other lists")
-    _fail_if(frozen(whole.player.belief) != frozen(again.belief), "a policy taken up ended in another belief")
+    _fail_if(array_bytes(whole.player.belief) != array_bytes(again.belief), "a policy taken up ended in another belief")
 
 
 @promise
@@ -262,7 +265,7 @@ def late_slates_are_learned_from_themselves(policy: Any) -> None:
     """Everything `learn` needs lies in the slate: three lists in reverse order, as if each had just been made."""
     player = _player(policy)
     player.play(20)
-    before, prompt = copied(player.belief), copied(player.belief)
+    before, prompt = copy_arrays(player.belief), copy_arrays(player.belief)
     pages = [(0, 2), (), (1,)]
     slates = [_list(player, number) for number in range(3)]
     for slate, clicked in zip(reversed(slates), pages, strict=True):
@@ -271,7 +274,10 @@ def late_slates_are_learned_from_themselves(policy: Any) -> None:
         again = player.policy.slate(player.setting.problem)
         player.policy.rank(before, player.cache, _request(player, number), again)
         player.policy.learn(prompt, again, _page(clicked))
-    _fail_if(frozen(player.belief) != frozen(prompt), "what is learned from a late list depends on more than the list")
+    _fail_if(
+        array_bytes(player.belief) != array_bytes(prompt),
+        "what is learned from a late list depends on more than the list",
+    )
     _fail_if(not _valid(_list(player, 3)), "after learning three lists in reverse order it showed no valid list")
 
 
@@ -280,10 +286,10 @@ def rank_leaves_the_belief(policy: Any) -> None:
     """Making a list is reading; only `learn` writes the belief."""
     player = _player(policy)
     player.play(30)
-    before = frozen(player.belief)
+    before = array_bytes(player.belief)
     for number in range(5):
         _list(player, number)
-    _fail_if(before != frozen(player.belief), "making lists changed the belief")
+    _fail_if(before != array_bytes(player.belief), "making lists changed the belief")
 
 
 @promise
@@ -311,8 +317,8 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
     small.play(60)
     problem = small.setting.problem
     more = problem._replace(items=2 * ITEMS)
-    layout = PerItem.of(small.policy, problem)
-    belief = grown(copied(small.belief), small.policy.begin(more))
+    layout = ItemRows.of(small.policy, problem)
+    belief = grow_belief(copy_arrays(small.belief), small.policy.begin(more))
     cache, labels = small.policy.scratch(more), np.arange(2 * ITEMS)
     features = np.zeros((2 * ITEMS, problem.features))
     features[:ITEMS] = small.run.request.features
@@ -348,7 +354,7 @@ def changed_counts_are_told(policy: Any) -> None:
     if not hasattr(belief, TOUCHED):
         return
     for number in range(60):
-        slate, before = player.policy.slate(problem), copied(belief)
+        slate, before = player.policy.slate(problem), copy_arrays(belief)
         slate.size[0] = POSITIONS
         slate.items[:] = (np.arange(POSITIONS) + number * POSITIONS) * BLOCK % MANY
         player.policy.learn(belief, slate, _page((number % POSITIONS,)))

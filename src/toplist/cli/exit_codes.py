@@ -81,12 +81,12 @@ def judged(error: BaseException) -> tuple[Exit, str]:
         return Exit.SYSTEM, str(error)
     if isinstance(error, ImportError | MemoryError):
         return Exit.SYSTEM, str(error) or "the memory does not suffice; ask for less"
-    from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explained
+    from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
 
     if isinstance(error, DoesNotCompile):
         return Exit.INPUT, str(error)
     if isinstance(error, COMPILE_ERRORS):
-        return Exit.INPUT, explained(error)
+        return Exit.INPUT, explain_compile_error(error)
     first = next((line for line in str(error).splitlines() if line.strip()), "without a word")
     return Exit.BUG, f"{type(error).__name__}: {first.strip().rstrip('.')}; {REPORT}."
 

@@ -1,1 +1,1 @@
-"""What every part is written in: slates, problems, protocols, random numbers, beliefs and the compiler."""
+"""The foundation of all parts: slates, problems, protocols, random numbers, beliefs and the compiler."""

@@ -1,7 +1,7 @@
-"""Beliefs as arrays: kept under their names, grown for items that come later, and forgotten item by item.
+"""Beliefs as NamedTuples of arrays: name, copy, compare and grow them, and reset single items.
 
-An array called `touched` counts changes for those who remember something of a belief, and is no part of what is known:
-it is neither kept nor compared.
+An array called `touched` counts changes for caches built on a belief. It is not part of the learned state: it is
+neither saved nor compared.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import numpy as np
 from toplist.core.problem import Problem
 
 TOUCHED = "touched"
-MANY = 4096  # items; of fewer, all are looked at for every list, and nobody needs to be told which have changed
-BLOCK = 128  # items whose changes are told together
+MANY = 4096  # items; with fewer, every list scans all of them, and changes need not be tracked
+BLOCK = 128  # items that share a counter of changes
 
 
-def blocks_of(problem: Problem) -> int:
-    """How many blocks the items make; none where there are not MANY."""
+def block_count(problem: Problem) -> int:
+    """Number of blocks of items; 0 below MANY items."""
     return -(-problem.items // BLOCK) if problem.items >= MANY else 0
 
 
-class PerItem(NamedTuple):
-    """How a policy's belief is laid out: what it holds per item, and what is held of an item nobody has seen."""
+class ItemRows(NamedTuple):
+    """Layout of a policy's belief: the rows of each item, and their values before anything is learned."""
 
-    rows: tuple[int, ...]  # per array: how many rows each item has; 0 where the array is about everything
-    fresh: tuple[Any, ...]  # per array: those rows before anything is known
+    rows: tuple[int, ...]  # per array: rows per item; 0 where the array is not per item
+    fresh: tuple[Any, ...]  # per array: the initial values of these rows
 
     @classmethod
-    def of(cls, policy: Any, problem: Problem) -> PerItem:
-        """Find out by beginning for a few items and for twice as many."""
+    def of(cls, policy: Any, problem: Problem) -> ItemRows:
+        """Derive the layout from the initial beliefs about a few items and about twice as many."""
         items = problem.positions + 1
         few = policy.begin(problem._replace(items=items))
         more = policy.begin(problem._replace(items=2 * items))
@@ -41,7 +41,7 @@ class PerItem(NamedTuple):
         return cls(rows, tuple(array[:count].copy() for array, count in zip(few, rows, strict=True)))
 
     def forget(self, belief: Any, item: int) -> None:
-        """Take an item's rows back to where nothing is known of it."""
+        """Reset the rows of an item to their initial values."""
         for array, count, fresh in zip(belief, self.rows, self.fresh, strict=True):
             array[item * count : (item + 1) * count] = fresh
         if hasattr(belief, TOUCHED):
@@ -49,30 +49,30 @@ class PerItem(NamedTuple):
             belief.touched[item * most // BLOCK : ((item + 1) * most - 1) // BLOCK + 1] += 1
 
 
-def grown(belief: Any, larger: Any) -> Any:
-    """`larger`, a belief about more items before anything is known, with all that `belief` knows."""
+def grow_belief(belief: Any, larger: Any) -> Any:
+    """Copy `belief` into `larger`, an initial belief about more items; returns `larger`."""
     for old, new in zip(belief, larger, strict=True):
         new[: len(old)] = old
     return larger
 
 
 def named_arrays(prefix: str, arrays: Any) -> dict[str, Any]:
-    """A NamedTuple's arrays under names of their own."""
-    return {f"{prefix}.{name}": array for name, array in lasting(arrays).items()}
+    """The saved arrays of a NamedTuple, with their names behind a prefix."""
+    return {f"{prefix}.{name}": array for name, array in saved_arrays(arrays).items()}
 
 
-def lasting(arrays: Any) -> dict[str, Any]:
-    """A NamedTuple's arrays by name, but for the one that counts changes."""
+def saved_arrays(arrays: Any) -> dict[str, Any]:
+    """The arrays of a NamedTuple by name, without `touched`."""
     return {name: array for name, array in arrays._asdict().items() if name != TOUCHED}
 
 
-def copied(arrays: Any) -> Any:
-    """A NamedTuple of arrays, or of such NamedTuples, with copies of all arrays; anything else in it stays as it is."""
+def copy_arrays(arrays: Any) -> Any:
+    """Copy all arrays of a NamedTuple, nested ones included; other fields are kept as they are."""
     if hasattr(arrays, "_fields"):
-        return arrays._make(copied(field) for field in arrays)
+        return arrays._make(copy_arrays(field) for field in arrays)
     return np.copy(arrays) if isinstance(arrays, np.ndarray) else arrays
 
 
-def frozen(arrays: Any) -> bytes:
-    """All bytes of a NamedTuple of arrays, to compare two of them to the last bit."""
-    return b"".join(np.ascontiguousarray(array).tobytes() for array in lasting(arrays).values())
+def array_bytes(arrays: Any) -> bytes:
+    """All bytes of the saved arrays of a NamedTuple, to compare two beliefs bit for bit."""
+    return b"".join(np.ascontiguousarray(array).tobytes() for array in saved_arrays(arrays).values())

@@ -1,4 +1,4 @@
-"""The size of a problem, and the one form in which toplist refuses what it cannot use."""
+"""The size of a problem, and the checks of arguments with the common form of their errors."""
 
 from __future__ import annotations
 
@@ -13,29 +13,83 @@ from toplist.core.slate import Floats
 
 
 class InvalidInput(ValueError):
-    """Something that was given cannot be used; the message says what, what is accepted and what to do."""
+    """An argument cannot be used; the message says what was given, what is accepted and what to do."""
 
 
 class Problem(NamedTuple):
-    """How large a problem is: everything a part needs to know to get ready."""
+    """The size of a problem, from which a part is prepared.
 
-    items: int  # L
-    positions: int  # K
-    features: int = 0  # d
-    steps: int | None = None  # n, where it is known beforehand
+    Parameters
+    ----------
+    items : int
+        Number of items, L.
+    positions : int
+        Number of positions of a list, K.
+    features : int, default 0
+        Number of features of an item, d.
+    steps : int or None, default None
+        Horizon n: the number of lists of a run; None if unknown.
+    """
+
+    items: int
+    positions: int
+    features: int = 0
+    steps: int | None = None
 
 
 def known_steps(what: str, problem: Problem, advice: str) -> int:
-    """The number of steps, for what is "theory" and so made for it; the error where nobody knows it."""
+    """The horizon, for a parameter that is set to "theory".
+
+    Parameters
+    ----------
+    what : str
+        Name of the parameter, for the error.
+    problem : Problem
+        The problem.
+    advice : str
+        What to do instead, for the error.
+
+    Returns
+    -------
+    int
+        The number of steps.
+
+    Raises
+    ------
+    InvalidInput
+        If the number of steps is unknown.
+    """
     if problem.steps is None:
         raise InvalidInput(
-            f"{what} is 'theory', but the number of steps is unknown; {advice}, or say how many steps there are."
+            f"{what} is 'theory', but the number of steps is unknown; {advice}, or give the number of steps."
         )
     return problem.steps
 
 
 def refuse(what: str, given: object, accepted: str, advice: str) -> InvalidInput:
-    """The error for a value that cannot be used."""
+    """Make the error for a value that cannot be used.
+
+    Parameters
+    ----------
+    what : str
+        Name of the argument.
+    given : object
+        Its value; a long one is shortened.
+    accepted : str
+        The accepted values.
+    advice : str
+        What to do.
+
+    Returns
+    -------
+    InvalidInput
+        The error, to be raised by the caller.
+
+    Examples
+    --------
+    >>> print(refuse("The seed", -1, "a whole number of at least 0", "give any whole number"))
+    The seed is -1, but must be a whole number of at least 0; give any whole number.
+    """
     shown = repr(given)
     if len(shown) > 80:
         shown = shown[:77] + "..."
@@ -43,14 +97,56 @@ def refuse(what: str, given: object, accepted: str, advice: str) -> InvalidInput
 
 
 def nearest(given: object, known: Iterable[str], otherwise: str) -> str:
-    """Advice for a name that is not known: the nearest that is, or `otherwise`."""
+    """Advice for an unknown name: the most similar known name, or `otherwise`.
+
+    Parameters
+    ----------
+    given : object
+        The unknown name.
+    known : iterable of str
+        The known names.
+    otherwise : str
+        Advice if no known name is similar.
+
+    Returns
+    -------
+    str
+        The advice.
+
+    Examples
+    --------
+    >>> nearest("dcm-kl-ucp", ["dcm-kl-ucb", "random"], "see toplist policies")
+    "perhaps you mean 'dcm-kl-ucb'"
+    """
     names = {name.lower(): name for name in known}
     close = difflib.get_close_matches(str(given).lower(), names, n=1, cutoff=0.5)
     return f"perhaps you mean {names[close[0]]!r}" if close else otherwise
 
 
 def whole(what: str, given: Any, least: int, advice: str) -> int:
-    """`given` as an integer of at least `least`, or the error that says why not."""
+    """Check a whole number.
+
+    Parameters
+    ----------
+    what : str
+        Name of the argument, for the error.
+    given : object
+        Its value; a boolean is refused.
+    least : int
+        Smallest accepted number.
+    advice : str
+        What to do, for the error.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Raises
+    ------
+    InvalidInput
+        If `given` is not a whole number of at least `least`.
+    """
     try:
         number = operator.index(given)
     except TypeError:
@@ -61,7 +157,23 @@ def whole(what: str, given: Any, least: int, advice: str) -> int:
 
 
 def checked_seed(given: Any) -> int:
-    """`given` as a seed, from which all random numbers are derived."""
+    """Check a seed, from which all random numbers are derived.
+
+    Parameters
+    ----------
+    given : object
+        The seed.
+
+    Returns
+    -------
+    int
+        The seed.
+
+    Raises
+    ------
+    InvalidInput
+        If `given` is not a whole number from 0 to `2**63 - 1`.
+    """
     seed = whole("The seed", given, 0, "give any whole number")
     if seed >= 2**63:
         raise refuse("The seed", seed, "below 2**63", "give a smaller number")
@@ -69,7 +181,29 @@ def checked_seed(given: Any) -> int:
 
 
 def number(what: str, given: Any, least: float, most: float, advice: str) -> float:
-    """`given` as a float between `least` and `most`, or the error that says why not."""
+    """Check a number.
+
+    Parameters
+    ----------
+    what : str
+        Name of the argument, for the error.
+    given : object
+        Its value.
+    least, most : float
+        Smallest and largest accepted number.
+    advice : str
+        What to do, for the error.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    InvalidInput
+        If `given` is not a number from `least` to `most`.
+    """
     accepted = f"a number between {least:g} and {most:g}"
     try:
         value = float(given)
@@ -81,7 +215,27 @@ def number(what: str, given: Any, least: float, most: float, advice: str) -> flo
 
 
 def prior(of: str, mean: Any, strength: Any) -> tuple[float, float]:
-    """What is assumed of an item before it is seen, as if it had been examined `strength` times with this mean."""
+    """Check a prior: each item counts as examined `strength` times with mean `mean` before it is seen.
+
+    Parameters
+    ----------
+    of : str
+        Owner of the prior, for the error; it precedes the name of the parameter.
+    mean : object
+        Mean of the prior, in [0, 1].
+    strength : object
+        Number of examinations that the prior stands for; 0 for no prior.
+
+    Returns
+    -------
+    tuple of float
+        Mean and strength.
+
+    Raises
+    ------
+    InvalidInput
+        If one of them is not an accepted number.
+    """
     return (
         number(f"{of}prior_mean", mean, 0.0, 1.0, "give the expected share of clicks"),
         number(f"{of}prior_strength", strength, 0.0, 1e9, "0 stands for no prior"),
@@ -89,8 +243,28 @@ def prior(of: str, mean: Any, strength: Any) -> tuple[float, float]:
 
 
 def several(what: str, given: Any, of: str) -> list[Any]:
-    """`given` as a list; a text alone is not one of its letters."""
-    if type(given) in (list, tuple):  # as it mostly is, and faster told
+    """Check a sequence; a single text is refused, and not taken as its letters.
+
+    Parameters
+    ----------
+    what : str
+        Name of the argument, for the error.
+    given : object
+        Its value.
+    of : str
+        Name of the elements, for the error.
+
+    Returns
+    -------
+    list
+        The elements.
+
+    Raises
+    ------
+    InvalidInput
+        If `given` is a text or not iterable.
+    """
+    if type(given) in (list, tuple):  # the usual case, and cheap to check
         return list(given)
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         advice = "write [] for none" if given is None else f"write [{given!r}] for one, [] for none"
@@ -99,7 +273,29 @@ def several(what: str, given: Any, of: str) -> list[Any]:
 
 
 def probabilities(what: str, given: Any, count: int | None, per: str) -> Floats:
-    """`given`, one probability or one for each of `count`, as an array of its own."""
+    """Check probabilities, and copy them to a new array.
+
+    Parameters
+    ----------
+    what : str
+        Name of the argument, for the error.
+    given : array_like of float
+        The probabilities; a single one is repeated `count` times.
+    count : int or None
+        Number of probabilities; None for any number.
+    per : str
+        What each probability belongs to, for the error.
+
+    Returns
+    -------
+    ndarray of float
+        The probabilities.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is not a probability, or their number is wrong.
+    """
     advice = f"give one probability, or one per {per}" if count is not None else f"give one per {per}"
     try:
         array = np.array(given, dtype=np.float64)
@@ -118,21 +314,63 @@ def probabilities(what: str, given: Any, count: int | None, per: str) -> Floats:
 
 
 def places(what: str, given: Any, positions: int) -> list[int]:
-    """An order of all positions, counted from 1, as a list counted from 0."""
+    """Check an order of all positions.
+
+    Parameters
+    ----------
+    what : str
+        Name of the argument, for the error.
+    given : iterable of int
+        The positions, counted from 1.
+    positions : int
+        Number of positions.
+
+    Returns
+    -------
+    list of int
+        The positions, counted from 0.
+
+    Raises
+    ------
+    InvalidInput
+        If not every position occurs exactly once.
+
+    Examples
+    --------
+    >>> places("The order", [2, 1, 3], 3)
+    [1, 0, 2]
+    """
     accepted, advice = f"each of the positions 1 to {positions} once", "list the most valuable position first"
     try:
-        order = [operator.index(place) for place in given]
+        order = [operator.index(position) for position in given]
     except TypeError:
         raise refuse(what, given, accepted, advice) from None
     if sorted(order) != list(range(1, positions + 1)):
         raise refuse(what, list(given), accepted, advice)
-    return [place - 1 for place in order]
+    return [position - 1 for position in order]
 
 
 def expect(what: str, given: Any, methods: Sequence[str], accepted: str) -> None:
-    """Refuse what is not the kind of part that is wanted, before anything is asked of it."""
+    """Check that a value is a part of the required kind, before any of its methods is called.
+
+    Parameters
+    ----------
+    what : str
+        Name of the argument, for the error.
+    given : object
+        The part.
+    methods : sequence of str
+        Methods that it must have.
+    accepted : str
+        The accepted parts, for the error.
+
+    Raises
+    ------
+    InvalidInput
+        If `given` is a class, or a method is missing.
+    """
     if isinstance(given, type):
         raise refuse(what, given.__name__, accepted, f"write {given.__name__}() with its brackets")
     missing = [method for method in methods if not hasattr(given, method)]
     if missing:
-        raise refuse(what, given, accepted, f"what was given has no {missing[0]}()")
+        raise refuse(what, given, accepted, f"it has no {missing[0]}()")

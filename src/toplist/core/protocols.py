@@ -1,8 +1,8 @@
-"""What every part must be able to do; registering a part's hot methods with the compiler happens here and only here.
+"""The protocols of parts; the only place where the hot methods of parts are registered with the compiler.
 
-Methods under "hot" run inside the compiled loop: they allocate nothing, call only scalar mathematics and other
-parts, and keep scratch in the arrays they are given. The others run once, in plain Python. Beliefs, caches and
-moments are NamedTuples of arrays of the part's own making.
+Methods of the `Hot` protocols run inside the compiled loop: they allocate nothing, call only scalar mathematics and
+other parts, and work in the arrays they are given. The others run once, in plain Python. Beliefs, caches and moments
+are NamedTuples of arrays that the part defines.
 """
 
 from __future__ import annotations
@@ -16,77 +16,160 @@ from toplist.core.slate import Floats, Ints, Page, Request, Slate
 
 
 class Capabilities(NamedTuple):
-    """What a policy can take, as data, so that callers can refuse with a sentence instead of going wrong."""
+    """What a policy supports, as data, so that callers can refuse unsupported calls with a clear message."""
 
     learns: bool = True  # its lists depend on clicks
-    adds_items: bool = True  # items may come later
+    adds_items: bool = True  # items may be added later
     takes_subsets: bool = True  # any subset of the items may be eligible in a call
-    takes_pins: bool = True  # single places may be given in a call
-    learns_from_any_list: bool = True  # also from a list that somebody else made
-    samples: str = "item"  # what one sample of everything before step 1 means: "item", "item and place", or "nothing"
+    takes_pins: bool = True  # single positions may be pinned in a call
+    learns_from_any_list: bool = True  # it also learns from lists that it did not make
+    samples: str = "item"  # unit of the one sample before step 1: "item", "item and place" (position), or "nothing"
     grows: bool = False  # its belief grows with the number of lists learned
-    needs_simulator: bool = False  # it must be told what only a simulator knows
-    needs_features: bool = False  # it learns from features, without which it can do nothing
-    covers_topics: bool = False  # its features are degrees in [0, 1], to which items cover topics
-    detects: bool = False  # it looks for changes, and says when it found one
-    forgets: bool = False  # what it learned long ago counts less, or not at all: it is for people who change
+    needs_simulator: bool = False  # it needs data that only a simulator has
+    needs_features: bool = False  # it learns from features and cannot work without them
+    covers_topics: bool = False  # its features are degrees in [0, 1] to which items cover topics
+    detects: bool = False  # it detects and reports changes
+    forgets: bool = False  # old observations count less, or not at all: it is for users who change
 
 
 class Prepared(Protocol):
-    """Every part: checks its parameters once, and resolves those that depend on the size of the problem."""
+    """The protocol of every part: parameters are checked once, and resolved for the size of the problem."""
 
     def prepare(self, problem: Problem) -> Self:
-        """This part with its parameters validated, coerced and resolved."""
+        """Validate, coerce and resolve the parameters.
+
+        Parameters
+        ----------
+        problem : Problem
+            Size of the problem.
+
+        Returns
+        -------
+        Self
+            A copy with the resolved parameters; preparing it again changes nothing.
+
+        Raises
+        ------
+        InvalidInput
+            If a parameter cannot be used.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """What a policy thinks of some items, for people to read."""
+    """A policy's estimates of some items, for display.
 
-    examined: Floats  # how often
-    mean: Floats  # of what they said; nan for never examined
-    index: Floats  # how good they could be; nan where there is no such number
-    drawn: bool = False  # the index is the probability of being drawn
-    why: str = "drawn by chance"  # why an item is shown that has no index
-    deviation: Floats | None = None  # of the mean, where the memory knows better than the number of tries does
+    Parameters
+    ----------
+    examined : ndarray of float
+        How often each item was examined.
+    mean : ndarray of float
+        Mean observed value; nan for items never examined.
+    index : ndarray of float
+        Index of each item; nan where there is none.
+    drawn : bool, default False
+        Whether the index is the probability of being drawn.
+    why : str, default "drawn by chance"
+        Reason for showing an item that has no index.
+    deviation : ndarray of float or None, default None
+        Standard deviation of the mean, where the memory has a better one than the number of examinations gives.
+    """
+
+    examined: Floats
+    mean: Floats
+    index: Floats
+    drawn: bool = False
+    why: str = "drawn by chance"
+    deviation: Floats | None = None
 
 
 class Change(NamedTuple):
-    """Something that was found to have changed."""
+    """A detected change of an item.
 
-    learned: int  # lists learned by then
+    Parameters
+    ----------
+    learned : int
+        Number of lists learned at the detection.
+    item : int
+        The item.
+    mean : float
+        Mean observed value of the item until then.
+    """
+
+    learned: int
     item: int
-    mean: float  # of what was said of the item until then
+    mean: float
 
 
 @protocol
 class HotUsers(Protocol):
-    """How a person turns attraction into clicks (hot)."""
+    """How a visitor turns attraction into clicks (hot)."""
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
-        """Fill `page.clicks` and `page.left` for one visitor, whose random key is `visitor`; the number of clicks.
+        """Fill `page.clicks` and `page.left` for one visitor.
 
-        `moment` is the world's state, for people who change with it.
+        Parameters
+        ----------
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+            Users that change with the world read it.
+        items : ndarray of int
+            Items of the list.
+        attraction : ndarray of float
+            Attraction per position.
+        labels : ndarray of int
+            Per item the number that identifies it to the random numbers.
+        visitor : int
+            Random key of the visitor.
+        page : Page
+            Page to fill.
+
+        Returns
+        -------
+        int
+            Number of clicks.
         """
         ...
 
     def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
-        """Expected reward of a list; `attraction` is per place."""
+        """Expected reward of a list.
+
+        Parameters
+        ----------
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+        items : ndarray of int
+            Items of the list.
+        attraction : ndarray of float
+            Attraction per position.
+
+        Returns
+        -------
+        float
+            The expected reward.
+        """
         ...
 
     def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
-        """Fill `items` with the list of highest reward where the attraction of an item is its own.
+        """Fill `items` with the list of highest reward, where the attraction of an item does not depend on the others.
 
-        Items whose attraction is negative are not there. Where fewer are there than the page has places, `items` is as
-        long as their number, and stands for the places from the top.
+        Parameters
+        ----------
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+        attraction : ndarray of float
+            Attraction per item; negative for items that are absent.
+        items : ndarray of int
+            List to fill. If fewer items are present than the page has positions, it has as many elements as items are
+            present, and stands for the positions from the top.
         """
 
 
 class Users(Prepared, HotUsers, Protocol):
     """A click model.
 
-    Arrays that it works in are fields, which `prepare` fills; every run has copies of its own.
+    Working arrays are fields, which `prepare` fills; every run has its own copies.
     """
 
 
@@ -95,62 +178,189 @@ class HotWorld(Protocol):
     """Where attraction comes from (hot)."""
 
     def advance(self, moment: Any, step: int, key: int) -> bool:
-        """Move to a step (the first is 0); True at the first, and where the best list or its reward may be another."""
+        """Move to a step.
+
+        Parameters
+        ----------
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+        step : int
+            The step; the first is 0.
+        key : int
+            Random key of the world's changes.
+
+        Returns
+        -------
+        bool
+            True at the first step, and where the best list or its reward may have changed.
+        """
 
     def eligible(self, moment: Any, candidates: Ints) -> int:
-        """Fill the items that can be shown now, ascending; their number, at least one.
+        """Fill the items that can be shown now, ascending.
 
-        Those of the first step were there before it, and may have been sampled.
+        Items eligible at the first step were present before it, and may have been sampled.
+
+        Parameters
+        ----------
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+        candidates : ndarray of int
+            Array to fill.
+
+        Returns
+        -------
+        int
+            Number of eligible items, at least one.
         """
         ...
 
     def revision(self, moment: Any) -> int:
-        """A number that changes whenever the features do; negative where they are those of one list only."""
+        """Version of the features.
+
+        Parameters
+        ----------
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+
+        Returns
+        -------
+        int
+            A number that changes whenever the features do; negative for features of one list only.
+        """
         ...
 
     def attract(self, moment: Any, items: Ints, attraction: Floats) -> None:
-        """Fill the attraction of each place of a list; 0 where its item is negative, for nothing stands there."""
+        """Fill the attraction of each position of a list.
+
+        Parameters
+        ----------
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+        items : ndarray of int
+            Items of the list; negative for an empty position, whose attraction is 0.
+        attraction : ndarray of float
+            Array to fill.
+        """
 
     def best_list(self, moment: Any, users: Any, items: Ints) -> None:
-        """Fill the best list that these users could be shown now; -1 below it, where too few items are there."""
+        """Fill the best list for these users now.
+
+        Parameters
+        ----------
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+        users : Users
+            The click model.
+        items : ndarray of int
+            List to fill; -1 at the end if too few items are present.
+        """
 
 
 class World(HotWorld, Protocol):
-    """The items and the page on which they are shown."""
+    """The items, and the page on which they are shown."""
 
     def checked(self) -> Self:
-        """This world with its parameters validated and coerced."""
+        """Validate and coerce the parameters.
+
+        Returns
+        -------
+        Self
+            A copy with the checked parameters.
+
+        Raises
+        ------
+        InvalidInput
+            If a parameter cannot be used.
+        """
         ...
 
     def problem(self, steps: int | None) -> Problem:
-        """The size of the problem."""
+        """The size of the problem.
+
+        Parameters
+        ----------
+        steps : int or None
+            Horizon; None if unknown.
+
+        Returns
+        -------
+        Problem
+            The size.
+        """
         ...
 
     def begin(self) -> Any:
-        """The moment before the first step."""
+        """The moment before the first step.
+
+        Returns
+        -------
+        NamedTuple of ndarray
+            State of the world.
+        """
 
     def features(self, moment: Any) -> Floats:
-        """The items' features, (items, features); `advance` may rewrite this very array."""
+        """The features of the items.
+
+        Parameters
+        ----------
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+
+        Returns
+        -------
+        ndarray of float, shape (items, features)
+            The features; `advance` may rewrite this array in place.
+        """
         ...
 
     def order(self, moment: Any) -> Ints:
-        """The places from the most to the least valuable, which `advance` may rewrite; empty: nobody knows."""
+        """The positions from the most to the least valuable.
+
+        Parameters
+        ----------
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+
+        Returns
+        -------
+        ndarray of int
+            The order, which `advance` may rewrite in place; empty if unknown.
+        """
         ...
 
 
 class Breaking(Protocol):
-    """What a world may offer besides, so that plots can show when it changed."""
+    """Optional for a world: its breakpoints, for plots."""
 
     def breakpoints(self, key: int, steps: int) -> Ints:
-        """After how many steps, of so many, it changed abruptly in the run whose changes have this key; ascending."""
+        """The steps after which the world changed abruptly in a run.
+
+        Parameters
+        ----------
+        key : int
+            Random key of the world's changes in the run.
+        steps : int
+            Number of steps of the run.
+
+        Returns
+        -------
+        ndarray of int
+            Numbers of steps, ascending.
+        """
         ...
 
 
 class Passing(Protocol):
-    """What a world offers besides if its items come and go."""
+    """Optional for a world: whether its items come and go."""
 
     def passing(self) -> bool:
-        """Whether there are steps at which some items cannot be shown."""
+        """Whether some items cannot be shown at some steps.
+
+        Returns
+        -------
+        bool
+            True if items come and go.
+        """
         ...
 
 
@@ -159,36 +369,87 @@ class HotShift(Protocol):
     """How a `Changing` world changes (hot)."""
 
     def shift(self, attraction: Floats, moment: Any, step: int, key: int) -> bool:
-        """Change the moment as a step asks; True at the first, and where something did change.
+        """Change the moment for a step; called again at the step that it writes to `moment.upcoming`.
 
-        `attraction` is that of the beginning, and the moment's at the first step, with all items there. Asked again at
-        the step that it writes to `moment.upcoming`.
+        Parameters
+        ----------
+        attraction : ndarray of float
+            Initial attraction; the moment has the same at the first step, with all items present.
+        moment : NamedTuple of ndarray
+            State of the world, from `World.begin`.
+        step : int
+            The step; the first is 0.
+        key : int
+            Random key of the world's changes.
+
+        Returns
+        -------
+        bool
+            True at the first step, and where something changed.
         """
         ...
 
 
 class Shift(HotShift, Protocol):
-    """A way to change."""
+    """A kind of change."""
 
     def checked(self, attraction: Floats, positions: int) -> Self:
-        """This way to change with its parameters validated and coerced, for a world that begins like this."""
+        """Validate and coerce the parameters.
+
+        Parameters
+        ----------
+        attraction : ndarray of float
+            Initial attraction.
+        positions : int
+            Number of positions of a list.
+
+        Returns
+        -------
+        Self
+            A copy with the checked parameters.
+
+        Raises
+        ------
+        InvalidInput
+            If a parameter cannot be used.
+        """
         ...
 
     def abrupt(self) -> bool:
-        """Whether its changes are breakpoints, and not a slow drift."""
+        """Whether its changes are breakpoints, and not a slow drift.
+
+        Returns
+        -------
+        bool
+            True for breakpoints.
+        """
         ...
 
     def passing(self) -> bool:
-        """Whether items come and go."""
+        """Whether items come and go.
+
+        Returns
+        -------
+        bool
+            True if they do.
+        """
         ...
 
 
 @protocol
 class HotReading(Protocol):
-    """Which places were examined, and what each said (hot)."""
+    """Which positions were examined, and the value observed at each (hot)."""
 
     def read(self, page: Page, size: int) -> None:
-        """Fill `page.weight` and `page.value` for the first `size` places; weight 0 is not examined."""
+        """Fill `page.weight` and `page.value`.
+
+        Parameters
+        ----------
+        page : Page
+            Page with the clicks; weight 0 stands for not examined.
+        size : int
+            Number of positions of the list.
+        """
 
 
 class Reading(Prepared, HotReading, Protocol):
@@ -197,35 +458,95 @@ class Reading(Prepared, HotReading, Protocol):
 
 @protocol
 class HotMemory(Protocol):
-    """What is kept of the past (hot)."""
+    """How observations are stored (hot)."""
 
     def tick(self, belief: Any) -> None:
-        """One more list is being learned; called before its places are added."""
+        """Begin to learn one more list; called before its positions are added.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        """
 
     def add(self, belief: Any, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """Add what one place said of one item."""
+        """Add the observation of one item at one position.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        item : int
+            The item.
+        weight : float
+            How much the position was examined.
+        value : float
+            Observed value.
+        slate : Slate
+            The list.
+        place : int
+            Position in the list, counted from 0.
+        """
 
     def conclude(self, belief: Any) -> None:
-        """All places of a list are added."""
+        """Finish a list whose positions have all been added.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        """
 
 
 class Memory(Prepared, HotMemory, Protocol):
     """A memory."""
 
     def begin(self, problem: Problem) -> Any:
-        """The belief before anything is known."""
+        """The belief before anything is learned.
+
+        Parameters
+        ----------
+        problem : Problem
+            Size of the problem.
+
+        Returns
+        -------
+        NamedTuple of ndarray
+            Initial belief.
+        """
 
     def keeps(self) -> str:
-        """The kind of belief, which an index must be able to read: "counts", "linear", ..."""
+        """The kind of belief, which an index must be able to read.
+
+        Returns
+        -------
+        str
+            For example "counts" or "linear".
+        """
         ...
 
 
 @protocol
 class HotDetector(Protocol):
-    """Whether what is said of an item has become another (hot)."""
+    """Whether the observations of an item have changed (hot)."""
 
     def watch(self, row: Floats, weight: float, value: float) -> bool:
-        """Take in an observation; whether the stream has changed. `row` is all that is kept of it."""
+        """Process an observation.
+
+        Parameters
+        ----------
+        row : ndarray of float
+            State of the stream; all 0 before the first observation.
+        weight : float
+            Weight of the observation.
+        value : float
+            Observed value.
+
+        Returns
+        -------
+        bool
+            Whether the stream has changed.
+        """
         ...
 
 
@@ -233,64 +554,144 @@ class Detector(Prepared, HotDetector, Protocol):
     """A change detector."""
 
     def room(self) -> int:
-        """How many numbers it keeps of a stream, all 0 at first."""
+        """Size of the state of one stream.
+
+        Returns
+        -------
+        int
+            Number of elements of a row.
+        """
         ...
 
 
 class Tallying(Protocol):
-    """What a memory may offer besides, so that a ranker can give estimates."""
+    """Optional for a memory: the counts behind a ranker's estimates."""
 
     def tally(self, belief: Any, request: Request) -> tuple[Floats, Floats]:
-        """Per candidate, how much it was examined and the mean of what it said; nan where that is not kept."""
+        """How much each candidate was examined, and its mean value.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        request : Request
+            Input for the list.
+
+        Returns
+        -------
+        tuple of ndarray of float
+            Examinations and means, per candidate; nan where they are not stored.
+        """
         ...
 
 
 class Forgetting(Protocol):
-    """What a memory offers besides if it does not keep everything for ever."""
+    """Optional for a memory: whether it forgets."""
 
     def forgetful(self) -> bool:
-        """Whether what was learned long ago counts less, or not at all."""
+        """Whether old observations count less, or not at all.
+
+        Returns
+        -------
+        bool
+            True if they do.
+        """
         ...
 
 
 class Detecting(Protocol):
-    """What a memory that looks for changes offers besides."""
+    """Optional for a memory: the changes it has detected."""
 
     def alarms(self, belief: Any, after: int = 0) -> list[Change]:
-        """The latest changes, without the first `after` that were ever found."""
+        """The latest changes.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        after : int, default 0
+            Number of changes to skip, counted from the first one ever detected.
+
+        Returns
+        -------
+        list of Change
+            The changes, in order.
+        """
         ...
 
 
 @protocol
 class HotIndex(Protocol):
-    """How good an item could be (hot)."""
+    """Upper bounds or draws by which items are ranked (hot)."""
 
     def top(self, belief: Any, cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Fill `chosen` with the best eligible items, the best first, and `scores` with numbers in that order."""
+        """Fill the best eligible items, the best first.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        cache : NamedTuple of ndarray
+            Scratch space, from `scratch`.
+        request : Request
+            Input for the list.
+        chosen : ndarray of int
+            Items to fill.
+        scores : ndarray of float
+            Scores to fill, in the order of `chosen`.
+        """
 
 
 @protocol
 class HotGauge(Protocol):
-    """What an index over features offers besides (hot)."""
+    """Optional for an index over features: values of gains (hot)."""
 
     def gauge(
         self, belief: Any, cache: Any, request: Request, covered: Floats, kind: int, placed: int, values: Floats
     ) -> None:
-        """Fill the value of each candidate, at its item, for its gain over what a list covers already.
+        """Fill the value of each candidate, at its item, for its gain over the topics that a list already covers.
 
-        `placed` is the item just put into the list, and all values are those from before it; negative at the first
-        place, where nothing is covered.
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        cache : NamedTuple of ndarray
+            Scratch space, from `scratch`.
+        request : Request
+            Input for the list.
+        covered : ndarray of float
+            Per topic how far the list covers it.
+        kind : int
+            Kind of coverage.
+        placed : int
+            Item placed last, before which `values` were computed; negative at the first position, where nothing is
+            covered.
+        values : ndarray of float
+            Per item the value to fill.
         """
 
 
 @protocol
 class HotTangent(Protocol):
-    """What an index over counts offers besides, so that very many items need not all be looked at (hot)."""
+    """Optional for an index over counts: its slope, so that not every one of very many items is scored (hot)."""
 
     def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
-        """The index of an item with these counts at a budget, to the last bit, and how fast it grows there.
+        """The index of an item at a budget, and its derivative with respect to the budget.
 
-        It is never below 0, and concave in the budget; one that does not grow has slope 0.
+        Parameters
+        ----------
+        examined : float
+            Sum of weights of the item.
+        clicked : float
+            Sum of weights times values.
+        budget : float
+            Exploration budget.
+
+        Returns
+        -------
+        tuple of float
+            The index, bit for bit that of `top`, and the slope. The index is never below 0, and concave in the budget;
+            an index that does not grow has slope 0.
         """
         ...
 
@@ -299,73 +700,189 @@ class Index(Prepared, HotIndex, Protocol):
     """An index."""
 
     def scratch(self, problem: Problem) -> Any:
-        """The cache of one belief, which may be thrown away at any time."""
+        """Scratch space for one belief, which may be discarded at any time.
+
+        Parameters
+        ----------
+        problem : Problem
+            Size of the problem.
+
+        Returns
+        -------
+        NamedTuple of ndarray
+            The cache of `top`.
+        """
 
     def reads(self) -> str:
-        """The kind of belief it can read, or "any"."""
+        """The kind of belief it can read.
+
+        Returns
+        -------
+        str
+            A kind of belief, or "any".
+        """
         ...
 
     def draws_one(self) -> bool:
-        """Whether it fills only the first place it is asked for, as a bandit of one position needs it."""
+        """Whether it fills only the first position, as a bandit of one position needs.
+
+        Returns
+        -------
+        bool
+            False for an index that fills a whole list.
+        """
         ...
 
 
 class Deviating(Protocol):
-    """What a memory of features may offer besides."""
+    """Optional for a memory of features: standard deviations."""
 
     def deviation(self, belief: Any, request: Request) -> Floats:
-        """Per candidate, the standard deviation of what is expected of it."""
+        """Standard deviation of the expected value of each candidate.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        request : Request
+            Input for the list.
+
+        Returns
+        -------
+        ndarray of float
+            Standard deviation per candidate.
+        """
         ...
 
     def doubt(self, belief: Any) -> Floats:
-        """Per feature, the standard deviation of its weight."""
+        """Standard deviation of the weight of each feature.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+
+        Returns
+        -------
+        ndarray of float
+            Standard deviation per feature.
+        """
         ...
 
 
 class Exact(Protocol):
-    """What an index may offer besides, so that a ranker can give estimates and reasons."""
+    """Optional for an index: its values, for a ranker's estimates and reasons."""
 
     def exact(self, belief: Any, request: Request) -> Floats:
-        """The index of every candidate, for people to read; nan where there is none."""
+        """The index of every candidate, for display.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        request : Request
+            Input for the list.
+
+        Returns
+        -------
+        ndarray of float
+            Index per candidate; nan where there is none.
+        """
         ...
 
 
 @protocol
 class HotArrangement(Protocol):
-    """How a list comes out of scores (hot)."""
+    """How a list is made from scores (hot)."""
 
     def arrange(self, scoring: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
-        """Fill the slate."""
+        """Fill the slate.
+
+        Parameters
+        ----------
+        scoring : Index
+            The index.
+        belief : NamedTuple of ndarray
+            Learned state.
+        cache : ComposedCache
+            Scratch space of the arrangement and of the index.
+        request : Request
+            Input for the list.
+        slate : Slate
+            Slate to fill.
+        """
 
 
 class Arrangement(Prepared, HotArrangement, Protocol):
     """An arrangement."""
 
     def scratch(self, problem: Problem) -> Any:
-        """Arrays to work in."""
+        """Scratch space for one list.
+
+        Parameters
+        ----------
+        problem : Problem
+            Size of the problem.
+
+        Returns
+        -------
+        NamedTuple of ndarray
+            The working arrays.
+        """
 
     def asks(self) -> str:
-        """The method of an index that it calls."""
+        """The method of the index that it calls.
+
+        Returns
+        -------
+        str
+            For example "top".
+        """
         ...
 
 
 @protocol
 class HotStart(Protocol):
-    """How a simulated policy gets its first look at the items (hot)."""
+    """How a simulated policy gets its first observations of the items (hot)."""
 
     def pin(self, step: int, pins: Ints) -> None:
-        """Force what must be shown at a step."""
+        """Force items at a step.
+
+        Parameters
+        ----------
+        step : int
+            The step; the first is 0.
+        pins : ndarray of int
+            Per position the forced item, or -1; to be filled.
+        """
 
 
 class Start(Prepared, HotStart, Protocol):
     """A start."""
 
     def sampled(self) -> bool:
-        """Whether one sample of everything is given before the first step."""
+        """Whether one sample of everything is given before the first step.
+
+        Returns
+        -------
+        bool
+            True if it is.
+        """
         ...
 
     def places(self, problem: Problem) -> int:
-        """How many places `pin` may write to: all, or 0 where nothing is ever forced."""
+        """Number of positions that `pin` may write to.
+
+        Parameters
+        ----------
+        problem : Problem
+            Size of the problem.
+
+        Returns
+        -------
+        int
+            All positions, or 0 if nothing is ever forced.
+        """
         ...
 
 
@@ -374,13 +891,51 @@ class HotPolicy(Protocol):
     """An algorithm at work (hot)."""
 
     def rank(self, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
-        """Make a list. Writes the cache and the slate, never the belief."""
+        """Make a list; writes the cache and the slate, never the belief.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        cache : NamedTuple of ndarray
+            Scratch space, from `scratch`.
+        request : Request
+            Input for the list.
+        slate : Slate
+            Slate to fill.
+        """
 
     def learn(self, belief: Any, slate: Slate, page: Page) -> None:
-        """Learn from a list shown at any earlier time."""
+        """Learn from a list shown at any earlier time.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        slate : Slate
+            The list.
+        page : Page
+            The clicks.
+        """
 
     def sample(self, belief: Any, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
-        """Learn free samples of an item at a place, `weight` of them with mean `value`, before it was ever shown."""
+        """Learn free samples of an item at a position, before it was ever shown.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        item : int
+            The item.
+        place : int
+            The position, counted from 0.
+        weight : float
+            Number of samples.
+        value : float
+            Their mean.
+        slate : Slate
+            A slate to work in.
+        """
 
 
 @runtime_checkable
@@ -388,34 +943,98 @@ class PolicyLike(Prepared, HotPolicy, Protocol):
     """An algorithm with its parameters."""
 
     def begin(self, problem: Problem) -> Any:
-        """The belief before anything is known: a NamedTuple of arrays.
+        """The belief before anything is learned.
 
-        Where items can be added, an array that holds something per item has the items along its first axis, each
-        with as many rows as the others, so that a belief about more items begins like one about fewer.
+        If items can be added, an array with data per item has the items along its first axis, each with the same number
+        of rows, so that a belief about more items begins like one about fewer.
+
+        Parameters
+        ----------
+        problem : Problem
+            Size of the problem.
+
+        Returns
+        -------
+        NamedTuple of ndarray
+            Initial belief.
         """
 
     def scratch(self, problem: Problem) -> Any:
-        """The cache of one belief, which may be thrown away at any time."""
+        """Scratch space for one belief, which may be discarded at any time.
+
+        Parameters
+        ----------
+        problem : Problem
+            Size of the problem.
+
+        Returns
+        -------
+        NamedTuple of ndarray
+            The cache of `rank`.
+        """
 
     def slate(self, problem: Problem) -> Slate:
-        """An empty slate with the memo this policy needs."""
+        """An empty slate with the memo that this policy needs.
+
+        Parameters
+        ----------
+        problem : Problem
+            Size of the problem.
+
+        Returns
+        -------
+        Slate
+            The slate.
+        """
 
     def capabilities(self) -> Capabilities:
-        """What it can take."""
+        """What the policy supports.
+
+        Returns
+        -------
+        Capabilities
+            Its capabilities.
+        """
         ...
 
 
 class Assessing(Protocol):
-    """What a policy may offer besides, so that a ranker can give estimates and reasons."""
+    """Optional for a policy: estimates and reasons for a ranker."""
 
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
-        """What it thinks of the candidates at a place, or all in all."""
+        """Estimates of the candidates.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        request : Request
+            Input for the list.
+        place : int or None
+            Position, counted from 0; None for estimates over all positions.
+
+        Returns
+        -------
+        Assessment
+            The estimates.
+        """
         ...
 
 
 class Renumbering(Protocol):
-    """What a policy offers besides if it is given a ranking of the items, by their numbers."""
+    """Optional for a policy that is given a ranking of the items, by their numbers."""
 
     def renumbered(self, order: Ints) -> Self:
-        """The same policy where item i is the one that was `order[i]` before."""
+        """The same policy for items with other numbers.
+
+        Parameters
+        ----------
+        order : ndarray of int
+            Item i is the former item `order[i]`.
+
+        Returns
+        -------
+        Self
+            The policy with the new numbers.
+        """
         ...

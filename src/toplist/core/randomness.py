@@ -1,9 +1,10 @@
-"""Random numbers as a pure function of where they are used: (seed, run, list number, item or place).
+"""Random numbers as a pure function of where they are used: (seed, run, list number, item or position).
 
-Nothing is drawn from a stream, so nothing depends on the order of drawing: every policy meets the same visitors,
-threads do not matter, and a belief can be rebuilt from a log. Keys are 64-bit integers; `branch` derives a key from
-a key and a number, and `uniform` and `toss` read a number off a key. The mixing function is the finaliser of
-SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+There is no stream of random numbers, so nothing depends on the order of the draws: every policy meets the same
+visitors, results do not depend on the number of threads, and a belief can be rebuilt from a log. Keys are 64-bit
+integers; `branch` derives a key from a key and a number, and `uniform` and `toss` read a number off a key. The mixing
+function is the finaliser of SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators,
+OOPSLA 2014).
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 1.0 / (1 << 53)
 LOG_4, LOG_5 = math.log(4.0), math.log(5.0)
 
-CHOICES, VISITORS, CHANGES = 0, 1, 2  # what the key of a run is branched into
-REPLACEMENT, NEWCOMERS = -(1 << 40), -(1 << 41)  # branches of a list's key that no index draws from
-KINDS = -(1 << 42)  # the branch of a visitor's key that tells their kind, and that no click model draws from
+CHOICES, VISITORS, CHANGES = 0, 1, 2  # branches of a run's key
+REPLACEMENT, NEWCOMERS = -(1 << 40), -(1 << 41)  # branches of a list's key; no index draws from them
+KINDS = -(1 << 42)  # the branch of a visitor's key for their kind; no click model draws from it
 
 
 @helper
 def branch(key: int, number: int) -> int:
-    """The key derived from `key` for `number`; different numbers give unrelated keys."""
+    """Derive a key from `key` and a number; different numbers give unrelated keys."""
     x = np.uint64(key) + (np.uint64(number) + np.uint64(1)) * _GOLDEN
     x = (x ^ (x >> np.uint64(30))) * _FIRST
     x = (x ^ (x >> np.uint64(27))) * _SECOND
-    # Signed on purpose: a Python int of any other range would make numba compile everything twice.
+    # Signed on purpose: for a Python int of another range numba would compile everything twice.
     return np.int64(x ^ (x >> np.uint64(31)))  # type: ignore[return-value]
 
 
 @helper
 def uniform(key: int, number: int) -> float:
-    """A number in [0, 1), the one that belongs to `number` under `key`."""
+    """The uniform draw in [0, 1) that belongs to `number` under `key`."""
     return float(np.uint64(branch(key, number)) >> np.uint64(11)) * _TO_UNIT
 
 
@@ -50,8 +51,8 @@ def toss(key: int, number: int, probability: float) -> bool:
 
 @routine
 def normals(key: int, values: Floats) -> None:
-    """Fill draws from the standard normal distribution, by Box and Muller's transform."""
-    for i in range(len(values)):  # loop by loop: all but the logarithm runs on vectors
+    """Fill `values` with draws from the standard normal distribution, by the Box-Muller transform."""
+    for i in range(len(values)):  # separate loops: all but the logarithm is vectorised
         values[i] = 1.0 - uniform(key, 2 * i)
     for i in range(len(values)):
         values[i] = math.log(values[i])
@@ -61,10 +62,10 @@ def normals(key: int, values: Floats) -> None:
 
 @helper
 def beta(key: int, a: float, b: float) -> float:
-    """A draw from the beta distribution, for a and b of at least 1.
+    """A draw from the beta distribution with parameters a and b of at least 1; each draw needs a key of its own.
 
     Cheng's rejection from a ratio of powers, algorithm BB (Generating Beta Variates with Nonintegral Shape Parameters,
-    1978), which has a closed form where a or b is 1. A key serves one draw.
+    1978); a closed form where a or b is 1.
     """
     if b == 1.0:
         return math.exp(math.log(1.0 - uniform(key, 0)) / a)
@@ -84,7 +85,7 @@ def beta(key: int, a: float, b: float) -> float:
         height = first * first * second
         slope = tilt * exponent - LOG_4
         above = small + slope - odds
-        if above + 1.0 + LOG_5 >= 5.0 * height:  # almost always, and without a logarithm
+        if above + 1.0 + LOG_5 >= 5.0 * height:  # the usual case, and without a logarithm
             break
         log_height = math.log(height)
         if above >= log_height or slope + both * math.log(both / (large + odds)) >= log_height:
@@ -96,11 +97,11 @@ def beta(key: int, a: float, b: float) -> float:
 def cosine(turns: float) -> float:
     """cos(2 pi turns) for turns in [0, 1], to 1e-15: Taylor's series around the nearest half turn, without a branch."""
     half = math.floor(2.0 * turns + 0.5)
-    x = turns - 0.5 * half  # at most a quarter turn, where the first term left out is below 1e-17
+    x = turns - 0.5 * half  # at most a quarter turn; the first omitted term is below 1e-17
     s = x * x
     series = -0.03638284114254567 + s * (0.0037798342006800396 + s * -0.0003229910672070978)
     series = -1.714390711088672 + s * (0.28200596845579123 + s * series)
     series = -26.4262567833744 + s * (7.903536371318469 + s * series)
     series = -85.45681720669373 + s * (60.24464137187666 + s * series)
     series = -19.739208802178716 + s * (64.9393940226683 + s * series)
-    return (1.0 + s * series) * (1.0 - 2.0 * half * (2.0 - half))  # the first and the last half turn count as 1
+    return (1.0 + s * series) * (1.0 - 2.0 * half * (2.0 - half))  # +1 for the first and the last half turn, -1 between

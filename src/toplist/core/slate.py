@@ -1,4 +1,4 @@
-"""What is asked for, shown and seen: one list's request, the slate made for it, and the page that came back."""
+"""The data of one list: the request, the slate made for it, and the page with the clicks that came back."""
 
 from __future__ import annotations
 
@@ -12,43 +12,89 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-NONE = np.zeros(0, dtype=np.int64)  # no pins, or no order of places but the one from the top
+NONE = np.zeros(0, dtype=np.int64)  # no pins, or the order from the top
 
 
 class Request(NamedTuple):
-    """What a policy may look at when it makes a list."""
+    """The input of a policy when it makes a list.
 
-    candidates: Ints  # eligible items, ascending
-    positions: int  # how many places to fill, at most as many as the slate has
-    pins: Ints  # per place: the item that must stand there, or -1; empty: none. Pinned items are candidates
-    order: Ints  # places from the most to the least valuable, all of the slate's; empty: as the arrangement declares
-    features: Floats  # (items, features); no columns where items have none
-    edition: int  # another number for other features; negative: theirs alone, not to be remembered
-    labels: Ints  # per item: the number it is known by to the random numbers, whatever its index
-    key: int  # the random key of this list
+    Parameters
+    ----------
+    candidates : ndarray of int
+        Eligible items, ascending.
+    positions : int
+        Number of positions to fill, at most the length of the slate.
+    pins : ndarray of int
+        Per position the item that must stand there, or -1; empty for no pins. Pinned items are candidates.
+    order : ndarray of int
+        All positions of the slate, from the most to the least valuable; empty for the order of the arrangement.
+    features : ndarray of float, shape (items, features)
+        Features of the items; no columns if items have none.
+    edition : int
+        Version of the features, which caches compare; negative for features of this request only, which are not cached.
+    labels : ndarray of int
+        Per item the number that identifies it to the random numbers, whatever its index.
+    key : int
+        Random key of this list.
+    """
+
+    candidates: Ints
+    positions: int
+    pins: Ints
+    order: Ints
+    features: Floats
+    edition: int
+    labels: Ints
+    key: int
 
 
 class Slate(NamedTuple):
-    """A list, with everything that is needed to learn from it at any later time."""
+    """A list, with everything that is needed to learn from it at any later time.
 
-    items: Ints  # per place
-    size: Ints  # one element: how many places are filled
-    rows: Floats  # per place: the feature row the item was scored with
-    memo: Floats  # per place: what the policy wants to find again when the clicks come
+    Parameters
+    ----------
+    items : ndarray of int
+        Item per position.
+    size : ndarray of int, shape (1,)
+        Number of filled positions.
+    rows : ndarray of float, shape (positions, features)
+        Per position the feature row with which the item was scored.
+    memo : ndarray of float, shape (positions, columns)
+        Per position the policy's own notes for learning.
+    """
+
+    items: Ints
+    size: Ints
+    rows: Floats
+    memo: Floats
 
 
 # The columns of a ranked bandit's memo.
-PROPOSED, SCORE, CHOICES = 0, 1, 2
+PROPOSED, SCORE, CANDIDATES = 0, 1, 2
 
 
 class Page(NamedTuple):
-    """What came back for a slate, and what the policy reads in it."""
+    """The response to a slate, and its reading.
 
-    clicks: Ints  # per place: 1 for a click, 0 for none
-    left: Ints  # one element: the last place examined, counted from 1; 0 where nobody knows
-    seen: Floats  # per place: probability that it was in view; the first is negative where nobody knows
-    weight: Floats  # per place, filled by the reading: how much it was examined
-    value: Floats  # per place, filled by the reading: what it said
+    Parameters
+    ----------
+    clicks : ndarray of int
+        Per position 1 for a click, 0 for none.
+    left : ndarray of int, shape (1,)
+        Last examined position, counted from 1; 0 if unknown.
+    seen : ndarray of float
+        Per position the probability that it was in view; the first is negative if unknown.
+    weight : ndarray of float
+        Per position how much it was examined; filled by the reading.
+    value : ndarray of float
+        Per position the observed value, mostly 1 for a click and 0 for none; filled by the reading.
+    """
+
+    clicks: Ints
+    left: Ints
+    seen: Floats
+    weight: Floats
+    value: Floats
 
 
 def empty_slate(positions: int, features: int = 0, memo: int = 0) -> Slate:
@@ -62,7 +108,7 @@ def empty_slate(positions: int, features: int = 0, memo: int = 0) -> Slate:
 
 
 def empty_page(positions: int) -> Page:
-    """A page without clicks of which nothing more is known."""
+    """A page without clicks, of which nothing else is known."""
     return Page(
         clicks=np.zeros(positions, dtype=np.int64),
         left=np.zeros(1, dtype=np.int64),

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.core.beliefs import copied, named_arrays
-from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explained, plain
+from toplist.core.beliefs import copy_arrays, named_arrays
+from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explain_compile_error, plain
 from toplist.core.problem import InvalidInput, Problem, expect
 from toplist.core.randomness import branch
 from toplist.core.slate import Ints, Request, empty_page
@@ -94,7 +94,7 @@ class Player:
         )
         self.step = 0
         self.setting = setting
-        self.users = copied(setting.users)  # which may hold arrays to work in, and a setting is shared by threads
+        self.users = copy_arrays(setting.users)  # which may hold arrays to work in, and a setting is shared by threads
         self.run = Run(
             moment=moment,
             slate=setting.policy.slate(problem),
@@ -125,7 +125,7 @@ class Player:
                     self._open(self.policy, self.belief, world, places, run)
             self._play(self.policy, self.belief, self.cache, world, self.users, setting.start, run, self.step, until)
         except COMPILE_ERRORS as error:
-            raise DoesNotCompile(explained(error, self.policy, self.belief, self.cache, *setting)) from None
+            raise DoesNotCompile(explain_compile_error(error, self.policy, self.belief, self.cache, *setting)) from None
         self.step = until
 
     def detections(self) -> list[int]:

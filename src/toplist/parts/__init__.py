@@ -1,4 +1,4 @@
-"""The parts that a policy is made of: a reading of the clicks, a memory, an index and an arrangement."""
+"""The parts of a policy: a reading of the clicks, a memory, an index and an arrangement."""
 
 from toplist.parts.arrange import Diverse, TopK
 from toplist.parts.detectors import CUSUM, GLR

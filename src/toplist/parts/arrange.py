@@ -1,4 +1,4 @@
-"""Arrangements: how a list comes out of scores."""
+"""Arrangements: how a list is made from scores."""
 
 from __future__ import annotations
 
@@ -13,30 +13,41 @@ from toplist.core.slate import NONE, Floats, Ints, Request, Slate
 from toplist.parts.index.select import largest
 
 
-class Desk(NamedTuple):
-    """A composed policy's cache: the arrangement's room to work in, and the index's own cache."""
+class ComposedCache(NamedTuple):
+    """The cache of a composed policy: the scratch space of the arrangement, and the cache of the index."""
 
     arrangement: Any
     scoring: Any
 
 
-class Chosen(NamedTuple):
-    """Room for the best items and their scores."""
+class TopKScratch(NamedTuple):
+    """Scratch space of `TopK`: the best items and their scores."""
 
     items: Ints
     scores: Floats
 
 
 class TopK(NamedTuple):
-    """The best item to the most valuable position, the next best to the next, and so on.
+    """Show the best item at the most valuable position, the next best at the next, and so on.
 
-    `order` lists the positions from the most to the least valuable: "first" is from the top down, as everywhere in the
-    papers but one; "last" is from the bottom up, which puts the worst of the best first (kveton2015, Table 2); or any
-    order, as 1-based positions (katariya2016: the most terminating position first).
+    Parameters
+    ----------
+    order : {"first", "last"} or sequence of int, default "first"
+        The positions from the most to the least valuable. "first" is from the top down, as in all papers but one;
+        "last" is from the bottom up, which puts the worst of the best first (kveton2015, Table 2); or any order of
+        1-based positions (katariya2016: the most terminating position first). True once `prepare` has resolved it.
+    places : ndarray of int, default empty
+        The order counted from 0, empty for "first"; filled by `prepare`.
+
+    Examples
+    --------
+    >>> from toplist.core.problem import Problem
+    >>> TopK("last").prepare(Problem(items=10, positions=3)).places.tolist()
+    [2, 1, 0]
     """
 
-    order: Any = "first"  # "first", "last", or a sequence of positions; True once `places` holds it
-    places: Any = NONE  # the order counted from 0, empty for "first"; filled by `prepare`
+    order: Any = "first"
+    places: Any = NONE
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve the order."""
@@ -51,42 +62,51 @@ class TopK(NamedTuple):
             raise refuse("TopK's order", self.order, accepted, "name the most valuable positions first")
         return self._replace(order=True, places=np.array(order, dtype=np.int64))
 
-    def scratch(self, problem: Problem) -> Chosen:
-        """Room for one list."""
-        return Chosen(np.zeros(problem.positions, dtype=np.int64), np.zeros(problem.positions))
+    def scratch(self, problem: Problem) -> TopKScratch:
+        """Scratch space for one list."""
+        return TopKScratch(np.zeros(problem.positions, dtype=np.int64), np.zeros(problem.positions))
 
     def asks(self) -> str:
         """The best items."""
         return "top"
 
-    def arrange(self, scoring: Any, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
-        """Let the index choose, and lay its choice out."""
-        room = cache.arrangement
-        scoring.top(belief, cache.scoring, request, slate.items, room.scores)
+    def arrange(self, scoring: Any, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
+        """Let the index choose the items, and lay them out."""
+        scratch = cache.arrangement
+        scoring.top(belief, cache.scoring, request, slate.items, scratch.scores)
         slate.size[0] = min(request.positions, len(request.candidates))
         if len(request.order) > 0:
-            lay_out(room.items, request.order, request.pins, slate)
+            lay_out(scratch.items, request.order, request.pins, slate)
         elif len(self.places) > 0 or len(request.pins) > 0:
-            lay_out(room.items, self.places, request.pins, slate)
+            lay_out(scratch.items, self.places, request.pins, slate)
         if slate.rows.shape[1] > 0:
-            for place in range(slate.size[0]):
+            for position in range(slate.size[0]):
                 for feature in range(slate.rows.shape[1]):
-                    slate.rows[place, feature] = request.features[slate.items[place], feature]
+                    slate.rows[position, feature] = request.features[slate.items[position], feature]
 
 
-class Coverage(NamedTuple):
-    """Room to add up what a list covers, and for a value per item."""
+class DiverseScratch(NamedTuple):
+    """Scratch space of `Diverse`: what the list covers so far, and a value per item."""
 
     covered: Floats  # per feature
     value: Floats
-    blocked: Ints  # items that cannot be chosen: pinned, or placed already
+    blocked: Ints  # items that cannot be chosen: pinned or already placed
 
 
 class Diverse(NamedTuple):
-    """From the top down, at each position the item with the best value for what it adds to those above it.
+    """Fill each position, from the top down, with the item whose gain over the items above has the best value.
 
-    Features are topics, which an item covers to a degree in [0, 1]; `coverage` says how items cover them together,
-    "probabilistic" or "maximum" (hiranandani2019, algorithm 1). The slate holds the gain each item was scored with.
+    Features are topics, which an item covers to a degree in [0, 1]. The slate stores the gain with which each item was
+    scored.
+
+    Parameters
+    ----------
+    coverage : {"probabilistic", "maximum"}, default "probabilistic"
+        How items cover a topic together: 1 - prod(1 - degree), or the largest degree.
+
+    Notes
+    -----
+    Hiranandani, Singh, Gupta, Burhanuddin, Wen and Kveton, Cascading Linear Submodular Bandits, UAI 2019, algorithm 1.
     """
 
     coverage: Any = "probabilistic"
@@ -95,68 +115,68 @@ class Diverse(NamedTuple):
         """Resolve the kind of coverage."""
         return self._replace(coverage=coverage_kind("Diverse's coverage", self.coverage))
 
-    def scratch(self, problem: Problem) -> Coverage:
-        """Room for one list."""
+    def scratch(self, problem: Problem) -> DiverseScratch:
+        """Scratch space for one list."""
         blocked = np.zeros(2 * problem.positions, dtype=np.int64)
-        return Coverage(np.zeros(problem.features), np.zeros(problem.items), blocked)
+        return DiverseScratch(np.zeros(problem.features), np.zeros(problem.items), blocked)
 
     def asks(self) -> str:
         """A value for each item's gain."""
         return "gauge"
 
-    def arrange(self, scoring: Any, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
-        """Place item after item."""
-        room, candidates = cache.arrangement, request.candidates
+    def arrange(self, scoring: Any, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
+        """Place one item after the other."""
+        scratch, candidates = cache.arrangement, request.candidates
         size = min(request.positions, len(candidates))
         slate.size[0] = size
-        room.covered[:] = 0.0
+        scratch.covered[:] = 0.0
         blocked = 0
-        for place in range(min(size, len(request.pins))):
-            if request.pins[place] >= 0:
-                room.blocked[blocked] = request.pins[place]
+        for position in range(min(size, len(request.pins))):
+            if request.pins[position] >= 0:
+                scratch.blocked[blocked] = request.pins[position]
                 blocked += 1
         placed = -1
-        for place in range(size):
-            scoring.gauge(belief, cache.scoring, request, room.covered, self.coverage, placed, room.value)
+        for position in range(size):
+            scoring.gauge(belief, cache.scoring, request, scratch.covered, self.coverage, placed, scratch.value)
             for i in range(blocked):
-                room.value[room.blocked[i]] = -np.inf
-            placed = request.pins[place] if len(request.pins) > 0 else -1
+                scratch.value[scratch.blocked[i]] = -np.inf
+            placed = request.pins[position] if len(request.pins) > 0 else -1
             if placed < 0:
-                placed = largest(room.value, candidates, request.labels, request.key)
-                room.blocked[blocked] = placed
+                placed = largest(scratch.value, candidates, request.labels, request.key)
+                scratch.blocked[blocked] = placed
                 blocked += 1
-            slate.items[place] = placed
-            for feature in range(len(room.covered)):
-                added = gain(request.features[placed, feature], room.covered[feature], self.coverage)
-                slate.rows[place, feature] = added
-                room.covered[feature] += added
+            slate.items[position] = placed
+            for feature in range(len(scratch.covered)):
+                added = gain(request.features[placed, feature], scratch.covered[feature], self.coverage)
+                slate.rows[position, feature] = added
+                scratch.covered[feature] += added
 
 
 @helper
 def lay_out(best: Ints, order: Ints, pins: Ints, slate: Slate) -> None:
-    """Spread the slate's items, best first, over its places in their order, leaving pinned places to the pins."""
+    """Spread the slate's items, best first, over its positions in their order; pinned positions keep their pins."""
     size = slate.size[0]
-    for place in range(size):
-        best[place] = slate.items[place]
+    for position in range(size):
+        best[position] = slate.items[position]
     following = 0
     for rank in range(len(slate.items)):
-        place = order[rank] if len(order) > 0 else rank
-        if place >= size:
+        position = order[rank] if len(order) > 0 else rank
+        if position >= size:
             continue
         if len(pins) > 0:
-            if pins[place] >= 0:
-                slate.items[place] = pins[place]
+            if pins[position] >= 0:
+                slate.items[position] = pins[position]
                 continue
             while is_pinned(best[following], pins, size):
                 following += 1
-        slate.items[place] = best[following]
+        slate.items[position] = best[following]
         following += 1
 
 
 @helper
 def is_pinned(item: int, pins: Ints, size: int) -> bool:
-    """Whether an item has a place already."""
-    for place in range(size):
-        if pins[place] == item:
+    """Whether an item is pinned to a position."""
+    for position in range(size):
+        if pins[position] == item:
             return True
     return False

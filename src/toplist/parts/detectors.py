@@ -1,6 +1,6 @@
-"""Change detectors: has a stream of clicks and refusals, one item's, become another than it was?
+"""Change detectors: has the stream of clicks and non-clicks of an item changed?
 
-A detector keeps what it knows of a stream in a row of numbers, all 0 before the first observation.
+The state of a stream is a row of numbers, all 0 before the first observation.
 """
 
 from __future__ import annotations
@@ -12,43 +12,59 @@ from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, number, refuse, whole
 from toplist.core.slate import Floats
 
-COUNT, TOTAL, SPLITS, FIRST_SPLIT = range(4)  # of a GLR's row: observations, their sum, splits, and then the splits
+COUNT, TOTAL, SPLITS, FIRST_SPLIT = range(4)  # of a GLR's row: observations, their sum, number of splits, splits
 MOST_SPLITS = 128
-APART = 0.25  # how far apart splits may be, as a share of what comes before or after them, whichever is less
+SPLIT_SPACING = 0.25  # largest distance of splits, as a share of the observations before or after, whichever are fewer
 
 
 class GLR(NamedTuple):
-    """The generalised likelihood ratio for Bernoulli streams (Besson and Kaufmann, 2019).
+    """The generalised likelihood ratio test for Bernoulli streams.
 
-    Alarms once, for some split of the n observations into s and n - s, s kl(first, all) + (n - s) kl(second, all) >=
-    log(3 n^1.5 / level), where first, second and all are means. On a stream that never changes there is ever an alarm
-    with probability at most `level`. Not all splits are looked at but a bounded number, the denser the nearer to
-    either end, so that the true one is missed by at most a quarter of what came before or after it, whichever is less;
-    that makes alarms only rarer.
+    Parameters
+    ----------
+    level : float, default 1e-3
+        Bound on the probability that a stream which never changes ever raises an alarm.
+
+    Notes
+    -----
+    Raises an alarm once, for some split of the n observations into s and n - s, `s kl(first, all) + (n - s) kl(second,
+    all) >= log(3 n^1.5 / level)`, where first, second and all are means. Only a bounded number of splits is tested,
+    denser towards both ends, so that the nearest tested split misses the true one by at most a quarter of the
+    observations before or after it, whichever are fewer; that only makes alarms rarer.
+
+    Besson and Kaufmann, The Generalized Likelihood Ratio Test meets klUCB: an Improved Algorithm for Piece-Wise
+    Non-Stationary Bandits, 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> detector, row = GLR(level=0.01), np.zeros(GLR().room())
+    >>> [detector.watch(row, 1.0, float(i >= 50)) for i in range(70)].index(True)
+    53
     """
 
     level: float = 1e-3
 
     def prepare(self, problem: Problem) -> Self:
         """Check the level."""
-        return self._replace(level=_level("GLR", self.level))
+        return self._replace(level=_checked_level("GLR", self.level))
 
     def room(self) -> int:
-        """Numbers in a row."""
+        """Elements of a row."""
         return FIRST_SPLIT + 2 * MOST_SPLITS
 
     def watch(self, row: Floats, weight: float, value: float) -> bool:
-        """Take in an observation; whether the stream has changed."""
+        """Process an observation; whether the stream has changed."""
         row[COUNT] += weight
         row[TOTAL] += weight * value
-        changed = likelihood_ratio(row, math.log(3.0 * row[COUNT] * math.sqrt(row[COUNT]) / self.level))
+        changed = exceeds_threshold(row, math.log(3.0 * row[COUNT] * math.sqrt(row[COUNT]) / self.level))
         add_split(row)
         return changed
 
 
 @routine
-def likelihood_ratio(row: Floats, threshold: float) -> bool:
-    """Whether the ratio reaches the threshold at one of the splits.
+def exceeds_threshold(row: Floats, threshold: float) -> bool:
+    """Whether the likelihood ratio reaches the threshold at one of the splits.
 
     kl(p, q) <= (p - q)^2 / (q (1 - q)) bounds it without a logarithm, which settles almost every case.
     """
@@ -63,27 +79,29 @@ def likelihood_ratio(row: Floats, threshold: float) -> bool:
         return False
     for i in range(splits):
         s, rest = before[i], n - before[i]
-        ratio = s * kl(clicked[i] / s, total / n) + rest * kl((total - clicked[i]) / rest, total / n)
+        ratio = s * bernoulli_kl(clicked[i] / s, total / n) + rest * bernoulli_kl(
+            (total - clicked[i]) / rest, total / n
+        )
         if ratio >= threshold:
             return True
     return False
 
 
 @helper
-def kl(p: float, q: float) -> float:
-    """The divergence of one coin from another, for 0 < q < 1."""
+def bernoulli_kl(p: float, q: float) -> float:
+    """KL divergence of Bernoulli distributions with means p and q, for 0 < q < 1."""
     ones = p * math.log(p / q) if p > 0.0 else 0.0
     return ones + ((1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)
 
 
 @routine
 def add_split(row: Floats) -> None:
-    """Let a split be possible after what was observed so far; when there is no room, thin the old ones out."""
+    """Add a split after the observations so far; if there is no room, thin out the old ones."""
     splits = int(row[SPLITS])
     before, clicked = row[FIRST_SPLIT : FIRST_SPLIT + MOST_SPLITS], row[FIRST_SPLIT + MOST_SPLITS :]
-    apart = APART
-    while splits == MOST_SPLITS:  # once is enough, but for streams of astronomical length
-        kept = MOST_SPLITS - 1  # counted from the end, which stays
+    apart = SPLIT_SPACING
+    while splits == MOST_SPLITS:  # once is enough, except for streams of astronomical length
+        kept = MOST_SPLITS - 1  # from the end; the last split stays
         for i in range(MOST_SPLITS - 2, -1, -1):
             nearer_end = min(before[kept], row[COUNT] - before[i - 1]) if i > 0 else 0.0
             if i == 0 or before[kept] - before[i - 1] > apart * nearer_end:
@@ -98,11 +116,32 @@ def add_split(row: Floats) -> None:
 
 
 class CUSUM(NamedTuple):
-    """Two sums that drift down while nothing changes (Liu, Lee and Shroff, A Change-Detection Based Framework, 2018).
+    """Two cumulative sums that drift down as long as nothing changes.
 
-    After `samples` observations with mean u, the sums g+ of y - u - slack and g- of u - y - slack, never below 0, alarm
-    once one exceeds log(1 / level) / (8 slack): if u were the true mean, that happens at most once in 1 / level
-    observations on average, whatever the mean. Changes smaller than `slack` are not looked for.
+    Parameters
+    ----------
+    level : float, default 1e-4
+        Rate of false alarms: at most one in 1 / level observations on average.
+    slack : float, default 0.1
+        Smallest change of the mean to look for.
+    samples : int, default 100
+        Number of observations from which the reference mean is computed.
+
+    Notes
+    -----
+    After `samples` observations with mean u, the sums g+ of y - u - slack and g- of u - y - slack, never below 0, raise
+    an alarm once one exceeds log(1 / level) / (8 slack). If u were the true mean, that would happen at most once in 1 /
+    level observations on average, for any mean.
+
+    Liu, Lee and Shroff, A Change-Detection Based Framework for Piecewise-Stationary Multi-Armed Bandit Problem, AAAI
+    2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> detector, row = CUSUM(samples=10), np.zeros(CUSUM().room())
+    >>> [detector.watch(row, 1.0, float(i >= 10)) for i in range(30)].index(True)
+    22
     """
 
     level: float = 1e-4
@@ -114,15 +153,15 @@ class CUSUM(NamedTuple):
         slack = number("CUSUM's slack", self.slack, 0.0, 1.0, "give the smallest change to look for")
         if slack == 0.0:
             raise refuse("CUSUM's slack", self.slack, "above 0", "give the smallest change to look for")
-        samples = whole("CUSUM's samples", self.samples, 1, "give how many observations make the first mean")
-        return self._replace(level=_level("CUSUM", self.level), slack=slack, samples=samples)
+        samples = whole("CUSUM's samples", self.samples, 1, "give the number of observations of the first mean")
+        return self._replace(level=_checked_level("CUSUM", self.level), slack=slack, samples=samples)
 
     def room(self) -> int:
         """Observations, their sum, and the two sums."""
         return 4
 
     def watch(self, row: Floats, weight: float, value: float) -> bool:
-        """Take in an observation; whether the stream has changed."""
+        """Process an observation; whether the stream has changed."""
         if row[0] < self.samples:
             row[0] += weight
             row[1] += weight * value
@@ -133,10 +172,10 @@ class CUSUM(NamedTuple):
         return bool(max(row[2], row[3]) > -math.log(self.level) / (8.0 * self.slack))
 
 
-def _level(part: str, given: float) -> float:
-    level = number(f"{part}'s level", given, 0.0, 1.0, "give how rare false alarms are to be, as 0.001")
+def _checked_level(part: str, given: float) -> float:
+    level = number(f"{part}'s level", given, 0.0, 1.0, "give the rate of false alarms, as 0.001")
     if level in (0.0, 1.0):
-        raise refuse(f"{part}'s level", given, "above 0 and below 1", "give how rare false alarms are to be, as 0.001")
+        raise refuse(f"{part}'s level", given, "above 0 and below 1", "give the rate of false alarms, as 0.001")
     return level
 
 

@@ -10,7 +10,7 @@ from toplist.core.problem import InvalidInput, Problem, expect
 from toplist.core.protocols import Assessment, Capabilities, Change
 from toplist.core.slate import Page, Request, Slate, empty_slate
 from toplist.parts import index, memory
-from toplist.parts.arrange import Desk, TopK
+from toplist.parts.arrange import ComposedCache, TopK
 
 
 class Policy(NamedTuple):
@@ -56,9 +56,9 @@ class Policy(NamedTuple):
         """The memory's belief."""
         return self.memory.begin(problem)
 
-    def scratch(self, problem: Problem) -> Desk:
+    def scratch(self, problem: Problem) -> ComposedCache:
         """Room for the arrangement, and the index's cache."""
-        return Desk(self.arrangement.scratch(problem), self.scoring.scratch(problem))
+        return ComposedCache(self.arrangement.scratch(problem), self.scoring.scratch(problem))
 
     def slate(self, problem: Problem) -> Slate:
         """Nothing to remember with a list but its items and their features."""
@@ -80,7 +80,7 @@ class Policy(NamedTuple):
             forgets=is_forgetful(self.memory),
         )
 
-    def rank(self, belief: Any, cache: Desk, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Any, cache: ComposedCache, request: Request, slate: Slate) -> None:
         """Let the arrangement fill the slate."""
         self.arrangement.arrange(self.scoring, belief, cache, request, slate)
 

@@ -10,7 +10,7 @@ from toplist.core.compiling import helper
 from toplist.core.problem import Problem, refuse
 from toplist.core.protocols import Assessment, Capabilities, Change
 from toplist.core.randomness import REPLACEMENT, branch, uniform
-from toplist.core.slate import CHOICES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.core.slate import CANDIDATES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.policies.composed import assess, check_fit, is_forgetful
 
 
@@ -120,7 +120,7 @@ class Ranked(NamedTuple):
             slate.items[place] = shown
             slate.memo[place, PROPOSED] = proposed
             slate.memo[place, SCORE] = cache.score[0]
-            slate.memo[place, CHOICES] = count
+            slate.memo[place, CANDIDATES] = count
 
     def learn(self, belief: Any, slate: Slate, page: Page) -> None:
         """Each bandit learns the click at its position, if what it proposed was shown there."""

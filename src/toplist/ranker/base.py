@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from toplist.core.beliefs import copied
+from toplist.core.beliefs import copy_arrays
 from toplist.core.problem import InvalidInput, Problem, refuse
 from toplist.core.protocols import Capabilities
 from toplist.core.randomness import CHOICES, branch
@@ -111,7 +111,7 @@ class Core:
     def belief(self) -> Any:
         """A copy of what the policy has learned: its arrays by name."""
         with self._gate.reading:
-            return copied(self._learner.belief)
+            return copy_arrays(self._learner.belief)
 
     @property
     def capabilities(self) -> Capabilities:

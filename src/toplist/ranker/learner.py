@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import toplist.core.protocols  # noqa: F401  registers the methods of parts with the compiler
-from toplist.core.beliefs import PerItem, grown
+from toplist.core.beliefs import ItemRows, grow_belief
 from toplist.core.compiling import compiled as compile_for_parts
 from toplist.core.compiling import direct, plain
 from toplist.core.problem import Problem
@@ -37,7 +37,7 @@ class Learner:
         self.can: Capabilities = self.policy.capabilities()
         self.problem = problem  # with as many items as there is room for
         self.belief = self.policy.begin(problem)
-        self._layout = PerItem.of(self.policy, problem) if self.can.adds_items else None
+        self._layout = ItemRows.of(self.policy, problem) if self.can.adds_items else None
         self._caches: list[Any] = []  # as many as lists were ever made at the same time
         # Compiled code is bound to the types of its arguments by the first call.
         self._rank: Any = self._first_rank if compiled else plain(rank_compiled)
@@ -85,5 +85,5 @@ class Learner:
         """Make room for more slots."""
         assert self.can.adds_items  # the door is closed to those that cannot
         self.problem = self.problem._replace(items=capacity)
-        self.belief = grown(self.belief, self.policy.begin(self.problem))
+        self.belief = grow_belief(self.belief, self.policy.begin(self.problem))
         self._caches.clear()

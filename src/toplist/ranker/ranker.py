@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from toplist.core.beliefs import copied
-from toplist.core.coverage import KINDS, gains
+from toplist.core.beliefs import copy_arrays
+from toplist.core.coverage import COVERAGE_KINDS, gains
 from toplist.core.problem import Problem, refuse, several, whole
 from toplist.core.randomness import branch
 from toplist.core.slate import NONE, Ints, Page, Request, Slate
@@ -215,7 +215,7 @@ class Ranker(Core):
 
     def _coverage(self) -> str:
         """How items cover topics together, in words."""
-        return {number: word for word, number in KINDS.items()}[self._learner.policy.arrangement.coverage]
+        return {number: word for word, number in COVERAGE_KINDS.items()}[self._learner.policy.arrangement.coverage]
 
     def _wanted(self, positions: int) -> int:
         wanted = whole("positions", positions, 1, "give the length of the list")
@@ -360,7 +360,7 @@ class Ranker(Core):
         with self._gate.reading:
             header, arrays = saved_file.packed(saved_file.State(
                 self._identity, self.policy, self._title, self.options, self._learner.begun,
-                copied(self._learner.belief), self._roster, self._book, self._learned, self._known, self._changes,
+                copy_arrays(self._learner.belief), self._roster, self._book, self._learned, self._known, self._changes,
             ))  # fmt: skip
         saved_file.write(path, header, arrays)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import toplist
-from toplist.core.beliefs import lasting, named_arrays
+from toplist.core.beliefs import named_arrays, saved_arrays
 from toplist.core.problem import InvalidInput, Problem
 from toplist.policies.by_name import make
 from toplist.ranker.change_log import ChangeLog
@@ -155,7 +155,7 @@ def _policy(path: AnyPath, saved_policy: Any, given: Any) -> Any:
 
 def restore(belief: Any, kept: dict[str, Any], path: AnyPath) -> None:
     """Fill a belief with the arrays that were kept of it."""
-    for name, array in lasting(belief).items():
+    for name, array in saved_arrays(belief).items():
         found = kept.get(name)
         if found is None or found.shape != array.shape or found.dtype != array.dtype:
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""UCB1, the greedy mean, the blind shuffle and Exp3's draw, against their formulas."""
+"""UCB1, the greedy mean, the uniform shuffle and Exp3's draw, against their formulas."""
 
 import math
 from collections import Counter

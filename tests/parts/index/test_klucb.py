@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toplist.clicks import DCM, Cascade
-from toplist.core.beliefs import frozen
+from toplist.core.beliefs import array_bytes
 from toplist.core.problem import Problem
 from toplist.core.randomness import uniform
 from toplist.core.slate import Floats, Ints, Request
@@ -21,7 +21,7 @@ from toplist.parts.feedback import EveryPlace, ThroughFirstClick, ThroughLastCli
 from toplist.parts.index import KLUCB
 from toplist.parts.index.klucb import ROUNDING, exploration_budget, kl_bend, kl_slope, kl_upper
 from toplist.parts.index.select import select
-from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory import Counts, Discounted, Everything, Resetting, Window
 from toplist.policies import Policy, Ranked
 from toplist.worlds import Fixed, b_top_k
@@ -124,8 +124,8 @@ class SolveEverything(NamedTuple):
     def prepare(self, problem: Problem) -> "SolveEverything":
         return self
 
-    def scratch(self, problem: Problem) -> Scores:
-        return score_room(problem)
+    def scratch(self, problem: Problem) -> ScoreScratch:
+        return score_scratch(problem)
 
     def reads(self) -> str:
         return "counts"
@@ -133,7 +133,7 @@ class SolveEverything(NamedTuple):
     def draws_one(self) -> bool:
         return False
 
-    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         budget = exploration_budget(belief.clock[0] + 1.0, self.loglog) * belief.unit[0]
         for i in range(len(request.candidates)):
             item = request.candidates[i]
@@ -175,7 +175,7 @@ def test_lazy_shows_exactly_the_lists_of_solving_everything(name: str) -> None:
         assert lazy.belief.clicked.tobytes() == full.belief.clicked.tobytes()
         assert lazy.run.totals.tobytes() == full.run.totals.tobytes()
     solves = players[0].cache.scoring.solves[0] / steps
-    assert solves < 1.5 * players[0].setting.problem.positions  # not by solving everything after all
+    assert solves < 1.5 * players[0].setting.problem.positions  # it does not solve everything
 
 
 HASTY = Resetting(CUSUM(0.5, 0.05, 5), "everything")  # alarms all the time
@@ -199,13 +199,13 @@ def test_lazy_shows_the_same_lists_whatever_is_forgotten(memory: Any) -> None:
         for player in players:
             player.play(until)
         assert players[0].run.slate.items.tolist() == players[1].run.slate.items.tolist()
-    assert frozen(players[0].belief) == frozen(players[1].belief)
+    assert array_bytes(players[0].belief) == array_bytes(players[1].belief)
     assert getattr(players[0].belief, "found", [99])[0] > 20
 
 
 @pytest.mark.parametrize(("items", "positions"), [(4, 4), (10, 10), (12, 3)])
 def test_lazy_ranked_bandits_show_exactly_the_lists_of_solving_everything(items: int, positions: int) -> None:
-    """Bandits of lower positions learn seldom asked arms many times between two looks at them."""
+    """Bandits of lower positions learn rarely shown arms many times between two rankings."""
     world = Fixed([0.05 + 0.6 * uniform(9, item) for item in range(items)], positions)
     for run in range(10):
         beliefs = []
@@ -219,7 +219,7 @@ def test_lazy_ranked_bandits_show_exactly_the_lists_of_solving_everything(items:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_lazy_shows_the_same_lists_step_by_step_on_subsets(seed: int) -> None:
-    """Eligible subsets, budgets that jump and fall, and counts that change behind the cache's back."""
+    """Eligible subsets, budgets that jump and fall, and counts that change without the cache."""
     rng = np.random.default_rng(seed)
     problem = Problem(30, 5)
     lazy, full = KLUCB().prepare(problem), SolveEverything()
@@ -234,12 +234,12 @@ def test_lazy_shows_the_same_lists_step_by_step_on_subsets(seed: int) -> None:
         lazy.top(belief, cache, request, chosen, scores)
         full.top(belief, room, request, others, scores)
         assert chosen.tolist() == others.tolist()
-        # Some lists were learned since the last was made, of these items or others, some several times.
+        # Several lists may be learned between two rankings, of these items or others.
         for item in [
             *chosen[: rng.integers(0, 6)],
             *rng.integers(0, 30, rng.integers(0, 3)).repeat(rng.integers(1, 9)),
         ]:
             belief.examined[item] += rng.choice([1.0, 0.25])
             belief.clicked[item] += float(rng.random() < 0.2)
-        if step % 100 == 99:  # and a window has let go of some
+        if step % 100 == 99:  # and a window has dropped some
             belief.examined[:5] = np.maximum(belief.examined[:5] - 3.0, belief.clicked[:5])

@@ -1,4 +1,4 @@
-"""Scores over features: dense, sparse, remembered or not, all are the formula."""
+"""Scores over features: dense or sparse, cached or not, all equal the formula."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toplist.core.coverage import KINDS, coverage, gains
+from toplist.core.coverage import COVERAGE_KINDS, coverage, gains
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import NONE, Floats, Request, Slate, empty_page
 from toplist.parts.arrange import Diverse, TopK
 from toplist.parts.feedback import EveryPlace
 from toplist.parts.index import KLUCB, Ellipsoid, LogisticBound, Posterior
-from toplist.parts.index.layout import LOGISTIC, lay_out_features, layout_room, score_all
+from toplist.parts.index.layout import LOGISTIC, empty_layout, lay_out_features, score_all
 from toplist.parts.memory import Everything, Logistic, Ridge
 from toplist.policies import Policy
 
@@ -37,7 +37,7 @@ def ask(
 
 
 def used(policy: Policy, rows: Floats, lists: int = 40) -> tuple[Any, Any, Any]:
-    """A policy with a past: a belief, a cache that has seen all of it, and the problem."""
+    """A policy that has learned: its belief, its cache used throughout, and the problem."""
     problem = Problem(len(rows), 4, rows.shape[1])
     ready = policy.prepare(problem)
     belief, cache = ready.begin(problem), ready.scratch(problem)
@@ -74,11 +74,11 @@ def test_top_is_the_formula(sparse: bool, some: Any) -> None:
     np.testing.assert_allclose(values, index, rtol=1e-9)
 
 
-def test_a_list_does_not_depend_on_what_the_cache_remembers() -> None:
-    """Widths that were followed from list to list are bit for bit those of a fresh start."""
+def test_a_list_does_not_depend_on_the_cache() -> None:
+    """Widths updated from list to list are bit for bit those of a new cache."""
     rows = features(300, 12, False, 2)
     policy, belief, cache = used(Policy(EveryPlace(), Ridge(), Ellipsoid(alpha=0.5)), rows, lists=90)
-    assert belief.updates[1] == 1  # the inverse was computed anew on the way
+    assert belief.updates[1] == 1  # the inverse was recomputed once
     fresh = policy.scratch(Problem(300, 4, 12))
     for number in range(5):
         request = ask(rows, key=100 + number)
@@ -98,7 +98,7 @@ def test_new_features_are_noticed() -> None:
 
 
 def greedy(rows: Floats, belief: Any, alpha: float, kind: str, candidates: Any, pins: Any = ()) -> list[int]:
-    """Algorithm 1 of hiranandani2019, word for word."""
+    """Algorithm 1 of hiranandani2019, literally."""
     chosen: list[int] = []
     for place in range(min(4, len(candidates))):
         if len(pins) and pins[place] >= 0:
@@ -115,7 +115,7 @@ def greedy(rows: Floats, belief: Any, alpha: float, kind: str, candidates: Any, 
     return chosen
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", COVERAGE_KINDS)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("pins", [(), (-1, 7, -1, 3)])
 def test_diverse_is_the_greedy_list_of_gains(kind: str, sparse: bool, pins: Any) -> None:
@@ -133,7 +133,7 @@ def test_diverse_is_the_greedy_list_of_gains(kind: str, sparse: bool, pins: Any)
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 10_000), st.sampled_from(list(KINDS)))
+@given(st.integers(0, 10_000), st.sampled_from(list(COVERAGE_KINDS)))
 def test_coverage_is_what_gains_add_up_to(seed: int, kind: str) -> None:
     rows = features(5, 6, seed % 2 == 0, seed)
     expected = 1.0 - np.prod(1.0 - rows, axis=0) if kind == "probabilistic" else rows.max(axis=0)
@@ -154,7 +154,7 @@ def test_logistic_values() -> None:
     index = mean + rho * np.sqrt(np.einsum("ij,jk,ik->i", rows, belief.inverse, rows))
     assert slate.items.tolist() == np.argsort(-index)[:4].tolist()
     np.testing.assert_allclose(policy.scoring.exact(belief, request), np.minimum(index, 1.0), rtol=1e-10)
-    layout = layout_room(Problem(70, 4, 10))
+    layout = empty_layout(Problem(70, 4, 10))
     lay_out_features(layout, request)
     values = np.zeros(70)
     score_all(belief, layout, request.candidates, LOGISTIC, rho, layout.nothing, 0, values)

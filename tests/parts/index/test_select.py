@@ -1,4 +1,4 @@
-"""Selection of the best few: exact order, fair ties, whatever the scan order."""
+"""Selection of the best few: exact order and fair ties, for any scan order."""
 
 from collections import Counter
 
@@ -32,7 +32,7 @@ def test_selects_as_a_full_sort_would(values: list[float], wanted: int, key: int
 
 
 def test_ties_are_fair() -> None:
-    """Four equals for two places: each pair in each order equally often (12 outcomes, 4.5 standard errors)."""
+    """Four equals for two positions: each pair in each order equally often (12 outcomes, 4.5 standard errors)."""
     draws = 12_000
     seen = Counter(tuple(best([0.5, 0.5, 0.1, 0.5, 0.5], 2, key)) for key in range(draws))
     assert len(seen) == 12

@@ -1,11 +1,11 @@
-"""Very many items: the same lists as by scoring everything, whatever is learned, forgotten, hidden or equal."""
+"""Very many items: the same lists as by scoring everything, with learning, forgetting, hidden and equal items."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
-from toplist.core.beliefs import BLOCK, MANY, PerItem
+from toplist.core.beliefs import BLOCK, MANY, ItemRows
 from toplist.core.problem import Problem
 from toplist.core.slate import NONE, Floats, Request, empty_slate
 from toplist.parts.detectors import CUSUM
@@ -21,19 +21,19 @@ SLATE = empty_slate(POSITIONS)
 
 
 class Live:
-    """A memory that learns, an index with two caches, and the rule itself beside them."""
+    """A memory that learns, an index with two caches, and scoring everything for comparison."""
 
     def __init__(self, memory: Any, index: Any, seed: int) -> None:
         self.memory, self.index = memory.prepare(PROBLEM), index.prepare(PROBLEM)
         self.belief = self.memory.begin(PROBLEM)
         self.caches = [self.index.scratch(PROBLEM) for _ in range(2)]
-        self.layout = PerItem.of(self.memory, PROBLEM)
+        self.layout = ItemRows.of(self.memory, PROBLEM)
         self.rng = np.random.default_rng(seed)
         self.labels = self.rng.integers(-(2**62), 2**62, ITEMS)
         self.candidates = np.arange(ITEMS)
 
     def ranked(self, cache: int) -> list[int]:
-        """A list, which must be the one of scoring everything."""
+        """A list, which must equal the one of scoring everything."""
         key = int(self.rng.integers(2**62))
         request = Request(self.candidates, POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, self.labels, key)
         chosen, scores = np.full(POSITIONS, -1), np.zeros(POSITIONS)
@@ -42,26 +42,26 @@ class Live:
         return [int(item) for item in chosen]
 
     def best(self, values: Floats, key: int) -> list[int]:
-        """By the rule."""
+        """The list by scoring everything."""
         chosen, scores = np.full(POSITIONS, -1), np.zeros(POSITIONS)
         select(values, self.candidates, len(values), self.labels, key, chosen, scores)
         return [int(item) for item in chosen]
 
     def learn(self, items: Any, clicked: Any) -> None:
-        """One list."""
+        """Learn one list."""
         self.memory.tick(self.belief)
         for item, click in zip(items, clicked, strict=True):
             self.memory.add(self.belief, int(item), 1.0, float(click), SLATE, 0)
         self.memory.conclude(self.belief)
 
     def sample(self, item: int, weight: float, value: float) -> None:
-        """Outside of a list."""
+        """Add free samples."""
         self.memory.add(self.belief, item, weight, value, SLATE, 0)
 
     def come_and_go(self) -> None:
-        """Some items are hidden, others shown again; one leaves, and another takes its slot."""
+        """Hide some items and show others again; one leaves, and another takes its slot."""
         hidden = self.rng.choice(ITEMS, self.rng.integers(0, 40), replace=False)
-        others = self.rng.choice([0, BLOCK + 3, ITEMS - 50], p=[0.6, 0.2, 0.2])  # not asked for
+        others = self.rng.choice([0, BLOCK + 3, ITEMS - 50], p=[0.6, 0.2, 0.2])  # not requested
         self.candidates = np.setdiff1d(np.arange(others, ITEMS), hidden)
         slot = int(self.rng.choice(ITEMS))
         self.layout.forget(self.belief, slot)
@@ -83,23 +83,23 @@ PAIRS = {
 
 
 def nothing(live: Live) -> None:
-    """Nobody has seen anything."""
+    """No item was seen."""
 
 
 def equal(live: Live) -> None:
-    """A prior, the same for all."""
+    """The same prior for all."""
     for item in range(ITEMS):
         live.sample(item, 1.0, 0.5)
 
 
 def few_kinds(live: Live) -> None:
-    """Thousands of ties at several heights."""
+    """Thousands of ties at several levels."""
     for item in range(ITEMS):
         live.sample(item, float(live.rng.integers(1, 4)), 0.5)
 
 
 def saturated(live: Live) -> None:
-    """Different counts with one index: KL-UCB's come so near to 1 that they cannot be told apart."""
+    """Different counts with one index: those of KL-UCB round to the same value near 1."""
     for item in range(ITEMS):
         times = float(live.rng.choice([1, 2, 3], p=[0.7, 0.2, 0.1]))
         live.sample(item, times, 1.0 - 0.5 / times)
@@ -113,7 +113,7 @@ def spread(live: Live) -> None:
 
 
 def sorted_by_quality(live: Live) -> None:
-    """The best side by side."""
+    """The best items next to each other."""
     for item in range(ITEMS):
         live.sample(item, 50.0, 0.5 * (1.0 - item / ITEMS))
 
@@ -127,7 +127,7 @@ def test_the_lists_are_those_of_scoring_everything(pair: str, begin: Any) -> Non
         items = live.ranked(cache=0 if step % 3 else 1)  # one falls behind now and then
         examined = int(live.rng.integers(1, POSITIONS + 1))
         live.learn(items[:examined], live.rng.random(examined) < 0.3)
-        if step % 10 == 9:  # late lists of others
+        if step % 10 == 9:  # late lists of other items
             others = live.rng.integers(0, ITEMS, 4)
             live.learn(others, live.rng.random(4) < 0.5)
         if step % 25 == 24:
@@ -146,7 +146,7 @@ def test_the_shortlist_is_short(begin: Any) -> None:
         live.learn(live.ranked(cache=0), [0.0] * POSITIONS)
     request = Request(live.candidates, POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, live.labels, 5)
     budget = 1.5 * np.log(live.belief.clock[0])
-    assert POSITIONS <= shortlist(live.index, live.belief, live.caches[0].outlook, request, budget, POSITIONS) < 150
+    assert POSITIONS <= shortlist(live.index, live.belief, live.caches[0].ceilings, request, budget, POSITIONS) < 150
 
 
 @pytest.mark.parametrize("index", [KLUCB(), UCB1(), Greedy(bonus=0.3)])
@@ -178,10 +178,10 @@ def test_tangents_are_the_index_and_lie_above_it(index: Any) -> None:
 
 @pytest.mark.parametrize("pair", ["kl-ucb", "ucb1", "greedy"])
 def test_crowds_that_become_equal_and_different_again(pair: str) -> None:
-    """Other counts become the common ones, now of these items and now of those."""
+    """The common counts change, and with them the items that have them."""
     live = Live(*PAIRS[pair], seed=5)
     equal(live)
-    live.belief.clock[0] = 1e5  # so that the budget hardly grows
+    live.belief.clock[0] = 1e5  # the budget then hardly grows
     for step in range(120):
         items = live.ranked(cache=0 if step % 3 else 1)
         live.learn(items, [0.0] * POSITIONS)
@@ -191,7 +191,7 @@ def test_crowds_that_become_equal_and_different_again(pair: str) -> None:
             live.learn(crowd, [float(live.rng.random() < 0.5)] * len(crowd))
 
 
-def test_what_was_common_is_known_again_once_something_else_is() -> None:
+def test_former_common_items_are_found_again_after_a_change() -> None:
     live = Live(*PAIRS["greedy"], seed=8)
     equal(live)
     live.ranked(cache=0)
@@ -201,16 +201,16 @@ def test_what_was_common_is_known_again_once_something_else_is() -> None:
     crowd = np.arange(2000)
     live.learn(crowd, [1.0] * 2000)
     live.ranked(cache=0)
-    outlook = live.caches[0].outlook
-    assert outlook.common.tolist() == [2.0, 1.5]
+    ceilings = live.caches[0].ceilings
+    assert ceilings.common.tolist() == [2.0, 1.5]
     live.learn(crowd, [0.0] * 2000)
     live.learn(crowd, [0.0] * 2000)
-    live.learn([7] * 5, [1.0] * 5)  # better than what was common first, and worse than what became common
+    live.learn([7] * 5, [1.0] * 5)  # better than the first common items, and worse than the new ones
     assert live.ranked(cache=0)[0] == 7
 
 
 @pytest.mark.parametrize("pair", ["kl-ucb", "ucb1"])
-def test_hardly_any_of_the_common_items_are_there(pair: str) -> None:
+def test_hardly_any_common_items_are_candidates(pair: str) -> None:
     live = Live(*PAIRS[pair], seed=6)
     for item in range(300, ITEMS):
         live.sample(item, float(live.rng.integers(20, 400)), live.rng.uniform(0.01, 0.3))
@@ -229,6 +229,6 @@ def test_the_best_of_every_block_are_hidden(pair: str) -> None:
     spread(live)
     for _ in range(4):
         live.learn(live.ranked(cache=0), [0.0] * POSITIONS)
-        best = live.caches[0].outlook.foremost
+        best = live.caches[0].ceilings.foremost
         live.candidates = np.setdiff1d(live.candidates, best)
         live.ranked(cache=0)

@@ -1,4 +1,4 @@
-"""Memories that forget, against sums over everything that was ever said."""
+"""Memories that forget, against sums over the whole history."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toplist.core.beliefs import PerItem
+from toplist.core.beliefs import ItemRows
 from toplist.core.compiling import compiled
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import NONE, Floats, Request, empty_slate
 from toplist.parts.memory import Discounted, DiscountedRidge, Resetting, Ridge, Window, WindowedRidge
-from toplist.parts.memory.discounted import LARGEST
+from toplist.parts.memory.discounted import LARGEST_UNIT
 from toplist.policies import make
 
 ITEMS, PLACES = 4, 3
 PROBLEM = Problem(ITEMS, PLACES)
 
 
-class Said(NamedTuple):
+class Observation(NamedTuple):
     """One observation, or one free sample."""
 
     when: int  # lists learned, itself included; for a sample, those before it
@@ -37,12 +37,12 @@ events = st.one_of(
 )
 
 
-def live(memory: Any, happened: list[Any], check: Callable[[Any, list[Said], int], None]) -> None:
-    """Let a memory go through what happened, and look at it after each event beside the full history."""
+def live(memory: Any, happened: list[Any], check: Callable[[Any, list[Observation], int], None]) -> None:
+    """Feed events to a memory, and compare it with the full history after each."""
     ready = memory.prepare(PROBLEM)
     belief, slate = ready.begin(PROBLEM), empty_slate(PLACES)
-    layout = PerItem.of(ready, PROBLEM)
-    history: list[Said] = []
+    layout = ItemRows.of(ready, PROBLEM)
+    history: list[Observation] = []
     lists = 0
     for kind, what in happened:
         if kind == "learn":
@@ -50,19 +50,19 @@ def live(memory: Any, happened: list[Any], check: Callable[[Any, list[Said], int
             ready.tick(belief)
             for item, weight, value in what:
                 ready.add(belief, item, weight, value, slate, 0)
-                history.append(Said(lists, item, weight, value))
+                history.append(Observation(lists, item, weight, value))
             ready.conclude(belief)
         elif kind == "sample":
             ready.add(belief, *what, slate, 0)
-            history.append(Said(lists, *what))
+            history.append(Observation(lists, *what))
         else:
             layout.forget(belief, what)
             history = [each for each in history if each.item != what]
         check(belief, history, lists)
 
 
-def totals(history: list[Said], counts: list[float]) -> tuple[Floats, Floats]:
-    """Per item the sums of weights and of values, where what was said after so many lists counts so much."""
+def totals(history: list[Observation], counts: list[float]) -> tuple[Floats, Floats]:
+    """Per item the sums of weights and of values; `counts` has the discount of each list."""
     examined, clicked = np.zeros(ITEMS), np.zeros(ITEMS)
     for when, item, weight, value in history:
         examined[item] += counts[when] * weight
@@ -70,41 +70,41 @@ def totals(history: list[Said], counts: list[float]) -> tuple[Floats, Floats]:
     return examined, clicked
 
 
-def agree(belief: Any, history: list[Said], counts: list[float], clock: float) -> None:
+def agree(belief: Any, history: list[Observation], counts: list[float], clock: float) -> None:
     examined, clicked = totals(history, counts)
     np.testing.assert_allclose(belief.examined / belief.unit[0], examined, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(belief.clicked / belief.unit[0], clicked, rtol=1e-9, atol=1e-12)
     assert belief.clock[0] == pytest.approx(clock)
 
 
-def faded(gamma: float, lists: int) -> list[float]:
+def discounts(gamma: float, lists: int) -> list[float]:
     return [gamma ** (lists - when) for when in range(lists + 1)]
 
 
 @given(st.lists(events, max_size=30), st.sampled_from([0.3, 0.9, 0.999]))
 def test_discounted_counts_are_the_discounted_history(happened: list[Any], gamma: float) -> None:
-    def check(belief: Any, history: list[Said], lists: int) -> None:
-        agree(belief, history, faded(gamma, lists), (1 - gamma**lists) / (1 - gamma))
+    def check(belief: Any, history: list[Observation], lists: int) -> None:
+        agree(belief, history, discounts(gamma, lists), (1 - gamma**lists) / (1 - gamma))
 
     live(Discounted(gamma), happened, check)
 
 
 def test_a_unit_that_grew_too_large_changes_nothing() -> None:
-    """0.01 to the power of 100 leaves nothing of the first lists, and the unit has been made small several times."""
+    """0.01 to the power of 100 leaves nothing of the first lists, and the unit was rescaled several times."""
     happened: list[Any] = [("learn", [(each % ITEMS, 1.0, 1.0)]) for each in range(100)]
     largest = 0.0
 
-    def check(belief: Any, history: list[Said], lists: int) -> None:
+    def check(belief: Any, history: list[Observation], lists: int) -> None:
         nonlocal largest
         largest = max(largest, float(belief.unit[0]))
-        agree(belief, history, faded(0.01, lists), (1 - 0.01**lists) / 0.99)
+        agree(belief, history, discounts(0.01, lists), (1 - 0.01**lists) / 0.99)
 
     live(Discounted(0.01), happened, check)
-    assert 1e10 < largest <= LARGEST
+    assert 1e10 < largest <= LARGEST_UNIT
 
 
 def one_sample_each(happened: list[Any]) -> list[Any]:
-    """The same without further samples of an item that has one, for these leave the window together."""
+    """The same events without further samples of an item, since all leave the window together."""
     kept, sampled = [], set()
     for kind, what in happened:
         if kind == "forget":
@@ -119,13 +119,13 @@ def one_sample_each(happened: list[Any]) -> list[Any]:
 
 @settings(max_examples=200)
 @given(st.lists(events, max_size=40).map(one_sample_each), st.sampled_from([1, 2, 3, 7, 100]))
-def test_a_window_holds_what_its_lists_said_and_nothing_else(happened: list[Any], tau: int) -> None:
+def test_a_window_has_the_observations_of_its_lists_and_no_others(happened: list[Any], tau: int) -> None:
     """Also where items leave and come back, and where the window is longer than the history."""
 
-    def check(belief: Any, history: list[Said], lists: int) -> None:
+    def check(belief: Any, history: list[Observation], lists: int) -> None:
         inside = [each for each in history if each.when > lists - tau]
         gone = [item for item in range(ITEMS) if all(each.item != item for each in inside)]
-        assert not belief.examined[gone].any()  # exactly nothing: never seen goes before everything seen
+        assert not belief.examined[gone].any()  # exactly 0: unseen items come first
         agree(belief, inside, [1.0] * (lists + 1), min(lists, tau))
 
     live(Window(tau), happened, check)
@@ -139,12 +139,12 @@ def test_samples_of_an_item_leave_the_window_with_the_last_of_them() -> None:
     assert counts == [1.0, 1.0, 2.0, 2.0, 0.0]
 
 
-def test_doubling_sets_the_rates_anew_at_every_power_of_2_and_keeps_the_counts() -> None:
-    """li2019, section 4.3; tau is rounded down, and the lists that are gone stay gone."""
+def test_doubling_updates_the_rates_at_every_power_of_2_and_keeps_the_counts() -> None:
+    """li2019, section 4.3; tau is rounded down, and removed lists stay removed."""
     rates: list[tuple[float, float]] = []
     memories: list[Any] = [Discounted("doubling").prepare(PROBLEM), Window("doubling", longest=20).prepare(PROBLEM)]
     beliefs, slate = [memory.begin(PROBLEM) for memory in memories], empty_slate(PLACES)
-    history: list[Said] = []
+    history: list[Observation] = []
     counts, oldest = [1.0], 1
     for lists in range(1, 201):
         for memory, belief in zip(memories, beliefs, strict=True):
@@ -157,7 +157,7 @@ def test_doubling_sets_the_rates_anew_at_every_power_of_2_and_keeps_the_counts()
         rates.append((float(beliefs[0].gamma[0]), float(beliefs[1].tau[0])))
         assert rates[-1] == pytest.approx((gamma, tau))
         counts = [count * gamma for count in counts] + [1.0]
-        history.append(Said(lists, lists % ITEMS, 1.0, float(lists % 3 == 0)))
+        history.append(Observation(lists, lists % ITEMS, 1.0, float(lists % 3 == 0)))
         agree(beliefs[0], history, counts, sum(counts[1:]))
         oldest = max(oldest, lists - tau + 1)
         agree(beliefs[1], history, [float(when >= oldest) for when in range(lists + 1)], min(lists, tau))
@@ -190,21 +190,21 @@ def test_rates_follow_the_paper_where_the_number_of_steps_is_known() -> None:
         (Window(0), "Window's tau is 0"),
         (Window("long"), "'theory' or 'doubling'"),
         (Window(longest=0), "Window's longest is 0"),
-        (Window(changes=1e4), "at most one at every step"),
+        (Window(changes=1e4), "at most one per step"),
         (Resetting("glr"), "a detector, like GLR()"),
         (Resetting(forgets="all"), "'item' or 'everything'"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(memory: Any, sentence: str) -> None:
+def test_invalid_parameters_are_refused(memory: Any, sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         memory.prepare(Problem(10, 3, steps=1000))
     assert sentence in str(refused.value)
 
 
 def test_the_indices_of_li2019_are_their_formulas() -> None:
-    """x/0 ranks above everything; N counts lists, discounted or at most tau."""
+    """x/0 is above everything; N is the number of lists, discounted or at most tau."""
     for name, widen, counts in (
-        ("cascade-ducb(gamma=0.9)", 2.0, faded(0.9, 12)),
+        ("cascade-ducb(gamma=0.9)", 2.0, discounts(0.9, 12)),
         ("cascade-swucb(tau=5)", 1.0, [0.0] * 8 + [1.0] * 5),
     ):
         policy = make(name).prepare(PROBLEM)
@@ -215,7 +215,7 @@ def test_the_indices_of_li2019_are_their_formulas() -> None:
             item, value = lists % 3, float(lists % 2)
             policy.memory.add(belief, item, 1.0, value, slate, 0)
             policy.memory.conclude(belief)
-            said.append(Said(lists + 1, item, 1.0, value))
+            said.append(Observation(lists + 1, item, 1.0, value))
         candidates = np.arange(ITEMS)
         request = Request(candidates, PLACES, NONE, NONE, np.zeros((ITEMS, 0)), 0, candidates, 1)
         examined, clicked = totals(said, counts)
@@ -240,7 +240,7 @@ def learn(memory: Any, belief: Any, rows: Floats, values: Floats, slate: Any) ->
 learn_compiled = compiled(learn)
 
 
-def taught(memory: Any, rows: Floats, values: Floats, compiled: bool = True) -> Any:
+def train(memory: Any, rows: Floats, values: Floats, compiled: bool = True) -> Any:
     d = rows.shape[1]
     problem = Problem(ITEMS, PLACES, d)
     ready = memory.prepare(problem)
@@ -249,7 +249,7 @@ def taught(memory: Any, rows: Floats, values: Floats, compiled: bool = True) -> 
     return belief
 
 
-def drawn(lists: int, d: int) -> tuple[Floats, Floats, Floats]:
+def draw_rows(lists: int, d: int) -> tuple[Floats, Floats, Floats]:
     """Rows, values, and the age of each row's list at the end."""
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(2 * lists, d)) / np.sqrt(d)
@@ -259,8 +259,8 @@ def drawn(lists: int, d: int) -> tuple[Floats, Floats, Floats]:
 @pytest.mark.parametrize("d", [1, 6])
 def test_discounted_ridge_is_a_direct_solve(d: int) -> None:
     """After 5,000 lists; the widths are those of D-LinUCB."""
-    rows, values, age = drawn(5000, d)
-    belief = taught(DiscountedRidge(0.99), rows, values)
+    rows, values, age = draw_rows(5000, d)
+    belief = train(DiscountedRidge(0.99), rows, values)
     once, twice = 0.99**age, 0.99 ** (2 * age)
     v = np.eye(d) + (rows * once[:, None]).T @ rows / 0.01
     v2 = np.eye(d) + (rows * twice[:, None]).T @ rows / 0.01
@@ -273,8 +273,8 @@ def test_discounted_ridge_is_a_direct_solve(d: int) -> None:
 @pytest.mark.parametrize("tau", [1, 37, 600, 9000])
 def test_windowed_ridge_is_a_direct_solve(tau: int) -> None:
     """After 5,000 lists: some windows went around many times, one is longer than the history."""
-    rows, values, age = drawn(5000, 6)
-    belief = taught(WindowedRidge(tau), rows, values)
+    rows, values, age = draw_rows(5000, 6)
+    belief = train(WindowedRidge(tau), rows, values)
     inside = age < tau
     gram = np.eye(6) + rows[inside].T @ rows[inside] / 0.01
     theta = np.linalg.solve(gram, rows[inside].T @ values[inside] / 0.01)
@@ -286,15 +286,15 @@ def test_windowed_ridge_is_a_direct_solve(tau: int) -> None:
 
 @pytest.mark.parametrize("memory", [DiscountedRidge(0.99), WindowedRidge(30)])
 def test_plain_and_compiled_ridge_agree(memory: Any) -> None:
-    rows, values, _ = drawn(100, 4)
-    fast, slow = taught(memory, rows, values), taught(memory, rows, values, compiled=False)
+    rows, values, _ = draw_rows(100, 4)
+    fast, slow = train(memory, rows, values), train(memory, rows, values, compiled=False)
     for one, other in zip(fast, slow, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_what_never_fades_is_plain_ridge() -> None:
-    rows, values, _ = drawn(300, 4)
-    still = taught(Ridge(), rows, values)
+def test_without_forgetting_it_is_plain_ridge() -> None:
+    rows, values, _ = draw_rows(300, 4)
+    still = train(Ridge(), rows, values)
     for memory in (DiscountedRidge(1.0), WindowedRidge(1000)):
-        belief = taught(memory, rows, values)
+        belief = train(memory, rows, values)
         np.testing.assert_allclose(belief.theta, still.theta, rtol=1e-9)

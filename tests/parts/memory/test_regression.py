@@ -1,4 +1,4 @@
-"""Memories of features against direct solutions by other means."""
+"""Memories of features against direct solutions by other methods."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from toplist.core.compiling import compiled
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import Floats, Slate, empty_slate
 from toplist.parts.memory import Logistic, LogisticSGD, Ridge
-from toplist.parts.memory.ridge import REFRESHED
+from toplist.parts.memory.ridge import REFRESH_EVERY
 
 
 def learn(memory: Any, belief: Any, rows: Floats, values: Floats, items: Any, slate: Slate) -> None:
@@ -29,7 +29,7 @@ def learn(memory: Any, belief: Any, rows: Floats, values: Floats, items: Any, sl
 learn_compiled = compiled(learn)
 
 
-def taught(memory: Any, rows: Floats, values: Floats, items: Any = None, compiled: bool = True) -> Any:
+def train(memory: Any, rows: Floats, values: Floats, items: Any = None, compiled: bool = True) -> Any:
     problem = Problem(50, 2, rows.shape[1])
     ready = memory.prepare(problem)
     belief = ready.begin(problem)
@@ -50,7 +50,7 @@ def observations(count: int, d: int, collinear: bool = False, seed: int = 0) -> 
 @pytest.mark.parametrize("d", [1, 5, 30])
 def test_ridge_is_a_direct_solve_after_ten_thousand_updates(d: int, collinear: bool) -> None:
     rows, values = observations(10_000, d, collinear)
-    belief = taught(Ridge(sigma=0.1), rows, values)
+    belief = train(Ridge(sigma=0.1), rows, values)
     gram = np.eye(d) + rows.T @ rows / 0.01
     theta = np.linalg.solve(gram, rows.T @ values / 0.01)
     np.testing.assert_allclose(belief.theta, theta, rtol=1e-8, atol=1e-8)
@@ -59,15 +59,15 @@ def test_ridge_is_a_direct_solve_after_ten_thousand_updates(d: int, collinear: b
 
 
 def test_the_inverse_is_the_base_less_its_rank_one_terms() -> None:
-    """That is what an index relies on between two times at which the inverse is computed anew."""
-    rows, values = observations(REFRESHED + 40, 6)
-    belief = taught(Ridge(), rows, values)
+    """An index relies on it between two recomputations of the inverse."""
+    rows, values = observations(REFRESH_EVERY + 40, 6)
+    belief = train(Ridge(), rows, values)
     assert belief.updates.tolist() == [40, 1]
     shrunk = belief.base - np.einsum("u,ui,uj->ij", belief.shrink[:40], belief.direction[:40], belief.direction[:40])
     np.testing.assert_allclose(belief.inverse, shrunk, rtol=1e-12, atol=1e-15)
 
 
-def most_likely(rows: Floats, values: Floats, penalty: float) -> Floats:
+def maximum_likelihood(rows: Floats, values: Floats, penalty: float) -> Floats:
     """By another method, from another library."""
 
     def loss(theta: Floats) -> tuple[float, Floats]:
@@ -80,10 +80,10 @@ def most_likely(rows: Floats, values: Floats, penalty: float) -> Floats:
 
 
 @pytest.mark.parametrize(("d", "penalty"), [(1, 0.01), (5, 0.01), (5, 1.0), (12, 0.1)])
-def test_logistic_is_the_most_likely(d: int, penalty: float) -> None:
+def test_logistic_is_the_maximum_likelihood(d: int, penalty: float) -> None:
     rows, values = observations(1500, d)
-    belief = taught(Logistic(penalty), rows, values)
-    np.testing.assert_allclose(belief.theta, most_likely(rows, values, penalty), atol=1e-7)
+    belief = train(Logistic(penalty), rows, values)
+    np.testing.assert_allclose(belief.theta, maximum_likelihood(rows, values, penalty), atol=1e-7)
     np.testing.assert_allclose(belief.gram, np.triu(2.0 * np.eye(d) + rows.T @ rows), rtol=1e-10)  # lambda is K = 2
 
 
@@ -92,13 +92,13 @@ def test_fixed_features_take_one_row_per_item_and_give_the_same() -> None:
     rng = np.random.default_rng(1)
     items = rng.integers(50, size=3000)
     values = (rng.uniform(size=3000) < 0.4).astype(float)
-    belief = taught(Logistic(0.05), table[items], values, items)
+    belief = train(Logistic(0.05), table[items], values, items)
     assert belief.used[0] == len(set(items.tolist()))
-    np.testing.assert_allclose(belief.theta, most_likely(table[items], values, 0.05), atol=1e-7)
+    np.testing.assert_allclose(belief.theta, maximum_likelihood(table[items], values, 0.05), atol=1e-7)
 
 
 def newton(rows: Floats, tries: Floats, clicked: Floats, penalty: float) -> Floats:
-    """The most likely weights to the last digits, from scratch: whole Newton steps, none of them too long."""
+    """The maximum likelihood weights to the last digits, by full Newton steps."""
     theta = np.zeros(rows.shape[1])
     for _ in range(500):
         mean = 1.0 / (1.0 + np.exp(-rows @ theta))
@@ -111,7 +111,7 @@ def newton(rows: Floats, tries: Floats, clicked: Floats, penalty: float) -> Floa
 
 
 def bent_inverse(belief: Any, penalty: float) -> Floats:
-    """What the kept inverse is meant to be."""
+    """The expected value of the stored inverse."""
     rows = belief.row[: belief.used[0]]
     bent = (rows * belief.bent[: belief.used[0], None]).T @ rows
     return np.asarray(np.linalg.inv(penalty * np.eye(rows.shape[1]) + belief.precision + bent))
@@ -120,7 +120,7 @@ def bent_inverse(belief: Any, penalty: float) -> Floats:
 @pytest.mark.parametrize("collinear", [False, True])
 @pytest.mark.parametrize(("count", "items", "d"), [(400, 0, 6), (3000, 40, 5), (1500, 20, 30)], ids=str)
 def test_logistic_is_a_direct_solve_after_every_list(count: int, items: int, d: int, collinear: bool) -> None:
-    """Fresh features, fixed ones, and fewer items than features; strong preferences, so that curvatures change."""
+    """New features, fixed ones, and fewer items than features; strong preferences, so that curvatures change."""
     rng = np.random.default_rng(d)
     rows, _ = observations(count, d, collinear)
     which = rng.integers(items, size=count) if items else np.zeros(count, dtype=np.int64)
@@ -135,12 +135,12 @@ def test_logistic_is_a_direct_solve_after_every_list(count: int, items: int, d: 
             direct = newton(belief.row[:used], belief.tries[:used], belief.clicked[:used], penalty)
             np.testing.assert_allclose(belief.theta, direct, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(belief.bend, bent_inverse(belief, penalty), rtol=1e-7, atol=1e-9)
-    assert not belief.total.any()  # the next list begins with its own share of the gradient alone
+    assert not belief.total.any()  # the next list starts with its own gradient alone
 
 
-def test_the_kept_inverse_follows_what_is_folded() -> None:
+def test_the_stored_inverse_includes_folded_rows() -> None:
     rows, values = observations(500, 5)
-    belief = taught(Logistic(0.01, capacity=64), 3.0 * rows, values)
+    belief = train(Logistic(0.01, capacity=64), 3.0 * rows, values)
     assert belief.precision.any()
     np.testing.assert_allclose(belief.bend, bent_inverse(belief, 0.01), rtol=1e-7, atol=1e-9)
     mean = 1.0 / (1.0 + np.exp(-belief.row @ belief.theta))
@@ -150,7 +150,7 @@ def test_the_kept_inverse_follows_what_is_folded() -> None:
 
 
 @pytest.mark.parametrize("damage", [0.01, 3.0, 1000.0])
-def test_a_kept_inverse_that_rounding_has_spoiled_is_made_anew(damage: float) -> None:
+def test_an_inverse_damaged_by_rounding_is_recomputed(damage: float) -> None:
     rows, values = observations(300, 4)
     memory = Logistic(0.01).prepare(Problem(50, 2, 4))
     belief, slate = memory.begin(Problem(50, 2, 4)), empty_slate(2, 4)
@@ -165,20 +165,20 @@ def test_a_kept_inverse_that_rounding_has_spoiled_is_made_anew(damage: float) ->
 def test_separable_clicks_have_an_answer() -> None:
     rows = np.linspace(-1, 1, 101)[:, None]
     values = (rows[:, 0] > 0).astype(float)
-    belief = taught(Logistic(0.01), rows, values)
-    np.testing.assert_allclose(belief.theta, most_likely(rows, values, 0.01), rtol=1e-6)
+    belief = train(Logistic(0.01), rows, values)
+    np.testing.assert_allclose(belief.theta, maximum_likelihood(rows, values, 0.01), rtol=1e-6)
     with pytest.raises(InvalidInput, match="penalty is 0"):
         Logistic(0.0).prepare(Problem(5, 2, 3))
 
 
-def test_what_is_folded_stays_close_to_the_full_fit() -> None:
-    """200 rows are kept of 5000, and the estimate is within a fifth of a standard deviation of that of them all."""
+def test_folding_stays_close_to_the_full_fit() -> None:
+    """200 of 5000 rows are stored, and the estimate is within a fifth of a standard deviation of the full one."""
     rows, _ = observations(5000, 5)
     rng = np.random.default_rng(2)
     theta = np.array([1.0, -2.0, 0.5, 0.0, 1.5])
     values = (rng.uniform(size=5000) < 1.0 / (1.0 + np.exp(-rows @ theta))).astype(float)
-    folded = taught(Logistic(0.01, capacity=200), rows, values)
-    full = most_likely(rows, values, 0.01)
+    folded = train(Logistic(0.01, capacity=200), rows, values)
+    full = maximum_likelihood(rows, values, 0.01)
     mean = 1.0 / (1.0 + np.exp(-rows @ full))
     deviation = np.sqrt(np.diag(np.linalg.inv((rows * (mean * (1 - mean))[:, None]).T @ rows)))
     assert np.max(np.abs(folded.theta - full) / deviation) < 0.2
@@ -205,7 +205,7 @@ def test_sgd_steps_along_the_gradient_from_before_the_list() -> None:
 def test_plain_and_compiled_memories_agree(d: int, count: int, seed: int) -> None:
     rows, values = observations(count, d, seed=seed)
     for memory in (Ridge(), Logistic(capacity=16), LogisticSGD()):
-        plain, fast = (taught(memory, rows, values, compiled=compiled) for compiled in (False, True))
+        plain, fast = (train(memory, rows, values, compiled=compiled) for compiled in (False, True))
         assert all(np.array_equal(a, b) for a, b in zip(plain, fast, strict=True))
 
 

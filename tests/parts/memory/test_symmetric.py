@@ -30,7 +30,7 @@ def definite(d: int, seed: int = 0) -> Floats:
 def test_factor_and_inverse(d: int) -> None:
     matrix = definite(d)
     upper, room, inverse = np.full((3, d, d), np.nan)
-    cholesky(np.triu(matrix), upper)  # what stands below the diagonal does not count
+    cholesky(np.triu(matrix), upper)  # entries below the diagonal are not read
     np.testing.assert_allclose(np.triu(upper), np.linalg.cholesky(matrix).T, rtol=1e-10, atol=1e-12)
     invert(np.triu(matrix), room, inverse)
     np.testing.assert_allclose(inverse @ matrix, np.eye(d), atol=1e-10)
@@ -63,7 +63,7 @@ def test_a_square_goes_to_the_upper_triangle_and_can_be_mirrored(d: int) -> None
 
 
 @given(st.integers(1, 9), st.integers(0, 10_000))
-def test_a_rank_one_term_changes_the_inverse_and_can_be_taken_back(d: int, seed: int) -> None:
+def test_a_rank_one_term_updates_the_inverse_and_can_be_removed(d: int, seed: int) -> None:
     matrix, row = definite(d, seed), np.random.default_rng(seed).normal(size=d)
     inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     direction = np.zeros(d)

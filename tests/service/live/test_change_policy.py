@@ -26,7 +26,7 @@ from running import (
 )
 
 from toplist import InvalidInput, Ranker
-from toplist.core.beliefs import frozen
+from toplist.core.beliefs import array_bytes
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.live import change_policy, learners
 from toplist.service.log import replay, training
@@ -52,13 +52,13 @@ def test_a_new_policy_knows_what_the_log_knows_as_if_it_had_adopted_every_list(t
             assert await learned(service) == 100
             assert service.transactions.loaded_state is not None
             (learner,) = service.transactions.loaded_state.learners
-            assert frozen(learner.ranker.belief) == frozen(same.belief)
+            assert array_bytes(learner.ranker.belief) == array_bytes(same.belief)
             after = await shown(service)
             await told(service, waiting, 2, final=True)  # made by the old policy, learned by the new one
             same.learn(same.adopt(waiting.items), [2])
             await told(service, after, 1, final=True)
             same.learn(same.adopt(after.items), [1])
-            assert frozen(learner.ranker.belief) == frozen(same.belief)
+            assert array_bytes(learner.ranker.belief) == array_bytes(same.belief)
             assert (await service.queries.explanation(waiting.impression)).positions[0].why == "somebody else's choice"
             assert check(tmp_path / "db", await service.beliefs()) == []
             before = await service.beliefs()

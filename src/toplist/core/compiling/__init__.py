@@ -1,7 +1,7 @@
-"""The compiler: marks functions and methods for it, caches its results on disk, and explains its errors."""
+"""Compiling with numba: marks functions and methods, caches machine code on disk, and explains errors."""
 
 from toplist.core.compiling.compile import compiled, direct, helper, plain, protocol, reserved_names, routine
-from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explained
+from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
 from toplist.core.compiling.fingerprint import fingerprint
 
 __all__ = [
@@ -9,7 +9,7 @@ __all__ = [
     "DoesNotCompile",
     "compiled",
     "direct",
-    "explained",
+    "explain_compile_error",
     "fingerprint",
     "helper",
     "plain",

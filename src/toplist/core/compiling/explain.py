@@ -1,4 +1,4 @@
-"""Says in one sentence why numba cannot compile a part, and in which line."""
+"""Explains in one sentence why numba cannot compile a part, and in which line."""
 
 from __future__ import annotations
 
@@ -24,57 +24,59 @@ class DoesNotCompile(TypeError):
     """A method of a part cannot be compiled; the message names the line and the reason."""
 
 
-def explained(error: Exception, *arguments: Any) -> str:
-    """What numba says on several pages, in a sentence; `arguments` are those that code was compiled for.
+def explain_compile_error(error: Exception, *arguments: Any) -> str:
+    """Summarise a compile error of numba in one sentence; `arguments` are those of the compiled function.
 
-    Of all the lines that numba names, the innermost one that is neither numba's nor ours is where the mistake is.
+    Of all the lines that numba names, the innermost one outside numba and toplist has the mistake.
     """
     text = str(error)
     parts: list[type] = []
     for argument in arguments:
-        with suppress(ValueError):  # what has no type for numba is no part
+        with suppress(ValueError):  # a value without a numba type is not a part
             parts += part_classes(numba.typeof(argument))  # type: ignore[no-untyped-call]
-    places = [place for place in _places(text, parts) if not _is_within(place.file, numba)]
-    outside = [place for place in places if not _is_within(place.file, toplist)]
-    if not places:
+    source_lines = [
+        source_line for source_line in _source_lines(text, parts) if not _is_within(source_line.file, numba)
+    ]
+    outside = [source_line for source_line in source_lines if not _is_within(source_line.file, toplist)]
+    if not source_lines:
         owners = {cls.__name__ for cls in parts if cls.__module__.partition(".")[0] != "toplist"}
         return f"{' or '.join(sorted(owners)) or 'The code'} does not compile: {_reason(text)}."
-    place = (outside or places)[0]
-    inner = text[: place.told]
-    line = place.line
-    if place.method is not None and (undefined := re.search(r"name '(\w+)' is not defined", inner)):
-        line = _line_of(place.method, undefined[1])
-    source = linecache.getline(place.file, line).strip()
-    what = f"{Path(place.file).name} line {line}" + (f', "{source}",' if source else "")
+    source_line = (outside or source_lines)[0]
+    inner = text[: source_line.offset]
+    line = source_line.line
+    if source_line.method is not None and (undefined := re.search(r"name '(\w+)' is not defined", inner)):
+        line = _first_line_using(source_line.method, undefined[1])
+    source = linecache.getline(source_line.file, line).strip()
+    what = f"{Path(source_line.file).name} line {line}" + (f', "{source}",' if source else "")
     if _allocates(inner):
         return f"{what} does not compile: it allocates; hot methods allocate nothing: make arrays in scratch()."
     return f"{what} does not compile: {_reason(inner)}."
 
 
-class _Place(NamedTuple):
-    """A line that numba names, or the method that it was in when it did not know the line."""
+class _SourceLine(NamedTuple):
+    """A line that numba names, or the method that it was compiling when it named no line."""
 
-    told: int  # where in the text; what is told before is about this place or about what it calls
+    offset: int  # in the text; the text before it is about this line or its callees
     file: str
     line: int
     method: CodeType | None = None
 
 
-def _places(text: str, parts: list[type]) -> list[_Place]:
-    """All places that a text of numba's names, the innermost first."""
+def _source_lines(text: str, parts: list[type]) -> list[_SourceLine]:
+    """All lines that an error of numba names, the innermost first."""
     found = [
-        _Place(match.end(), str(Path(match[1] or match[3]).absolute()), int(match[2] or match[4]))
+        _SourceLine(match.end(), str(Path(match[1] or match[3]).absolute()), int(match[2] or match[4]))
         for match in re.finditer(r'^ *File "(.+)", line (\d+):|\bat (\S.*) \((\d+)\)$', text, re.MULTILINE)
     ]
     for match in re.finditer(r"BoundFunction\(\(.+, '(\w+)'\) for (\w+)\(", text):
         for cls in parts:
             code = getattr(getattr(cls, match[1], None), "__code__", None)
             if cls.__name__ == match[2] and code is not None:
-                found.append(_Place(match.start(), code.co_filename, code.co_firstlineno, code))
-    return sorted(found, key=lambda place: place.told)
+                found.append(_SourceLine(match.start(), code.co_filename, code.co_firstlineno, code))
+    return sorted(found, key=lambda source_line: source_line.offset)
 
 
-def _line_of(code: CodeType, name: str) -> int:
+def _first_line_using(code: CodeType, name: str) -> int:
     """The first line of a function that uses this name."""
     lines = (step.positions.lineno for step in dis.get_instructions(code) if step.argval == name and step.positions)
     return next((line for line in lines if line is not None), code.co_firstlineno)
@@ -85,28 +87,28 @@ def _is_within(file: str, package: ModuleType) -> bool:
 
 
 def _allocates(text: str) -> bool:
-    """Whether it is allocation that numba complains about, which it does in two ways."""
+    """Whether numba complains about an allocation, which it does in two ways."""
     before, found, _ = text.partition("Only accept returning of array passed into the function as argument")
-    within = before.rpartition("Overload in function")[2]  # in numba's own functions a new array, in ours a view
+    within = before.rpartition("Overload in function")[2]  # a new array in a function of numba, a view in ours
     return "NRT required" in text or (bool(found) and "File: numba/" in within)
 
 
-# What numba says around a reason.
-_AROUND = (
+# Lines of numba's errors that are not reasons.
+_BOILERPLATE = (
     r"Failed in |- Resolution failure|No implementation of|>>> |There are \d|- Of which|(?:Operator )?Overload |"
     r"With argument|Rejected as|During: |raised from|File \"|Known signatures|\* \(|No match|None$|$"
 )
 
 
 def _reason(text: str) -> str:
-    """The innermost reason in a text of numba's, in a few words."""
-    told = re.sub(r'^ *File ".*?^ *\^$', "", text, flags=re.DOTALL | re.MULTILINE)  # without the source that is shown
-    lines = [re.sub(r"^\w+Error: ", "", line.strip()) for line in told.splitlines()]
-    reasons = [line for line in lines if not re.match(_AROUND, line)]
+    """The innermost reason in an error of numba, in a few words."""
+    without_source = re.sub(r'^ *File ".*?^ *\^$', "", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [re.sub(r"^\w+Error: ", "", line.strip()) for line in without_source.splitlines()]
+    reasons = [line for line in lines if not re.match(_BOILERPLATE, line)]
     calls = [line.removeprefix(">>> ") for line in lines if line.startswith(">>> ") and "resolve(" not in line]
-    reason = reasons[-1] if reasons else f"numba knows no {calls[0]}" if calls else "numba does not say why"
+    reason = reasons[-1] if reasons else f"numba does not support {calls[0]}" if calls else "numba does not say why"
     reason = re.sub(r", defined at .*|\.?\. Raised from None$", "", reason)
     reason = re.sub(r"^Cannot bind .* due to \"\w+: (.*)\"\.?$", r"\1", reason)
-    while (shorter := re.sub(r"(?<=[\w\]])\([^()]*\)", "", reason)) != reason:  # the types within types
+    while (shorter := re.sub(r"(?<=[\w\]])\([^()]*\)", "", reason)) != reason:  # nested types
         reason = shorter
     return reason.rstrip(".") if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]} and so on"

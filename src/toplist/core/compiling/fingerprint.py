@@ -1,4 +1,4 @@
-"""Hashes the loaded code that a compiled function is made from, so that an edited part is compiled again."""
+"""Hashes the loaded code of a compiled function and all its parts, so that an edited part is compiled again."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from toplist.core.compiling.linking import OPTIONS
 
 
 def fingerprint(*called: Any) -> str:
-    """Hash of the code of functions and of the methods of classes, with all the functions and values that they use.
+    """Hash the code of functions and of the methods of classes, with all functions and values that they use.
 
-    It is the loaded code that is hashed, not the files: these may have been edited since.
+    The loaded code is hashed, not the files, which may have been edited since.
     """
     return str(Fingerprint(*called))
 
@@ -28,103 +28,103 @@ class Fingerprint:
     """A walk over everything that code refers to, outside the standard library, NumPy and numba."""
 
     def __init__(self, *called: Any) -> None:
-        self.certain = True  # False once something was met whose meaning cannot be hashed
+        self.is_complete = True  # False once a value was met that cannot be hashed
         self._digest = hashlib.sha256()
         self._seen: set[Any] = set()
         self._add("toplist", f"{toplist.__version__} {sorted(OPTIONS.items())}")
         for value in called:
-            self._value(value, frozenset())
+            self._add_value(value, frozenset())
 
     def __str__(self) -> str:
         return self._digest.hexdigest()[:32]
 
     def _add(self, kind: str, content: str | bytes) -> None:
-        """Each piece with its kind and length, so that no two sequences of pieces look alike."""
+        """Hash a piece with its kind and length, so that no two sequences of pieces look alike."""
         data = content.encode() if isinstance(content, str) else content
         self._digest.update(f"{kind} {len(data)} ".encode() + data)
 
-    def _value(self, value: Any, names: frozenset[str]) -> None:
-        """One value that code refers to; `names` are those the code uses, to find what it takes from a module."""
+    def _add_value(self, value: Any, names: frozenset[str]) -> None:
+        """Hash a value that code refers to; of a module, only the names that the code uses."""
         if hasattr(value, "py_func"):
             self._add("options", repr(sorted(value.targetoptions.items())))
             value = value.py_func
         if isinstance(value, ModuleType):
-            self._module(value, names)
+            self._add_module(value, names)
         elif isinstance(value, type | FunctionType | BuiltinFunctionType):
             self._add("name", f"{value.__module__}.{value.__qualname__}")
-            if _is_given(value.__module__ or "builtins") or id(value) in self._seen:
+            if _is_installed(value.__module__ or "builtins") or id(value) in self._seen:
                 return
             self._seen.add(id(value))
             if isinstance(value, FunctionType):
-                self._function(value)
+                self._add_function(value)
             elif isinstance(value, type):
-                self._class(value)
+                self._add_class(value)
         elif isinstance(value, tuple | list | frozenset | set):
-            # Sets have no order of their own, and a different one in each process.
+            # The order of a set differs from process to process.
             elements = sorted(value, key=repr) if isinstance(value, frozenset | set) else value
             self._add("several", f"{type(value).__qualname__} {len(value)}")
             if hasattr(value, "_fields"):
-                self._value(type(value), names)
+                self._add_value(type(value), names)
             for element in elements:
-                self._value(element, names)
+                self._add_value(element, names)
         elif isinstance(value, np.ndarray):
             self._add("array", f"{value.dtype} {value.shape}".encode() + value.tobytes())
         elif isinstance(value, CodeType):
-            self._code(value)
+            self._add_code(value)
         elif isinstance(value, Enum | bool | int | float | complex | str | bytes | None | np.generic):
             self._add(type(value).__qualname__, repr(getattr(value, "value", value)))
         else:
             self._add("other", type(value).__qualname__)
-            self.certain = self.certain and type(value).__module__.partition(".")[0] != "numba"
+            self.is_complete = self.is_complete and type(value).__module__.partition(".")[0] != "numba"
 
-    def _function(self, function: FunctionType) -> None:
-        used = frozenset(_names(function.__code__))
-        self._code(function.__code__)
-        self._value(function.__defaults__, used)
+    def _add_function(self, function: FunctionType) -> None:
+        used = frozenset(_names_used(function.__code__))
+        self._add_code(function.__code__)
+        self._add_value(function.__defaults__, used)
         for cell in function.__closure__ or ():
-            self._value(cell.cell_contents, used)
+            self._add_value(cell.cell_contents, used)
         for name in sorted(used & set(function.__globals__)):
             self._add("global", name)
-            self._value(function.__globals__[name], used)
+            self._add_value(function.__globals__[name], used)
 
-    def _class(self, cls: type) -> None:
+    def _add_class(self, cls: type) -> None:
         for base in cls.__mro__:
-            if _is_given(base.__module__):
+            if _is_installed(base.__module__):
                 continue
             for name, attribute in sorted(vars(base).items()):
                 if isinstance(attribute, FunctionType) or (issubclass(cls, Enum) and isinstance(attribute, cls)):
                     self._add("attribute", name)
-                    self._value(attribute, frozenset())
+                    self._add_value(attribute, frozenset())
 
-    def _module(self, module: ModuleType, names: frozenset[str]) -> None:
-        if _is_given(module.__name__) or (id(module), names) in self._seen:
+    def _add_module(self, module: ModuleType, names: frozenset[str]) -> None:
+        if _is_installed(module.__name__) or (id(module), names) in self._seen:
             return
         self._seen.add((id(module), names))
         for name in sorted(names & set(vars(module))):
             self._add("global", f"{module.__name__}.{name}")
-            self._value(vars(module)[name], names)
+            self._add_value(vars(module)[name], names)
 
-    def _code(self, code: CodeType) -> None:
+    def _add_code(self, code: CodeType) -> None:
         self._add("code", code.co_code)
         for kind in (code.co_consts, code.co_names, code.co_varnames, code.co_freevars):
-            self._value(kind, frozenset())
+            self._add_value(kind, frozenset())
 
 
-def _is_given(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     """Whether a module changes only with an installation."""
     package = module.partition(".")[0]
     return package in ("numpy", "numba", "llvmlite") or (package in sys.stdlib_module_names and package != "__main__")
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def _names_used(code: CodeType) -> Iterator[str]:
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from _names_used(constant)
 
 
 def part_classes(numba_type: Any) -> Iterator[type]:
-    """Classes of all parts in a type of numba."""
+    """The classes of all parts in a numba type."""
     if isinstance(numba_type, types.NamedTuple | types.NamedUniTuple):
         yield numba_type.instance_class
     if isinstance(numba_type, types.BaseTuple):

@@ -1,11 +1,11 @@
-"""Compiles a function with everything that it calls in one go.
+"""Compiles a function and all its callees in one pass.
 
-Numba optimises every function that another one calls by itself and makes machine code of it, and then does it all again
-within the caller. A policy at work calls some eighty functions, none of which anybody calls from Python; what is made
-of them is thrown away. Here such an ingredient stays as it was written down for LLVM, and only the whole is optimised
-and made machine code of. That takes a third of the time, and LLVM makes better code of what it sees as a whole.
+Numba optimises every callee separately and generates machine code for it, and then does all of it again within the
+caller. A policy calls some eighty functions, and none of them is called from Python, so this machine code is thrown
+away. Here a callee stays in LLVM's intermediate representation, and only the whole program is optimised and turned
+into machine code. That takes a third of the time, and LLVM optimises better when it sees everything.
 
-An ingredient that is called from Python later is compiled again, as a whole of its own.
+A callee that is later called from Python is compiled again, as a whole program of its own.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 from numba.core import compiler, sigutils
 from numba.core.codegen import JITCodeLibrary
 
-# `_nrt` is private to numba, so the range of versions is narrow, and the benchmark watches what depends on it.
+# `_nrt` is private to numba, so the range of versions is narrow, and the benchmark watches its effect.
 OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
 
-# Our functions that are being compiled, each because the one before calls it; numba does it in one thread at a time.
-_under_way: list[Any] = []
+# Functions being compiled, each called by the one before it; numba compiles in one thread at a time.
+_being_compiled: list[Any] = []
 
 
-class _Ingredient(JITCodeLibrary):
-    """Code that is only linked into other code: neither optimised as a whole nor made machine code of."""
+class _CalleeLibrary(JITCodeLibrary):
+    """Code that is only linked into other code: neither optimised as a whole nor turned into machine code."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -33,62 +33,62 @@ class _Ingredient(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, _: str) -> int:
-        """There is no machine code to point to, and numba writes that as 0."""
+        """There is no machine code to point to; numba writes that as 0."""
         return 0
 
     @property
     def codegen(self) -> Any:
-        """What numba tells the address of a function's environment, which has none as long as there is no code."""
-        return _Nowhere()
+        """Numba would set the address of the function's environment here; without machine code there is none."""
+        return _IgnoredEnvironments()
 
 
-class _Nowhere:
+class _IgnoredEnvironments:
     def set_env(self, _: str, __: Any) -> None:
         pass
 
 
-class Whole(compiler.Compiler):
-    """Makes machine code of a function, and ingredients of what it calls."""
+class WholeCompiler(compiler.Compiler):
+    """Compiles a function to machine code, and its callees to code for linking."""
 
     def compile_extra(self, func: Any) -> Any:
-        """As numba does, but for the environments of the ingredients, which are at their places only now."""
-        _under_way.append(func)
+        """As in numba; then set the environments of the callees, which have their addresses only now."""
+        _being_compiled.append(func)
         try:
             result: Any = super().compile_extra(func)  # type: ignore[no-untyped-call]
         finally:
-            _under_way.pop()
-        if not isinstance(result.library, _Ingredient):
+            _being_compiled.pop()
+        if not isinstance(result.library, _CalleeLibrary):
             for environment in result._find_referenced_environments():
                 result.library.codegen.set_env(environment.env_name, environment)
         return result
 
 
-class Ingredient(Whole):
-    """Makes an ingredient of a function that another of ours calls, and machine code where it is called by itself."""
+class CalleeCompiler(WholeCompiler):
+    """Compiles a function for linking while a caller is being compiled, and to machine code otherwise."""
 
     def compile_extra(self, func: Any) -> Any:
-        """As numba does, but that code goes to a place of its own."""
-        if _under_way:
-            self.state.library = _Ingredient(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
-            # The ways in from Python and from C are for callers that it will not have.
+        """As in numba, but into a library of its own."""
+        if _being_compiled:
+            self.state.library = _CalleeLibrary(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
+            # No wrappers: neither Python nor C will call it.
             self.state.flags.no_cpython_wrapper = self.state.flags.no_cfunc_wrapper = True
         return super().compile_extra(func)
 
 
-def callable_from_python(dispatcher: Any) -> Any:
-    """Let a function be compiled anew when Python calls what was an ingredient until then."""
+def recompile_for_python(dispatcher: Any) -> Any:
+    """Let a callee be compiled to machine code when Python calls it."""
     add, compile_for = dispatcher.add_overload, dispatcher.compile
 
     def add_overload(result: Any) -> None:
-        if isinstance(result.library, _Ingredient):
-            dispatcher.overloads[tuple(result.signature.args)] = result  # for callers that are compiled, and only them
+        if isinstance(result.library, _CalleeLibrary):
+            dispatcher.overloads[tuple(result.signature.args)] = result  # for compiled callers only
         else:
             add(result)
 
     def compile_here(signature: Any) -> Any:
         arguments, _ = sigutils.normalize_signature(signature)  # type: ignore[no-untyped-call]
         known = dispatcher.overloads.get(tuple(arguments))
-        if not _under_way and known is not None and isinstance(known.library, _Ingredient):
+        if not _being_compiled and known is not None and isinstance(known.library, _CalleeLibrary):
             del dispatcher.overloads[tuple(arguments)]
         return compile_for(signature)
 

@@ -1,4 +1,4 @@
-"""How good an item could be."""
+"""Indices: optimistic bounds, means or draws by which items are ranked."""
 
 from toplist.parts.index.blind import Chance, ExploringDraw
 from toplist.parts.index.ellipsoid import Ellipsoid

@@ -1,4 +1,4 @@
-"""Indices of chance: a blind shuffle, and Exp3's draw by weights."""
+"""Indices of chance: a uniform shuffle, and the draw by weights of Exp3."""
 
 from __future__ import annotations
 
@@ -12,25 +12,31 @@ from toplist.core.problem import Problem, whole
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import select
-from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.weights import Weights
 
 
 class Chance(NamedTuple):
-    """Every list equally likely, whatever was learned; `stream` tells one shuffler from another."""
+    """Every list equally likely, whatever was learned.
+
+    Parameters
+    ----------
+    stream : int, default 0
+        Number of the random stream; shufflers with different numbers are independent.
+    """
 
     stream: int = 0
 
     def prepare(self, problem: Problem) -> Self:
         """Check the stream."""
-        return self._replace(stream=whole("Chance's stream", self.stream, 0, "number the shufflers from 0"))
+        return self._replace(stream=whole("Chance's stream", self.stream, 0, "number the streams from 0"))
 
-    def scratch(self, problem: Problem) -> Scores:
-        """Room for the scores."""
-        return score_room(problem)
+    def scratch(self, problem: Problem) -> ScoreScratch:
+        """Scratch space for the scores."""
+        return score_scratch(problem)
 
     def reads(self) -> str:
-        """Whatever there is: it does not look."""
+        """Any belief: it is not used."""
         return "any"
 
     def draws_one(self) -> bool:
@@ -38,10 +44,10 @@ class Chance(NamedTuple):
         return False
 
     def exact(self, belief: Any, request: Request) -> Floats:
-        """There is none: every list is drawn anew."""
+        """None: every list is a new draw."""
         return np.full(len(request.candidates), np.nan)
 
-    def top(self, belief: Any, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Any, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """A uniform score for each item."""
         candidates = request.candidates
         key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
@@ -51,20 +57,25 @@ class Chance(NamedTuple):
 
 
 class ExploringDraw(NamedTuple):
-    """Draws one item with probability (1 - gamma) w / sum of w + gamma / L; its score is that probability.
+    """Draws one item with probability (1 - gamma) w / sum of w + gamma / L; the score is that probability.
 
-    The draw is a race of exponential clocks, one per item, so that it does not depend on the order of items.
+    The draw is a race of exponential clocks, one per item, so it does not depend on the order of the items.
+
+    Parameters
+    ----------
+    stream : int, default 0
+        Number of the random stream; draws with different numbers are independent.
     """
 
     stream: int = 0
 
     def prepare(self, problem: Problem) -> Self:
         """Check the stream."""
-        return self._replace(stream=whole("ExploringDraw's stream", self.stream, 0, "number the draws from 0"))
+        return self._replace(stream=whole("ExploringDraw's stream", self.stream, 0, "number the streams from 0"))
 
-    def scratch(self, problem: Problem) -> Scores:
-        """Room for the weights."""
-        return score_room(problem)
+    def scratch(self, problem: Problem) -> ScoreScratch:
+        """Scratch space for the weights."""
+        return score_scratch(problem)
 
     def reads(self) -> str:
         """Weights."""
@@ -77,13 +88,13 @@ class ExploringDraw(NamedTuple):
     def exact(self, belief: Weights, request: Request) -> Floats:
         """The probability of being drawn among these candidates."""
         probability = np.zeros(len(request.candidates))
-        draw_probabilities(belief, request.candidates, probability)
+        fill_draw_probabilities(belief, request.candidates, probability)
         return probability
 
-    def top(self, belief: Weights, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Weights, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Fill the first of `chosen` and the probability with which it was drawn."""
         candidates = request.candidates
-        draw_probabilities(belief, candidates, cache.score)
+        fill_draw_probabilities(belief, candidates, cache.score)
         key = branch(request.key, -1 - self.stream)
         soonest = np.inf
         for i in range(len(candidates)):
@@ -95,7 +106,7 @@ class ExploringDraw(NamedTuple):
 
 
 @helper
-def draw_probabilities(belief: Weights, candidates: Ints, probability: Floats) -> None:
+def fill_draw_probabilities(belief: Weights, candidates: Ints, probability: Floats) -> None:
     """Fill (1 - gamma) w / sum of w + gamma / L for each candidate."""
     count = len(candidates)
     largest = -np.inf

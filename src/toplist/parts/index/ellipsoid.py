@@ -1,4 +1,4 @@
-"""Optimism in all directions of the feature space: the estimate, plus a radius times the width of the ellipsoid."""
+"""Optimism in all directions of the feature space: the estimate plus a radius times the width of the ellipsoid."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import helper
-from toplist.core.coverage import ALONE
+from toplist.core.coverage import AS_IS
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.layout import (
     IDENTITY,
     Layout,
+    empty_layout,
     lay_out_features,
-    layout_room,
     score_all,
+    score_changed,
     score_everything,
-    score_touched,
 )
 from toplist.parts.index.select import gather, select
 from toplist.parts.memory.ridge import Linear, widths
@@ -26,34 +26,43 @@ from toplist.parts.memory.ridge import Linear, widths
 FORMULAS = {"figures": -1.0, "theory": -2.0}
 
 
-class LinearDesk(NamedTuple):
-    """The features as they are laid out, and room for a value per item and per candidate."""
+class LinearScratch(NamedTuple):
+    """Scratch space of an index over features: the layout of the features, and values per item and per candidate."""
 
     layout: Layout
     value: Floats
-    room: Floats
+    gathered: Floats
 
 
 class Ellipsoid(NamedTuple):
-    """theta'x + alpha sqrt(x' M^-1 x).
+    """Linear UCB index, theta'x + alpha sqrt(x' M^-1 x).
 
-    `alpha` is a number, or "theory", which is equation (10) of hiranandani2019, (1/sigma) sqrt(d log(1 + n K / (d
-    sigma^2)) + 2 log n) + |theta|, or "figures", the same without 1/sigma, which gives the figures that the paper
-    prints. `norm` stands for |theta|, and n is the number of lists learned where it is not known beforehand.
+    Parameters
+    ----------
+    alpha : float or {"figures", "theory"}, default "figures"
+        Confidence radius. "theory" is equation (10) of hiranandani2019, `(1/sigma) sqrt(d log(1 + n K / (d sigma^2)) +
+        2 log n) + |theta|`; "figures" is the same without 1/sigma, which gives the figures that the paper prints. n is
+        the number of lists learned if the horizon is unknown.
+    norm : float, default 1.0
+        Bound on `|theta|`.
+    steps : float, default 0.0
+        n, or 0 for the number of lists learned; filled by `prepare`.
+    places : float, default 0.0
+        K; filled by `prepare`.
     """
 
     alpha: Any = "figures"
     norm: float = 1.0
-    steps: float = 0.0  # n, or 0 for as many as were learned; filled by `prepare`
-    places: float = 0.0  # K; filled by `prepare`
+    steps: float = 0.0
+    places: float = 0.0
 
     def prepare(self, problem: Problem) -> Self:
-        """Resolve the radius, as far as it is known beforehand."""
+        """Resolve the radius, as far as possible."""
         alpha = self.alpha
         if isinstance(alpha, str):
             if alpha not in FORMULAS:
                 accepted = "'figures', 'theory' or a number of at least 0"
-                raise refuse("Ellipsoid's alpha", alpha, accepted, "the papers' figures come from 'figures'")
+                raise refuse("Ellipsoid's alpha", alpha, accepted, "'figures' reproduces the papers' figures")
             alpha = FORMULAS[alpha]
         elif alpha not in FORMULAS.values():
             alpha = number("Ellipsoid's alpha", alpha, 0.0, 1e9, "or 'figures' or 'theory'")
@@ -64,9 +73,9 @@ class Ellipsoid(NamedTuple):
             places=float(problem.positions),
         )
 
-    def scratch(self, problem: Problem) -> LinearDesk:
+    def scratch(self, problem: Problem) -> LinearScratch:
         """Nothing is laid out yet."""
-        return LinearDesk(layout_room(problem), np.zeros(problem.items), np.zeros(problem.items))
+        return LinearScratch(empty_layout(problem), np.zeros(problem.items), np.zeros(problem.items))
 
     def reads(self) -> str:
         """A linear belief."""
@@ -77,34 +86,34 @@ class Ellipsoid(NamedTuple):
         return False
 
     def exact(self, belief: Linear, request: Request) -> Floats:
-        """The formula, for features as they are."""
+        """The formula, for features without coverage."""
         rows = request.features[request.candidates]
         return np.asarray(
             rows @ belief.theta + confidence_radius(belief, self) * widths(belief, request), dtype=np.float64
         )
 
-    def top(self, belief: Linear, cache: LinearDesk, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Linear, cache: LinearScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
         score_linear(belief, cache, request, IDENTITY, confidence_radius(belief, self), cache.value)
-        choose(cache, request, chosen, scores)
+        choose_best(cache, request, chosen, scores)
 
     def gauge(
         self,
         belief: Linear,
-        cache: LinearDesk,
+        cache: LinearScratch,
         request: Request,
         covered: Floats,
         kind: int,
         placed: int,
         values: Floats,
     ) -> None:
-        """Score every candidate by its gain over what is covered; with `placed`, only where that item changed it."""
+        """Score every candidate by its gain; after `placed`, only those whose gain that item changed."""
         gauge_linear(belief, cache, request, IDENTITY, confidence_radius(belief, self), covered, kind, placed, values)
 
 
 @helper
 def confidence_radius(belief: Linear, scoring: Ellipsoid) -> float:
-    """alpha for the next list: a given one, or that of a formula."""
+    """alpha for the next list: the given one, or that of a formula."""
     if scoring.alpha >= 0.0:
         return float(scoring.alpha)
     sigma, d = belief.sigma[0], float(len(belief.theta))
@@ -115,24 +124,24 @@ def confidence_radius(belief: Linear, scoring: Ellipsoid) -> float:
 
 @helper
 def score_linear(belief: Any, cache: Any, request: Request, link: int, bonus: float, values: Floats) -> None:
-    """Fill the value of each candidate, at its item, for features as they are."""
+    """Fill the value of each candidate, at its item, for features without coverage."""
     layout, candidates = cache.layout, request.candidates
     lay_out_features(layout, request)
     everybody = len(candidates) == layout.columns.shape[1]
-    # Which way is taken must not depend on the cache: they round differently.
+    # The choice must not depend on the cache, because the two ways round differently.
     if everybody and layout.edition[1] == 0 and bonus > 0.0 and request.edition >= 0:
         score_everything(belief, layout, link, bonus, values)
     else:
-        score_all(belief, layout, candidates, link, bonus, layout.nothing, ALONE, values)
+        score_all(belief, layout, candidates, link, bonus, layout.nothing, AS_IS, values)
 
 
 @helper
-def choose(cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
+def choose_best(cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
     """Take the candidates with the largest values."""
     candidates, values = request.candidates, cache.value
     if len(candidates) < len(values):
-        gather(cache.value, candidates, cache.room)
-        values = cache.room
+        gather(cache.value, candidates, cache.gathered)
+        values = cache.gathered
     select(values, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
@@ -141,8 +150,8 @@ def gauge_linear(
     belief: Any, cache: Any, request: Request, link: int, bonus: float, covered: Floats, kind: int,
     placed: int, values: Floats,
 ) -> None:  # fmt: skip
-    """Score all candidates by their gains, which over an empty list are their features, or those that have changed."""
+    """Score the gains of all candidates over an empty list, which are their features, or those changed by `placed`."""
     if placed < 0:
         score_linear(belief, cache, request, link, bonus, values)
     else:
-        score_touched(belief, cache.layout, request.candidates, link, bonus, covered, kind, placed, values)
+        score_changed(belief, cache.layout, request.candidates, link, bonus, covered, kind, placed, values)

@@ -1,4 +1,4 @@
-"""Indices for people who look at a place with a known probability: an upper bound, and a draw from the posterior."""
+"""Indices for users who examine a position with a known probability: an upper bound, and a draw from the posterior."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from toplist.core.problem import Problem, number, whole
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import select
-from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.exposure import Exposed
 
 
 class ExposureBound(NamedTuple):
-    """S/E + sqrt(N/E) sqrt(scale log t / E), after N displays that count as E looks, and S clicks."""
+    """Upper bound S/E + sqrt(N/E) sqrt(scale log t / E) for S clicks in N displays of total examination probability E.
+
+    Parameters
+    ----------
+    scale : float, default 0.5
+        Factor of the exploration budget; 0.5 is the paper's.
+    """
 
     scale: float = 0.5
 
@@ -25,9 +31,9 @@ class ExposureBound(NamedTuple):
         """Check the scale."""
         return self._replace(scale=number("ExposureBound's scale", self.scale, 0.0, 1e9, "the paper's is 0.5"))
 
-    def scratch(self, problem: Problem) -> Scores:
-        """Room for the scores."""
-        return score_room(problem)
+    def scratch(self, problem: Problem) -> ScoreScratch:
+        """Scratch space for the scores."""
+        return score_scratch(problem)
 
     def reads(self) -> str:
         """Exposure."""
@@ -43,7 +49,7 @@ class ExposureBound(NamedTuple):
         exposure_bound(belief, self.scale, request.candidates, score)
         return score
 
-    def top(self, belief: Exposed, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Exposed, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score everything, take the best."""
         candidates = request.candidates
         exposure_bound(belief, self.scale, candidates, cache.score)
@@ -52,7 +58,7 @@ class ExposureBound(NamedTuple):
 
 @helper
 def exposure_bound(belief: Exposed, scale: float, candidates: Ints, score: Floats) -> None:
-    """Fill (S + sqrt(N scale log t)) / E for each candidate; infinity for those never shown."""
+    """Fill (S + sqrt(N scale log t)) / E for each candidate; infinity for items never shown."""
     budget = scale * math.log(belief.clock[0] + 1.0)
     for i in range(len(candidates)):
         item = candidates[i]
@@ -61,35 +67,39 @@ def exposure_bound(belief: Exposed, scale: float, candidates: Ints, score: Float
 
 
 class Envelopes(NamedTuple):
-    """Room for the draws, and per item a curve that its posterior stays below: level around the mode, then falling."""
+    """Scratch space for the draws, and per item an envelope of its posterior: flat around the mode, then falling."""
 
     score: Floats
-    clicked: Floats  # the counts that the curve was made for
+    clicked: Floats  # the counts for which the envelope was made
     missed: Floats
     peak: Floats  # the logarithm of the posterior at its mode
-    left: Floats  # where it is level
+    left: Floats  # where it is flat
     right: Floats
     rise: Floats  # how fast it falls to both sides
     fall: Floats
 
 
 class ExposurePosterior(NamedTuple):
-    """A draw per item and list from what is believed of it: theta^S prod_l (1 - kappa_l theta)^F_l.
+    """A draw per item and list from its posterior, theta^S prod_l (1 - kappa_l theta)^F_l.
 
-    There were S clicks, and F_l displays without a click at place l, which is looked at with probability kappa_l.
-    Every attraction is equally likely beforehand; `stream` tells one drawer from another. The logarithm of the
-    posterior is concave, so tangents on both sides of its mode bound it, and what is drawn below them is accepted
-    in five of six cases.
+    There were S clicks, and F_l displays without a click at position l, which is examined with probability kappa_l. The
+    prior is uniform. The logarithm of the posterior is concave, so tangents on both sides of its mode bound it, and
+    draws from below them are accepted in five of six cases.
+
+    Parameters
+    ----------
+    stream : int, default 0
+        Number of the random stream; draws with different numbers are independent.
     """
 
     stream: int = 0
 
     def prepare(self, problem: Problem) -> Self:
         """Check the stream."""
-        return self._replace(stream=whole("ExposurePosterior's stream", self.stream, 0, "number the drawers from 0"))
+        return self._replace(stream=whole("ExposurePosterior's stream", self.stream, 0, "number the streams from 0"))
 
     def scratch(self, problem: Problem) -> Envelopes:
-        """Room for the draws; no curve is made for less than no clicks."""
+        """Scratch space for the draws; -1 clicks mark envelopes not yet made."""
         items = problem.items
         peak, left, right, rise, fall = (np.zeros(items) for _ in range(5))
         missed = np.zeros(items * problem.positions)
@@ -104,8 +114,8 @@ class ExposurePosterior(NamedTuple):
         return False
 
     def says(self) -> str:
-        """Why an item was chosen, where there is no index to tell."""
-        return "best by a draw from what is believed of each"
+        """The reason for an item, since there is no index."""
+        return "best by a draw from the posterior of each item"
 
     def top(self, belief: Exposed, cache: Envelopes, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw for every candidate, take the best."""
@@ -114,17 +124,17 @@ class ExposurePosterior(NamedTuple):
         for i in range(len(candidates)):
             item = candidates[i]
             if is_outdated(belief, cache, item):
-                envelop(belief, cache, item)
-            cache.score[i] = draw_below(belief, cache, item, branch(key, request.labels[item]))
+                fill_envelope(belief, cache, item)
+            cache.score[i] = draw_from_posterior(belief, cache, item, branch(key, request.labels[item]))
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
 @helper
 def is_outdated(belief: Exposed, cache: Envelopes, item: int) -> bool:
-    """Whether an item's curve was made for other counts."""
-    places = len(belief.examination)
+    """Whether the envelope of an item was made for other counts."""
+    positions = len(belief.examination)
     same = cache.clicked[item] == belief.clicked[item]
-    for slot in range(item * places, (item + 1) * places):
+    for slot in range(item * positions, (item + 1) * positions):
         same = same and cache.missed[slot] == belief.missed[slot]
     return not same
 
@@ -132,23 +142,23 @@ def is_outdated(belief: Exposed, cache: Envelopes, item: int) -> bool:
 @helper
 def log_posterior(belief: Exposed, item: int, theta: float) -> float:
     """S log(theta) + sum_l F_l log(1 - kappa_l theta)."""
-    places = len(belief.examination)
+    positions = len(belief.examination)
     total = belief.clicked[item] * math.log(theta) if belief.clicked[item] > 0.0 else 0.0
-    for place in range(places):
-        missed = belief.missed[item * places + place]
+    for position in range(positions):
+        missed = belief.missed[item * positions + position]
         if missed > 0.0:
-            total += missed * math.log1p(-belief.examination[place] * theta)
+            total += missed * math.log1p(-belief.examination[position] * theta)
     return total
 
 
 @helper
 def derivatives(belief: Exposed, item: int, theta: float) -> tuple[float, float]:
-    """Of the log posterior: the first, and the second with the sign turned, which is never negative."""
-    places = len(belief.examination)
+    """First derivative of the log posterior, and minus the second one, which is never negative."""
+    positions = len(belief.examination)
     ratio = belief.clicked[item] / theta if belief.clicked[item] > 0.0 else 0.0
     first, second = ratio, ratio / theta if ratio > 0.0 else 0.0
-    for place in range(places):
-        missed, looked = belief.missed[item * places + place], belief.examination[place]
+    for position in range(positions):
+        missed, looked = belief.missed[item * positions + position], belief.examination[position]
         if missed > 0.0:
             odds = looked / (1.0 - looked * theta)
             first -= missed * odds
@@ -157,20 +167,20 @@ def derivatives(belief: Exposed, item: int, theta: float) -> tuple[float, float]
 
 
 @helper
-def mode_of(belief: Exposed, item: int) -> float:
-    """Where the posterior is largest.
+def posterior_mode(belief: Exposed, item: int) -> float:
+    """The mode of the posterior.
 
-    theta times the first derivative falls ever faster, so Newton's iteration comes down to its root from above.
+    theta times the first derivative is concave, so Newton's iteration approaches its root from above.
     """
     if belief.clicked[item] <= 0.0:
         return 0.0
     if derivatives(belief, item, 1.0)[0] >= 0.0:
         return 1.0
     theta = 1.0
-    places = len(belief.examination)
-    for place in range(places):  # with examination 1 the root is below 1; begin where everything is finite
-        if belief.missed[item * places + place] > 0.0 and belief.examination[place] == 1.0:
-            theta = belief.clicked[item] / (belief.clicked[item] + belief.missed[item * places + place])
+    positions = len(belief.examination)
+    for position in range(positions):  # with examination 1 the root is below 1; start where everything is finite
+        if belief.missed[item * positions + position] > 0.0 and belief.examination[position] == 1.0:
+            theta = belief.clicked[item] / (belief.clicked[item] + belief.missed[item * positions + position])
     for _ in range(100):
         first, second = derivatives(belief, item, theta)
         step = theta * first / (theta * second - first)
@@ -181,16 +191,16 @@ def mode_of(belief: Exposed, item: int) -> float:
 
 
 @routine
-def envelop(belief: Exposed, cache: Envelopes, item: int) -> None:
-    """Make an item's curve: level at the height of the mode up to where the tangents on both sides reach it."""
-    places = len(belief.examination)
+def fill_envelope(belief: Exposed, cache: Envelopes, item: int) -> None:
+    """Make the envelope of an item: flat at the height of the mode, until the tangents on both sides reach it."""
+    positions = len(belief.examination)
     cache.clicked[item] = belief.clicked[item]
-    for slot in range(item * places, (item + 1) * places):
+    for slot in range(item * positions, (item + 1) * positions):
         cache.missed[slot] = belief.missed[slot]
-    mode = mode_of(belief, item)
+    mode = posterior_mode(belief, item)
     slope, bend = derivatives(belief, item, mode)
     peak = log_posterior(belief, item, mode)
-    # Where the mode is an end of [0, 1] the slope there is what tells how far the posterior reaches.
+    # If the mode is an end of [0, 1], the slope there gives the width of the posterior.
     reach = 1.0 / max(abs(slope), math.sqrt(bend), 1e-9)
     cache.peak[item] = peak
     cache.left[item], cache.rise[item], cache.right[item], cache.fall[item] = 0.0, 0.0, 1.0, 0.0
@@ -209,8 +219,8 @@ def envelop(belief: Exposed, cache: Envelopes, item: int) -> None:
 
 
 @helper
-def draw_below(belief: Exposed, cache: Envelopes, item: int, key: int) -> float:
-    """A draw from an item's posterior: from under its curve, until it is under the posterior as well."""
+def draw_from_posterior(belief: Exposed, cache: Envelopes, item: int, key: int) -> float:
+    """A draw from an item's posterior: draw from below its envelope until it is below the posterior too."""
     left, right, rise, fall = cache.left[item], cache.right[item], cache.rise[item], cache.fall[item]
     below = -math.expm1(-rise * left) / rise if rise > 0.0 else 0.0
     above = -math.expm1(-fall * (1.0 - right)) / fall if fall > 0.0 else 0.0

@@ -1,15 +1,15 @@
-"""KL-UCB, exact and lazy: the largest mean that the counts do not rule out, solved only where it can matter.
+"""KL-UCB, exact and lazy: the largest mean that the counts do not rule out, solved only where it matters.
 
 An item's index U changes with the slowly growing budget c. With u = U - mean and v = mean (1 - mean),
 dU/dc = (v/u + 1 - 2 mean - u) / T. That falls as u grows, so U is concave in c and lies under its tangent; and
-(dU/dc)^2 is convex in u, so the second derivative shrinks and U lies over the parabola that it has at the last exact
-value. It changes too when the item is observed. Observations without a click, T to T + m, take it down, but not below
-T / (T + m) of what it was: thinning both distributions by a = T / (T + m) brings them closer, (T + m) KL(a p || a q) <=
-T KL(p || q). After a click it is solved anew.
+(dU/dc)^2 is convex in u, so the second derivative shrinks and U lies over its parabola at the last exact value.
+U also changes when the item is observed. Observations without a click, T to T + m, reduce it, but not below T / (T + m)
+of its value: thinning both distributions by a = T / (T + m) brings them closer, (T + m) KL(a p || a q) <= T KL(p || q).
+After a click it is solved again.
 
-Almost always these bounds alone tell the best items and their order; what they leave open is solved exactly. The lists
-are the same as those of solving everything: the index is a pure function of (T, sum, budget), and the bounds are
-widened by more than its rounding.
+Almost always these bounds alone determine the best items and their order; the rest is solved exactly. The lists are the
+same as those of solving everything: the index is a pure function of (T, sum, budget), and the bounds are widened by
+more than its rounding.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ import numpy as np
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.select import gather, select, side_by_side
-from toplist.parts.index.shortlist import Outlook, best_of_many, is_worthwhile, outlook_room
+from toplist.parts.index.select import gather, is_contiguous, select
+from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile
 from toplist.parts.memory.counts import Counts
 
-ROUNDING = 1e-12  # by how much bounds are widened; the solver is good to a fiftieth of it
-SHARED = 256  # solves remembered for items with equal counts; a power of 2
+ROUNDING = 1e-12  # margin of the bounds; the solver is accurate to a fiftieth of it
+SHARED = 256  # cached solves for items with equal counts; a power of 2
 
 
 @routine
 def kl_upper(examined: float, clicked: float, budget: float) -> float:
-    """The largest q in [p, 1] with T KL(p || q) <= budget, where p = clicked / T; infinity for T = 0.
+    """The largest q in [p, 1] with `T KL(p || q) <= budget`, where p = clicked / T; infinity for T = 0.
 
     A third-order iteration between brackets, from a start that depends on the arguments alone.
     """
@@ -46,7 +46,7 @@ def kl_upper(examined: float, clicked: float, budget: float) -> float:
         return mean
     if mean <= 0.0:
         return -math.expm1(-radius)
-    # In terms of d = q - p the terms of KL cancel without loss. Start from its power series, inverted.
+    # In terms of d = q - p the terms of KL cancel without loss. Start from the inverse of its power series.
     other = 1.0 - mean
     variance = mean * other
     skew = other - mean
@@ -57,7 +57,7 @@ def kl_upper(examined: float, clicked: float, budget: float) -> float:
     d = variance * normal * (1.0 + normal * (skew / 3.0 + normal * third))
     low, high = 0.0, min(math.sqrt(0.5 * radius), other)  # Pinsker's inequality
     if normal > 2.5 or d >= 0.9 * high:
-        # Far out, start from a bound that is good near 1: leave out of KL what q itself contributes.
+        # Far out, start from a bound that is tight near 1: KL without the contribution of q itself.
         entropy = mean * math.log(mean) + other * math.log(other)
         high = min(high, other - math.exp((entropy - radius) / other))
         d = high
@@ -94,7 +94,7 @@ def kl_upper(examined: float, clicked: float, budget: float) -> float:
 
 
 @helper
-def kl_upper_of(belief: Counts, items: Ints, budget: float, upper: Floats) -> None:
+def fill_kl_upper(belief: Counts, items: Ints, budget: float, upper: Floats) -> None:
     """Fill `kl_upper` for some items."""
     for i in range(len(items)):
         upper[i] = kl_upper(belief.examined[items[i]], belief.clicked[items[i]], budget)
@@ -102,14 +102,14 @@ def kl_upper_of(belief: Counts, items: Ints, budget: float, upper: Floats) -> No
 
 @helper
 def kl_slope(examined: float, clicked: float, upper: float) -> float:
-    """How fast `kl_upper` grows with the budget, at a budget where it is `upper`."""
+    """Derivative of `kl_upper` with respect to the budget, where it is `upper`."""
     mean = clicked / examined
     return upper * (1.0 - upper) / (examined * (upper - mean)) if upper > mean else 0.0
 
 
 @helper
 def kl_bend(examined: float, clicked: float, upper: float) -> float:
-    """Half of how fast that growth falls off: the index stays above upper + slope d - bend d^2."""
+    """Half of the negative second derivative: the index stays above upper + slope d - bend d^2."""
     mean = clicked / examined
     above = upper - mean
     if above <= 0.0:
@@ -119,36 +119,57 @@ def kl_bend(examined: float, clicked: float, upper: float) -> float:
 
 @routine
 def kl_tangent(examined: float, clicked: float, budget: float) -> tuple[float, float]:
-    """`kl_upper`, and how fast it grows."""
+    """`kl_upper`, and its derivative."""
     upper = kl_upper(examined, clicked, budget)
     return upper, kl_slope(examined, clicked, upper) if clicked < examined else 0.0
 
 
 class LazyBounds(NamedTuple):
-    """Per item the last exact index and where its tangent starts; and room to work in."""
+    """Per item the last exact index and its tangent; and scratch space."""
 
-    examined: Floats  # the counts at the last solve
-    clicked: Floats  # -1 where there was none
-    per_try: Floats  # 1 / examined then
-    since: Floats  # the budget then
-    value: Floats  # the index then
-    slope: Floats  # its first derivative then; 0 for an index that no budget moves
-    bend: Floats  # half of its second derivative then, without the sign
+    examined: Floats  # counts at the last solve
+    clicked: Floats  # -1 for none
+    per_try: Floats  # 1 / examined at the last solve
+    since: Floats  # the budget at the last solve
+    value: Floats  # the index at the last solve
+    slope: Floats  # its first derivative; 0 for an index that does not depend on the budget
+    bend: Floats  # half of its negative second derivative
     latest: Floats  # one element: the budget of the last list
-    shared: Floats  # (SHARED, 7): counts and budget of recent solves, the index, slope and bend they gave, 1 / T
-    room: Floats  # (9, items)
+    shared: Floats  # (SHARED, 7): counts and budget of recent solves, their index, slope and bend, 1 / T
+    gathered: Floats  # (9, items)
     low: Floats
     high: Floats
     value_of: Floats
     slot_of: Ints
-    solves: Ints  # one element: how many exact solves lists have asked for, for those who watch the cost
-    outlook: Outlook  # where there are very many items; then none of the above is used but for small subsets
+    solves: Ints  # one element: number of exact solves, to monitor the cost
+    ceilings: BlockCeilings  # for very many items; the fields above then serve small subsets only
 
 
 class KLUCB(NamedTuple):
-    """The largest q with T KL(mean || q) <= log t + loglog log log t (Garivier and Cappe, COLT 2011).
+    """The KL-UCB index: the largest q with `T KL(mean || q) <= log t + loglog log log t`.
 
-    log log t is taken as 0 until log t exceeds 1; the papers' `loglog` is 3.
+    log log t is taken as 0 until log t exceeds 1.
+
+    Parameters
+    ----------
+    loglog : float, default 3.0
+        Factor of log log t; 3 is the papers'.
+
+    Notes
+    -----
+    Garivier and Cappe, The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond, COLT 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toplist.core.problem import Problem
+    >>> from toplist.core.slate import NONE, Request
+    >>> from toplist.parts.memory import Everything
+    >>> belief = Everything(prior_mean=0.5, prior_strength=10.0).begin(Problem(items=1, positions=1))
+    >>> belief.clock[0] = 100.0
+    >>> request = Request(np.arange(1), 1, NONE, NONE, np.zeros((1, 0)), 0, np.arange(1), key=0)
+    >>> KLUCB().exact(belief, request).round(6).tolist()
+    [0.958607]
     """
 
     loglog: float = 3.0
@@ -158,25 +179,25 @@ class KLUCB(NamedTuple):
         return self._replace(loglog=number("KLUCB's loglog", self.loglog, 0.0, 1e9, "the papers' is 3"))
 
     def scratch(self, problem: Problem) -> LazyBounds:
-        """Nothing solved yet."""
-        room = problem.items
+        """Nothing is solved yet."""
+        items = problem.items
         return LazyBounds(
-            examined=np.zeros(room),
-            clicked=np.full(room, -1.0),
-            per_try=np.zeros(room),
-            since=np.zeros(room),
-            value=np.zeros(room),
-            slope=np.zeros(room),
-            bend=np.zeros(room),
+            examined=np.zeros(items),
+            clicked=np.full(items, -1.0),
+            per_try=np.zeros(items),
+            since=np.zeros(items),
+            value=np.zeros(items),
+            slope=np.zeros(items),
+            bend=np.zeros(items),
             latest=np.full(1, -np.inf),
             shared=np.full((SHARED, 7), -1.0),
-            room=np.zeros((9, room)),
-            low=np.zeros(room),
-            high=np.zeros(room),
-            value_of=np.zeros(room),
-            slot_of=np.zeros(room, dtype=np.int64),
+            gathered=np.zeros((9, items)),
+            low=np.zeros(items),
+            high=np.zeros(items),
+            value_of=np.zeros(items),
+            slot_of=np.zeros(items, dtype=np.int64),
             solves=np.zeros(1, dtype=np.int64),
-            outlook=outlook_room(problem),
+            ceilings=empty_ceilings(problem),
         )
 
     def reads(self) -> str:
@@ -190,7 +211,7 @@ class KLUCB(NamedTuple):
     def exact(self, belief: Counts, request: Request) -> Floats:
         """Solved for every candidate."""
         upper = np.zeros(len(request.candidates))
-        kl_upper_of(belief, request.candidates, kl_budget(belief, self.loglog), upper)
+        fill_kl_upper(belief, request.candidates, kl_budget(belief, self.loglog), upper)
         return upper
 
     def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
@@ -198,15 +219,15 @@ class KLUCB(NamedTuple):
         return kl_tangent(examined, clicked, budget)
 
     def top(self, belief: Counts, cache: LazyBounds, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Solve what the bounds leave open, take the best."""
+        """Solve what the bounds leave open, and take the best."""
         budget = kl_budget(belief, self.loglog)
-        if is_worthwhile(cache.outlook, request.candidates, len(chosen)):
-            cache.solves[0] += best_of_many(self, belief, cache.outlook, request, budget, chosen, scores)
+        if is_worthwhile(cache.ceilings, request.candidates, len(chosen)):
+            cache.solves[0] += best_of_many(self, belief, cache.ceilings, request, budget, chosen, scores)
             return
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget
-        contenders = narrow(belief, cache, request.candidates, budget, len(chosen))
+        contenders = fill_contenders(belief, cache, request.candidates, budget, len(chosen))
         select(cache.value_of, cache.slot_of, contenders, request.labels, request.key, chosen, scores)
 
 
@@ -224,12 +245,12 @@ def exploration_budget(t: float, loglog: float) -> float:
 
 
 @helper
-def narrow(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, wanted: int) -> int:
-    """Fill `slot_of` and `value_of` with all that can be among the best `wanted`, in their true order; their number."""
+def fill_contenders(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, wanted: int) -> int:
+    """Fill `slot_of` and `value_of` with all that can be among the best `wanted`, in true order; their number."""
     count = len(candidates)
     low, high = cache.low, cache.high
-    bound(belief, cache, candidates, budget)
-    # Loops over everything do nothing but compare; what they find is dealt with afterwards.
+    fill_bounds(belief, cache, candidates, budget)
+    # Loops over all candidates only compare; the hits are processed afterwards.
     stale = 0
     for i in range(count):
         if low[i] == -np.inf:
@@ -247,17 +268,17 @@ def narrow(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, w
             cache.slot_of[found] = i
             found += 1
     if found > 2 * wanted + 8:
-        look_up(belief, cache, candidates, budget, found)
+        solve_many(belief, cache, candidates, budget, found)
     else:
-        resolve(belief, cache, candidates, budget, found)
+        solve_overlapping(belief, cache, candidates, budget, found)
     for j in range(found):
         cache.slot_of[j] = candidates[cache.slot_of[j]]
     return found
 
 
 @helper
-def look_up(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
-    """Fill the exact values of many contenders: these are items with equal counts, so a solve serves many."""
+def solve_many(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
+    """Fill the exact values of many contenders; many have equal counts and share a solve."""
     examined, clicked, value = -1.0, -1.0, 0.0
     for j in range(found):
         item = candidates[cache.slot_of[j]]
@@ -268,10 +289,10 @@ def look_up(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, 
 
 
 @helper
-def resolve(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
-    """Fill values of a few contenders that put them in their true order, solving only those whose bounds overlap."""
+def solve_overlapping(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
+    """Fill values of a few contenders in their true order, solving only those whose bounds overlap."""
     low, high = cache.low, cache.high
-    sort_descending(cache.slot_of[:found], high)  # so that overlaps are between neighbours
+    sort_descending(cache.slot_of[:found], high)  # so that only neighbours overlap
     lowest_above = np.inf
     for j in range(found):
         i = cache.slot_of[j]
@@ -281,26 +302,26 @@ def resolve(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, 
             solve(belief, cache, candidates[i], budget)
             cache.value_of[j] = cache.value[candidates[i]]
         else:
-            cache.value_of[j] = low[i]  # exact, or as good as exact for telling it from all others
+            cache.value_of[j] = low[i]  # exact, or enough to order it among all others
 
 
 @helper
-def kth_largest(values: Floats, wanted: int, room: Floats) -> float:
-    """The `wanted`-th largest value; minus infinity where there are fewer."""
+def kth_largest(values: Floats, wanted: int, largest: Floats) -> float:
+    """The `wanted`-th largest value; minus infinity if there are fewer."""
     if len(values) < wanted:
         return -np.inf
     for i in range(wanted):
-        room[i] = -np.inf
+        largest[i] = -np.inf
     least = -np.inf
     for i in range(len(values)):
         value = values[i]
         if value > least:
-            place = wanted - 1
-            while place > 0 and room[place - 1] < value:
-                room[place] = room[place - 1]
-                place -= 1
-            room[place] = value
-            least = room[wanted - 1]
+            position = wanted - 1
+            while position > 0 and largest[position - 1] < value:
+                largest[position] = largest[position - 1]
+                position -= 1
+            largest[position] = value
+            least = largest[wanted - 1]
     return least
 
 
@@ -309,21 +330,21 @@ def sort_descending(slots: Ints, values: Floats) -> None:
     """Sort a few slots by their values."""
     for j in range(1, len(slots)):
         slot = slots[j]
-        place = j
-        while place > 0 and values[slots[place - 1]] < values[slot]:
-            slots[place] = slots[place - 1]
-            place -= 1
-        slots[place] = slot
+        position = j
+        while position > 0 and values[slots[position - 1]] < values[slot]:
+            slots[position] = slots[position - 1]
+            position -= 1
+        slots[position] = slot
 
 
 @helper
-def bound(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float) -> None:
-    """Fill `low` and `high` for each candidate; `low` is minus infinity where nothing is known."""
+def fill_bounds(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float) -> None:
+    """Fill `low` and `high` for each candidate; `low` is minus infinity for outdated bounds."""
     count = len(candidates)
-    room = cache.room
-    if side_by_side(candidates):
+    gathered = cache.gathered
+    if is_contiguous(candidates):
         here = slice(candidates[0], candidates[0] + count)
-        bound_side_by_side(
+        bound_contiguous(
             (belief.examined[here], belief.clicked[here]),
             (cache.examined[here], cache.clicked[here], cache.per_try[here]),
             (cache.since[here], cache.value[here], cache.slope[here], cache.bend[here]),
@@ -331,25 +352,25 @@ def bound(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float) ->
         )  # fmt: skip
     else:
         here = slice(0, count)
-        gather(belief.examined, candidates, room[0])
-        gather(belief.clicked, candidates, room[1])
-        gather(cache.examined, candidates, room[2])
-        gather(cache.clicked, candidates, room[3])
-        gather(cache.per_try, candidates, room[4])
-        gather(cache.since, candidates, room[5])
-        gather(cache.value, candidates, room[6])
-        gather(cache.slope, candidates, room[7])
-        gather(cache.bend, candidates, room[8])
-        bound_side_by_side(
-            (room[0][here], room[1][here]),
-            (room[2][here], room[3][here], room[4][here]),
-            (room[5][here], room[6][here], room[7][here], room[8][here]),
+        gather(belief.examined, candidates, gathered[0])
+        gather(belief.clicked, candidates, gathered[1])
+        gather(cache.examined, candidates, gathered[2])
+        gather(cache.clicked, candidates, gathered[3])
+        gather(cache.per_try, candidates, gathered[4])
+        gather(cache.since, candidates, gathered[5])
+        gather(cache.value, candidates, gathered[6])
+        gather(cache.slope, candidates, gathered[7])
+        gather(cache.bend, candidates, gathered[8])
+        bound_contiguous(
+            (gathered[0][here], gathered[1][here]),
+            (gathered[2][here], gathered[3][here], gathered[4][here]),
+            (gathered[5][here], gathered[6][here], gathered[7][here], gathered[8][here]),
             budget, cache.low, cache.high,
         )  # fmt: skip
 
 
 @helper
-def bound_side_by_side(
+def bound_contiguous(
     now: tuple[Floats, Floats],
     then: tuple[Floats, Floats, Floats],
     index: tuple[Floats, Floats, Floats, Floats],
@@ -357,13 +378,13 @@ def bound_side_by_side(
     low: Floats,
     high: Floats,
 ) -> None:
-    """The loop of `bound`, which runs on vectors."""
+    """The loop of `fill_bounds`, vectorised."""
     examined, clicked = now
     then_examined, then_clicked, per_try = then
     since, value, slope, bend = index
     for i in range(len(examined)):
         tries = examined[i] - then_examined[i]
-        # No more tries than there were: a bound below 0 must not be multiplied by less than 0.
+        # No more new tries than old ones: a bound below 0 must not be multiplied by a negative number.
         known = (clicked[i] == then_clicked[i]) & (tries >= 0.0) & (tries <= then_examined[i])
         more = budget - since[i]
         rounding = ROUNDING if slope[i] > 0.0 else 0.0
@@ -375,7 +396,7 @@ def bound_side_by_side(
 
 @helper
 def solve(belief: Counts, cache: LazyBounds, item: int, budget: float) -> None:
-    """Bring an item's index, and the bounds on it, up to date; items with equal counts share one solve."""
+    """Update an item's index and bounds; items with equal counts share one solve."""
     examined, clicked = belief.examined[item], belief.clicked[item]
     shared = cache.shared[int(examined * 31.0 + clicked * 7.0) & (SHARED - 1)]
     if shared[0] != examined or shared[1] != clicked or shared[2] != budget:
@@ -383,12 +404,12 @@ def solve(belief: Counts, cache: LazyBounds, item: int, budget: float) -> None:
         shared[0], shared[1], shared[2] = examined, clicked, budget
         shared[3] = kl_upper(examined, clicked, budget)
         shared[4], shared[5] = 0.0, 0.0
-        if clicked < examined:  # else it is infinity or 1, whatever the budget
+        if clicked < examined:  # else it is infinity or 1 for any budget
             shared[4] = max(kl_slope(examined, clicked, shared[3]), 1e-300)
             shared[5] = kl_bend(examined, clicked, shared[3])
         shared[6] = 1.0 / examined if examined > 0.0 else 0.0
     cache.value[item], cache.slope[item], cache.bend[item] = shared[3], shared[4], shared[5]
     cache.since[item], cache.examined[item], cache.per_try[item] = budget, examined, shared[6]
-    # At an index that hardly exceeds the mean the parabola is too steep to bound anything: then solve again next time.
+    # If the index hardly exceeds the mean, the parabola is too steep to be a bound: solve again next time.
     steep = examined > 0.0 and shared[3] - clicked / examined < 1e-7 and clicked < examined
     cache.clicked[item] = -1.0 if steep else clicked

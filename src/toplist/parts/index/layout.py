@@ -1,6 +1,6 @@
-"""Features laid out for speed: by columns for loops that run on vectors, and item by item where most are zero.
+"""Features laid out for speed: by columns for vectorised loops, and item by item where most are zero.
 
-A `belief` here is any that has the fields of `toplist.parts.memory.Linear` which a function reads.
+A `belief` here is any belief with the fields of `toplist.parts.memory.Linear` that a function reads.
 """
 
 from __future__ import annotations
@@ -11,41 +11,41 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.core.compiling import helper, routine
-from toplist.core.coverage import CHANCES, FARTHEST, gain
+from toplist.core.coverage import MAXIMUM, PROBABILISTIC, gain
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.select import side_by_side
+from toplist.parts.index.select import is_contiguous
 
-IDENTITY, LOGISTIC = 0, 1  # how a sum of features becomes an expectation
-BLOCK = 256  # items scored together: small enough for the nearest cache
-SPARSE = 3  # items with at most one of so many features other than zero are scored feature by feature
+IDENTITY, LOGISTIC = 0, 1  # links from a sum of features to the expected value
+CHUNK = 256  # items scored together: small enough for the L1 cache
+SPARSE = 3  # if at most 1/SPARSE of each item's features are not zero, items are scored feature by feature
 
 
 class Layout(NamedTuple):
-    """The items' features, by columns and, where most are zero, item by item and topic by topic; and room."""
+    """The items' features, by columns and, where most are zero, item by item and topic by topic; and scratch space."""
 
     columns: Floats  # (d, items)
-    # Where few features are not zero, these are listed: first those of every item, then those of the items that have
-    # feature 1, feature 2 and so on. Each column of the lists is an item, filled up with degrees of 0.
-    listed: Ints  # per column, its item
+    # If few features are not zero, these are listed: first those of every item, then those of the items that have
+    # feature 1, feature 2 and so on. Each column of the lists is an item, padded with degrees of 0.
+    listed: Ints  # item per column
     topic: Ints  # (most, columns)
-    line: Ints  # (most, columns): d times the topic, where its row begins in the matrix
+    line: Ints  # (most, columns): d times the topic, the start of its row in the matrix
     degree: Floats  # (most, columns)
-    begin: Ints  # per feature, where the items that have it begin; one more for the end
-    most: Ints  # one element: the largest number of features that an item has
-    edition: Ints  # two elements: of the features laid out, -1 for none; and whether they are sparse
-    weights: Floats  # theta and M^-1 as they apply to features as they are, whatever is covered already
+    begin: Ints  # per feature, the first column of the items that have it; one more for the end
+    most: Ints  # one element: the largest number of features of an item
+    edition: Ints  # two elements: that of the features, -1 for none; and whether they are sparse
+    weights: Floats  # theta and M^-1, scaled so that they apply to features instead of gains
     matrix: Floats  # (d * d), row after row
     diagonal: Floats  # of the matrix
-    left: Floats  # per feature, what is not covered
-    block: Floats  # (d, BLOCK)
+    left: Floats  # per feature, the share not covered
+    chunk: Floats  # (d, BLOCK)
     sums: Floats  # (2, BLOCK)
-    nothing: Floats  # per feature 0: what an empty list covers
-    width: Floats  # per item x' M^-1 x, of the belief as it was ...
+    nothing: Floats  # per feature 0, the coverage of an empty list
+    width: Floats  # per item x' M^-1 x of the belief ...
     width_of: Ints  # ... at this edition, refresh and update
 
 
-def layout_room(problem: Problem) -> Layout:
+def empty_layout(problem: Problem) -> Layout:
     """Nothing is laid out yet."""
     d, items = problem.features, problem.items
     most = max(1, d // SPARSE)
@@ -63,8 +63,8 @@ def layout_room(problem: Problem) -> Layout:
         matrix=np.zeros(d * d),
         diagonal=np.zeros(d),
         left=np.zeros(d),
-        block=np.zeros((d, BLOCK)),
-        sums=np.zeros((2, BLOCK)),
+        chunk=np.zeros((d, CHUNK)),
+        sums=np.zeros((2, CHUNK)),
         nothing=np.zeros(d),
         width=np.zeros(items),
         width_of=np.full(3, -1),
@@ -73,7 +73,7 @@ def layout_room(problem: Problem) -> Layout:
 
 @routine
 def lay_out_features(layout: Layout, request: Request) -> None:
-    """Bring the layout up to date with the request's features."""
+    """Update the layout for the request's features."""
     if request.edition >= 0 and layout.edition[0] == request.edition:
         return
     items, d = request.features.shape
@@ -102,7 +102,7 @@ def lay_out_features(layout: Layout, request: Request) -> None:
 
 @helper
 def list_item(layout: Layout, at: int, item: int) -> int:
-    """Fill one column of the lists; the next."""
+    """Fill one column of the lists; returns the next."""
     d = layout.columns.shape[0]
     layout.listed[at] = item
     found = 0
@@ -117,17 +117,17 @@ def list_item(layout: Layout, at: int, item: int) -> int:
 
 
 @helper
-def linked(total: float, link: int) -> float:
-    """The expectation that a sum of features stands for."""
+def apply_link(total: float, link: int) -> float:
+    """The expected value for a weighted sum of features."""
     return 1.0 / (1.0 + math.exp(-total)) if link == LOGISTIC else total
 
 
 @routine
-def look_through(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
-    """Fill `weights` and `matrix`: where gains are features times what is left of a topic, that can be theirs."""
+def fill_weights(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
+    """Fill `weights` and `matrix`, scaled by the uncovered share of each topic if gains are proportional to it."""
     d, left = len(covered), layout.left
     for i in range(d):
-        left[i] = 1.0 - covered[i] if kind == CHANCES else 1.0
+        left[i] = 1.0 - covered[i] if kind == PROBABILISTIC else 1.0
     for i in range(d):
         layout.weights[i] = left[i] * belief.theta[i]
         row, inverse, own = layout.matrix[i * d : (i + 1) * d], belief.inverse[i], left[i]
@@ -140,10 +140,10 @@ def look_through(belief: Any, layout: Layout, covered: Floats, kind: int) -> Non
 def score_all(
     belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
 ) -> None:
-    """Fill link(theta'x) + bonus sqrt(x' M^-1 x) at each candidate, x its gain over what is covered."""
-    look_through(belief, layout, covered, kind)
+    """Fill link(theta'x) + bonus sqrt(x' M^-1 x) at each candidate, where x is its gain."""
+    fill_weights(belief, layout, covered, kind)
     if layout.edition[1] == 1:
-        if side_by_side(candidates):
+        if is_contiguous(candidates):
             first = candidates[0]
             score_listed(layout, first, first + len(candidates), link, bonus, covered, kind, values)
             return
@@ -159,12 +159,12 @@ def score_all(
 
 
 @routine
-def score_touched(
+def score_changed(
     belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, placed: int,
     values: Floats,
 ) -> None:  # fmt: skip
-    """Bring the values up to date with an item that was placed: only what shares a feature with it has changed."""
-    look_through(belief, layout, covered, kind)
+    """Update the values after an item was placed: only items that share a feature with it have changed."""
+    fill_weights(belief, layout, covered, kind)
     if layout.edition[1] == 0:
         score_dense(layout, candidates, link, bonus, covered, kind, values)
         return
@@ -178,20 +178,20 @@ def score_touched(
 def score_listed(
     layout: Layout, first: int, end: int, link: int, bonus: float, covered: Floats, kind: int, values: Floats
 ) -> None:
-    """Columns of the lists, a block at a time."""
+    """Score columns of the lists, a chunk at a time."""
     mean, square = layout.sums[0], layout.sums[1]
-    for begin in range(first, end, BLOCK):
-        count = min(BLOCK, end - begin)
-        if kind == FARTHEST:
+    for begin in range(first, end, CHUNK):
+        count = min(CHUNK, end - begin)
+        if kind == MAXIMUM:
             for row in range(layout.most[0]):
                 for i in range(count):
                     degree, topic = layout.degree[row, begin + i], layout.topic[row, begin + i]
-                    layout.block[row, i] = gain(degree, covered[topic], FARTHEST)
-            sum_listed(layout, layout.block, 0, begin, count, mean, square)
+                    layout.chunk[row, i] = gain(degree, covered[topic], MAXIMUM)
+            sum_listed(layout, layout.chunk, 0, begin, count, mean, square)
         else:
             sum_listed(layout, layout.degree, begin, begin, count, mean, square)
         add_bonus(mean, square, count, link, bonus)
-        if begin + count <= layout.columns.shape[1]:  # the items themselves, side by side
+        if begin + count <= layout.columns.shape[1]:  # the items themselves, contiguous
             here = values[begin : begin + count]
             for i in range(count):
                 here[i] = mean[i]
@@ -202,7 +202,7 @@ def score_listed(
 
 @routine
 def sum_listed(layout: Layout, degrees: Floats, at: int, begin: int, count: int, mean: Floats, square: Floats) -> None:
-    """Fill theta'x and x' M^-1 x for a block of listed items: one row after the other, on vectors."""
+    """Fill theta'x and x' M^-1 x for a chunk of listed items, row by row, vectorised."""
     here, there = slice(begin, begin + count), slice(at, at + count)
     for i in range(count):
         mean[i], square[i] = 0.0, 0.0
@@ -220,10 +220,10 @@ def sum_listed(layout: Layout, degrees: Floats, at: int, begin: int, count: int,
 
 @helper
 def add_bonus(mean: Floats, square: Floats, count: int, link: int, bonus: float) -> None:
-    """Turn the sums of a block into values."""
+    """Turn the sums of a chunk into values."""
     if link == LOGISTIC:
         for i in range(count):
-            mean[i] = linked(mean[i], link)
+            mean[i] = apply_link(mean[i], link)
     if bonus > 0.0:
         for i in range(count):
             mean[i] += bonus * math.sqrt(max(square[i], 0.0))
@@ -233,22 +233,22 @@ def add_bonus(mean: Floats, square: Floats, count: int, link: int, bonus: float)
 def score_dense(
     layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
 ) -> None:
-    """A block of items at a time; every loop over the items of a block runs on vectors."""
+    """Score a chunk of items at a time; every loop over a chunk is vectorised."""
     mean, square = layout.sums[0], layout.sums[1]
-    as_they_are = side_by_side(candidates) and kind != FARTHEST
-    for begin in range(0, len(candidates), BLOCK):
-        count = min(BLOCK, len(candidates) - begin)
+    as_they_are = is_contiguous(candidates) and kind != MAXIMUM
+    for begin in range(0, len(candidates), CHUNK):
+        count = min(CHUNK, len(candidates) - begin)
         columns, first = layout.columns, candidates[begin]
         if not as_they_are:
-            columns, first = layout.block, 0
+            columns, first = layout.chunk, 0
             for feature in range(len(layout.weights)):
-                row, column = layout.block[feature], layout.columns[feature]
+                row, column = layout.chunk[feature], layout.columns[feature]
                 for i in range(count):
                     row[i] = column[candidates[begin + i]]
-                if kind == FARTHEST:
+                if kind == MAXIMUM:
                     for i in range(count):
                         row[i] = gain(row[i], covered[feature], kind)
-        weigh(columns, first, count, layout.weights, mean)
+        fill_products(columns, first, count, layout.weights, mean)
         if bonus > 0.0:
             fill_squares(columns, first, count, layout.matrix, square)
         add_bonus(mean, square, count, link, bonus)
@@ -262,13 +262,13 @@ def score_dense(
 
 
 @routine
-def weigh(columns: Floats, first: int, count: int, weights: Floats, sums: Floats) -> None:
-    """Fill the sum of weights times features for items side by side."""
+def fill_products(columns: Floats, first: int, count: int, weights: Floats, sums: Floats) -> None:
+    """Fill the sums of weights times features for contiguous items."""
     here = slice(first, first + count)
     for i in range(count):
         sums[i] = 0.0
     feature = 0
-    while feature + 4 <= len(weights):  # four at a time, so that a sum is fetched and stored once for them all
+    while feature + 4 <= len(weights):  # four at a time, so that a sum is loaded and stored once for all of them
         a, b, c, e = weights[feature], weights[feature + 1], weights[feature + 2], weights[feature + 3]
         p, q = columns[feature, here], columns[feature + 1, here]
         r, s = columns[feature + 2, here], columns[feature + 3, here]
@@ -284,9 +284,9 @@ def weigh(columns: Floats, first: int, count: int, weights: Floats, sums: Floats
 
 @routine
 def fill_squares(columns: Floats, first: int, count: int, matrix: Floats, squares: Floats) -> None:
-    """Fill x' matrix x for items side by side: twice the lower triangle, since the matrix is symmetric.
+    """Fill x' matrix x for contiguous items: twice the lower triangle, since the matrix is symmetric.
 
-    Two rows and four columns of the matrix at a time, so that a sum is fetched and stored once for eight products.
+    Two rows and four columns of the matrix at a time, so that a sum is loaded and stored once for eight products.
     """
     d, here = len(columns), slice(first, first + count)
     for i in range(count):
@@ -325,10 +325,10 @@ def fill_squares(columns: Floats, first: int, count: int, matrix: Floats, square
 
 @routine
 def score_everything(belief: Any, layout: Layout, link: int, bonus: float, values: Floats) -> None:
-    """Fill link(theta'x) + bonus sqrt(x' M^-1 x) for all items with dense features as they are.
+    """Fill link(theta'x) + bonus sqrt(x' M^-1 x) for all items with dense features, without coverage.
 
-    What is under the root is remembered, and changes with every update u by shrink[u] (x'direction[u])^2: d products
-    an item instead of d^2 / 2. It starts from the base, so that its rounding does not depend on when one looks.
+    The terms under the root are cached, and change with every update u by shrink[u] (x'direction[u])^2: d products per
+    item instead of d^2 / 2. They start from the base, so that their rounding does not depend on when they are computed.
     """
     items = layout.columns.shape[1]
     same = (
@@ -341,18 +341,18 @@ def score_everything(belief: Any, layout: Layout, link: int, bonus: float, value
         for i in range(d):
             for j in range(d):
                 layout.matrix[i * d + j] = belief.base[i, j]
-    room = layout.sums[1]
-    for begin in range(0, items, BLOCK):
-        count = min(BLOCK, items - begin)
+    product = layout.sums[1]
+    for begin in range(0, items, CHUNK):
+        count = min(CHUNK, items - begin)
         width, mean = layout.width[begin : begin + count], values[begin : begin + count]
         if not same:
             fill_squares(layout.columns, begin, count, layout.matrix, width)
         for update in range(known, belief.updates[0]):
-            weigh(layout.columns, begin, count, belief.direction[update], room)
+            fill_products(layout.columns, begin, count, belief.direction[update], product)
             shrink = belief.shrink[update]
             for i in range(count):
-                width[i] -= shrink * room[i] * room[i]
-        weigh(layout.columns, begin, count, belief.theta, mean)
+                width[i] -= shrink * product[i] * product[i]
+        fill_products(layout.columns, begin, count, belief.theta, mean)
         add_bonus(mean, width, count, link, bonus)
     layout.width_of[0], layout.width_of[1], layout.width_of[2] = (
         layout.edition[0], belief.updates[1], belief.updates[0],

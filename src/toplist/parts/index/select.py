@@ -1,6 +1,7 @@
-"""The best few of many, with fair ties: among equals the item whose hash under this list's key is larger goes first.
+"""The best few of many, with fair ties: among equals, the item with the larger hash under the list's key goes first.
 
-The rule needs neither a scan order nor an index: relabelling items, scoring lazily or in blocks changes nothing.
+The rule depends neither on a scan order nor on an index: relabelling items, or scoring lazily or in blocks, changes
+nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from toplist.core.slate import Floats, Ints
 
 @helper
 def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats) -> int:
-    """Fill `chosen` and `scores` with the largest of the first `count` values and their slots, largest first."""
+    """Fill `chosen` and `scores` with slots and values of the largest of the first `count` values; their number."""
     wanted = len(chosen)
     filled = 0
-    worst, worst_hash, hashed = -np.inf, 0, False  # of the last place, once all are filled
+    worst, worst_hash, hashed = -np.inf, 0, False  # of the last position, once all are filled
     for i in range(count):
         value = values[i]
         if filled == wanted:
@@ -30,16 +31,16 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
                     continue
         else:
             filled += 1
-        place = filled - 1
-        while place > 0 and (
-            scores[place - 1] < value
-            or (scores[place - 1] == value and wins_tie(slots[i], chosen[place - 1], labels, key))
+        position = filled - 1
+        while position > 0 and (
+            scores[position - 1] < value
+            or (scores[position - 1] == value and wins_tie(slots[i], chosen[position - 1], labels, key))
         ):
-            scores[place] = scores[place - 1]
-            chosen[place] = chosen[place - 1]
-            place -= 1
-        scores[place] = value
-        chosen[place] = slots[i]
+            scores[position] = scores[position - 1]
+            chosen[position] = chosen[position - 1]
+            position -= 1
+        scores[position] = value
+        chosen[position] = slots[i]
         if filled == wanted:
             worst, hashed = scores[wanted - 1], False
     return filled
@@ -49,9 +50,9 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
 def largest(values: Floats, slots: Ints, labels: Ints, key: int) -> int:
     """The slot with the largest value; among equals, the one that wins the tie."""
     most, best, i, count = -np.inf, -1, 0, len(slots)
-    if side_by_side(slots):
+    if is_contiguous(slots):
         here = values[slots[0] : slots[0] + count]
-        while i + 4 <= count:  # one question for four values, since almost all are smaller
+        while i + 4 <= count:  # one comparison for four values, since almost all are smaller
             if max(here[i], here[i + 1], here[i + 2], here[i + 3]) >= most:
                 for j in range(i, i + 4):
                     if here[j] > most or (here[j] == most and (best < 0 or wins_tie(slots[j], best, labels, key))):
@@ -67,19 +68,19 @@ def largest(values: Floats, slots: Ints, labels: Ints, key: int) -> int:
 
 @helper
 def wins_tie(slot: int, rival: int, labels: Ints, key: int) -> bool:
-    """Whether `slot` goes before `rival` when their values are equal."""
+    """Whether `slot` goes before `rival` if their values are equal."""
     return branch(key, labels[slot]) > branch(key, labels[rival])
 
 
 @helper
-def side_by_side(candidates: Ints) -> bool:
-    """Whether the candidates, which ascend, have no gap: loops over them may then run on vectors."""
+def is_contiguous(candidates: Ints) -> bool:
+    """Whether the candidates, which ascend, have no gap: loops over them can then be vectorised."""
     count = len(candidates)
     return count > 0 and candidates[count - 1] - candidates[0] + 1 == count
 
 
 @helper
-def gather(values: Floats, candidates: Ints, room: Floats) -> None:
-    """Copy the candidates' values to `room`, side by side."""
+def gather(values: Floats, candidates: Ints, copied: Floats) -> None:
+    """Copy the candidates' values to the start of `copied`."""
     for i in range(len(candidates)):
-        room[i] = values[candidates[i]]
+        copied[i] = values[candidates[i]]

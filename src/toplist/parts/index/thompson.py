@@ -1,4 +1,4 @@
-"""Thompson sampling over counts: as good as a draw from what is believed of an item."""
+"""Thompson sampling over counts: a draw from the posterior of each item."""
 
 from __future__ import annotations
 
@@ -8,26 +8,30 @@ from toplist.core.problem import Problem, whole
 from toplist.core.randomness import beta, branch
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import select
-from toplist.parts.index.ucb1 import Scores, score_room
+from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.counts import Counts
 
 
 class BetaPosterior(NamedTuple):
     """A draw per item and list from Beta(1 + S, 1 + T - S), after T examinations and S clicks.
 
-    Every attraction is equally likely beforehand, so an item that nobody has seen is drawn like any number between 0
-    and 1; `stream` tells one drawer from another.
+    The prior is uniform, so the draw of an unseen item is uniform in [0, 1].
+
+    Parameters
+    ----------
+    stream : int, default 0
+        Number of the random stream; draws with different numbers are independent.
     """
 
     stream: int = 0
 
     def prepare(self, problem: Problem) -> Self:
         """Check the stream."""
-        return self._replace(stream=whole("BetaPosterior's stream", self.stream, 0, "number the drawers from 0"))
+        return self._replace(stream=whole("BetaPosterior's stream", self.stream, 0, "number the streams from 0"))
 
-    def scratch(self, problem: Problem) -> Scores:
-        """Room for the draws."""
-        return score_room(problem)
+    def scratch(self, problem: Problem) -> ScoreScratch:
+        """Scratch space for the draws."""
+        return score_scratch(problem)
 
     def reads(self) -> str:
         """Counts."""
@@ -38,10 +42,10 @@ class BetaPosterior(NamedTuple):
         return False
 
     def says(self) -> str:
-        """Why an item was chosen, where there is no index to tell."""
-        return "best by a draw from what is believed of each"
+        """The reason for an item, since there is no index."""
+        return "best by a draw from the posterior of each item"
 
-    def top(self, belief: Counts, cache: Scores, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw for every candidate, take the best."""
         candidates = request.candidates
         key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties

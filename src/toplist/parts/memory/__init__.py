@@ -1,4 +1,4 @@
-"""What is kept of the past."""
+"""Memories: how observations are stored, and for how long."""
 
 from toplist.parts.memory.counts import Counts, Everything
 from toplist.parts.memory.discounted import Discounted

@@ -1,4 +1,4 @@
-"""Memories that count: how much each item was examined and what that brought."""
+"""Memories that count: how much each item was examined, and how often it was clicked."""
 
 from __future__ import annotations
 
@@ -6,47 +6,60 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.beliefs import BLOCK, blocks_of
+from toplist.core.beliefs import BLOCK, block_count
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, prior
 from toplist.core.slate import Floats, Ints, Request, Slate
 
 
 class Counts(NamedTuple):
-    """What an index over counts reads: per item the sums of weights and of values, and a clock.
+    """The belief that an index over counts reads.
 
-    Memories that forget keep more, and their beliefs have these fields among others. Whoever changes counts says so by
-    `touch`, for indices remember what they have seen of very many items.
+    Memories that forget store more; their beliefs have these fields among others. Code that changes counts must call
+    `touch`, because indices cache what they have computed for very many items.
+
+    Parameters
+    ----------
+    examined : ndarray of float
+        Per item T, the sum of weights.
+    clicked : ndarray of float
+        Per item T times the mean, the sum of weights times values.
+    unit : ndarray of float, shape (1,)
+        Weight that a whole observation adds now; above 1 if the past is discounted.
+    clock : ndarray of float, shape (1,)
+        Number of lists learned, as this memory counts them.
+    touched : ndarray of int
+        Per block of items the number of changes to its counts; empty for few items.
     """
 
-    examined: Floats  # T: sum of weights
-    clicked: Floats  # T times the mean: sum of weight times value
-    unit: Floats  # one element: what a whole observation adds by now; above 1 where the past is discounted
-    clock: Floats  # one element: lists learned, as this memory counts them
-    touched: Ints  # per BLOCK of items, how often counts in it were changed; empty where there are not MANY
+    examined: Floats
+    clicked: Floats
+    unit: Floats
+    clock: Floats
+    touched: Ints  # per BLOCK; empty below MANY items
 
 
-def never_touched(problem: Problem) -> Ints:
-    """No count was changed yet."""
-    return np.zeros(blocks_of(problem), dtype=np.int64)
+def untouched_blocks(problem: Problem) -> Ints:
+    """Counters of changes, all 0."""
+    return np.zeros(block_count(problem), dtype=np.int64)
 
 
 @helper
 def touch(belief: Any, item: int) -> None:
-    """Tell that an item's counts were changed: what somebody concluded from them is outdated."""
+    """Note that the counts of an item were changed: caches built on them are outdated."""
     if len(belief.touched) > 0:
         belief.touched[item // BLOCK] += 1
 
 
 @routine
 def touch_all(belief: Any) -> None:
-    """Tell that any counts may have been changed."""
+    """Note that any counts may have been changed."""
     for block in range(len(belief.touched)):
         belief.touched[block] += 1
 
 
 def tally_counts(belief: Any, items: Ints) -> tuple[Floats, Floats]:
-    """Tries, in units of a fresh one, and means; nan for items never examined."""
+    """Examinations, in units of a new one, and means; nan for items never examined."""
     examined = belief.examined[items]
     mean = np.full(len(items), np.nan)
     np.divide(belief.clicked[items], examined, out=mean, where=examined > 0.0)
@@ -54,10 +67,14 @@ def tally_counts(belief: Any, items: Ints) -> tuple[Floats, Floats]:
 
 
 class Everything(NamedTuple):
-    """Keeps everything for ever.
+    """Counts all observations, for ever.
 
-    A prior, as if each item had been examined `prior_strength` times with mean `prior_mean`, may stand for what was
-    known before.
+    Parameters
+    ----------
+    prior_mean : float, default 0.5
+        Mean of the prior.
+    prior_strength : float, default 0.0
+        Number of examinations that the prior of each item stands for.
     """
 
     prior_mean: float = 0.5
@@ -69,13 +86,13 @@ class Everything(NamedTuple):
         return self._replace(prior_mean=mean, prior_strength=strength)
 
     def begin(self, problem: Problem) -> Counts:
-        """Counts of the prior alone."""
+        """The counts of the prior."""
         return Counts(
             examined=np.full(problem.items, self.prior_strength),
             clicked=np.full(problem.items, self.prior_strength * self.prior_mean),
             unit=np.ones(1),
             clock=np.zeros(1),
-            touched=never_touched(problem),
+            touched=untouched_blocks(problem),
         )
 
     def keeps(self) -> str:
@@ -83,7 +100,7 @@ class Everything(NamedTuple):
         return "counts"
 
     def tally(self, belief: Counts, request: Request) -> tuple[Floats, Floats]:
-        """Tries, in units of a fresh one, and means."""
+        """Examinations, in units of a new one, and means."""
         return tally_counts(belief, request.candidates)
 
     def tick(self, belief: Counts) -> None:
@@ -97,4 +114,4 @@ class Everything(NamedTuple):
         touch(belief, item)
 
     def conclude(self, belief: Counts) -> None:
-        """Nothing is left to do."""
+        """Not needed."""

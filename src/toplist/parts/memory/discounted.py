@@ -1,4 +1,4 @@
-"""Counts that fade: every new list makes all that was learned before it count a little less."""
+"""Discounted counts: every new list reduces the weight of all earlier ones."""
 
 from __future__ import annotations
 
@@ -9,30 +9,44 @@ import numpy as np
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request, Slate
-from toplist.parts.memory.counts import never_touched, tally_counts, touch, touch_all
+from toplist.parts.memory.counts import tally_counts, touch, touch_all, untouched_blocks
 from toplist.parts.memory.horizon import DOUBLING, discount_for, expected_changes, steps_or_doubling
 
-LARGEST = 2.0**100  # of the unit; a power of 2, so that dividing by it rounds nothing
+LARGEST_UNIT = 2.0**100  # a power of 2, so that dividing by it is exact
 
 
-class FadingCounts(NamedTuple):
-    """Counts in a growing unit: instead of all the old becoming less, the new counts for more."""
+class DiscountedCounts(NamedTuple):
+    """Counts in a growing unit: instead of reducing the old counts, new observations count more."""
 
     examined: Floats  # per item
     clicked: Floats
-    unit: Floats  # one element: what a whole observation adds by now
-    clock: Floats  # one element: lists learned, discounted like everything else
+    unit: Floats  # one element: the weight of a new observation
+    clock: Floats  # one element: discounted number of lists learned
     touched: Ints  # per BLOCK of items
     gamma: Floats  # one element
-    lists: Ints  # two elements: lists learned, and at which number gamma is set anew
+    lists: Ints  # two elements: lists learned, and the number at which gamma is updated next
 
 
 class Discounted(NamedTuple):
-    """At every list, multiplies all that it knows by gamma, and adds what the list said (li2019, CascadeDUCB).
+    """Discounts old lists by gamma: multiplies all counts by gamma at every list, and adds its observations.
 
-    `gamma` is a number; or "theory", which is 1 - sqrt(changes / n) / 4 for n steps; or "doubling", the same for the
-    largest power of 2 among the numbers of lists so far, which "theory" is as well where n is not known. `changes` is
-    how often people are expected to change their minds.
+    Parameters
+    ----------
+    gamma : float or {"theory", "doubling"}, default "theory"
+        Discount. "theory" is 1 - sqrt(changes / n) / 4 for n steps; "doubling" is the same with the largest power of 2
+        among the numbers of lists so far as n. "theory" with an unknown horizon is "doubling".
+    changes : float, default 1.0
+        Expected number of changes of the users.
+
+    Notes
+    -----
+    The memory of CascadeDUCB (li2019).
+
+    Examples
+    --------
+    >>> from toplist.core.problem import Problem
+    >>> Discounted().prepare(Problem(items=10, positions=3, steps=10_000)).gamma
+    0.9975
     """
 
     gamma: Any = "theory"
@@ -42,18 +56,18 @@ class Discounted(NamedTuple):
         """Resolve gamma."""
         changes = expected_changes("Discounted", self.changes, problem)
         return self._replace(
-            gamma=resolved_discount("Discounted's gamma", self.gamma, changes, problem), changes=changes
+            gamma=resolve_discount("Discounted's gamma", self.gamma, changes, problem), changes=changes
         )
 
-    def begin(self, problem: Problem) -> FadingCounts:
-        """Nothing is known."""
-        return FadingCounts(
+    def begin(self, problem: Problem) -> DiscountedCounts:
+        """An empty belief."""
+        return DiscountedCounts(
             examined=np.zeros(problem.items),
             clicked=np.zeros(problem.items),
             unit=np.ones(1),
             clock=np.zeros(1),
-            touched=never_touched(problem),
-            gamma=np.full(1, max(self.gamma, 0.0)),  # where it doubles, the first list sets it
+            touched=untouched_blocks(problem),
+            gamma=np.full(1, max(self.gamma, 0.0)),  # with doubling, the first list sets it
             lists=np.array([0, 1]),
         )
 
@@ -62,36 +76,36 @@ class Discounted(NamedTuple):
         return "counts"
 
     def forgetful(self) -> bool:
-        """What is old counts less."""
+        """Old observations count less."""
         return True
 
-    def tally(self, belief: FadingCounts, request: Request) -> tuple[Floats, Floats]:
-        """Tries, in units of a fresh one, and means."""
+    def tally(self, belief: DiscountedCounts, request: Request) -> tuple[Floats, Floats]:
+        """Examinations, in units of a new one, and means."""
         return tally_counts(belief, request.candidates)
 
-    def tick(self, belief: FadingCounts) -> None:
-        """One more list: all before it counts less."""
-        fade(belief, self.gamma, self.changes)
+    def tick(self, belief: DiscountedCounts) -> None:
+        """One more list: discount all earlier ones."""
+        update_discount(belief, self.gamma, self.changes)
         belief.unit[0] /= belief.gamma[0]
-        if belief.unit[0] > LARGEST:
-            belief.unit[0] /= LARGEST
-            shrink(belief.examined)
-            shrink(belief.clicked)
+        if belief.unit[0] > LARGEST_UNIT:
+            belief.unit[0] /= LARGEST_UNIT
+            rescale_counts(belief.examined)
+            rescale_counts(belief.clicked)
             touch_all(belief)
         belief.clock[0] = belief.gamma[0] * belief.clock[0] + 1.0
 
-    def add(self, belief: FadingCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+    def add(self, belief: DiscountedCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """Count one observation."""
         belief.examined[item] += weight * belief.unit[0]
         belief.clicked[item] += weight * value * belief.unit[0]
         touch(belief, item)
 
-    def conclude(self, belief: FadingCounts) -> None:
-        """Nothing is left to do."""
+    def conclude(self, belief: DiscountedCounts) -> None:
+        """Not needed."""
 
 
-def resolved_discount(what: str, given: Any, changes: float, problem: Problem) -> float:
-    """gamma as a number; DOUBLING stays what it is."""
+def resolve_discount(what: str, given: Any, changes: float, problem: Problem) -> float:
+    """gamma as a number; DOUBLING is kept."""
     advice = "the nearer to 1, the longer the past counts"
     if isinstance(given, str):
         steps = steps_or_doubling(what, given, problem, advice)
@@ -105,8 +119,8 @@ def resolved_discount(what: str, given: Any, changes: float, problem: Problem) -
 
 
 @helper
-def fade(belief: Any, gamma: float, changes: float) -> None:
-    """Count a list; where gamma follows their number, set it anew at every power of 2."""
+def update_discount(belief: Any, gamma: float, changes: float) -> None:
+    """Count a list; if gamma depends on their number, update it at every power of 2."""
     belief.lists[0] += 1
     if gamma == DOUBLING and belief.lists[0] == belief.lists[1]:
         steps = float(belief.lists[0])
@@ -115,7 +129,7 @@ def fade(belief: Any, gamma: float, changes: float) -> None:
 
 
 @routine
-def shrink(counts: Floats) -> None:
-    """Go back to a small unit; what counts for nothing any more is forgotten."""
+def rescale_counts(counts: Floats) -> None:
+    """Go back to a small unit; counts that underflow are forgotten."""
     for item in range(len(counts)):
-        counts[item] /= LARGEST
+        counts[item] /= LARGEST_UNIT

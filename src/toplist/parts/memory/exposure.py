@@ -1,4 +1,4 @@
-"""Counts for people who look at a place or not, with a probability that is known: what was shown where, and clicked."""
+"""Counts for users who examine a position with a known probability: displays and clicks, per position."""
 
 from __future__ import annotations
 
@@ -11,30 +11,57 @@ from toplist.core.slate import Floats, Request, Slate
 
 
 class Exposed(NamedTuple):
-    """What an index for a known examination reads; per item, all places together, and what each place said."""
+    """The belief that an index with known examination probabilities reads.
 
-    shown: Floats  # N: displays
-    exposure: Floats  # E: displays, each as much as its place is looked at
-    clicked: Floats  # S
-    missed: Floats  # (items times places): displays without a click
-    examination: Floats  # per place
-    clock: Floats  # one element: lists learned
+    Parameters
+    ----------
+    shown : ndarray of float
+        Per item N, the number of displays.
+    exposure : ndarray of float
+        Per item E, the displays weighted by the examination probability of their positions.
+    clicked : ndarray of float
+        Per item S, the number of clicks.
+    missed : ndarray of float, shape (items times positions,)
+        Per item and position the number of displays without a click.
+    examination : ndarray of float
+        Per position the examination probability.
+    clock : ndarray of float, shape (1,)
+        Number of lists learned.
+    """
+
+    shown: Floats
+    exposure: Floats
+    clicked: Floats
+    missed: Floats
+    examination: Floats
+    clock: Floats
 
 
 class Exposure(NamedTuple):
-    """Counts displays by the probability with which their place is looked at.
+    """Counts displays, weighted by the probability that their position is examined.
 
-    `examination` has one probability per position, or one for all; "reciprocal" is 1, 1/2, 1/3 and so on.
+    Parameters
+    ----------
+    examination : array_like of float or "reciprocal", default "reciprocal"
+        One probability per position, or one for all; "reciprocal" is 1, 1/2, 1/3 and so on.
+
+    Examples
+    --------
+    >>> from toplist.core.problem import Problem
+    >>> Exposure().prepare(Problem(items=10, positions=4)).examination.round(3).tolist()
+    [1.0, 0.5, 0.333, 0.25]
     """
 
     examination: Any = "reciprocal"
 
     def prepare(self, problem: Problem) -> Self:
-        """One probability per position, none of them 0."""
-        return self._replace(examination=examination_of("Exposure's examination", self.examination, problem.positions))
+        """Check the probabilities: one per position, none of them 0."""
+        return self._replace(
+            examination=checked_examination("Exposure's examination", self.examination, problem.positions)
+        )
 
     def begin(self, problem: Problem) -> Exposed:
-        """Nothing shown."""
+        """Nothing was shown."""
         items = problem.items
         return Exposed(
             shown=np.zeros(items),
@@ -50,7 +77,7 @@ class Exposure(NamedTuple):
         return "exposure"
 
     def tally(self, belief: Exposed, request: Request) -> tuple[Floats, Floats]:
-        """Displays by how much they were looked at, and clicks over that."""
+        """Weighted displays, and clicks per weighted display."""
         exposure = belief.exposure[request.candidates]
         mean = np.full(len(exposure), np.nan)
         np.divide(belief.clicked[request.candidates], exposure, out=mean, where=exposure > 0.0)
@@ -68,14 +95,19 @@ class Exposure(NamedTuple):
         belief.missed[item * len(belief.examination) + place] += weight * (1.0 - value)
 
     def conclude(self, belief: Exposed) -> None:
-        """Nothing is left to do."""
+        """Not needed."""
 
 
-def examination_of(what: str, given: Any, positions: int) -> Floats:
-    """The probability of being looked at, per position; what is never looked at cannot be learned from."""
+def checked_examination(what: str, given: Any, positions: int) -> Floats:
+    """Examination probability per position; a position that is never examined cannot be learned from."""
     if isinstance(given, str):
         if given != "reciprocal":
-            raise refuse(what, given, "'reciprocal', one probability or one per position", "the papers know it")
+            raise refuse(
+                what,
+                given,
+                "'reciprocal', one probability or one per position",
+                "give the probability that each position is examined",
+            )
         return 1.0 / np.arange(1.0, positions + 1.0)
     examination = probabilities(what, given, positions, "position")
     if not examination.all():

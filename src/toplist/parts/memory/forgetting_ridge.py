@@ -1,4 +1,4 @@
-"""Ridge regression that forgets: discounted, or over the last lists."""
+"""Ridge regression that forgets: discounted, or over the latest lists."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ import numpy as np
 from toplist.core.compiling import routine
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Request, Slate
-from toplist.parts.memory.discounted import LARGEST, fade, resolved_discount, shrink
+from toplist.parts.memory.discounted import LARGEST_UNIT, rescale_counts, resolve_discount, update_discount
 from toplist.parts.memory.horizon import expected_changes
 from toplist.parts.memory.ridge import (
     Ridge,
+    add_observation,
     begin_linear,
-    deviation_linear,
-    doubt_linear,
-    estimate,
-    refresh,
-    regress,
+    linear_deviation,
+    linear_doubt,
+    recompute_inverse,
     tally_linear,
+    update_estimate,
 )
 from toplist.parts.memory.symmetric import add_rows, add_square, mirror
 from toplist.parts.memory.window import (
     LISTS,
     OLDEST,
-    OLDEST_TURN,
+    OLDEST_SLOT,
     Window,
-    add_up,
-    make_room,
+    begin_slot,
     open_list,
-    store,
-    take_back,
+    recompute_sums,
+    remove_oldest_list,
+    store_observation,
 )
 
 
-class FadingLinear(NamedTuple):
-    """A linear belief whose past counts less and less; the fields of `Linear`, and what fading needs."""
+class DiscountedLinear(NamedTuple):
+    """A linear belief with discounted observations; the fields of `Linear`, and those for discounting."""
 
     theta: Floats
-    inverse: Floats  # V^-1 V2 V^-1, which is what widths are made of
+    inverse: Floats  # V^-1 V2 V^-1, which gives the widths
     gram: Floats  # V: prior I + sum of gamma^age x x' / sigma^2, its upper triangle
     total: Floats  # sum of gamma^age value x
     sigma: Floats
@@ -49,18 +49,32 @@ class FadingLinear(NamedTuple):
     direction: Floats
     shrink: Floats
     updates: Ints
-    unit: Floats  # one element: what an observation adds to `examined` by now
+    unit: Floats  # one element: the weight of a new observation in `examined`
     squared: Floats  # V2: prior I + sum of gamma^(2 age) x x' / sigma^2
     room: Floats  # (d, d)
     gamma: Floats  # one element
-    lists: Ints  # two elements: lists learned, and at which number gamma is set anew
+    lists: Ints  # two elements: lists learned, and the number at which gamma is updated next
 
 
 class DiscountedRidge(NamedTuple):
-    """Ridge, where every list makes all before it count gamma times as much (Russac, Vernade and Cappe, NeurIPS 2019).
+    """Ridge regression that discounts old lists by gamma; the prior is not discounted.
 
-    The prior does not fade. V has weights gamma^age and V2 has their squares; an estimate varies by V^-1 V2 V^-1,
-    which is what an index takes for the widths. `gamma` and `changes` as in Discounted.
+    Parameters
+    ----------
+    gamma : float or {"theory", "doubling"}, default "theory"
+        Discount, as in `Discounted`.
+    changes : float, default 1.0
+        Expected number of changes of the users.
+    sigma : float, default 0.1
+        Noise of an observation.
+    prior : float, default 1.0
+        Precision of the prior on each weight.
+
+    Notes
+    -----
+    V has weights gamma^age and V2 has their squares; the covariance of the estimate is V^-1 V2 V^-1, from which an
+    index computes the widths. Russac, Vernade and Cappe, Weighted Linear Bandits for Non-Stationary Environments,
+    NeurIPS 2019.
     """
 
     gamma: Any = "theory"
@@ -70,20 +84,20 @@ class DiscountedRidge(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve gamma, and check the rest."""
-        still = Ridge(self.sigma, self.prior).prepare(problem)
+        ridge = Ridge(self.sigma, self.prior).prepare(problem)
         changes = expected_changes("DiscountedRidge", self.changes, problem)
-        gamma = resolved_discount("DiscountedRidge's gamma", self.gamma, changes, problem)
-        return self._replace(gamma=gamma, changes=changes, sigma=still.sigma, prior=still.prior)
+        gamma = resolve_discount("DiscountedRidge's gamma", self.gamma, changes, problem)
+        return self._replace(gamma=gamma, changes=changes, sigma=ridge.sigma, prior=ridge.prior)
 
-    def begin(self, problem: Problem) -> FadingLinear:
-        """Nothing but the prior."""
-        still = begin_linear(problem, self.prior, self.sigma, updates=1)
-        return FadingLinear(
-            *still,
+    def begin(self, problem: Problem) -> DiscountedLinear:
+        """The prior."""
+        ridge = begin_linear(problem, self.prior, self.sigma, updates=1)
+        return DiscountedLinear(
+            *ridge,
             unit=np.ones(1),
-            squared=still.gram.copy(),
-            room=np.zeros_like(still.gram),
-            gamma=np.full(1, max(self.gamma, 0.0)),  # where it doubles, the first list sets it
+            squared=ridge.gram.copy(),
+            room=np.zeros_like(ridge.gram),
+            gamma=np.full(1, max(self.gamma, 0.0)),  # with doubling, the first list sets it
             lists=np.array([0, 1]),
         )
 
@@ -92,34 +106,34 @@ class DiscountedRidge(NamedTuple):
         return "linear"
 
     def forgetful(self) -> bool:
-        """What is old counts less."""
+        """Old observations count less."""
         return True
 
-    def tally(self, belief: FadingLinear, request: Request) -> tuple[Floats, Floats]:
-        """How often each was examined, as far as it counts, and what its features lead to expect."""
+    def tally(self, belief: DiscountedLinear, request: Request) -> tuple[Floats, Floats]:
+        """Discounted number of examinations of each candidate, and its expected value."""
         examined, expected = tally_linear(belief, request)
         return examined / belief.unit[0], expected
 
-    def deviation(self, belief: FadingLinear, request: Request) -> Floats:
-        """As Ridge's."""
-        return deviation_linear(belief, request)
+    def deviation(self, belief: DiscountedLinear, request: Request) -> Floats:
+        """As in Ridge."""
+        return linear_deviation(belief, request)
 
-    def doubt(self, belief: FadingLinear) -> Floats:
+    def doubt(self, belief: DiscountedLinear) -> Floats:
         """Per feature, the standard deviation of its weight."""
-        return doubt_linear(belief)
+        return linear_doubt(belief)
 
-    def tick(self, belief: FadingLinear) -> None:
-        """One more list: all before it counts less, but the prior."""
-        fade(belief, self.gamma, self.changes)
-        discount(belief, self.prior)
+    def tick(self, belief: DiscountedLinear) -> None:
+        """One more list: discount all earlier ones, but not the prior."""
+        update_discount(belief, self.gamma, self.changes)
+        discount_sums(belief, self.prior)
         belief.unit[0] /= belief.gamma[0]
-        if belief.unit[0] > LARGEST:
-            belief.unit[0] /= LARGEST
-            shrink(belief.examined)
+        if belief.unit[0] > LARGEST_UNIT:
+            belief.unit[0] /= LARGEST_UNIT
+            rescale_counts(belief.examined)
         belief.clock[0] += 1.0
 
-    def add(self, belief: FadingLinear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """One observation."""
+    def add(self, belief: DiscountedLinear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        """Add one observation."""
         row, precision = slate.rows[place], weight / (belief.sigma[0] * belief.sigma[0])
         belief.examined[item] += weight * belief.unit[0]
         add_square(belief.gram, row, precision)
@@ -127,16 +141,16 @@ class DiscountedRidge(NamedTuple):
         for i in range(len(row)):
             belief.total[i] += weight * value * row[i]
 
-    def conclude(self, belief: FadingLinear) -> None:
-        """The estimate and its widths; the prior is renewed at every list, so no rank-one term leads to them."""
-        refresh(belief)
-        estimate(belief)
-        sandwich(belief)
+    def conclude(self, belief: DiscountedLinear) -> None:
+        """Update estimate and widths; the prior is renewed at every list, so rank-one updates do not apply."""
+        recompute_inverse(belief)
+        update_estimate(belief)
+        fill_sandwich(belief)
 
 
 @routine
-def discount(belief: Any, prior: float) -> None:
-    """Let the matrices and the sums fade, but not the prior."""
+def discount_sums(belief: Any, prior: float) -> None:
+    """Discount the matrices and the sums, but not the prior."""
     gamma, d = belief.gamma[0], len(belief.theta)
     for i in range(d):
         belief.total[i] *= gamma
@@ -148,14 +162,14 @@ def discount(belief: Any, prior: float) -> None:
 
 
 @routine
-def sandwich(belief: Any) -> None:
+def fill_sandwich(belief: Any) -> None:
     """Turn V^-1 into V^-1 V2 V^-1."""
     d, room = len(belief.theta), belief.room
     mirror(belief.squared)
-    multiply(belief.squared, belief.inverse, room)
-    multiply(belief.inverse, room, belief.base)
+    multiply_matrices(belief.squared, belief.inverse, room)
+    multiply_matrices(belief.inverse, room, belief.base)
     for i in range(d):
-        for j in range(d):  # symmetric to the last bit
+        for j in range(d):  # exactly symmetric
             belief.inverse[i, j] = 0.5 * (belief.base[i, j] + belief.base[j, i])
     for i in range(d):
         for j in range(d):
@@ -163,7 +177,7 @@ def sandwich(belief: Any) -> None:
 
 
 @routine
-def multiply(left: Floats, right: Floats, product: Floats) -> None:
+def multiply_matrices(left: Floats, right: Floats, product: Floats) -> None:
     """The product of two square matrices, by rows."""
     d = len(product)
     for i in range(d):
@@ -174,7 +188,7 @@ def multiply(left: Floats, right: Floats, product: Floats) -> None:
 
 
 class WindowedLinear(NamedTuple):
-    """A linear belief of the last lists: the fields of `Linear`, those of `WindowedCounts`, and the stored rows."""
+    """A linear belief of the latest lists: the fields of `Linear` and `WindowedCounts`, and the stored rows."""
 
     theta: Floats
     inverse: Floats
@@ -185,7 +199,7 @@ class WindowedLinear(NamedTuple):
     direction: Floats
     shrink: Floats
     updates: Ints
-    row: Floats  # (room, positions, d): the features of each observation in the ring
+    row: Floats  # (longest, positions, d): the features of each observation in the ring
     examined: Floats
     clicked: Floats
     unit: Floats
@@ -205,7 +219,21 @@ class WindowedLinear(NamedTuple):
 
 
 class WindowedRidge(NamedTuple):
-    """Ridge over the last tau lists; `tau`, `changes` and `longest` as in Window."""
+    """Ridge regression over the latest tau lists.
+
+    Parameters
+    ----------
+    tau : int or {"theory", "doubling"}, default "theory"
+        Number of lists, as in `Window`.
+    changes : float, default 1.0
+        Expected number of changes of the users.
+    longest : int, default 10000
+        Largest tau that doubling reaches.
+    sigma : float, default 0.1
+        Noise of an observation.
+    prior : float, default 1.0
+        Precision of the prior on each weight.
+    """
 
     tau: Any = "theory"
     changes: float = 1.0
@@ -215,71 +243,71 @@ class WindowedRidge(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve tau, and check the rest."""
-        still = Ridge(self.sigma, self.prior).prepare(problem)
+        ridge = Ridge(self.sigma, self.prior).prepare(problem)
         window = Window(self.tau, self.changes, self.longest).prepare(problem)
-        return self._replace(**window._asdict(), **still._asdict())
+        return self._replace(**window._asdict(), **ridge._asdict())
 
     def begin(self, problem: Problem) -> WindowedLinear:
-        """Nothing but the prior."""
-        still = begin_linear(problem, self.prior, self.sigma)._asdict()
+        """The prior."""
+        ridge = begin_linear(problem, self.prior, self.sigma)._asdict()
         window = Window(self.tau, self.changes, self.longest).begin(problem)._asdict()
         row = np.zeros((self.longest, problem.positions, problem.features))
-        return WindowedLinear(**(still | window), row=row)
+        return WindowedLinear(**(ridge | window), row=row)
 
     def keeps(self) -> str:
         """A linear belief."""
         return "linear"
 
     def forgetful(self) -> bool:
-        """What is older than the window is gone."""
+        """Observations older than the window are removed."""
         return True
 
     def tally(self, belief: WindowedLinear, request: Request) -> tuple[Floats, Floats]:
-        """How often each was examined within the window, and what its features lead to expect."""
+        """Number of examinations of each candidate within the window, and its expected value."""
         return tally_linear(belief, request)
 
     def deviation(self, belief: WindowedLinear, request: Request) -> Floats:
-        """As Ridge's."""
-        return deviation_linear(belief, request)
+        """As in Ridge."""
+        return linear_deviation(belief, request)
 
     def doubt(self, belief: WindowedLinear) -> Floats:
         """Per feature, the standard deviation of its weight."""
-        return doubt_linear(belief)
+        return linear_doubt(belief)
 
     def tick(self, belief: WindowedLinear) -> None:
-        """One more list: the oldest may leave."""
+        """One more list: the oldest may leave the window."""
         gone = open_list(belief, self.tau, self.changes)
         while belief.at[OLDEST] <= gone:
-            take_back_rows(belief)
-            take_back(belief)
-        if make_room(belief):
-            add_up(belief)
-            add_up_rows(belief, self.prior)
+            remove_oldest_rows(belief)
+            remove_oldest_list(belief)
+        if begin_slot(belief):
+            recompute_sums(belief)
+            recompute_row_sums(belief, self.prior)
 
     def add(self, belief: WindowedLinear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """One observation, which is stored; there are no free samples, for an item says nothing without its row."""
-        turn, last = store(belief, item, weight, value)
-        row = belief.row[turn, last]
+        """Add and store one observation; there are no free samples, which would have no feature row."""
+        slot, last = store_observation(belief, item, weight, value)
+        row = belief.row[slot, last]
         for i in range(len(row)):
             row[i] = slate.rows[place, i]
-        regress(belief, row, weight, value)
+        add_observation(belief, row, weight, value)
 
     def conclude(self, belief: WindowedLinear) -> None:
-        """The estimate of everything in the window."""
-        estimate(belief)
+        """Update the estimate."""
+        update_estimate(belief)
 
 
 @routine
-def take_back_rows(belief: Any) -> None:
-    """Take back what the oldest list taught."""
-    turn = belief.at[OLDEST_TURN]
-    for i in range(belief.filled[turn]):
-        regress(belief, belief.row[turn, i], -belief.weight[turn, i], belief.value[turn, i])
+def remove_oldest_rows(belief: Any) -> None:
+    """Remove the observations of the oldest list."""
+    slot = belief.at[OLDEST_SLOT]
+    for i in range(belief.filled[slot]):
+        add_observation(belief, belief.row[slot, i], -belief.weight[slot, i], belief.value[slot, i])
 
 
 @routine
-def add_up_rows(belief: Any, prior: float) -> None:
-    """Compute the matrix and the sums anew, so that rounding cannot add up."""
+def recompute_row_sums(belief: Any, prior: float) -> None:
+    """Recompute the matrix and the sums, so that rounding errors cannot add up."""
     d = len(belief.theta)
     for i in range(d):
         belief.total[i] = 0.0
@@ -287,10 +315,10 @@ def add_up_rows(belief: Any, prior: float) -> None:
             belief.gram[i, j] = prior if i == j else 0.0
     precision = 1.0 / (belief.sigma[0] * belief.sigma[0])
     for each in range(belief.at[OLDEST], belief.at[LISTS]):
-        turn = each % len(belief.filled)
-        for place in range(belief.filled[turn]):
-            row, weight = belief.row[turn, place], belief.weight[turn, place]
+        slot = each % len(belief.filled)
+        for entry in range(belief.filled[slot]):
+            row, weight = belief.row[slot, entry], belief.weight[slot, entry]
             add_square(belief.gram, row, weight * precision)
             for i in range(d):
-                belief.total[i] += weight * belief.value[turn, place] * row[i]
-    refresh(belief)
+                belief.total[i] += weight * belief.value[slot, entry] * row[i]
+    recompute_inverse(belief)

@@ -1,4 +1,4 @@
-"""How fast to forget: the rates of li2019, for a known number of steps, and by doubling where nobody knows it."""
+"""Rates of forgetting of li2019: for a known horizon, and by doubling for an unknown one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from toplist.core.compiling import helper
 from toplist.core.problem import InvalidInput, Problem, number, refuse
 
-DOUBLING = -math.inf  # what a rate is called in compiled code when it is to follow the number of lists
+DOUBLING = -math.inf  # in compiled code, a rate that depends on the number of lists
 
 
 @helper
@@ -24,19 +24,17 @@ def window_for(steps: float, changes: float) -> float:
 
 
 def expected_changes(part: str, given: Any, problem: Problem) -> float:
-    """How often people are expected to change, at most at every step."""
-    changes = number(f"{part}'s changes", given, 0.0, 1e12, "give how often people change, as 1")
+    """The expected number of changes of the users, at most one per step."""
+    changes = number(f"{part}'s changes", given, 0.0, 1e12, "give the expected number of changes, as 1")
     if changes == 0.0:
-        raise refuse(f"{part}'s changes", given, "above 0", "where nothing ever changes, use Everything()")
+        raise refuse(f"{part}'s changes", given, "above 0", "if nothing ever changes, use Everything()")
     if problem.steps is not None and changes > problem.steps:
-        raise InvalidInput(
-            f"{part} expects {changes:g} changes in {problem.steps} steps; expect at most one at every step."
-        )
+        raise InvalidInput(f"{part} expects {changes:g} changes in {problem.steps} steps; expect at most one per step.")
     return changes
 
 
 def steps_or_doubling(what: str, given: Any, problem: Problem, advice: str) -> int | None:
-    """The number of steps that a rate given as a word is made for; None for ever doubling it."""
+    """The horizon for a rate given as a word; None for doubling."""
     if given not in ("theory", "doubling"):
         raise refuse(what, given, "a number, 'theory' or 'doubling'", advice)
     return problem.steps if given == "theory" else None

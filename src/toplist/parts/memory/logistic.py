@@ -1,4 +1,4 @@
-"""Logistic regression: the most likely weights of features, fitted with every list or followed by gradient steps."""
+"""Logistic regression: maximum likelihood weights of features, fitted with every list or by gradient steps."""
 
 from __future__ import annotations
 
@@ -10,39 +10,81 @@ import numpy as np
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, number, refuse, whole
 from toplist.core.slate import Floats, Ints, Request, Slate
-from toplist.parts.memory.ridge import CLICK_NOISE, REFRESHED, need_features, observe, widths
+from toplist.parts.memory.ridge import CLICK_NOISE, REFRESH_EVERY, add_to_gram, require_features, widths
 from toplist.parts.memory.symmetric import add_rows, add_square, dot, invert, mirror, multiply, shrink_inverse
 
-STALE = 0.1  # share by which the curvature of a row may differ from the one that the kept inverse was made with
-CLOSE = 1e-8  # a step so small is the last: it leaves at most about STALE of the error
+STALE = 0.1  # share by which the curvature of a row may differ from that in the stored inverse
+CLOSE = 1e-8  # size of the last step: it leaves at most about STALE of the error
 MOST_STEPS = 100
 
 
 class Logit(NamedTuple):
-    """What an index over logistic features reads: like a linear belief; and the history that theta is fitted to."""
+    """The belief that an index over logistic features reads: a linear belief, and the history that theta is fitted to.
+
+    Parameters
+    ----------
+    theta : ndarray of float
+        Estimated weight per feature.
+    inverse : ndarray of float, shape (d, d)
+        Inverse of V = lambda I + sum of weight x x'.
+    gram : ndarray of float, shape (d, d)
+        V, its upper triangle.
+    total : ndarray of float
+        Gradient; while a list is learned, what it has added so far.
+    examined : ndarray of float
+        How much each item was examined; for display.
+    clock : ndarray of float, shape (1,)
+        Number of lists learned.
+    ridge : ndarray of float, shape (1,)
+        lambda.
+    base, direction, shrink, updates : ndarray
+        As in `Linear`.
+    newest : ndarray of int
+        Per item the index of its latest row in the history, or -1.
+    row : ndarray of float, shape (capacity, d)
+        History of feature rows.
+    tries, clicked : ndarray of float
+        Per row how much it was examined, and how much of that was clicked.
+    owner : ndarray of int
+        Per row its item.
+    used : ndarray of int, shape (3,)
+        Number of rows in use, the next row to be written, and whether there are observations since the last fit.
+    precision : ndarray of float, shape (d, d)
+        Older rows as a Gaussian: their gradient is pull - precision theta.
+    pull : ndarray of float
+        See `precision`.
+    bent : ndarray of float
+        Per row its curvature in `bend`.
+    bend : ndarray of float, shape (d, d)
+        Inverse of penalty I + precision + sum of bent x x'.
+    curvature : ndarray of float
+        Per row its curvature at theta.
+    surprise, step, ahead, hessian, factor : ndarray of float
+        Working arrays.
+    """
 
     theta: Floats
-    inverse: Floats  # of V = lambda I + sum of weight x x'
-    gram: Floats  # V, its upper triangle
-    total: Floats  # the gradient; while a list is learned, what it has added so far
-    examined: Floats  # per item, how much; for people to read
-    clock: Floats  # one element: lists learned
-    ridge: Floats  # one element: lambda
-    base: Floats  # as in Linear, these four
+    inverse: Floats
+    gram: Floats
+    total: Floats
+    examined: Floats
+    clock: Floats
+    ridge: Floats
+    base: Floats
     direction: Floats
     shrink: Floats
     updates: Ints
-    newest: Ints  # per item: where in the history its latest row stands, or -1
-    row: Floats  # (capacity, d): the history
-    tries: Floats  # per row, how much it was examined ...
-    clicked: Floats  # ... and how much of that was clicked
-    owner: Ints  # per row, the item
-    used: Ints  # three elements: rows in use, the next to be written, and whether something came since the last fit
-    precision: Floats  # (d, d): what older rows say, as a Gaussian: their gradient is pull - precision theta
+    newest: Ints
+    row: Floats
+    tries: Floats
+    clicked: Floats
+    owner: Ints
+    used: Ints
+    precision: Floats
     pull: Floats
-    bent: Floats  # per row: the curvature that it has in ...
-    bend: Floats  # ... the inverse of penalty I + precision + sum of bent x x'
-    curvature: Floats  # per row, at theta; from here on room to work in
+    bent: Floats
+    bend: Floats
+    curvature: Floats
     surprise: Floats
     step: Floats
     ahead: Floats
@@ -51,7 +93,7 @@ class Logit(NamedTuple):
 
 
 def begin_logit(problem: Problem, ridge: float, capacity: int, penalty: float = 1.0) -> Logit:
-    """Before anything is known; without a capacity there is no history, and no room for one."""
+    """The initial logistic belief; without a capacity there is no history."""
     d = problem.features
     fitted = d if capacity > 0 else 0
     return Logit(
@@ -63,8 +105,8 @@ def begin_logit(problem: Problem, ridge: float, capacity: int, penalty: float = 
         clock=np.zeros(1),
         ridge=np.full(1, ridge),
         base=np.eye(d) / ridge,
-        direction=np.zeros((REFRESHED, d)),
-        shrink=np.zeros(REFRESHED),
+        direction=np.zeros((REFRESH_EVERY, d)),
+        shrink=np.zeros(REFRESH_EVERY),
         updates=np.zeros(2, dtype=np.int64),
         newest=np.full(problem.items, -1),
         row=np.zeros((capacity, d)),
@@ -86,41 +128,52 @@ def begin_logit(problem: Problem, ridge: float, capacity: int, penalty: float = 
 
 
 def checked_ridge(part: str, ridge: Any, problem: Problem) -> float:
-    """lambda, which must be at least K for the paper's bound; K where it is left out."""
-    need_features(part, problem)
+    """lambda, at least K for the paper's bound; K by default."""
+    require_features(part, problem)
     if ridge is None:
         return float(problem.positions)
-    checked = number(f"{part}'s ridge", ridge, 0.0, 1e9, "or leave it out for K, the papers' least")
+    checked = number(f"{part}'s ridge", ridge, 0.0, 1e9, "or leave it out for K, the papers' minimum")
     if checked == 0.0:
-        raise refuse(f"{part}'s ridge", ridge, "above 0", "or leave it out for K, the papers' least")
+        raise refuse(f"{part}'s ridge", ridge, "above 0", "or leave it out for K, the papers' minimum")
     return checked
 
 
 def tally_logit(belief: Logit, request: Request) -> tuple[Floats, Floats]:
-    """How often each was examined, and what its features lead to expect."""
+    """How often each candidate was examined, and its expected value."""
     expected = 1.0 / (1.0 + np.exp(-(request.features[request.candidates] @ belief.theta)))
     return belief.examined[request.candidates], expected
 
 
 def logit_deviation(belief: Logit, request: Request) -> Floats:
-    """sqrt(p (1 - p) x' V^-1 x), since each observation tells p (1 - p) times as much of theta'x as of a sum."""
+    """sqrt(p (1 - p) x' V^-1 x): an observation has p (1 - p) times the information on theta'x of a linear one."""
     mean = tally_logit(belief, request)[1]
     return np.asarray(np.sqrt(mean * (1.0 - mean)) * widths(belief, request), dtype=np.float64)
 
 
 def logit_doubt(belief: Logit) -> Floats:
-    """Per feature, the standard deviation of its weight where clicks are as likely as not; elsewhere it is more."""
+    """Per feature, the standard deviation of its weight at click probability 1/2; elsewhere it is larger."""
     return np.asarray(np.sqrt(np.diag(belief.inverse)) / CLICK_NOISE, dtype=np.float64)
 
 
 class Logistic(NamedTuple):
-    """The weights that make the clicks most likely, with the penalty penalty/2 |theta|^2, found by Newton's method.
+    """Logistic regression: the maximum likelihood weights with penalty `penalty/2 |theta|^2`, by Newton's method.
 
-    Without a penalty, clicks that a plane can tell apart have no most likely weights. A row of the history is a
-    feature vector with its tries and clicks, so an item whose features stay the same has one row; where they change
-    with every call, the latest `capacity` rows are kept, and older ones are folded into a Gaussian around the estimate
-    of that moment. `ridge` is lambda in V = lambda I + sum of x x', K where it is left out. Liu, Li and Zhang,
-    Contextual Dependent Click Bandit Algorithm, 2018, equation (4), which has no penalty and keeps everything.
+    Without a penalty, linearly separable clicks have no maximum likelihood weights. A row of the history is a feature
+    vector with its tries and clicks, so an item with constant features has one row. If features change with every call,
+    the latest `capacity` rows are stored, and older ones are folded into a Gaussian around the estimate of that time.
+
+    Parameters
+    ----------
+    penalty : float, default 0.01
+        Factor of the penalty.
+    ridge : float or None, default None
+        lambda in V = lambda I + sum of x x'; None for K.
+    capacity : int, default 4096
+        Number of rows of the history.
+
+    Notes
+    -----
+    liu2018, equation (4), which has no penalty and stores everything.
     """
 
     penalty: float = 1e-2
@@ -129,14 +182,14 @@ class Logistic(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters."""
-        penalty = number("Logistic's penalty", self.penalty, 0.0, 1e9, "give a little more than 0")
+        penalty = number("Logistic's penalty", self.penalty, 0.0, 1e9, "give a small number above 0")
         if penalty == 0.0:
-            raise refuse("Logistic's penalty", self.penalty, "above 0", "0.01 is hardly felt")
-        capacity = whole("Logistic's capacity", self.capacity, problem.positions, "give how many rows are kept")
+            raise refuse("Logistic's penalty", self.penalty, "above 0", "0.01 has hardly any effect")
+        capacity = whole("Logistic's capacity", self.capacity, problem.positions, "give the number of rows to store")
         return self._replace(penalty=penalty, ridge=checked_ridge("Logistic", self.ridge, problem), capacity=capacity)
 
     def begin(self, problem: Problem) -> Logit:
-        """Nothing is known."""
+        """An empty belief."""
         return begin_logit(problem, self.ridge, self.capacity, self.penalty)
 
     def keeps(self) -> str:
@@ -144,15 +197,15 @@ class Logistic(NamedTuple):
         return "logistic"
 
     def tally(self, belief: Logit, request: Request) -> tuple[Floats, Floats]:
-        """How often each was examined, and what its features lead to expect."""
+        """How often each candidate was examined, and its expected value."""
         return tally_logit(belief, request)
 
     def deviation(self, belief: Logit, request: Request) -> Floats:
-        """Of what is expected."""
+        """Standard deviation of the expected values."""
         return logit_deviation(belief, request)
 
     def doubt(self, belief: Logit) -> Floats:
-        """Of each weight."""
+        """Standard deviation of the weights."""
         return logit_doubt(belief)
 
     def tick(self, belief: Logit) -> None:
@@ -160,19 +213,19 @@ class Logistic(NamedTuple):
         belief.clock[0] += 1.0
 
     def add(self, belief: Logit, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """One observation: to the row of the item, if that is still the same."""
+        """Add one observation, to the latest row of the item if its features are the same."""
         belief.examined[item] += weight
         features = slate.rows[place]
-        observe(belief, features, weight)
-        mean = weigh_surprise(belief, features, weight, value)
-        row = row_of(belief, item, features)
+        add_to_gram(belief, features, weight)
+        mean = add_to_gradient(belief, features, weight, value)
+        row = history_row(belief, item, features)
         belief.tries[row] += weight
         belief.clicked[row] += weight * value
-        bend_row(belief, row, belief.tries[row] * mean * (1.0 - mean))
+        set_curvature(belief, row, belief.tries[row] * mean * (1.0 - mean))
         belief.used[2] = 1
 
     def conclude(self, belief: Logit) -> None:
-        """Fit, if anything has come."""
+        """Fit, if there are new observations."""
         if belief.used[2] == 1:
             fit(belief, self.penalty)
             belief.total[:] = 0.0
@@ -180,10 +233,19 @@ class Logistic(NamedTuple):
 
 
 class LogisticSGD(NamedTuple):
-    """Follows the weights by one gradient step per list, so that its cost does not grow with the lists learned.
+    """Logistic regression by one gradient step per list, at a cost that does not grow with the number of lists.
 
-    theta += rate * sum of (value - mu(theta'x)) x over the list, at the theta from before it (Liu, Li and Zhang,
-    Contextual Dependent Click Bandit Algorithm, 2018, equations (14) and (15)). The paper prints no rate.
+    Parameters
+    ----------
+    rate : float, default 0.05
+        Size of a step; the paper prints none.
+    ridge : float or None, default None
+        lambda in V = lambda I + sum of x x'; None for K.
+
+    Notes
+    -----
+    `theta += rate * sum of (value - mu(theta'x)) x` over the list, at the theta before it (liu2018, equations (14) and
+    (15)).
     """
 
     rate: float = 0.05
@@ -195,7 +257,7 @@ class LogisticSGD(NamedTuple):
         return self._replace(rate=rate, ridge=checked_ridge("LogisticSGD", self.ridge, problem))
 
     def begin(self, problem: Problem) -> Logit:
-        """Nothing is known, and no history is kept."""
+        """An empty belief, without a history."""
         return begin_logit(problem, self.ridge, 0)
 
     def keeps(self) -> str:
@@ -203,15 +265,15 @@ class LogisticSGD(NamedTuple):
         return "logistic"
 
     def tally(self, belief: Logit, request: Request) -> tuple[Floats, Floats]:
-        """How often each was examined, and what its features lead to expect."""
+        """How often each candidate was examined, and its expected value."""
         return tally_logit(belief, request)
 
     def deviation(self, belief: Logit, request: Request) -> Floats:
-        """Of what is expected."""
+        """Standard deviation of the expected values."""
         return logit_deviation(belief, request)
 
     def doubt(self, belief: Logit) -> Floats:
-        """Of each weight."""
+        """Standard deviation of the weights."""
         return logit_doubt(belief)
 
     def tick(self, belief: Logit) -> None:
@@ -220,28 +282,28 @@ class LogisticSGD(NamedTuple):
         belief.total[:] = 0.0
 
     def add(self, belief: Logit, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """One observation's share of the gradient."""
+        """Add the gradient of one observation."""
         belief.examined[item] += weight
         features = slate.rows[place]
-        observe(belief, features, weight)
-        weigh_surprise(belief, features, weight, value)
+        add_to_gram(belief, features, weight)
+        add_to_gradient(belief, features, weight, value)
 
     def conclude(self, belief: Logit) -> None:
-        """One step."""
+        """Take one step."""
         for i in range(len(belief.theta)):
             belief.theta[i] += self.rate * belief.total[i]
 
 
 @helper
-def expected(theta: Floats, features: Floats) -> float:
+def click_probability(theta: Floats, features: Floats) -> float:
     """mu(theta'x) = 1 / (1 + exp(-theta'x))."""
     return 1.0 / (1.0 + math.exp(-dot(theta, features)))
 
 
 @helper
-def weigh_surprise(belief: Logit, features: Floats, weight: float, value: float) -> float:
-    """Add one observation's share of the gradient at the present estimate; what was expected."""
-    mean = expected(belief.theta, features)
+def add_to_gradient(belief: Logit, features: Floats, weight: float, value: float) -> float:
+    """Add the gradient of one observation at the current estimate; returns the expected value."""
+    mean = click_probability(belief.theta, features)
     surprise = weight * (value - mean)
     for i in range(len(features)):
         belief.total[i] += surprise * features[i]
@@ -249,8 +311,8 @@ def weigh_surprise(belief: Logit, features: Floats, weight: float, value: float)
 
 
 @routine
-def row_of(belief: Logit, item: int, features: Floats) -> int:
-    """Where observations of these features are counted: in the item's latest row, or in a new one."""
+def history_row(belief: Logit, item: int, features: Floats) -> int:
+    """The row that counts observations of these features: the item's latest one, or a new one."""
     row = belief.newest[item]
     if row >= 0:
         same = True
@@ -260,7 +322,7 @@ def row_of(belief: Logit, item: int, features: Floats) -> int:
             return int(row)
     row = belief.used[1]
     if belief.used[0] == len(belief.tries):
-        fold(belief, row)
+        fold_row(belief, row)
     else:
         belief.used[0] += 1
     belief.used[1] = (row + 1) % len(belief.tries)
@@ -272,14 +334,14 @@ def row_of(belief: Logit, item: int, features: Floats) -> int:
 
 
 @routine
-def fold(belief: Logit, row: int) -> None:
-    """Replace a row by the parabola that its likelihood has at the present estimate."""
+def fold_row(belief: Logit, row: int) -> None:
+    """Replace a row by the quadratic approximation of its log-likelihood at the current estimate."""
     if belief.newest[belief.owner[row]] == row:
         belief.newest[belief.owner[row]] = -1
     features = belief.row[row]
-    mean = expected(belief.theta, features)
+    mean = click_probability(belief.theta, features)
     curvature = belief.tries[row] * mean * (1.0 - mean)
-    bend_row(belief, row, curvature)
+    set_curvature(belief, row, curvature)
     pull = belief.clicked[row] - belief.tries[row] * mean + curvature * dot(belief.theta, features)
     for i in range(len(features)):
         belief.pull[i] += pull * features[i]
@@ -288,51 +350,51 @@ def fold(belief: Logit, row: int) -> None:
 
 
 @routine
-def bend_row(belief: Logit, row: int, curvature: float) -> None:
-    """Let the kept inverse have this curvature of a row."""
+def set_curvature(belief: Logit, row: int, curvature: float) -> None:
+    """Set the curvature of a row in the stored inverse."""
     shrink_inverse(belief.bend, belief.row[row], curvature - belief.bent[row], belief.ahead)
     belief.bent[row] = curvature
 
 
 @routine
 def fit(belief: Logit, penalty: float) -> None:
-    """Steps by Newton's method with an inverse that is kept from list to list; one that leads uphill is halved.
+    """Newton's method with an inverse that is kept from list to list; a step that leads uphill is halved.
 
-    The inverse is that of H, which differs from the true second derivative only in the rows' curvatures. While each
-    is within a share STALE of its own in H, the true one lies between (1 - STALE) H and (1 + STALE) H, so that close
-    to the solution every step leaves at most a share STALE of the error, in the norm of H. At the last estimate
-    the gradient was as good as 0, so what the list has added is the gradient that the first step needs.
+    The inverse is that of H, which differs from the true Hessian only in the curvatures of the rows. While each is
+    within a share STALE of its value in H, the true Hessian lies between (1 - STALE) H and (1 + STALE) H, so close to
+    the solution every step leaves at most a share STALE of the error, in the norm of H. At the last estimate the
+    gradient was almost 0, so the gradient of the list is the one that the first step needs.
     """
-    slope = look_ahead(belief)
-    largest = walk(belief)
+    slope = fill_step(belief)
+    largest = take_step(belief)
     for _ in range(MOST_STEPS):
         if largest < CLOSE:
             return
-        differentiate(belief, penalty)
-        following = look_ahead(belief)
+        fill_gradient(belief, penalty)
+        following = fill_step(belief)
         share = 1.0
         while following > slope and share > 1e-6:
             share *= 0.5
             for i in range(len(belief.theta)):
                 belief.theta[i] -= share * belief.step[i]
-            differentiate(belief, penalty)
-            following = look_ahead(belief)
-        if renew(belief, penalty, following > 0.25 * slope):
-            following = look_ahead(belief)
+            fill_gradient(belief, penalty)
+            following = fill_step(belief)
+        if refresh_inverse(belief, penalty, following > 0.25 * slope):
+            following = fill_step(belief)
         slope = following
-        largest = walk(belief)
+        largest = take_step(belief)
 
 
 @helper
-def look_ahead(belief: Logit) -> float:
-    """Fill the next step from the gradient; the square of the gradient, in the norm in which steps bring it down."""
+def fill_step(belief: Logit) -> float:
+    """Fill the next step from the gradient; returns the squared norm of the gradient, which steps reduce."""
     multiply(belief.bend, belief.total, belief.ahead)
     return dot(belief.total, belief.ahead)
 
 
 @helper
-def walk(belief: Logit) -> float:
-    """Take the step; its largest element."""
+def take_step(belief: Logit) -> float:
+    """Take the step; returns its largest element."""
     largest = 0.0
     for i in range(len(belief.theta)):
         belief.step[i] = belief.ahead[i]
@@ -342,10 +404,10 @@ def walk(belief: Logit) -> float:
 
 
 @routine
-def differentiate(belief: Logit, penalty: float) -> None:
-    """Fill the gradient, and what each row has of surprise and of curvature."""
+def fill_gradient(belief: Logit, penalty: float) -> None:
+    """Fill the gradient, and the surprise and the curvature of each row."""
     rows, surprise = belief.used[0], belief.surprise
-    for row in range(rows):  # loop by loop: sums wait for each other less if no exponential stands between them
+    for row in range(rows):  # separate loops: sums are faster without exponentials between them
         surprise[row] = dot(belief.theta, belief.row[row])
     for row in range(rows):
         surprise[row] = 1.0 / (1.0 + math.exp(-surprise[row]))
@@ -359,11 +421,11 @@ def differentiate(belief: Logit, penalty: float) -> None:
 
 
 @routine
-def renew(belief: Logit, penalty: float, slow: bool) -> bool:
-    """Bring rows that are stale up to date in the kept inverse; whether anything has changed.
+def refresh_inverse(belief: Logit, penalty: float, slow: bool) -> bool:
+    """Update stale rows in the stored inverse; whether anything has changed.
 
-    A row costs 2 d^2 products, and to compute the inverse anew d^2 / 2 for each row there is, and as many for each
-    feature. If nothing is stale and steps are slow nevertheless, rounding has added up.
+    A row costs 2 d^2 products, and recomputing the inverse d^2 / 2 for each row and as many for each feature. If no row
+    is stale but steps are slow, rounding errors have added up.
     """
     rows, d = belief.used[0], len(belief.theta)
     stale = 0
@@ -382,5 +444,5 @@ def renew(belief: Logit, penalty: float, slow: bool) -> bool:
     if stale > 0:
         for row in range(rows):
             if abs(belief.curvature[row] - belief.bent[row]) > STALE * belief.bent[row]:
-                bend_row(belief, row, belief.curvature[row])
+                set_curvature(belief, row, belief.curvature[row])
     return stale > 0

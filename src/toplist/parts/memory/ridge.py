@@ -1,4 +1,4 @@
-"""Ridge regression: what the features of examined items say, kept as an inverse that changes by rank-one terms."""
+"""Ridge regression on the features of examined items, with an inverse that is updated by rank-one terms."""
 
 from __future__ import annotations
 
@@ -11,33 +11,67 @@ from toplist.core.problem import InvalidInput, Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request, Slate
 from toplist.parts.memory.symmetric import add_square, invert, multiply, shrink_inverse
 
-REFRESHED = 256  # updates after which the inverse is computed anew, so that rounding cannot add up
-
-
-CLICK_NOISE = 0.5  # the largest standard deviation that a click can have
+REFRESH_EVERY = 256  # updates after which the inverse is recomputed, so that rounding errors cannot add up
+CLICK_NOISE = 0.5  # the largest standard deviation of a click
 
 
 class Linear(NamedTuple):
-    """What an index over features reads: an estimate, and how uncertain it is in every direction."""
+    """The belief that an index over features reads: an estimate, and its uncertainty in every direction.
 
-    theta: Floats  # the estimate
-    inverse: Floats  # of the gram matrix
-    gram: Floats  # M: prior I + sum of weight x x' / sigma^2; its upper triangle, as it is symmetric
-    total: Floats  # B: sum of weight value x
-    sigma: Floats  # one element
-    examined: Floats  # per item, how much; for people to read
-    clock: Floats  # one element: lists learned
-    # The inverse is base - sum of shrink[u] direction[u] direction[u]' over the updates since it was computed anew.
+    Parameters
+    ----------
+    theta : ndarray of float
+        Estimated weight per feature.
+    inverse : ndarray of float, shape (d, d)
+        Inverse of the Gram matrix.
+    gram : ndarray of float, shape (d, d)
+        M = prior I + sum of weight x x' / sigma^2; only the upper triangle, since M is symmetric.
+    total : ndarray of float
+        B, the sum of weight value x.
+    sigma : ndarray of float, shape (1,)
+        Noise of an observation.
+    examined : ndarray of float
+        How much each item was examined; for display.
+    clock : ndarray of float, shape (1,)
+        Number of lists learned.
+    base : ndarray of float, shape (d, d)
+        The inverse when it was last recomputed; it is now base - sum of shrink[u] direction[u] direction[u]' over the
+        updates u since then.
+    direction : ndarray of float, shape (updates, d)
+        See `base`.
+    shrink : ndarray of float
+        See `base`.
+    updates : ndarray of int, shape (2,)
+        Number of updates since the inverse was recomputed, and number of recomputations.
+    """
+
+    theta: Floats
+    inverse: Floats
+    gram: Floats
+    total: Floats
+    sigma: Floats
+    examined: Floats
+    clock: Floats
     base: Floats
-    direction: Floats  # (REFRESHED, d)
+    direction: Floats
     shrink: Floats
-    updates: Ints  # two elements: updates since then, and how often it was computed anew
+    updates: Ints
 
 
 class Ridge(NamedTuple):
-    """Remembers M = prior I + sum of x x' / sigma^2 and B = sum of x times value; theta = M^-1 B / sigma^2.
+    """Ridge regression of the observed values on the features.
 
-    x is the feature row that an item was scored with. hiranandani2019, algorithm 1, where sigma is 0.1 and the prior 1.
+    Parameters
+    ----------
+    sigma : float, default 0.1
+        Noise of an observation.
+    prior : float, default 1.0
+        Precision of the prior on each weight.
+
+    Notes
+    -----
+    M = prior I + sum of x x' / sigma^2, B = sum of x times value, theta = M^-1 B / sigma^2, where x is the feature row
+    with which an item was scored. hiranandani2019, algorithm 1, with sigma 0.1 and prior 1.
     """
 
     sigma: float = 0.1
@@ -45,7 +79,7 @@ class Ridge(NamedTuple):
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters, and that there are features."""
-        need_features("Ridge", problem)
+        require_features("Ridge", problem)
         sigma = number("Ridge's sigma", self.sigma, 0.0, 1e9, "the papers' is 0.1")
         prior = number("Ridge's prior", self.prior, 0.0, 1e9, "the papers' is 1")
         if sigma == 0.0 or prior == 0.0:
@@ -53,7 +87,7 @@ class Ridge(NamedTuple):
         return self._replace(sigma=sigma, prior=prior)
 
     def begin(self, problem: Problem) -> Linear:
-        """Nothing but the prior."""
+        """The prior."""
         return begin_linear(problem, self.prior, self.sigma)
 
     def keeps(self) -> str:
@@ -61,61 +95,61 @@ class Ridge(NamedTuple):
         return "linear"
 
     def tally(self, belief: Linear, request: Request) -> tuple[Floats, Floats]:
-        """How often each was examined, and what its features lead to expect."""
+        """How often each candidate was examined, and its expected value."""
         return tally_linear(belief, request)
 
     def deviation(self, belief: Linear, request: Request) -> Floats:
-        """sqrt(x' M^-1 x), times the noise of a click, at most 0.5, over the sigma that M was made with."""
-        return deviation_linear(belief, request)
+        """sqrt(x' M^-1 x), times the noise of a click, at most 0.5, over the sigma of M."""
+        return linear_deviation(belief, request)
 
     def doubt(self, belief: Linear) -> Floats:
         """Per feature, the standard deviation of its weight."""
-        return doubt_linear(belief)
+        return linear_doubt(belief)
 
     def tick(self, belief: Linear) -> None:
         """One more list."""
         belief.clock[0] += 1.0
 
     def add(self, belief: Linear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """One observation."""
+        """Add one observation."""
         belief.examined[item] += weight
-        regress(belief, slate.rows[place], weight, value)
+        add_observation(belief, slate.rows[place], weight, value)
 
     def conclude(self, belief: Linear) -> None:
-        """The estimate of everything so far."""
-        estimate(belief)
+        """Update the estimate."""
+        update_estimate(belief)
 
 
-def need_features(part: str, problem: Problem) -> None:
+def require_features(part: str, problem: Problem) -> None:
     """Refuse a problem whose items have no features."""
     if problem.features < 1:
         raise InvalidInput(f"{part} learns from features, but these items have none; give every item some numbers.")
 
 
 def tally_linear(belief: Any, request: Request) -> tuple[Floats, Floats]:
-    """How often each candidate was examined, and what its features lead to expect."""
+    """How often each candidate was examined, and its expected value."""
     return belief.examined[request.candidates], request.features[request.candidates] @ belief.theta
 
 
-def deviation_linear(belief: Any, request: Request) -> Floats:
-    """The standard deviation of what is expected of each candidate."""
+def linear_deviation(belief: Any, request: Request) -> Floats:
+    """Standard deviation of the expected value of each candidate."""
     return np.asarray(CLICK_NOISE / belief.sigma[0] * widths(belief, request), dtype=np.float64)
 
 
-def doubt_linear(belief: Any) -> Floats:
+def linear_doubt(belief: Any) -> Floats:
     """Per feature, the standard deviation of its weight."""
     return np.asarray(CLICK_NOISE / belief.sigma[0] * np.sqrt(np.diag(belief.inverse)), dtype=np.float64)
 
 
 def widths(belief: Any, request: Request) -> Floats:
-    """sqrt(x' M^-1 x) for each candidate, for people to read."""
+    """sqrt(x' M^-1 x) for each candidate, for display."""
     rows = request.features[request.candidates]
     squares = np.einsum("ij,jk,ik->i", rows, belief.inverse, rows)
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)), dtype=np.float64)
 
 
-def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = REFRESHED) -> Linear:
-    """A linear belief before anything is known, with its inverse to be computed anew after so many updates."""
+def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = REFRESH_EVERY) -> Linear:
+    """The initial linear belief; its inverse is recomputed after this number of updates."""
     d = problem.features
     return Linear(
         theta=np.zeros(d),
@@ -133,15 +167,15 @@ def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = RE
 
 
 @routine
-def regress(belief: Any, row: Floats, weight: float, value: float) -> None:
-    """Add an observation; with a negative weight, take it back."""
-    observe(belief, row, weight / (belief.sigma[0] * belief.sigma[0]))
+def add_observation(belief: Any, row: Floats, weight: float, value: float) -> None:
+    """Add an observation; a negative weight removes it."""
+    add_to_gram(belief, row, weight / (belief.sigma[0] * belief.sigma[0]))
     for i in range(len(row)):
         belief.total[i] += weight * value * row[i]
 
 
 @routine
-def estimate(belief: Any) -> None:
+def update_estimate(belief: Any) -> None:
     """theta = M^-1 B / sigma^2."""
     scale = 1.0 / (belief.sigma[0] * belief.sigma[0])
     multiply(belief.inverse, belief.total, belief.theta)
@@ -150,19 +184,19 @@ def estimate(belief: Any) -> None:
 
 
 @routine
-def observe(belief: Any, row: Floats, precision: float) -> None:
-    """Add precision x x' to the gram matrix, and change its inverse accordingly."""
+def add_to_gram(belief: Any, row: Floats, precision: float) -> None:
+    """Add precision x x' to the Gram matrix, and update its inverse."""
     update = belief.updates[0]
     belief.shrink[update] = shrink_inverse(belief.inverse, row, precision, belief.direction[update])
     add_square(belief.gram, row, precision)
     belief.updates[0] += 1
     if belief.updates[0] == len(belief.shrink):
-        refresh(belief)
+        recompute_inverse(belief)
 
 
 @routine
-def refresh(belief: Any) -> None:
-    """Compute the inverse anew."""
+def recompute_inverse(belief: Any) -> None:
+    """Recompute the inverse from the Gram matrix."""
     invert(belief.gram, belief.base, belief.inverse)
     for i in range(len(belief.base)):
         for j in range(len(belief.base)):

@@ -1,6 +1,7 @@
-"""Symmetric positive definite matrices: products, factors, inverses, and how an inverse changes by a rank-one term.
+"""Symmetric positive definite matrices: products, factors, inverses, and rank-one updates of an inverse.
 
-Every inner loop runs along rows, and every sum has a fixed order: vectors are fast, and results are the same anywhere.
+Every inner loop runs along rows, and every sum has a fixed order: loops are vectorised, and results are the same
+everywhere.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ import math
 from toplist.core.compiling import helper, routine
 from toplist.core.slate import Floats
 
-ROWS = 32  # that are taken together, where a triangle is treated as a staircase
+ROWS = 32  # rows per step where a triangle is treated as a staircase
 
 
 @helper
 def dot(first: Floats, second: Floats) -> float:
-    """The sum of products, in four sums that do not wait for each other."""
+    """The dot product, as four sums that do not depend on each other."""
     a, b, c, e = 0.0, 0.0, 0.0, 0.0
     i, end = 0, len(first)
     while i + 4 <= end:
@@ -32,10 +33,10 @@ def dot(first: Floats, second: Floats) -> float:
 
 @routine
 def add_rows(factors: Floats, matrix: Floats, first: int, end: int, column: int, sums: Floats) -> None:
-    """Add factors[k] times row k, read from a column on, to the sums: for k from `first` up to but without `end`."""
+    """Add factors[k] times row k, from a column on, to `sums`, for k from `first` to `end` - 1."""
     count, k = len(sums), first
     here = slice(column, column + count)
-    while k + 4 <= end:  # four at a time, so that the sums are fetched and stored once for them all
+    while k + 4 <= end:  # four at a time, so that the sums are loaded and stored once for all of them
         a, b, c, e = factors[k], factors[k + 1], factors[k + 2], factors[k + 3]
         if a != 0.0 or b != 0.0 or c != 0.0 or e != 0.0:  # features may be sparse
             w, x, y, z = matrix[k, here], matrix[k + 1, here], matrix[k + 2, here], matrix[k + 3, here]
@@ -52,7 +53,7 @@ def add_rows(factors: Floats, matrix: Floats, first: int, end: int, column: int,
 
 @routine
 def add_square(matrix: Floats, row: Floats, precision: float) -> None:
-    """Add precision x x' to the upper triangle, which says it all."""
+    """Add precision x x' to the upper triangle."""
     for i in range(len(row)):
         if row[i] != 0.0:
             scaled, line, rest = precision * row[i], matrix[i, i:], row[i:]
@@ -62,7 +63,7 @@ def add_square(matrix: Floats, row: Floats, precision: float) -> None:
 
 @routine
 def mirror(matrix: Floats) -> None:
-    """Fill the lower triangle from the upper one."""
+    """Copy the upper triangle to the lower one."""
     for i in range(len(matrix)):
         for j in range(i):
             matrix[i, j] = matrix[j, i]
@@ -78,9 +79,9 @@ def multiply(matrix: Floats, vector: Floats, product: Floats) -> None:
 
 @routine
 def shrink_inverse(inverse: Floats, row: Floats, precision: float, direction: Floats) -> float:
-    """Change the inverse as adding precision x x' to its matrix does: by shrink direction direction'; the shrink.
+    """Update the inverse for precision x x' added to its matrix: subtract shrink direction direction'; returns shrink.
 
-    Sherman and Morrison's formula. A negative precision takes away what was added.
+    The Sherman-Morrison formula. A negative precision removes an earlier term.
     """
     multiply(inverse, row, direction)
     shrink = precision / (1.0 + precision * dot(row, direction))
@@ -93,7 +94,7 @@ def shrink_inverse(inverse: Floats, row: Floats, precision: float, direction: Fl
 
 @routine
 def cholesky(matrix: Floats, upper: Floats) -> None:
-    """Fill the upper triangle U with U'U = matrix, of which the upper triangle is read."""
+    """Fill the upper triangle U with U'U = matrix; only the upper triangle of the matrix is read."""
     d = len(matrix)
     for i in range(d):
         line = upper[i, i:]
@@ -106,20 +107,20 @@ def cholesky(matrix: Floats, upper: Floats) -> None:
 
 
 @routine
-def invert(matrix: Floats, room: Floats, inverse: Floats) -> None:
-    """Fill the inverse of a matrix of which the upper triangle is read; `room` is as large.
+def invert(matrix: Floats, work: Floats, inverse: Floats) -> None:
+    """Fill the inverse of a matrix, of which only the upper triangle is read; `work` has the same shape.
 
-    With T = U'^-1, which is lower, it is T'T, a sum over the rows of T.
+    With T = U'^-1, which is lower triangular, it is T'T, a sum over the rows of T.
     """
     d = len(matrix)
     cholesky(matrix, inverse)
     for i in range(d):
-        line = room[i]
+        line = work[i]
         for j in range(d):
             line[j] = 0.0
         for first in range(0, i, ROWS):
             end = min(first + ROWS, i)
-            add_rows(inverse[:, i], room, first, end, 0, line[:end])  # beyond their diagonal, rows of T are zero
+            add_rows(inverse[:, i], work, first, end, 0, line[:end])  # beyond their diagonal, rows of T are zero
         scale = -1.0 / inverse[i, i]
         for j in range(i):
             line[j] *= scale
@@ -128,7 +129,7 @@ def invert(matrix: Floats, room: Floats, inverse: Floats) -> None:
         line = inverse[i, : i + 1]
         for j in range(i + 1):
             line[j] = 0.0
-        add_rows(room[:, i], room, i, d, 0, line)
+        add_rows(work[:, i], work, i, d, 0, line)
     for i in range(d):
         for j in range(i):
             inverse[j, i] = inverse[i, j]

@@ -1,4 +1,4 @@
-"""Exponential weights, the memory of Exp3: how much each item earned, scaled by how seldom it was drawn."""
+"""Exponential weights, the memory of Exp3: rewards of each item over the probability of drawing it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from toplist.core.problem import Problem, known_steps, number
-from toplist.core.slate import CHOICES, SCORE, Floats, Request, Slate
+from toplist.core.slate import CANDIDATES, SCORE, Floats, Request, Slate
 
 
 class Weights(NamedTuple):
-    """What a draw by weights reads: per item the logarithm of its weight, and the share of blind exploration."""
+    """The belief that a draw by weights reads: the logarithm of each item's weight, and the exploration rate."""
 
     logarithm: Floats
     exploration: Floats  # one element: gamma
@@ -20,10 +20,23 @@ class Weights(NamedTuple):
 
 
 class ExponentialWeights(NamedTuple):
-    """Multiplies an item's weight by exp(gamma x / (p L)) when it earned x after being drawn with probability p.
+    """Multiplies the weight of an item by exp(gamma x / (p L)) for reward x after a draw with probability p.
 
-    `exploration` is gamma; "theory" is min(1, sqrt(L ln L / ((e-1) n))), the tuning of Auer, Cesa-Bianchi, Freund and
-    Schapire, The Nonstochastic Multiarmed Bandit Problem, SIAM J. Comput. 2002, corollary 3.2.
+    Parameters
+    ----------
+    exploration : float or "theory", default "theory"
+        gamma, the exploration rate; "theory" is min(1, sqrt(L ln L / ((e-1) n))) for n steps.
+
+    Notes
+    -----
+    The tuning is that of Auer, Cesa-Bianchi, Freund and Schapire, The Nonstochastic Multiarmed Bandit Problem, SIAM J.
+    Comput. 2002, corollary 3.2.
+
+    Examples
+    --------
+    >>> from toplist.core.problem import Problem
+    >>> round(ExponentialWeights().prepare(Problem(items=10, positions=3, steps=10_000)).exploration, 6)
+    0.036607
     """
 
     exploration: float | str = "theory"
@@ -46,7 +59,7 @@ class ExponentialWeights(NamedTuple):
         return "weights"
 
     def tally(self, belief: Weights, request: Request) -> tuple[Floats, Floats]:
-        """Neither is kept."""
+        """Neither is stored."""
         unknown = np.full(len(request.candidates), np.nan)
         return unknown, unknown
 
@@ -55,10 +68,10 @@ class ExponentialWeights(NamedTuple):
         belief.clock[0] += 1.0
 
     def add(self, belief: Weights, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """Credit an item with what it earned over the probability with which it was drawn, kept in the memo."""
-        drawn, items = slate.memo[place, SCORE], slate.memo[place, CHOICES]
+        """Credit an item with its reward over the probability with which it was drawn, from the memo."""
+        drawn, items = slate.memo[place, SCORE], slate.memo[place, CANDIDATES]
         if drawn > 0.0:
             belief.logarithm[item] += belief.exploration[0] * weight * value / (drawn * items)
 
     def conclude(self, belief: Weights) -> None:
-        """Nothing is left to do."""
+        """Not needed."""

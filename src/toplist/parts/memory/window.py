@@ -1,4 +1,4 @@
-"""Counts of the last lists: what is older is taken back."""
+"""Counts of the latest lists: older observations are removed."""
 
 from __future__ import annotations
 
@@ -9,42 +9,60 @@ import numpy as np
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, number, whole
 from toplist.core.slate import Floats, Ints, Request, Slate
-from toplist.parts.memory.counts import never_touched, tally_counts, touch, touch_all
+from toplist.parts.memory.counts import tally_counts, touch, touch_all, untouched_blocks
 from toplist.parts.memory.horizon import DOUBLING, expected_changes, steps_or_doubling, window_for
 
-LISTS, OLDEST, TURN, OLDEST_TURN, SET_ANEW, OPEN, SAMPLES_LEAVE = range(7)  # what the elements of `at` are
+LISTS, OLDEST, SLOT, OLDEST_SLOT, NEXT_TAU, OPEN, SAMPLES_LEAVE = range(7)  # the elements of `at`
 
 
 class WindowedCounts(NamedTuple):
-    """Counts, and all that has to be taken back from them one day."""
+    """Counts, and the observations to be removed from them later."""
 
     examined: Floats  # per item
     clicked: Floats
     unit: Floats  # one element: 1
     clock: Floats  # one element: lists in the window
     touched: Ints  # per BLOCK of items
-    tau: Floats  # one element: how many fit
-    # Lists learned; the oldest in the window; where these two stand in the ring; at which list tau is set anew; whether
-    # one is being learned; and when the next free sample leaves, 0 for never.
+    tau: Floats  # one element: the length of the window
+    # Lists learned; the oldest in the window; their slots in the ring; the list at which tau is updated next;
+    # whether a list is being learned; the list at which the next free sample leaves, 0 for never.
     at: Ints
-    held: Ints  # per item, in how many observations of the window it is
-    since: Ints  # per item, the list of its first observation since it was forgotten; -1 where there was none
-    sampled: Floats  # per item, free samples: how much ...
+    held: Ints  # per item, the number of its observations in the window
+    since: Ints  # per item, the list of its first observation since it was reset; -1 for none
+    sampled: Floats  # per item, the weight of its free samples, ...
     sampled_clicked: Floats
-    sampled_at: Ints  # ... and after how many lists; -1 for none
-    item: Ints  # (room, positions): observations, list by list, around in a ring
+    sampled_at: Ints  # ... and the number of lists before them; -1 for none
+    item: Ints  # (longest, positions): observations, list by list, in a ring
     weight: Floats
     value: Floats
-    filled: Ints  # per list in the ring, how many observations it has
+    filled: Ints  # per list in the ring, its number of observations
 
 
 class Window(NamedTuple):
-    """Knows the last tau lists and nothing before them (li2019, CascadeSWUCB).
+    """Learns from the latest tau lists only.
 
-    `tau` is a number of lists; or "theory", which is 2 sqrt(n ln(n) / changes) for n steps; or "doubling", the same for
-    the largest power of 2 among the numbers of lists so far, which "theory" is as well where n is not known. `changes`
-    is how often people are expected to change their minds. What is in the window is stored, so doubling ends at
-    `longest` lists. Free samples and priors leave it like a list that was learned when they came.
+    The observations in the window are stored, so doubling ends at `longest` lists. Free samples and priors leave the
+    window like a list that was learned when they were added.
+
+    Parameters
+    ----------
+    tau : int or {"theory", "doubling"}, default "theory"
+        Number of lists. "theory" is 2 sqrt(n ln(n) / changes) for n steps; "doubling" is the same with the largest
+        power of 2 among the numbers of lists so far as n. "theory" with an unknown horizon is "doubling".
+    changes : float, default 1.0
+        Expected number of changes of the users.
+    longest : int, default 10000
+        Largest tau that doubling reaches.
+
+    Notes
+    -----
+    The memory of CascadeSWUCB (li2019).
+
+    Examples
+    --------
+    >>> from toplist.core.problem import Problem
+    >>> Window().prepare(Problem(items=10, positions=3, steps=10_000)).tau
+    606.0
     """
 
     tau: Any = "theory"
@@ -52,9 +70,9 @@ class Window(NamedTuple):
     longest: int = 10_000
 
     def prepare(self, problem: Problem) -> Self:
-        """Resolve tau, and how many lists there must be room for."""
+        """Resolve tau, and the number of lists to store."""
         changes = expected_changes("Window", self.changes, problem)
-        longest = whole("Window's longest", self.longest, 1, "give how many lists it may store")
+        longest = whole("Window's longest", self.longest, 1, "give the largest number of lists to store")
         tau, advice = self.tau, "give the number of lists to remember"
         if isinstance(tau, str):
             steps = steps_or_doubling("Window's tau", tau, problem, advice)
@@ -64,7 +82,7 @@ class Window(NamedTuple):
         return self._replace(tau=tau, changes=changes, longest=longest if tau == DOUBLING else int(tau))
 
     def begin(self, problem: Problem) -> WindowedCounts:
-        """Nothing is known."""
+        """An empty belief."""
         none = np.full(problem.items, -1)
         ring = (self.longest, problem.positions)
         return WindowedCounts(
@@ -72,7 +90,7 @@ class Window(NamedTuple):
             clicked=np.zeros(problem.items),
             unit=np.ones(1),
             clock=np.zeros(1),
-            touched=never_touched(problem),
+            touched=untouched_blocks(problem),
             tau=np.full(1, max(1.0, self.tau)),
             at=np.array([0, 1, 0, 1 % self.longest, 1, 0, 0]),
             held=np.zeros(problem.items, dtype=np.int64),
@@ -91,29 +109,29 @@ class Window(NamedTuple):
         return "counts"
 
     def forgetful(self) -> bool:
-        """What is older than the window is gone."""
+        """Observations older than the window are removed."""
         return True
 
     def tally(self, belief: WindowedCounts, request: Request) -> tuple[Floats, Floats]:
-        """Tries and means within the window."""
+        """Examinations and means within the window."""
         return tally_counts(belief, request.candidates)
 
     def tick(self, belief: WindowedCounts) -> None:
-        """One more list: the oldest may leave."""
+        """One more list: the oldest may leave the window."""
         gone = open_list(belief, self.tau, self.changes)
         while belief.at[OLDEST] <= gone:
-            take_back(belief)
+            remove_oldest_list(belief)
         if 0 < belief.at[SAMPLES_LEAVE] <= belief.at[LISTS]:
-            take_back_samples(belief, gone)
-        if make_room(belief):
-            add_up(belief)
+            remove_old_samples(belief, gone)
+        if begin_slot(belief):
+            recompute_sums(belief)
 
     def add(self, belief: WindowedCounts, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
-        """Count one observation, and store it; outside of a list it is a free sample."""
+        """Count and store one observation; outside of a list it is a free sample."""
         if belief.at[OPEN] == 1:
-            store(belief, item, weight, value)
+            store_observation(belief, item, weight, value)
         else:
-            keep_sample(belief, item, weight, value)
+            store_sample(belief, item, weight, value)
 
     def conclude(self, belief: WindowedCounts) -> None:
         """The list is complete."""
@@ -122,52 +140,52 @@ class Window(NamedTuple):
 
 @helper
 def open_list(belief: Any, tau: float, changes: float) -> int:
-    """Count a list, and set tau; the last list that has left the window."""
+    """Count a list, and update tau; returns the latest list that has left the window."""
     at = belief.at
     at[OPEN] = 1
     at[LISTS] += 1
     lists = at[LISTS]
-    if tau == DOUBLING and lists == at[SET_ANEW]:
+    if tau == DOUBLING and lists == at[NEXT_TAU]:
         belief.tau[0] = min(window_for(float(lists), min(float(lists), changes)), float(len(belief.filled)))
-        at[SET_ANEW] *= 2
+        at[NEXT_TAU] *= 2
     belief.clock[0] = min(float(lists), belief.tau[0])
     return int(lists - int(belief.tau[0]))
 
 
 @helper
-def make_room(belief: Any) -> bool:
-    """Begin to store a list; whether it is time to add everything up anew, which it is once around the ring."""
-    turn = following(belief, belief.at[TURN])
-    belief.at[TURN] = turn
-    belief.filled[turn] = 0
-    return bool(turn == 0)
+def begin_slot(belief: Any) -> bool:
+    """Begin to store a list; True once around the ring, when all sums must be recomputed."""
+    slot = next_slot(belief, belief.at[SLOT])
+    belief.at[SLOT] = slot
+    belief.filled[slot] = 0
+    return bool(slot == 0)
 
 
 @helper
-def following(belief: Any, turn: int) -> int:
-    """The next place in the ring."""
-    return turn + 1 if turn + 1 < len(belief.filled) else 0
+def next_slot(belief: Any, slot: int) -> int:
+    """The next slot of the ring."""
+    return slot + 1 if slot + 1 < len(belief.filled) else 0
 
 
 @helper
-def store(belief: Any, item: int, weight: float, value: float) -> tuple[int, int]:
-    """Count an observation of the list being learned; where in the ring it stands."""
+def store_observation(belief: Any, item: int, weight: float, value: float) -> tuple[int, int]:
+    """Count an observation of the list being learned; returns its slot and its index in the slot."""
     belief.examined[item] += weight
     belief.clicked[item] += weight * value
     touch(belief, item)
     belief.held[item] += 1
     if belief.since[item] < 0:
         belief.since[item] = belief.at[LISTS]
-    turn = belief.at[TURN]
-    last = belief.filled[turn]
-    belief.item[turn, last], belief.weight[turn, last], belief.value[turn, last] = item, weight, value
-    belief.filled[turn] = last + 1
-    return turn, last
+    slot = belief.at[SLOT]
+    last = belief.filled[slot]
+    belief.item[slot, last], belief.weight[slot, last], belief.value[slot, last] = item, weight, value
+    belief.filled[slot] = last + 1
+    return slot, last
 
 
 @helper
-def keep_sample(belief: Any, item: int, weight: float, value: float) -> None:
-    """Count a free sample, which leaves like a list that is learned now."""
+def store_sample(belief: Any, item: int, weight: float, value: float) -> None:
+    """Count a free sample, which leaves the window like a list learned now."""
     belief.examined[item] += weight
     belief.clicked[item] += weight * value
     touch(belief, item)
@@ -179,24 +197,24 @@ def keep_sample(belief: Any, item: int, weight: float, value: float) -> None:
 
 
 @helper
-def take_back(belief: Any) -> None:
-    """Take back what the oldest list said, of those items that were not forgotten since."""
-    oldest, turn = belief.at[OLDEST], belief.at[OLDEST_TURN]
-    for i in range(belief.filled[turn]):
-        item = belief.item[turn, i]
+def remove_oldest_list(belief: Any) -> None:
+    """Remove the observations of the oldest list, except of items that were reset since."""
+    oldest, slot = belief.at[OLDEST], belief.at[OLDEST_SLOT]
+    for i in range(belief.filled[slot]):
+        item = belief.item[slot, i]
         if 0 <= belief.since[item] <= oldest:
             touch(belief, item)
             belief.held[item] -= 1
-            belief.examined[item] -= belief.weight[turn, i]
-            belief.clicked[item] -= belief.weight[turn, i] * belief.value[turn, i]
-            if belief.held[item] == 0:  # whatever rounding has left
+            belief.examined[item] -= belief.weight[slot, i]
+            belief.clicked[item] -= belief.weight[slot, i] * belief.value[slot, i]
+            if belief.held[item] == 0:  # without rounding errors
                 belief.examined[item], belief.clicked[item] = belief.sampled[item], belief.sampled_clicked[item]
-    belief.at[OLDEST], belief.at[OLDEST_TURN] = oldest + 1, following(belief, turn)
+    belief.at[OLDEST], belief.at[OLDEST_SLOT] = oldest + 1, next_slot(belief, slot)
 
 
 @routine
-def take_back_samples(belief: Any, gone: int) -> None:
-    """Take back free samples that came when the window's oldest lists did, and say when the next are due."""
+def remove_old_samples(belief: Any, gone: int) -> None:
+    """Remove the free samples that have left the window, and find when the next are due."""
     due = 0
     for item in range(len(belief.examined)):
         sampled_at = belief.sampled_at[item]
@@ -214,15 +232,15 @@ def take_back_samples(belief: Any, gone: int) -> None:
 
 
 @routine
-def add_up(belief: Any) -> None:
-    """Compute all sums anew, so that rounding cannot add up."""
+def recompute_sums(belief: Any) -> None:
+    """Recompute all sums, so that rounding errors cannot add up."""
     touch_all(belief)
     for item in range(len(belief.examined)):
         belief.examined[item], belief.clicked[item] = belief.sampled[item], belief.sampled_clicked[item]
     for each in range(belief.at[OLDEST], belief.at[LISTS]):
-        turn = each % len(belief.filled)
-        for i in range(belief.filled[turn]):
-            item = belief.item[turn, i]
+        slot = each % len(belief.filled)
+        for i in range(belief.filled[slot]):
+            item = belief.item[slot, i]
             if 0 <= belief.since[item] <= each:
-                belief.examined[item] += belief.weight[turn, i]
-                belief.clicked[item] += belief.weight[turn, i] * belief.value[turn, i]
+                belief.examined[item] += belief.weight[slot, i]
+                belief.clicked[item] += belief.weight[slot, i] * belief.value[slot, i]
