@@ -14,7 +14,7 @@ from toplist.core.slate import Request, empty_page
 from toplist.engine.player import Player, Setting
 from toplist.engine.starts import OneSample
 from toplist.policies import make
-from toplist.policies.duels import won_for_good
+from toplist.policies.duels import record_win
 from toplist.worlds import Fixed
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -114,7 +114,7 @@ def test_items_that_beat_each_other_in_a_circle_are_shuffled_at_the_end() -> Non
 def test_a_lead_decides_at_the_bound_and_not_before() -> None:
     wins = np.zeros((2, 2), dtype=np.int64)
     wins[1, 0] = 7
-    decided = [won_for_good(wins, 0, 1, 3.0, 1.0) for _ in range(60)]
+    decided = [record_win(wins, 0, 1, 3.0, 1.0) for _ in range(60)]
     leads = np.arange(1, 61) - 7
     bound = np.sqrt((np.arange(1, 61) + 7) * (3.0 + np.log(np.arange(1, 61) + 7)))
     assert decided == (leads >= bound).tolist()
