@@ -291,7 +291,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a wrong number": (UBM(1.5), "UBM's examination is 1.5, but must be a number between 0 and 1; give one number, or"),
     "no numbers": (UBM("much"), "UBM's examination is 'much', but must be numbers between 0 and 1"),
     "ragged": (UBM([[0.5], [0.5, 0.5]]), "UBM's examination is"),
-    "a row": (UBM([0.5, 0.5, 0.5]), "must be a table of 3 x 3 probabilities; give one number, or a row per place"),
+    "a row": (UBM([0.5, 0.5, 0.5]), "must be a table of 3 x 3 probabilities; give one number, or a row per position"),
     "another page": (UBM(BROWSING), "must be a table of 3 x 3 probabilities"),
     "a wrong entry": (UBM([[0, 0, 1], [2, 0, 1], [1, 1, 1]]), r"UBM's examination\[1\]\[0\] is 2.0, but must be a pro"),
     "no share": (Mixture("cascade", "pbm", 1.5), "Mixture's share is 1.5, but must be a number between 0 and 1"),

@@ -121,7 +121,7 @@ def test_every_run_draws_one_of_several_people() -> None:
         assert not world.advance(moment, 1, branch(3, run))
         drawn.append(int(items[0]))
     assert 450 < sum(drawn) < 550  # 3.2 standard deviations
-    with pytest.raises(InvalidInput, match="for one person, but this world has 2"):
+    with pytest.raises(InvalidInput, match="for one user, but this world has 2"):
         exact_best(world)
 
 

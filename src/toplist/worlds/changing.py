@@ -500,6 +500,6 @@ def b_l(items: int = 16, attraction: float = 0.2, gap: float = 0.15, steps: int 
     items = whole("The number of items L", items, 2, "give the number of items")
     if items % 2 == 1:
         raise refuse("The number of items L", items, "an even number", "half of the items are shown, K = L / 2")
-    steps = whole("The number of steps", steps, 3, "give the number of lists of a run")
+    steps = whole("The number of steps", steps, 3, "give how many lists each run shows")
     first = np.asarray(b_top_k(items, items // 2, attraction, gap).attraction)
     return piecewise(np.array([first, first[::-1], first]), items // 2, [steps // 3, 2 * steps // 3])

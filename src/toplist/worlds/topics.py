@@ -275,7 +275,8 @@ def search(
     Two neighbours can be exchanged without loss so that the one with the larger gain over the items above both goes
     first: their joint gain stays, and the product of their remainders falls as they become less equal. So it is enough
     to search lists where no item would have had a larger gain one position higher up than the item there. In these, no
-    item has a larger gain than the one above it, which bounds the reward of every list with this beginning.
+    item has a larger gain than the one above it, which bounds the reward of every list with this beginning. Fills
+    `best` and returns its probability.
     """
     last = len(path.items) - 1
     place = 0
