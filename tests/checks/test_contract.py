@@ -231,7 +231,7 @@ BROKEN = {
         Policy(EveryPlace(), FirstOfAll(), Greedy()),
         "a forgotten item is not as it was",
     ),
-    "changed_counts_are_told": (Policy(EveryPlace(), Silent(), Greedy()), "changed what is counted for 3 items"),
+    "changed_counts_are_told": (Policy(EveryPlace(), Silent(), Greedy()), "changed the counts of 3 items"),
     "only_eligible_items_are_shown": (Deaf(*PARTS), r"of the eligible \[2, 7\] it showed"),
     "beats_random_on_an_easy_problem": (Policy(EveryPlace(), Everything(), PretendsToLearn()), "of Random's"),
 }
@@ -257,7 +257,7 @@ def test_pins_are_checked_too() -> None:
 def test_a_constant_list_beats_nobody_by_learning() -> None:
     """The easy problem's best items are in the middle, so that ties broken by index are no help."""
     wrong = Policy(ThroughLastClick(), Everything(), UCB1(scale=1e6))
-    with pytest.raises(CheckFailed, match="was asked for"):
+    with pytest.raises(CheckFailed, match="must be below 0.5"):
         check_policy(wrong, only=["beats_random_on_an_easy_problem"])
 
 
