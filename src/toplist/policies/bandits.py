@@ -25,8 +25,8 @@ def cascade_ucb1(scale: float = 1.5, order: Order = "first") -> Policy:
     scale : float, default 1.5
         Factor of log t in the confidence radius; a larger one explores more.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
-        With "last" the worst of the K best items stands first (kveton2015, Table 2).
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions. With "last" the worst of the K best items stands on top (kveton2015, Table 2).
 
     Notes
     -----
@@ -45,8 +45,8 @@ def cascade_kl_ucb(loglog: float = 3.0, order: Order = "first") -> Policy:
     loglog : float, default 3.0
         Factor of log log t in the exploration budget; 0 explores less.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
-        With "last" the worst of the K best items stands first (kveton2015, Table 2).
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions. With "last" the worst of the K best items stands on top (kveton2015, Table 2).
 
     Notes
     -----
@@ -65,8 +65,8 @@ def dcm_kl_ucb(loglog: float = 3.0, order: Order = "first") -> Policy:
     loglog : float, default 3.0
         Factor of log log t in the exploration budget; 0 explores less.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least terminating: from the top down, from the bottom up, or 1-based positions.
-        The k-th largest index goes to the k-th position of `order`.
+        Positions from the most to the least terminating: "first" from the top down, "last" from the bottom up, or
+        1-based positions. The k-th largest index goes to the k-th position of `order`.
 
     Notes
     -----
@@ -85,7 +85,8 @@ def first_click(loglog: float = 3.0, order: Order = "first") -> Policy:
     loglog : float, default 3.0
         Factor of log log t in the exploration budget; 0 explores less.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least terminating: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least terminating: "first" from the top down, "last" from the bottom up, or
+        1-based positions.
 
     Notes
     -----
@@ -103,7 +104,8 @@ def last_click(loglog: float = 3.0, order: Order = "first") -> Policy:
     loglog : float, default 3.0
         Factor of log log t in the exploration budget; 0 explores less.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least terminating: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least terminating: "first" from the top down, "last" from the bottom up, or
+        1-based positions.
 
     Notes
     -----

@@ -93,7 +93,8 @@ def cascade_lin_ucb(alpha: Alpha = "figures", sigma: float = 0.1, norm: float = 
     norm : float, default 1.0
         Bound on the length of the weights theta, used where `alpha` is computed.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -118,7 +119,8 @@ def dcm_lin_ucb(alpha: Alpha = "figures", sigma: float = 0.1, norm: float = 1.0,
     norm : float, default 1.0
         Bound on the length of the weights theta, used where `alpha` is computed.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -138,7 +140,8 @@ def cascade_lin_ts(scale: float = 1.0, sigma: float = 0.1, order: Order = "first
     sigma : float, default 0.1
         Standard deviation of the noise in the regression; a smaller one learns faster from each observation.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -161,7 +164,8 @@ def gl_cdcm(scale: float = 1.0, penalty: float = 1e-2, none: str = "nothing", or
     none : {"nothing", "everything"}, default "nothing"
         Positions that count as examined in a list without a click: none of them, as the paper prints it, or all.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -185,7 +189,8 @@ def gl_cdcm_sgd(scale: float = 1.0, rate: float = 0.05, none: str = "nothing", o
     none : {"nothing", "everything"}, default "nothing"
         Positions that count as examined in a list without a click: none of them, as the paper prints it, or all.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -205,7 +210,8 @@ def lr(penalty: float = 1e-2, none: str = "nothing", order: Order = "first") -> 
     none : {"nothing", "everything"}, default "nothing"
         Positions that count as examined in a list without a click: none of them, as the paper prints it, or all.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -225,7 +231,8 @@ def lr_sgd(rate: float = 0.05, none: str = "nothing", order: Order = "first") ->
     none : {"nothing", "everything"}, default "nothing"
         Positions that count as examined in a list without a click: none of them, as the paper prints it, or all.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----

@@ -29,7 +29,8 @@ def cascade_ducb(eps: float = 0.5, gamma: Rate = "theory", changes: float = 1.0,
     changes : float, default 1.0
         Expected number of changes of the users' preferences over all steps.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -53,7 +54,8 @@ def cascade_swucb(eps: float = 0.5, tau: Rate = "theory", changes: float = 1.0, 
     changes : float, default 1.0
         Expected number of changes of the users' preferences over all steps.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -70,7 +72,8 @@ def cascade_ts(order: Order = "first") -> Policy:
     Parameters
     ----------
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -88,7 +91,8 @@ def dcm_ts(order: Order = "first") -> Policy:
     Parameters
     ----------
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -113,7 +117,8 @@ def cascade_kl_ucb_discounted(
     changes : float, default 1.0
         Expected number of changes of the users' preferences over all steps.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -138,7 +143,8 @@ def cascade_kl_ucb_windowed(
     changes : float, default 1.0
         Expected number of changes of the users' preferences over all steps.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -162,7 +168,8 @@ def cascade_kl_ucb_resetting(
     forgets : {"everything", "item"}, default "everything"
         What an alarm discards: the counts of all items, or those of the changed item.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -188,7 +195,8 @@ def cascade_kl_ucb_cusum(
     forgets : {"everything", "item"}, default "everything"
         What an alarm discards: the counts of all items, or those of the changed item.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -214,7 +222,8 @@ def dcm_kl_ucb_discounted(
     changes : float, default 1.0
         Expected number of changes of the users' preferences over all steps.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -239,7 +248,8 @@ def dcm_kl_ucb_windowed(
     changes : float, default 1.0
         Expected number of changes of the users' preferences over all steps.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
@@ -263,7 +273,8 @@ def dcm_kl_ucb_resetting(
     forgets : {"everything", "item"}, default "everything"
         What an alarm discards: the counts of all items, or those of the changed item.
     order : {"first", "last"} or sequence of int, default "first"
-        Positions from the most to the least valuable: from the top down, from the bottom up, or 1-based positions.
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
 
     Notes
     -----
