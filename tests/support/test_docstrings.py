@@ -44,6 +44,7 @@ def test_sections() -> None:
     assert list(sections(doc(documented))) == ["", "Parameters", "Notes"]
     assert sections(doc(documented))[""] == "Does something.\n\nMore about it."
     assert sections(doc(documented))["Notes"] == "A formula.\n\nAnd its source."
+    assert sections("") == {"": ""}
     assert sections(doc(plain)) == {"": "Does something.\n\nParameters are not described here."}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from itertools import pairwise
 
 FIELD = re.compile(r"^(\w+(?:, \w+)*)(?: : .*)?$")  # one name, or several that share a description
 
@@ -12,8 +13,7 @@ def sections(text: str) -> dict[str, str]:
     """The text of each section by its heading; the text before the first one is under ""."""
     found = {"": ""}
     heading = ""
-    lines = inspect.cleandoc(text).splitlines()
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in pairwise([*inspect.cleandoc(text).splitlines(), ""]):
         if line and following == "-" * len(line):
             heading = line
             found[heading] = ""
