@@ -22,8 +22,10 @@ class Mixture(NamedTuple):
 
     Parameters
     ----------
-    first, second : click model or str
-        The kinds, or their names, like "dcm(termination=0.8)"; a kind may itself be a mixture, as `mix` makes them.
+    first : click model or str
+        The first kind, or its name, like "dcm(termination=0.8)"; it may itself be a mixture, as `mix` makes them.
+    second : click model or str
+        The second kind; likewise.
     share : float, default 0.5
         Probability of the first kind.
 

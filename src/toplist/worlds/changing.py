@@ -301,8 +301,10 @@ class Walk(NamedTuple):
     ----------
     speed : float or array_like of float, default 0.001
         Change per step, one for all items or one per item.
-    low, high : float, default 0.0 and 1.0
-        The walls; a step that would cross one is reflected.
+    low : float, default 0.0
+        Lower wall; a step that would cross it is reflected.
+    high : float, default 1.0
+        Upper wall; likewise.
 
     Notes
     -----
