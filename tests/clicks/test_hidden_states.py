@@ -75,7 +75,7 @@ def courses(users: Any, attraction: list[float]) -> Iterator[Course]:
 
 @routine
 def watch(users: Any, items: Ints, attraction: Floats, labels: Ints, key: int, page: Page, seen: Ints) -> int:
-    """Count the patterns of clicks, as binary numbers, and the last positions examined; return the total number of clicks."""
+    """Count the patterns of clicks, as binary numbers, and the last positions examined; return all clicks."""
     total = 0
     for visitor in range(VISITORS):
         total += users.click(None, items, attraction, labels, branch(key, visitor), page)

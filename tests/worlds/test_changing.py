@@ -218,7 +218,7 @@ def test_the_lower_bound_problem_is_as_printed() -> None:
     assert li2019_gaps([found[0].tolist(), found[40].tolist()], 3) == pytest.approx([0.1] * 6)
 
 
-# Regret against the best list of each step -----------------------------------------------------------------------------
+# Regret against the best list of each step ----------------------------------------------------------------------------
 
 
 def earned(users: Any, items: tuple[int, ...], attraction: Floats) -> float:
