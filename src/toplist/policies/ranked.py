@@ -58,7 +58,7 @@ class Ranked(NamedTuple):
         check_fit(self.reading, self.memory, self.scoring, whole_lists=False)
         if self.collision not in ("remaining", "random", True, False):
             accepted = "'remaining' or 'random'"
-            raise refuse("Ranked's collision", self.collision, accepted, "say what a bandit may propose")
+            raise refuse("Ranked's collision", self.collision, accepted, "choose the items that a bandit may propose")
         return self._replace(
             reading=self.reading.prepare(problem),
             memory=self.memory.prepare(problem),

@@ -253,15 +253,15 @@ class Jumps(NamedTuple):
     def checked(self, attraction: Floats, positions: int) -> Self:
         """Check the numbers, and list the items that may jump."""
         suboptimal = np.argsort(-attraction, kind="stable")[positions:]
-        raised = whole("How many items jump", self.raised, 1, "give a number")
+        raised = whole("The number of items that jump", self.raised, 1, "give a number")
         if raised > len(suboptimal):
             accepted = f"at most {len(suboptimal)}, the items that are not among the K most attractive"
-            raise refuse("How many items jump", raised, accepted, "let fewer jump, or add items")
+            raise refuse("The number of items that jump", raised, accepted, "let fewer jump, or add items")
         return self._replace(
             raised=raised,
             height=number("The height of a jump", self.height, 0.0, 1.0, "give one probability"),
-            up=whole("How many steps a jump lasts", self.up, 1, "the paper's is 10,000"),
-            down=whole("How many steps lie between jumps", self.down, 1, "the paper's is 10,000"),
+            up=whole("The length of a jump", self.up, 1, "the paper's is 10,000"),
+            down=whole("The number of steps between jumps", self.down, 1, "the paper's is 10,000"),
             suboptimal=suboptimal,
         )
 
