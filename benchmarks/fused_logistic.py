@@ -18,7 +18,7 @@ from toplist.core.compiling import compiled, helper, routine
 from toplist.core.randomness import CHANGES, VISITORS, branch, toss, uniform
 from toplist.core.slate import Floats, Ints
 from toplist.parts.memory.symmetric import add_rows, dot, invert, multiply, shrink_inverse
-from toplist.worlds.contextual import ITEMS, LEAVING, WEIGHTS, Contextual, on_sphere
+from toplist.worlds.contextual import ITEMS, LEAVING, WEIGHTS, Contextual, draw_on_sphere
 
 RATE, PENALTY = 0.05, 1e-2
 CAPACITY = 4096
@@ -111,11 +111,11 @@ def draw(state: State, key: int, step: int, fresh: bool) -> float:
     """What is new at this step; the reward of the best list."""
     point = state.ahead
     if step == 0:
-        on_sphere(branch(key, WEIGHTS), 1.0, state.weights)
+        draw_on_sphere(branch(key, WEIGHTS), 1.0, state.weights)
     if step == 0 or fresh:
         drawn = branch(branch(key, ITEMS), step)
         for item in range(len(state.attraction)):
-            on_sphere(branch(drawn, item), 1.0, point)
+            draw_on_sphere(branch(drawn, item), 1.0, point)
             total = 0.0
             for i in range(len(point)):
                 total += state.weights[i] * point[i]

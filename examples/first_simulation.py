@@ -1,4 +1,4 @@
-"""Several policies on the same simulated visitors: a table, and a plot in out/regret.png."""
+"""Simulates several policies on the same visitors: prints a table, and writes a plot to out/regret.png."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import toplist
 
 
 def show(progress: toplist.Progress) -> None:
-    """One line that keeps changing, where somebody is watching."""
+    """Print a progress line that updates in place, on a terminal only."""
     if sys.stderr.isatty():
         share = progress.done / progress.total
         end = "\n" if progress.done == progress.total else ""
@@ -17,7 +17,7 @@ def show(progress: toplist.Progress) -> None:
 
 
 def main() -> None:
-    """Simulate katariya2016's problem: 4 of 16 items are worth showing, and people click more than once."""
+    """Simulate katariya2016's problem: 4 of 16 items are worth showing, and users click more than once."""
     picture = Path("out") / "regret.png"
     picture.parent.mkdir(exist_ok=True)
     world, users = toplist.worlds.b_lb(items=16, positions=4, attraction=0.2, gap=0.15, termination=0.5)

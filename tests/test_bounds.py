@@ -46,7 +46,7 @@ def test_divergence_by_hand(mean: float, other: float, expected: float) -> None:
 
 
 def test_divergence_is_zero_only_between_equals_and_at_least_pinsker() -> None:
-    """Pinsker's inequality holds on a grid, and success and failure may change places."""
+    """Pinsker's inequality holds on a grid, and success and failure may be exchanged."""
     grid = [place / 20 for place in range(21)]
     for mean, other in itertools.product(grid, grid):
         divergence = bounds.bernoulli_kl(mean, other)
@@ -92,7 +92,7 @@ def test_contextual_and_changing_bounds_are_vacuous_on_the_papers_problems() -> 
 
 
 def test_kveton2015_theorem1_by_hand() -> None:
-    """With one position nothing stands above it, and the two sides meet."""
+    """With one position there is nothing above it, and both sides are equal."""
     # Upper 0.2 * 100 = 20, lower (1 - 0.5)^2 * 20 = 5.
     assert bounds.kveton2015_theorem1(3, 0.5, 0.2, 100) == (close(5.0), close(20.0))
     assert bounds.kveton2015_theorem1(1, 0.5, 0.2, 100) == (close(20.0), close(20.0))
@@ -145,7 +145,7 @@ def test_kveton2015_theorem3_by_hand() -> None:
 
 
 def theorem3_by_bisection(attraction: list[float], positions: int, steps: int, epsilon: float) -> float:
-    """Compute kveton2015's Theorem 3 for distinct attractions in the plainest way."""
+    """Compute kveton2015's Theorem 3 for distinct attractions in the simplest way."""
 
     def divergence(mean: float, other: float) -> float:
         skipped = (1 - mean) * math.log((1 - mean) / (1 - other))
@@ -211,7 +211,7 @@ def test_kveton2015_theorem3_in_the_limits() -> None:
     assert bounds.kveton2015_theorem3([1.0, 0.0], 1, 3) == close(0.658334793316893)
     # Against one clicked half of the time: K L C2 n^-beta = 1 * 2 / (1 - 0.5) = 4, beta = 0.
     assert bounds.kveton2015_theorem3([1.0, 0.5], 1, 2) == close(4.0)
-    # An epsilon that floating point cannot see gives the useless but true bound.
+    # An epsilon below floating-point resolution gives the useless but valid bound.
     assert bounds.kveton2015_theorem3([0.5, 0.4], 1, 1000, 1e-300) == math.inf
 
 
@@ -280,7 +280,7 @@ def test_katariya2016_theorem1_scales_the_cascade_bound() -> None:
 
 
 def test_katariya2016_theorem1_with_a_sure_item_or_without_termination() -> None:
-    """a = 0 promises nothing, unless nobody ever terminates."""
+    """a = 0 bounds nothing, unless termination is 0."""
     assert bounds.katariya2016_theorem1([1.0, 0.5, 0.1], 2, 0.5, 1000) == math.inf
     assert bounds.katariya2016_theorem1([1.0, 0.5, 0.1], 2, 0.0, 1000) == 0
 
@@ -434,7 +434,7 @@ def test_li2019_theorem3_by_hand() -> None:
     assert bounds.li2019_theorem3(4, 0.5, 0.25, 2400) == close(2 * 27.648791117900251)
 
 
-# What is refused, and how.
+# Invalid input.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every policy of the catalogue holds the contract, and each promise is seen to be broken by a policy made for it."""
+"""Every policy of the catalogue holds the contract, and for each promise there is a policy that breaks it."""
 
 from typing import Any, NamedTuple, Self
 
@@ -26,7 +26,7 @@ def test_every_policy_of_the_catalogue_holds_the_contract(name: str) -> None:
 
 
 class ReservedName(NamedTuple):
-    """A memory with a field that is called like a method."""
+    """A memory with a field named like a method."""
 
     best: float = 0.0
 
@@ -70,7 +70,7 @@ class Drifts(Policy):
 
 
 class Overflows(Policy):
-    """Relies on integers that never end, which compiled integers do."""
+    """Relies on unbounded integers, which compiled integers are not."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class Overflows(Policy):
 
 
 class Moody(NamedTuple):
-    """An index whose cache is not a cache: it counts its calls there and acts on it."""
+    """An index that abuses its cache: it counts its calls there and depends on the count."""
 
     mood: float = 0.0
 
@@ -105,7 +105,7 @@ class Moody(NamedTuple):
 
 
 class FirstIndexWins(Greedy):
-    """A mean whose ties fall by index."""
+    """A mean whose ties are broken by index."""
 
     __slots__ = ()
 
@@ -124,7 +124,7 @@ class Divides(Everything):
 
 
 class RemembersTheLast(Policy):
-    """Learns about the list it made last, whichever list the clicks belong to."""
+    """Learns about its latest list, not the one that was clicked."""
 
     __slots__ = ()
     last = np.zeros(3, dtype=np.int64)
@@ -148,7 +148,7 @@ class Writes(Policy):
 
 
 class Grows(Everything):
-    """Keeps room for every list to come."""
+    """Allocates for every list to come."""
 
     __slots__ = ()
 
@@ -158,7 +158,7 @@ class Grows(Everything):
 
 
 class Wordy(TopK):
-    """Keeps its words."""
+    """Keeps text after `prepare`."""
 
     __slots__ = ()
 
@@ -178,7 +178,7 @@ class FirstOfAll(Everything):
 
 
 class Silent(Everything):
-    """A memory that does not tell what it changes."""
+    """A memory that changes counts without `touch`."""
 
     __slots__ = ()
 
@@ -198,7 +198,7 @@ class Deaf(Policy):
 
 
 class DeafToPins(Policy):
-    """Shows what it likes where something else is pinned."""
+    """Ignores pins."""
 
     __slots__ = ()
 
@@ -207,7 +207,7 @@ class DeafToPins(Policy):
 
 
 class PretendsToLearn(Chance):
-    """A shuffle that claims to look at what was learned."""
+    """A shuffle that claims to read the belief."""
 
     __slots__ = ()
 
@@ -231,7 +231,7 @@ BROKEN = {
         Policy(EveryPlace(), FirstOfAll(), Greedy()),
         "a forgotten item is not as it was",
     ),
-    "changed_counts_are_told": (Policy(EveryPlace(), Silent(), Greedy()), "changed what is counted for 3 items"),
+    "changed_counts_are_told": (Policy(EveryPlace(), Silent(), Greedy()), "changed the counts of 3 items"),
     "only_eligible_items_are_shown": (Deaf(*PARTS), r"of the eligible \[2, 7\] it showed"),
     "beats_random_on_an_easy_problem": (Policy(EveryPlace(), Everything(), PretendsToLearn()), "of Random's"),
 }
@@ -257,7 +257,7 @@ def test_pins_are_checked_too() -> None:
 def test_a_constant_list_beats_nobody_by_learning() -> None:
     """The easy problem's best items are in the middle, so that ties broken by index are no help."""
     wrong = Policy(ThroughLastClick(), Everything(), UCB1(scale=1e6))
-    with pytest.raises(CheckFailed, match="was asked for"):
+    with pytest.raises(CheckFailed, match="it must be below"):
         check_policy(wrong, only=["beats_random_on_an_easy_problem"])
 
 

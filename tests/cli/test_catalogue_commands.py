@@ -57,7 +57,9 @@ def test_all_about_one(capsys: Output) -> None:
     assert text.startswith("cascade-kl-ucb: CascadeKL-UCB (kveton2015)\n")
     assert "ICML 2015, algorithm 1" in " ".join(text.split())
     assert "\n  Policy(ThroughFirstClick(), Everything(), KLUCB(loglog=3.0), TopK(order='first'))\n" in text
-    assert "\n  loglog=3.0\n  order='first'\n" in text
+    assert "\n  loglog=3.0\n      Factor of log log t in the exploration budget" in text
+    assert "\n  order='first'\n      Positions from the most to the least valuable" in text
+    assert "Parameters" not in text
     assert "\n  learns from clicks\n" in text
     assert "\n  one sample before step 1 is one per item\n" in text
 

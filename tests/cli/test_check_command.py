@@ -93,7 +93,7 @@ def test_a_broken_promise_is_told_with_its_reason(own: str, capsys: Output) -> N
     assert capsys.readouterr().out.splitlines()[1:] == [
         "kept    same_seed_gives_same_run",
         "BROKEN  lists_hold_distinct_items",
-        "        A list has K places, each with another item.",
+        "        A list has K positions, each with a different item.",
         "        It was broken: the list [0, 0, 0] does not hold 3 different items of 9.",
         "1 of 2 promises kept",
     ]

@@ -1,4 +1,4 @@
-"""Users against an enumeration of all that cannot be seen: what was looked at, who went on, and who is of what kind."""
+"""Click models against an enumeration of their hidden states: examination, continuation and kind of user."""
 
 import itertools
 from collections import defaultdict
@@ -32,7 +32,7 @@ USERS: dict[str, Any] = {
     "mixture on the left": Mixture(Mixture(UBM(BROWSING), "cascade"), "ccm"),
 }
 
-Course = tuple[float, tuple[int, ...], int, float]  # chance, clicks, last place examined, and what it earns
+Course = tuple[float, tuple[int, ...], int, float]  # probability, clicks, last position examined, and reward
 
 
 def courses(users: Any, attraction: list[float]) -> Iterator[Course]:
@@ -50,7 +50,7 @@ def courses(users: Any, attraction: list[float]) -> Iterator[Course]:
             clicks = tuple(int(place == first) for place in range(size))
             yield float(likes), clicks, min(first + 1, size), float(any(clicks))
             continue
-        for coins in itertools.product([0, 1], repeat=size):  # looks at this place, or goes on from this place
+        for coins in itertools.product([0, 1], repeat=size):  # examines this position, or continues from it
             chance, clicks, left = float(likes), (), size
             for place in range(size):
                 if isinstance(users, CCM):
@@ -75,7 +75,7 @@ def courses(users: Any, attraction: list[float]) -> Iterator[Course]:
 
 @routine
 def watch(users: Any, items: Ints, attraction: Floats, labels: Ints, key: int, page: Page, seen: Ints) -> int:
-    """Count the patterns of clicks, as binary numbers, and the last places examined; all clicks together."""
+    """Count the patterns of clicks, as binary numbers, and the last positions examined; return all clicks."""
     total = 0
     for visitor in range(VISITORS):
         total += users.click(None, items, attraction, labels, branch(key, visitor), page)
@@ -150,7 +150,7 @@ def test_rewards_are_those_of_all_hidden_courses(data: st.DataObject, positions:
 
 
 def listed(users: Any, attraction: Floats, size: int) -> list[int]:
-    """The list that these users call best."""
+    """The best list of these users."""
     best = np.full(size, -7)
     users.best(None, attraction, best)
     return best.tolist()
@@ -164,13 +164,13 @@ def earned(users: Any, items: Any, attraction: Floats) -> float:
 @given(st.data(), st.lists(st.one_of(st.just(-1.0), chances), min_size=1, max_size=5), st.integers(1, 4))
 @settings(max_examples=300, deadline=None)
 def test_best_lists_of_pbm_and_ccm_are_the_best_of_all(data: st.DataObject, some: list[float], most: int) -> None:
-    """Of the items that are there, which may be fewer than the page has places."""
+    """Of the available items, which may be fewer than positions."""
     attraction = np.array(some)
     there = np.flatnonzero(attraction >= 0).tolist()
     positions, size = min(most, len(some)), min(most, len(there))
     users = PBM(data.draw(numbers(positions))) if data.draw(st.booleans()) else CCM(*data.draw(numbers(3)))
     users = users.prepare(Problem(len(some), positions))
-    listed(users, np.ones(len(some)), positions)  # what an earlier search leaves behind must not matter
+    listed(users, np.ones(len(some)), positions)  # leftovers of an earlier search must not matter
     best = listed(users, attraction, size)
     assert len(set(best)) == size
     assert set(best) <= set(there)
@@ -186,7 +186,7 @@ def test_of_equals_the_lower_index_goes_first(users: Any) -> None:
 
 
 def test_many_items_are_sorted_right() -> None:
-    """300 items, so that Shell's gaps are several; where everybody goes on alike, the most attractive are best."""
+    """300 items, so that Shell's gaps are several; where all users continue alike, the most attractive are best."""
     attraction = np.random.default_rng(0).permutation(np.linspace(0.1, 0.9, 300))
     ready = CCM(0.5, 0.5, 0.5).prepare(Problem(300, 5))
     assert listed(ready, attraction, 5) == np.argsort(-attraction)[:5].tolist()
@@ -214,7 +214,7 @@ SEARCHED: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", SEARCHED)
 def test_searched_lists_are_nearly_always_the_best_of_all(name: str) -> None:
-    """100 problems with 6 items, of which one in ten is not there: never 10% below the best, and equal 99 times."""
+    """100 problems with 6 items, of which one in ten is not available: never 10% below the best, and equal 99 times."""
     rng, ratios = np.random.default_rng(3), []
     for _ in range(100):
         users = SEARCHED[name](rng).prepare(Problem(6, 4))
@@ -265,9 +265,9 @@ def test_closed_forms_by_hand() -> None:
     shown, attraction = np.array([0, 1]), np.array([0.5, 0.2])
     problem = Problem(2, 2)
     assert PBM([0.5, 1.0]).prepare(problem).reward(None, shown, attraction) == pytest.approx(0.45)
-    # Goes on with .5 * .8 + .5 * (.5 * .6 + .5 * .2) = .6
+    # Continues with .5 * .8 + .5 * (.5 * .6 + .5 * .2) = .6
     assert CCM(0.8, 0.6, 0.2).prepare(problem).reward(None, shown, attraction) == pytest.approx(0.5 + 0.6 * 0.2)
-    # The first is clicked with .45, then the second looked at with .4, else with .8
+    # The first is clicked with .45, then the second is examined with .4, otherwise with .8
     table = UBM([[0.0, 0.9], [0.4, 0.8]]).prepare(problem)
     assert table.reward(None, shown, attraction) == pytest.approx(0.45 + (0.45 * 0.4 + 0.55 * 0.8) * 0.2)
     crowd = Mixture("cascade", table, 0.25).prepare(problem)
@@ -291,7 +291,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a wrong number": (UBM(1.5), "UBM's examination is 1.5, but must be a number between 0 and 1; give one number, or"),
     "no numbers": (UBM("much"), "UBM's examination is 'much', but must be numbers between 0 and 1"),
     "ragged": (UBM([[0.5], [0.5, 0.5]]), "UBM's examination is"),
-    "a row": (UBM([0.5, 0.5, 0.5]), "must be a table of 3 x 3 probabilities; give one number, or a row per place"),
+    "a row": (UBM([0.5, 0.5, 0.5]), "must be a table of 3 x 3 probabilities; give one number, or a row per position"),
     "another page": (UBM(BROWSING), "must be a table of 3 x 3 probabilities"),
     "a wrong entry": (UBM([[0, 0, 1], [2, 0, 1], [1, 1, 1]]), r"UBM's examination\[1\]\[0\] is 2.0, but must be a pro"),
     "no share": (Mixture("cascade", "pbm", 1.5), "Mixture's share is 1.5, but must be a number between 0 and 1"),

@@ -1,4 +1,4 @@
-"""Mixtures in simulations: alone a kind plays as without the mixture, and nobody shares arrays to work in."""
+"""Mixtures in simulations: a kind alone behaves as without the mixture, and runs do not share scratch arrays."""
 
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -43,7 +43,7 @@ def test_a_kind_that_is_alone_plays_as_without_the_mixture() -> None:
 
 
 class InOrder(NamedTuple):
-    """People as PBM's, to whom the items' own order is the best list."""
+    """PBM users whose best list is the items' own order."""
 
     kind: Any = PBM()
 
@@ -86,7 +86,7 @@ def test_names_are_understood_as_on_the_command_line() -> None:
 
 
 def test_threads_do_not_matter() -> None:
-    """Items that change at every step, so that the best list is looked for all the time."""
+    """Items that change at every step, so that the best list is searched all the time."""
     users, results = Mixture("changing-dcm", BROWSING, 0.4), []
     for threads in (1, 4):
         played = toplist.simulate("random", Contextual(8, 4), users, steps=3000, runs=8, threads=threads)
@@ -95,7 +95,7 @@ def test_threads_do_not_matter() -> None:
 
 
 def test_items_may_come_and_go() -> None:
-    """Often fewer are there than the page has places."""
+    """Often fewer items are available than positions."""
     world = coming_and_going(WORLD.attraction, 4, stay=10, away=20)
     played = toplist.simulate(["best", "random"], world, Mixture(CHAIN, BROWSING, 0.5), steps=500, runs=2)
     assert np.all(played.regret["best"] == 0.0)

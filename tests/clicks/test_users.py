@@ -1,4 +1,4 @@
-"""Users against enumeration: click patterns, rewards and best lists."""
+"""Click models against enumeration: click patterns, rewards and best lists."""
 
 import itertools
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ USERS: dict[str, Any] = {
 def patterns(
     name: str, users: Any, items: list[int], attraction: list[float]
 ) -> Iterator[tuple[float, Any, int, bool]]:
-    """(probability, clicks, last place examined, satisfied) for every course a visit can take, item after item."""
+    """(probability, clicks, last position examined, satisfied) for every course a visit can take, item after item."""
 
     def visit(place: int, clicks: tuple[int, ...], chance: float) -> Iterator[tuple[float, Any, int, bool]]:
         rest = (0,) * (len(items) - place - 1)
@@ -133,7 +133,7 @@ def test_closed_forms_by_hand() -> None:
 
 
 def test_an_item_attracts_a_visitor_wherever_it_stands() -> None:
-    """Visitors are the same for every policy: the coin belongs to the item, not to the place."""
+    """Visitors are the same for every policy: the coin belongs to the item, not to the position."""
     users, page, labels = DCM(0.0).prepare(Problem(4, 4)), empty_page(4), np.arange(4)
     for visitor in range(200):
         attracted = []

@@ -1,4 +1,4 @@
-"""The catalogue: found, documented, and asked for by name."""
+"""The catalogue: every policy is found, documented, and made from its name."""
 
 import inspect
 
@@ -34,10 +34,10 @@ def test_every_entry_is_documented_and_can_be_made(name: str) -> None:
     assert policy.prepare(Problem(9, 3, features, 100)).capabilities().learns == (name not in ("random", "best"))
 
 
-def test_those_for_people_who_change_say_that_they_forget() -> None:
+def test_policies_for_changing_users_declare_that_they_forget() -> None:
     forgetting = {name for name, entry in catalogue().items() if entry.make().capabilities().forgets}
-    told = ("ducb", "swucb", "discounted", "windowed", "resetting", "cusum")
-    assert forgetting == {name for name in catalogue() if name.endswith(told)}
+    endings = ("ducb", "swucb", "discounted", "windowed", "resetting", "cusum")
+    assert forgetting == {name for name in catalogue() if name.endswith(endings)}
 
 
 def test_parameters_are_plain_literals() -> None:
@@ -55,7 +55,7 @@ def test_nothing_but_literals_is_read(text: str) -> None:
         make(text)
 
 
-def test_what_is_a_policy_already_stays_as_it_is() -> None:
+def test_a_policy_is_returned_unchanged() -> None:
     policy = make("cascade-ucb1")
     assert make(policy) is policy
     assert isinstance(policy, Policy)

@@ -21,7 +21,7 @@ READINGS = [ThroughFirstClick(), ThroughLastClick(), OnlyLastClick(), UntilSatis
 
 
 def clicks(policy: Any, steps: int = 600) -> float:
-    """Per step, in the last third of a run on people who click several items, uncompiled."""
+    """Per step, in the last third of a run on users who click several items, uncompiled."""
     world = Fixed([0.8, 0.7, 0.1, 0.1, 0.05], 2)
     setting = Setting.of(policy, world, DCM(0.5), OneSample(), steps)
     player = Player(setting, 3, np.array([steps]), None, compiled=False)

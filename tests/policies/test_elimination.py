@@ -1,4 +1,4 @@
-"""TopRank, BatchRank and BubbleRank: against their rules written a second time, and what they promise on any users."""
+"""TopRank, BatchRank and BubbleRank against reference implementations, and their guarantees for any users."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from toplist.core.slate import Request, empty_page
 from toplist.engine.player import Player, Setting
 from toplist.engine.starts import OneSample
 from toplist.policies import make
-from toplist.policies.duels import won_for_good
+from toplist.policies.duels import record_win
 from toplist.worlds import Fixed
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -30,7 +30,7 @@ def player(
 
 
 def history(at_work: Player, steps: int) -> Iterator[tuple[list[int], list[int]]]:
-    """List after list: what was shown, and whether each place was clicked."""
+    """Per list: the items shown, and whether each position was clicked."""
     for step in range(steps):
         at_work.play(step + 1)
         yield at_work.run.slate.items.tolist(), at_work.run.page.clicks.tolist()
@@ -40,7 +40,7 @@ def history(at_work: Player, steps: int) -> Iterator[tuple[list[int], list[int]]
 
 
 def peeled(beats: Any) -> list[int]:
-    """The blocks by their definition: items beaten by nobody left, then again among the rest."""
+    """The blocks by definition: the items not beaten by any remaining item, then again among the rest."""
     block = [-1] * len(beats)
     number = 0
     while -1 in block:
@@ -114,7 +114,7 @@ def test_items_that_beat_each_other_in_a_circle_are_shuffled_at_the_end() -> Non
 def test_a_lead_decides_at_the_bound_and_not_before() -> None:
     wins = np.zeros((2, 2), dtype=np.int64)
     wins[1, 0] = 7
-    decided = [won_for_good(wins, 0, 1, 3.0, 1.0) for _ in range(60)]
+    decided = [record_win(wins, 0, 1, 3.0, 1.0) for _ in range(60)]
     leads = np.arange(1, 61) - 7
     bound = np.sqrt((np.arange(1, 61) + 7) * (3.0 + np.log(np.arange(1, 61) + 7)))
     assert decided == (leads >= bound).tolist()
@@ -143,14 +143,14 @@ def test_toprank_learns_from_pins_nothing_and_keeps_to_a_subset() -> None:
 
 
 class Batch:
-    """A batch as the paper has it: its positions, items, stage and counts."""
+    """A batch of the paper: its positions, items, stage and counts."""
 
     def __init__(self, first: int, length: int, items: list[int], stage: int = 0) -> None:
         self.first, self.length, self.items, self.stage = first, length, items, stage
         self.shown, self.clicked = dict.fromkeys(items, 0), dict.fromkeys(items, 0)
 
     def learned(self, shown: list[int], clicks: list[int], steps: int) -> list["Batch"]:
-        """What becomes of it with a list."""
+        """The batches that follow from this one after a list."""
         least = min(self.shown.values())
         for place in range(self.first, self.first + self.length):
             item = shown[place]
@@ -279,7 +279,7 @@ def wrong_pairs(shown: list[int], attraction: Any) -> int:
 
 
 def test_bubblerank_follows_its_rule_and_is_safe_at_every_step() -> None:
-    """Where all items have a place: the algorithm of the paper, and its bound on wrong pairs."""
+    """Where all items have a position: the algorithm of the paper, and its bound on wrong pairs."""
     attraction = np.array([0.1, 0.5, 0.3, 0.7, 0.9, 0.6])
     steps, size = 30_000, len(attraction)
     for run in range(3):
@@ -315,7 +315,7 @@ def test_bubblerank_follows_its_rule_and_is_safe_at_every_step() -> None:
 
 @pytest.mark.slow
 def test_bubblerank_comes_from_a_reversed_ranking_to_the_best_list() -> None:
-    """With as many places as items, and with more items than places; the last 1e4 steps cost nothing or next to it."""
+    """With as many positions as items, and with more items; the last 1e4 steps cost (almost) nothing."""
     attraction = np.linspace(0.8, 0.1, 8)
     for positions in (3, 8):
         users = PBM(np.linspace(1.0, 0.4, positions))

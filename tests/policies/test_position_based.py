@@ -36,7 +36,7 @@ def test_the_bound_is_that_of_the_paper() -> None:
         assert score[item] == pytest.approx(expected, rel=1e-12)
 
 
-POSTERIORS = [  # clicks, and displays without one per place
+POSTERIORS = [  # clicks, and impressions without a click per position
     (0, [0, 0, 0]), (0, [3, 0, 1]), (0, [400, 200, 10]), (4, [0, 0, 0]), (3, [0, 1, 2]), (1, [0, 0, 2]), (1, [1, 0, 0]),
     (25, [40, 10, 3]), (3000, [2000, 9000, 4000]), (60, [0, 5, 20]),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Ranked bandits: who proposes what, what a collision does, and who learns from which click."""
+"""Ranked bandits: proposals, collisions, and which bandit learns from which click."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def show(policy: Any, belief: Any, cache: Any, key: int = 1, pins: Any = NOTHING
 
 
 def favour(belief: Any, arms: dict[tuple[int, int], float]) -> None:
-    """Give the bandit of a place (from 0) a mean for an item, out of many observations; all others get 0."""
+    """Give the bandit of a position (from 0) a mean for an item, out of many observations; all others get 0."""
     belief.examined[:] = 1e9
     for (item, place), mean in arms.items():
         belief.clicked[item * 3 + place] = 1e9 * mean

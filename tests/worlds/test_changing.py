@@ -1,4 +1,4 @@
-"""Worlds that change: attraction, presence and regret at every step, against what the rules say, step by step."""
+"""Changing worlds: attraction, availability and regret at every step, against the rules."""
 
 import itertools
 import math
@@ -40,7 +40,7 @@ STEPS = 120
 
 
 def attractions(world: Changing, key: int, steps: int = STEPS) -> Floats:
-    """Per step and item, and nan where the item is not there."""
+    """Per step and item; nan where the item is not available."""
     ready = world.checked()
     moment, rows = ready.begin(), []
     ready.advance(moment, 0, key)  # the engine may begin twice: once for the samples, once to play
@@ -218,11 +218,11 @@ def test_the_lower_bound_problem_is_as_printed() -> None:
     assert li2019_gaps([found[0].tolist(), found[40].tolist()], 3) == pytest.approx([0.1] * 6)
 
 
-# Regret against the best list of each moment --------------------------------------------------------------------------
+# Regret against the best list of each step ----------------------------------------------------------------------------
 
 
 def earned(users: Any, items: tuple[int, ...], attraction: Floats) -> float:
-    """The expected reward of a list, written once more."""
+    """The expected reward of a list: a second implementation."""
     worth = [float(attraction[item]) for item in items]
     if isinstance(users, PBM):
         return float(np.dot(worth, users.examination[: len(worth)]))
@@ -239,7 +239,7 @@ def earned(users: Any, items: tuple[int, ...], attraction: Floats) -> float:
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize("kind", USERS)
 def test_regret_is_the_brute_force_one_at_every_step(name: str, kind: str) -> None:
-    """The best of all lists without gaps of the items that are there, less the list shown."""
+    """The reward of the best list of the available items, without gaps, less that of the list shown."""
     users = USERS[kind]
     setting = Setting.of(toplist.make("cascade-ucb1"), WORLDS[name], users, OneSample(), STEPS)
     player = Player(setting, 7, np.arange(1, STEPS + 1), compiled=False)
@@ -268,7 +268,7 @@ def test_regret_is_the_brute_force_one_at_every_step(name: str, kind: str) -> No
     st.sampled_from(list(USERS)),
 )
 def test_who_is_not_there_is_never_among_the_best(attraction: list[float], factors: list[float], kind: str) -> None:
-    """Also where everybody who is there is worth nothing."""
+    """Also where no available item attracts."""
     truth, items = np.array(attraction), len(attraction)
     kinds: dict[str, Any] = {
         "cascade": Cascade(), "DCM": DCM(factors[:items]), "DBN": DBN(factors[:items], 0.5), "PBM": PBM(factors[:items])
@@ -389,7 +389,7 @@ def test_checking_twice_changes_nothing() -> None:
         assert array_bytes(copy_arrays(moments[0])) == array_bytes(moments[1])
 
 
-# What cannot be used --------------------------------------------------------------------------------------------------
+# Invalid input --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -408,16 +408,16 @@ def test_checking_twice_changes_nothing() -> None:
         (lambda: piecewise([[0.5], [0.1]], 1, length=0.5), "at least 1, without breakpoints"),
         (lambda: piecewise([[0.5], [0.1]], 2, [3]), "there are only L = 1 items"),
         (lambda: jumping(START, 4), "must be at most 2, the items that are not among the K most attractive"),
-        (lambda: jumping(START, 3, raised=0), "How many items jump is 0"),
+        (lambda: jumping(START, 3, raised=0), "The number of items that jump is 0"),
         (lambda: jumping(START, 3, height=1.2), "The height of a jump is 1.2"),
-        (lambda: jumping(START, 3, up=0), "How many steps a jump lasts is 0"),
-        (lambda: jumping(START, 3, down=0), "How many steps lie between jumps is 0"),
+        (lambda: jumping(START, 3, up=0), "The length of a jump is 0"),
+        (lambda: jumping(START, 3, down=0), "The number of steps between jumps is 0"),
         (lambda: drifting(START, 3, speed=-0.1), "The speed.0. is -0.1"),
         (lambda: drifting(START, 3, speed=0.5, low=0.1, high=0.5), "at most the distance of the walls, 0.4"),
         (lambda: drifting(START, 3, low=0.2), "must be between 0.2 and 1; move the walls"),
         (lambda: drifting(START, 3, low=0.5, high=0.2), "The upper wall is 0.2"),
-        (lambda: coming_and_going([0.5, 0.1], 1, [[0, 5], [7, None]]), "After 5 steps no item is there"),
-        (lambda: coming_and_going([0.5, 0.1], 1, [[1, 5], [3, None]]), "After 0 steps no item is there"),
+        (lambda: coming_and_going([0.5, 0.1], 1, [[0, 5], [7, None]]), "After 5 steps no item is available"),
+        (lambda: coming_and_going([0.5, 0.1], 1, [[1, 5], [3, None]]), "After 0 steps no item is available"),
         (lambda: coming_and_going([0.5, 0.1], 1, [[0, 5]]), "must be 2 pairs of whole numbers"),
         (lambda: coming_and_going([0.5], 1, [[3, 3]]), "must be 1 pairs of whole numbers"),
         (lambda: coming_and_going([0.5], 1, [5]), "give .0, 500. for an item that goes after 500 steps"),
@@ -436,7 +436,7 @@ def test_wrong_worlds_are_refused(make: Any, message: str) -> None:
 
 
 def test_the_all_knowing_policy_shows_only_who_is_there() -> None:
-    """Two places, and the second item comes after five lists."""
+    """Two positions, and the second item comes after five lists."""
     world = coming_and_going([0.5, 0.3], 2, lifetimes=[[0, None], [5, None]])
     setting = Setting.of(toplist.make("best"), world, Cascade(), NeverSeenFirst(), 10)
     player = Player(setting, 1, np.array([10]))

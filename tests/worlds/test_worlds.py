@@ -1,4 +1,4 @@
-"""Worlds of topics and of contexts: closed forms, brute force, and what is promised of the best list."""
+"""Topic and contextual worlds: closed forms, brute force, and guarantees for the best list."""
 
 import itertools
 from typing import Any
@@ -42,7 +42,7 @@ def test_the_exact_list_is_the_best_of_all_lists(kind: str, termination: float) 
 
 @pytest.mark.parametrize("kind", COVERAGE_KINDS)
 def test_what_the_search_leaves_out_is_no_better(kind: str) -> None:
-    """Longer lists, degrees that tie and high termination: where leaving out too much would show."""
+    """Longer lists, degrees that tie and high termination: where a search that prunes too much would fail."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         topics = rng.integers(0, 5, size=(7, 3)) / 4 * (rng.uniform(size=(7, 3)) < 0.7)
@@ -108,8 +108,8 @@ def test_wrong_worlds_are_refused(wrong: dict[str, Any], message: str) -> None:
         TopicCoverage(**(right | wrong)).checked()
 
 
-def test_every_run_draws_one_of_several_people() -> None:
-    """Two people who want one topic each: whose run it is shows in what attracts and in the best list."""
+def test_every_run_draws_one_of_several_users() -> None:
+    """Two users who want one topic each: attraction and best list show whose run it is."""
     world = TopicCoverage([[0.5, 0.0], [0.0, 0.4]], [[1.0, 0.0], [0.0, 1.0]], 1).checked()
     drawn = []
     for run in range(1000):
@@ -121,7 +121,7 @@ def test_every_run_draws_one_of_several_people() -> None:
         assert not world.advance(moment, 1, branch(3, run))
         drawn.append(int(items[0]))
     assert 450 < sum(drawn) < 550  # 3.2 standard deviations
-    with pytest.raises(InvalidInput, match="for one person, but this world has 2"):
+    with pytest.raises(InvalidInput, match="for one user, but this world has 2"):
         exact_best(world)
 
 
@@ -132,11 +132,11 @@ def test_what_policies_know_may_differ_from_what_is_true() -> None:
         Fixed([0.5, 0.2], 1, [[1.0], [np.inf]]).checked()
 
 
-# Users who look everywhere --------------------------------------------------------------------------------------------
+# Users without position bias ------------------------------------------------------------------------------------------
 
 
 def test_position_based_clicks_have_the_frequencies_of_the_formula() -> None:
-    """20,000 visitors: within 5 standard errors at each place."""
+    """20,000 visitors: within 5 standard errors at each position."""
     users = PBM([0.9, 0.3, 0.6]).prepare(Problem(5, 3))
     items, attraction, page = np.array([4, 0, 2]), np.array([0.5, 0.8, 0.1]), empty_page(3)
     total = np.zeros(3)

@@ -1,4 +1,4 @@
-"""What every policy must hold, ours or yours: `check_policy(policy)` puts one through the whole contract."""
+"""The contract that every policy must hold, yours included: `check_policy(policy)` checks all of it."""
 
 from toplist.checks.promises import CheckFailed, check_policy, contract
 

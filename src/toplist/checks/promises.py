@@ -1,4 +1,4 @@
-"""The contract of policies: one function per promise, each with the reason it is asked for."""
+"""The contract of policies: one function per promise, whose docstring gives the reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PROMISE = "_toplist_promise"
 
 
 class CheckFailed(AssertionError):
-    """A policy broke its contract; the message names each promise and how it was broken."""
+    """A policy broke its contract; the message names each broken promise and what happened."""
 
 
 def promise(check: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -35,8 +35,15 @@ def promise(check: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 def contract() -> dict[str, Callable[[Any], None]]:
-    """All promises by name, in the order of this file.
+    """The promises by name, in the order in which they are checked.
 
+    Returns
+    -------
+    dict of str to callable
+        Each check takes a policy, and raises `CheckFailed` where the promise is broken.
+
+    Examples
+    --------
     >>> list(contract())[:2]
     ['fields_have_free_names', 'prepared_parts_hold_no_text']
     """
@@ -44,10 +51,29 @@ def contract() -> dict[str, Callable[[Any], None]]:
 
 
 def check_policy(policy: Any, only: Iterable[str] | None = None) -> list[str]:
-    """Put a policy, or a name of the catalogue, through the contract; the names of the promises it holds.
+    """Check that a policy holds the contract.
 
-    It prints nothing, and raises `CheckFailed` where a promise is broken.
+    Parameters
+    ----------
+    policy : policy or str
+        A policy, or a name of the catalogue.
+    only : iterable of str or None, default None
+        Names of the promises to check; None is all of them.
 
+    Returns
+    -------
+    list of str
+        The names of the checked promises, all of them kept.
+
+    Raises
+    ------
+    CheckFailed
+        If a promise is broken.
+    InvalidInput
+        If there is no promise of a name in `only`.
+
+    Examples
+    --------
     >>> check_policy("cascade-ucb1", only=["lists_hold_distinct_items"])
     ['lists_hold_distinct_items']
     """
@@ -63,7 +89,7 @@ def check_policy(policy: Any, only: Iterable[str] | None = None) -> list[str]:
             promises[name](policy)
         except CheckFailed as failure:
             broken.append(f"{name}: {failure}")
-        except Exception as error:  # a policy that cannot even be run breaks this promise, not the check of the others
+        except Exception as error:  # a policy that raises breaks this promise; the others are still checked
             broken.append(f"{name}: {_first_lines(error)}")
     if broken:
         raise CheckFailed("\n".join(broken))
@@ -71,19 +97,19 @@ def check_policy(policy: Any, only: Iterable[str] | None = None) -> list[str]:
 
 
 def _first_lines(error: Exception) -> str:
-    """How it ended, in a sentence where a compiler would fill pages."""
+    """An error in one sentence, where a compiler's message would fill pages."""
     if isinstance(error, DoesNotCompile):
         return str(error)
-    if isinstance(error, COMPILE_ERRORS):  # a helper that was called from plain Python
+    if isinstance(error, COMPILE_ERRORS):  # a helper called from plain Python
         return explain_compile_error(error)
     return f"it ended in {type(error).__name__}: " + " ".join(line.strip() for line in str(error).splitlines()[:3])
 
 
-# What the promises are checked on -------------------------------------------------------------------------------------
+# Fixtures -------------------------------------------------------------------------------------------------------------
 
 
 def _world(policy: Any, attraction: Any = None, positions: int = POSITIONS) -> Fixed:
-    """Items that differ; a policy that needs features knows each item by one of its own."""
+    """Items of different attraction; a policy that needs features gets a one-hot row per item."""
     attraction = np.linspace(0.8, 0.05, ITEMS) if attraction is None else np.array(attraction)
     return Fixed(attraction, positions, np.eye(len(attraction)) if policy.capabilities().needs_features else ())
 
@@ -94,7 +120,7 @@ def _setting(policy: Any, world: Any = None, start: Any = None, steps: int = STE
 
 
 class Trace(NamedTuple):
-    """What one run showed and what came back, list by list, and the player at its end."""
+    """The lists and clicks of one run, and its player at the end."""
 
     lists: list[list[int]]
     clicks: list[list[int]]
@@ -156,7 +182,7 @@ def _fail_if(wrong: bool, message: str) -> None:
 
 @promise
 def fields_have_free_names(policy: Any) -> None:
-    """Compiled code finds a part's method before a field of the same name, so no field may be called like one."""
+    """Compiled code finds a part's method before a field of the same name, so no field may be named like a method."""
     waiting = [policy, _player(policy).belief, _player(policy).cache]
     while waiting:
         part = waiting.pop()
@@ -182,7 +208,7 @@ def prepared_parts_hold_no_text(policy: Any) -> None:
 
 @promise
 def lists_hold_distinct_items(policy: Any) -> None:
-    """A list has K places, each with another item."""
+    """A list has K positions, each with a different item."""
     for shown in _trace(_player(policy)).lists:
         _fail_if(
             len(set(shown)) != POSITIONS or len(shown) != POSITIONS or not set(shown) <= set(range(ITEMS)),
@@ -192,7 +218,7 @@ def lists_hold_distinct_items(policy: Any) -> None:
 
 @promise
 def same_seed_gives_same_run(policy: Any) -> None:
-    """All randomness comes from the request's key: nothing global, nothing left over from an earlier run."""
+    """All randomness comes from the request's key: no global state, nothing left from an earlier run."""
     first, second = _trace(_player(policy)), _trace(_player(policy))
     _fail_if(first.lists != second.lists, "two runs with the same seed showed different lists")
     _fail_if(
@@ -203,7 +229,7 @@ def same_seed_gives_same_run(policy: Any) -> None:
 
 @promise
 def plain_and_compiled_agree(policy: Any) -> None:
-    """The compiled twin does what the source says, to the last bit."""
+    """Compiled code does what the plain source does, to the last bit."""
     plain, compiled = _trace(_player(policy)), _trace(_player(policy, compiled=True))
     for step, (here, there) in enumerate(zip(plain.lists, compiled.lists, strict=True), 1):
         _fail_if(here != there, f"at step {step} plain Python showed {here} and compiled code {there}")
@@ -215,7 +241,7 @@ def plain_and_compiled_agree(policy: Any) -> None:
 
 @promise
 def saved_belief_continues(policy: Any) -> None:
-    """The belief is all that must be kept: a policy taken up from it goes on as if never stopped."""
+    """The belief is the whole state: a policy resumed from it continues as if it had never stopped."""
     whole = _trace(_player(policy))
     file = io.BytesIO()
     half = _player(policy)
@@ -226,15 +252,18 @@ def saved_belief_continues(policy: Any) -> None:
     with np.load(file, allow_pickle=False) as kept:
         again.take_up(dict(kept))
     rest = _trace(again)
-    _fail_if(whole.lists[STEPS // 2 :] != rest.lists, "a policy taken up from its saved belief showed other lists")
-    _fail_if(array_bytes(whole.player.belief) != array_bytes(again.belief), "a policy taken up ended in another belief")
+    _fail_if(whole.lists[STEPS // 2 :] != rest.lists, "a policy resumed from its saved belief showed other lists")
+    _fail_if(
+        array_bytes(whole.player.belief) != array_bytes(again.belief),
+        "a policy resumed from its saved belief ended in another belief",
+    )
 
 
 @promise
 def relabelling_changes_only_labels(policy: Any) -> None:
-    """Which number an item has must not matter: ties fall by the item's label, not by where it is stored.
+    """The number of an item must not matter: ties are broken by the item's label, not by where it is stored.
 
-    A policy that is given a ranking of the items says with `renumbered` what it would be for other numbers.
+    A policy that is given a ranking of the items returns with `renumbered` the same policy for other numbers.
     """
     order = np.random.default_rng(5).permutation(ITEMS)
     world = _world(policy)
@@ -250,11 +279,11 @@ def relabelling_changes_only_labels(policy: Any) -> None:
 
 @promise
 def empty_and_full_pages_are_learned(policy: Any) -> None:
-    """A page without a click and a page clicked everywhere are observations like others."""
+    """A page without a click and a page clicked everywhere are ordinary observations."""
     player = _player(policy, start=NeverSeenFirst())
     for number in range(40):
         slate = _list(player, number)
-        _fail_if(not _valid(slate), f"after pages without or full of clicks it showed {slate.items.tolist()}")
+        _fail_if(not _valid(slate), f"after pages without clicks and full of clicks it showed {slate.items.tolist()}")
         player.policy.learn(player.belief, slate, _page(range(POSITIONS) if number % 2 else ()))
         for name, array in player.belief._asdict().items():
             _fail_if(bool(np.isnan(array).any()), f"its belief {name!r} became NaN")
@@ -262,7 +291,7 @@ def empty_and_full_pages_are_learned(policy: Any) -> None:
 
 @promise
 def late_slates_are_learned_from_themselves(policy: Any) -> None:
-    """Everything `learn` needs lies in the slate: three lists in reverse order, as if each had just been made."""
+    """The slate holds everything that `learn` needs: three lists are learned in reverse order as if each were new."""
     player = _player(policy)
     player.play(20)
     before, prompt = copy_arrays(player.belief), copy_arrays(player.belief)
@@ -275,15 +304,14 @@ def late_slates_are_learned_from_themselves(policy: Any) -> None:
         player.policy.rank(before, player.cache, _request(player, number), again)
         player.policy.learn(prompt, again, _page(clicked))
     _fail_if(
-        array_bytes(player.belief) != array_bytes(prompt),
-        "what is learned from a late list depends on more than the list",
+        array_bytes(player.belief) != array_bytes(prompt), "learning from a late list depends on more than the list"
     )
     _fail_if(not _valid(_list(player, 3)), "after learning three lists in reverse order it showed no valid list")
 
 
 @promise
 def rank_leaves_the_belief(policy: Any) -> None:
-    """Making a list is reading; only `learn` writes the belief."""
+    """Ranking only reads; only `learn` writes the belief."""
     player = _player(policy)
     player.play(30)
     before = array_bytes(player.belief)
@@ -294,7 +322,7 @@ def rank_leaves_the_belief(policy: Any) -> None:
 
 @promise
 def belief_does_not_grow(policy: Any) -> None:
-    """Memory does not grow with the lists learned; with those to come, by less than in proportion, as a window does."""
+    """The belief does not grow with the lists learned; with the horizon less than in proportion, as a window does."""
     if policy.capabilities().grows:
         return
     player = _player(policy)
@@ -310,7 +338,7 @@ def belief_does_not_grow(policy: Any) -> None:
 
 @promise
 def more_items_change_nothing_for_the_others(policy: Any) -> None:
-    """A belief that is grown for items to come says the same of those there are, and forgets single items."""
+    """A belief enlarged for new items says the same of the existing ones, and can forget single items."""
     if not policy.capabilities().adds_items:
         return
     small = _player(policy)
@@ -327,13 +355,15 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
         request = _request(small, number)._replace(labels=labels, features=features)
         small.policy.rank(belief, cache, request, other)
         here, there = slate.items.tolist(), other.items.tolist()
-        _fail_if(here != there, f"it showed {here}, but {there} once there was room for more items")
+        _fail_if(here != there, f"it showed {here}, but {there} after its belief was enlarged for more items")
         small.policy.learn(small.belief, slate, _page((number % POSITIONS,)))
         small.policy.learn(belief, other, _page((number % POSITIONS,)))
     for array, longer, rows in zip(small.belief, belief, layout.rows, strict=True):
         same = array.tobytes() == longer[: len(array)].tobytes()
-        _fail_if(not same, "it learned something else once there was room for more items")
-        _fail_if(len(longer) - len(array) != rows * ITEMS, "its belief does not have as many rows for each item")
+        _fail_if(not same, "it learned something else after its belief was enlarged for more items")
+        _fail_if(
+            len(longer) - len(array) != rows * ITEMS, "its belief does not have the same number of rows for each item"
+        )
     untouched = small.policy.begin(more)
     for item in range(ITEMS):
         layout.forget(belief, item)
@@ -344,7 +374,7 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
 
 @promise
 def changed_counts_are_told(policy: Any) -> None:
-    """Of very many items only those are looked at again whose block the belief says was touched."""
+    """With very many items, only items in blocks that the belief marks as touched are scored again."""
     can = policy.capabilities()
     if not can.adds_items or not can.learns_from_any_list or can.needs_features:
         return
@@ -362,14 +392,14 @@ def changed_counts_are_told(policy: Any) -> None:
         silent = changed[belief.touched[changed // BLOCK] == before.touched[changed // BLOCK]]
         _fail_if(
             len(silent) > 0,
-            f"a list changed what is counted for {len(silent)} items, and `touched` does not tell; call "
+            f"a list changed the counts of {len(silent)} items without a change of `touched`; call "
             f"toplist.parts.memory.counts.touch where counts change",
         )
 
 
 @promise
 def only_eligible_items_are_shown(policy: Any) -> None:
-    """A policy that takes subsets and pins keeps to them, and makes a shorter list where fewer items are eligible."""
+    """A policy that takes subsets and pins respects them, and makes a shorter list where fewer items are eligible."""
     player = _player(policy)
     player.play(50)
     for number in range(20):
@@ -394,9 +424,9 @@ def only_eligible_items_are_shown(policy: Any) -> None:
 
 @promise
 def beats_random_on_an_easy_problem(policy: Any) -> None:
-    """Two of eight items attract almost all: 8 runs of 6000 steps must lose less than half of what Random does.
+    """Two of eight items attract almost all users: over 8 runs of 6000 steps, regret must be below half of Random's.
 
-    A policy that is given a ranking gets ten times as long: leaving a bad one slowly is what it is made for.
+    A policy that is given a ranking gets ten times as many steps: it is made to leave a bad ranking slowly.
     """
     if not policy.capabilities().learns:
         return
@@ -411,5 +441,5 @@ def beats_random_on_an_easy_problem(policy: Any) -> None:
     _fail_if(
         not (difference.high < 0 and difference.ratio < 0.5),
         f"its regret is {difference.ratio:.2f} of Random's (the difference is {difference.mean:.0f}, 95% between "
-        f"{difference.low:.0f} and {difference.high:.0f}); below 0.5 was asked for",
+        f"{difference.low:.0f} and {difference.high:.0f}); it must be below 0.5",
     )

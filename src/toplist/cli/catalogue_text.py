@@ -55,9 +55,13 @@ def written_default(value: Any) -> str:
     return "" if value is REQUIRED else f"={value!r}"
 
 
-def parameters_table(parameters: dict[str, Any]) -> str:
-    """A line per parameter."""
-    lines = [f"  {name}{written_default(value)}" for name, value in parameters.items()]
+def parameters_table(parameters: dict[str, Any], meanings: dict[str, str]) -> str:
+    """A line per parameter, with its description below it."""
+    lines = []
+    for name, value in parameters.items():
+        lines.append(f"  {name}{written_default(value)}")
+        indent = " " * 6
+        lines += textwrap.wrap(meanings.get(name, ""), columns(), initial_indent=indent, subsequent_indent=indent)
     return "\n".join(lines) or "  none"
 
 

@@ -85,18 +85,21 @@ def about(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
 
 def page(facts: dict[str, Any]) -> str:
     """All about one policy, for a reader."""
+    from toplist.support.docstrings import descriptions, sections
+
     width = columns()
     title = f": {facts['title']}" if facts["title"] != facts["name"] else ""
     heading = f"{facts['name']}{title}" + (f" ({facts['paper']})" if facts["paper"] else "")
-    text = facts["documentation"] or "No documentation."
-    paragraphs = [textwrap.fill(part, width, break_on_hyphens=False) for part in text.split("\n\n")]
+    text = sections(facts["documentation"] or "No documentation.")
+    prose = "\n\n".join(text[part] for part in ("", "Notes") if part in text)
+    paragraphs = [textwrap.fill(part, width, break_on_hyphens=False) for part in prose.split("\n\n")]
     abilities = textwrap.indent("\n".join(in_words(facts["capabilities"])), "  ")
     return "\n\n".join(
         [
             heading,
             *paragraphs,
             f"parts\n  {facts['parts']}",
-            f"parameters\n{parameters_table(facts['parameters'])}",
+            f"parameters\n{parameters_table(facts['parameters'], descriptions(facts['documentation']))}",
             f"capabilities\n{abilities}",
         ]
     )

@@ -1,4 +1,4 @@
-"""How a person turns attraction into clicks."""
+"""Click models: how a user turns attraction into clicks."""
 
 from toplist.clicks.cascade import Cascade
 from toplist.clicks.ccm import CCM

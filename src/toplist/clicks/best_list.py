@@ -1,4 +1,4 @@
-"""Best lists: where each item has a worth and each position a rank of its own, and by exchanging one for another."""
+"""Best lists: by sorting where each item has a worth and each position a rank, and by local search."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import toplist.core.protocols  # noqa: F401  registers the methods of parts with
 from toplist.core.compiling import helper, routine
 from toplist.core.slate import Floats, Ints
 
-EVEN = np.zeros(0)  # every item's factor is 1
-RISE = 1e-12  # the least by which an exchange must raise the reward: rounding alone must not keep the search going
+EVEN = np.zeros(0)  # a factor of 1 for every item
+RISE = 1e-12  # smallest improvement that counts: rounding alone must not keep the search going
 
 
 @helper
 def best_by_worth(attraction: Floats, factor: Floats, order: Ints, items: Ints) -> None:
-    """Fill `items`: the item of the r-th largest attraction times factor stands at the r-th place of `order`.
+    """Fill `items`: the item with the r-th largest attraction times factor goes to the r-th position of `order`.
 
-    Of equals, the item of the lower index goes first: the best list is a yardstick, so it must not move. Items whose
-    attraction is negative are not there. A list shorter than `order` fills the places from the top.
+    Ties go to the lower index: the best list is the reference of regret, so it must be stable. Items with negative
+    attraction are not available. A list shorter than `order` fills the positions from the top.
     """
     wanted = len(items)
     filled = 0
@@ -42,7 +42,7 @@ def best_by_worth(attraction: Floats, factor: Floats, order: Ints, items: Ints) 
 
 @helper
 def place_of(rank: int, order: Ints, size: int) -> int:
-    """The place that comes at this rank in an order of places, of which only the first `size` are filled."""
+    """The position at this rank in an order of positions of which only the first `size` are filled."""
     if len(order) == 0:
         return rank
     if size == len(order):
@@ -57,11 +57,11 @@ def place_of(rank: int, order: Ints, size: int) -> int:
 
 
 @routine
-def exchange(users: Any, moment: Any, attraction: Floats, items: Ints, shown: Floats) -> float:
-    """Improve a list until no exchange does: of two places, or of an item against one outside; the reward then.
+def improve_by_exchange(users: Any, moment: Any, attraction: Floats, items: Ints, shown: Floats) -> float:
+    """Improve a list until no exchange does, of two positions or of an item with one outside; return its reward.
 
-    Each time the exchange that raises these users' reward most, and of equals the first; so the list depends on the
-    items' indices only where rewards are equal. `shown` is as long as the list, and is written to.
+    Each step takes the exchange with the largest reward, the first of equals; so the list depends on the items' indices
+    only where rewards are equal. `shown` is scratch of the list's length.
     """
     size = len(items)
     for place in range(size):
@@ -96,14 +96,14 @@ def exchange(users: Any, moment: Any, attraction: Floats, items: Ints, shown: Fl
 
 @helper
 def swap(items: Ints, shown: Floats, place: int, other: int) -> None:
-    """Let two places of a list change their items."""
+    """Exchange the items at two positions of a list."""
     items[place], items[other] = items[other], items[place]
     shown[place], shown[other] = shown[other], shown[place]
 
 
 @helper
 def is_among(item: int, items: Ints) -> bool:
-    """Whether an item stands in a list."""
+    """Whether an item is in a list."""
     for place in range(len(items)):
         if items[place] == item:
             return True

@@ -1,4 +1,4 @@
-"""The cascade model: from the top, and away with the first item that attracts."""
+"""The cascade model: the user scans from the top and leaves with the first item that attracts."""
 
 from __future__ import annotations
 
@@ -13,23 +13,29 @@ from toplist.support.catalogue import entry
 
 @entry("Cascade model", "kveton2015")
 class Cascade(NamedTuple):
-    """Looks from the top, clicks the first item that attracts, and leaves.
+    """Users who scan from the top, click the first item that attracts them, and leave.
 
-    `depth` is how many places are looked at in the end; None is all of them, as in the papers. The reward of a list
-    is the probability of a click, 1 - prod(1 - w). Kveton, Szepesvari, Wen and Ashkan, Cascading Bandits, ICML 2015;
-    the model is Craswell and others' (WSDM 2008).
+    Parameters
+    ----------
+    depth : int or None, default None
+        Number of positions that a user examines at most; None is all of them, as in the papers.
+
+    Notes
+    -----
+    The reward of a list is the probability of a click, `1 - prod(1 - w)`, w the attraction. Kveton, Szepesvari, Wen and
+    Ashkan, Cascading Bandits, ICML 2015; the model is Craswell and others' (WSDM 2008).
     """
 
-    depth: Any = None  # a number of places, or None
+    depth: Any = None
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve the depth."""
         if self.depth is None:
             return self._replace(depth=problem.positions)
-        return self._replace(depth=whole("Cascade's depth", self.depth, 1, "or leave it out for all places"))
+        return self._replace(depth=whole("Cascade's depth", self.depth, 1, "or leave it out for all positions"))
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
-        """Draw the clicks of one visitor; their number."""
+        """Draw the clicks of one visitor; return their number."""
         clicks, end = 0, min(self.depth, len(items))
         for place in range(len(items)):
             page.clicks[place] = 0
@@ -41,12 +47,12 @@ class Cascade(NamedTuple):
         return clicks
 
     def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
-        """Probability that something attracts."""
+        """Probability of a click."""
         nothing = 1.0
         for place in range(min(self.depth, len(items))):
             nothing *= 1.0 - attraction[place]
         return 1.0 - nothing
 
     def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
-        """The most attractive items, the most attractive first; the order does not matter to the reward."""
+        """The most attractive items, the most attractive first; the order does not change the reward."""
         best_by_worth(attraction, EVEN, NONE, items)

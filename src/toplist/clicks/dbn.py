@@ -1,4 +1,4 @@
-"""The dynamic Bayesian network model: attraction, satisfaction of the item clicked, and patience."""
+"""The dynamic Bayesian network model: attraction, satisfaction with the clicked item, and persistence."""
 
 from __future__ import annotations
 
@@ -13,25 +13,33 @@ from toplist.support.catalogue import entry
 
 @entry("Dynamic Bayesian network model", "kveton2015")
 class DBN(NamedTuple):
-    """Clicks what attracts, leaves satisfied with the item's `satisfaction`, and else goes on with `persistence`.
+    """Users who click what attracts them, leave if the item satisfies them, and otherwise continue with `persistence`.
 
-    Satisfaction is one probability for all items or one per item; persistence is the probability of looking at the
-    next position after not having been satisfied. The reward is the probability of leaving satisfied,
-    sum_k g^(k-1) w_k prod_{i<k} (1 - w_i), where w is attraction times satisfaction and g the persistence. Chapelle
-    and Zhang, A Dynamic Bayesian Network Click Model for Web Search Ranking, WWW 2009; kveton2015, section 5.3.
+    Parameters
+    ----------
+    satisfaction : float or array_like of float, default 0.7
+        Probability that a clicked item satisfies, one for all items or one per item.
+    persistence : float, default 0.7
+        Probability of examining the next position when not satisfied.
+
+    Notes
+    -----
+    The reward is the probability of leaving satisfied, `sum_k g^(k-1) w_k prod_{i<k} (1 - w_i)`, where w is attraction
+    times satisfaction and g the persistence. Chapelle and Zhang, A Dynamic Bayesian Network Click Model for Web Search
+    Ranking, WWW 2009; kveton2015, section 5.3.
     """
 
-    satisfaction: Any = 0.7  # one probability, or one per item
+    satisfaction: Any = 0.7
     persistence: float = 0.7
 
     def prepare(self, problem: Problem) -> Self:
-        """One satisfaction per item."""
+        """Check the probabilities; one satisfaction per item."""
         satisfaction = probabilities("DBN's satisfaction", self.satisfaction, problem.items, "item")
         persistence = number("DBN's persistence", self.persistence, 0.0, 1.0, "give one probability")
         return self._replace(satisfaction=satisfaction, persistence=persistence)
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
-        """Draw the clicks of one visitor; their number."""
+        """Draw the clicks of one visitor; return their number."""
         satisfied, patient = branch(visitor, -1), branch(visitor, -2)
         clicks, end = 0, len(items)
         for place in range(len(items)):

@@ -1,4 +1,4 @@
-"""The dependent click model: several clicks, and after each a chance to leave that depends on the position."""
+"""The dependent click model: several clicks, and after each a probability of leaving that depends on the position."""
 
 from __future__ import annotations
 
@@ -16,23 +16,30 @@ from toplist.support.catalogue import entry
 
 @entry("Dependent click model", "katariya2016", hides=("order",))
 class DCM(NamedTuple):
-    """Clicks what attracts, and after a click at position k leaves satisfied with probability `termination[k]`.
+    """Users who click what attracts them, and after a click at position k leave with probability `termination[k]`.
 
-    One termination probability for all positions, or one per position, in any order of size. The reward is the
-    probability of leaving satisfied, 1 - prod(1 - v w). Katariya, Kveton, Szepesvari and Wen, DCM Bandits, ICML 2016;
-    the model is Guo, Liu and Wang's (WSDM 2009).
+    Parameters
+    ----------
+    termination : float or array_like of float, default 0.5
+        Probability of leaving satisfied after a click, one for all positions or one per position, not necessarily
+        sorted.
+
+    Notes
+    -----
+    The reward is the probability of leaving satisfied, `1 - prod(1 - v w)`, v the termination and w the attraction.
+    Katariya, Kveton, Szepesvari and Wen, DCM Bandits, ICML 2016; the model is Guo, Liu and Wang's (WSDM 2009).
     """
 
-    termination: Any = 0.5  # one probability, or one per position
-    order: Any = ()  # places by termination, the most terminating first; filled by `prepare`
+    termination: Any = 0.5
+    order: Any = ()  # positions, the most terminating first; filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
-        """One termination probability per position, and the order of their size."""
+        """One termination probability per position, and the positions sorted by it."""
         termination = probabilities("DCM's termination", self.termination, problem.positions, "position")
         return self._replace(termination=termination, order=np.argsort(-termination, kind="stable"))
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
-        """Draw the clicks of one visitor; their number."""
+        """Draw the clicks of one visitor; return their number."""
         return dcm_click(self.termination, items, attraction, labels, visitor, page)
 
     def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
@@ -46,16 +53,16 @@ class DCM(NamedTuple):
 
 @entry("Dependent click model of the moment", "liu2018", hides=("lasting",))
 class ChangingDCM(NamedTuple):
-    """DCM users whose probabilities of leaving are those of the world's moment, as in a `Contextual` world."""
+    """DCM users whose termination probabilities come from the world at each step, as in a `Contextual` world."""
 
-    lasting: bool = False  # nothing of them lasts, but a part needs a field
+    lasting: bool = False  # unused: a part needs a field
 
     def prepare(self, problem: Problem) -> Self:
         """Nothing to resolve."""
         return self
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
-        """Draw the clicks of one visitor; their number."""
+        """Draw the clicks of one visitor; return their number."""
         return dcm_click(moment.termination, items, attraction, labels, visitor, page)
 
     def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
@@ -63,14 +70,14 @@ class ChangingDCM(NamedTuple):
         return dcm_reward(moment.termination, attraction)
 
     def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
-        """The most attractive item to the most terminating position of the moment."""
+        """The k-th most attractive item at the k-th most terminating position of this step."""
         best_by_worth(attraction, EVEN, moment.places, items)
 
 
 @helper
 def dcm_click(termination: Floats, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
-    """Draw the clicks of one visitor; their number."""
-    leaving = branch(visitor, -1)  # the places' coins, apart from the items' coins
+    """Draw the clicks of one visitor; return their number."""
+    leaving = branch(visitor, -1)  # coins of the positions, independent of those of the items
     clicks, end = 0, len(items)
     for place in range(len(items)):
         page.clicks[place] = 0

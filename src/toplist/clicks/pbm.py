@@ -1,4 +1,4 @@
-"""The position-based model: whether a place is looked at depends on the place alone."""
+"""The position-based model: whether a position is examined depends on the position alone."""
 
 from __future__ import annotations
 
@@ -15,23 +15,30 @@ from toplist.support.catalogue import entry
 
 @entry("Position-based model", hides=("order",))
 class PBM(NamedTuple):
-    """Looks at each place with a probability of its own, whatever stands elsewhere, and clicks what attracts.
+    """Users who examine each position with its own probability, and click what attracts them there.
 
+    Parameters
+    ----------
+    examination : float or array_like of float, default 1.0
+        Probability that a position is examined, one for all positions or one per position.
+
+    Notes
+    -----
     The reward is the expected number of clicks. With examination 1 everywhere it is the user without position bias of
-    Yue and Guestrin (NIPS 2011), at home with LSBGreedy; the model is Richardson and others' (WWW 2007).
+    Yue and Guestrin (NIPS 2011), whom LSBGreedy assumes; the model is Richardson and others' (WWW 2007).
     """
 
-    examination: Any = 1.0  # one probability, or one per position
-    order: Any = ()  # places by examination, the most examined first; filled by `prepare`
+    examination: Any = 1.0
+    order: Any = ()  # positions, the most examined first; filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
-        """One probability per position, and the order of their size."""
+        """One probability per position, and the positions sorted by it."""
         examination = probabilities("PBM's examination", self.examination, problem.positions, "position")
         return self._replace(examination=examination, order=np.argsort(-examination, kind="stable"))
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
-        """Draw the clicks of one visitor; their number."""
-        looking = branch(visitor, -1)  # the places' coins, apart from the items' coins
+        """Draw the clicks of one visitor; return their number."""
+        looking = branch(visitor, -1)  # coins of the positions, independent of those of the items
         clicks = 0
         for place in range(len(items)):
             clicked = toss(looking, place, self.examination[place]) and toss(
@@ -50,5 +57,5 @@ class PBM(NamedTuple):
         return expected
 
     def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
-        """The most attractive item to the most examined place."""
+        """The k-th most attractive item at the k-th most examined position."""
         best_by_worth(attraction, EVEN, self.order, items)

@@ -1,4 +1,4 @@
-"""The user browsing model: whether a place is looked at depends on the place and on where the last click was."""
+"""The user browsing model: examination of a position depends on the position and on that of the last click above."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.clicks.best_list import EVEN, best_by_worth, exchange
+from toplist.clicks.best_list import EVEN, best_by_worth, improve_by_exchange
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.randomness import branch, toss
 from toplist.core.slate import Floats, Ints, Page
@@ -15,23 +15,29 @@ from toplist.support.catalogue import entry
 
 @entry("User browsing model", hides=("order", "chances", "shown"))
 class UBM(NamedTuple):
-    """Looks at a place or not by where the last click above it was, and clicks what attracts.
+    """Users who examine a position depending on where the last click above it was, and click what attracts them.
 
-    Place k is looked at with probability `examination[k][j]`, j the place of the last click above. The table has a row
-    per place and as many columns, of which the last stands for no click yet; what lies on the diagonal or above it in
-    other columns is not used. One number g makes the table g^(d - 1), d places below the last click, or below the top
-    of the page where there is none: the first place, and the one below a click, are always looked at. The reward is
-    the expected number of clicks. Dupret and Piwowarski, A User Browsing Model to Predict Search Engine Click Data
-    from Past Observations, SIGIR 2008.
+    Parameters
+    ----------
+    examination : float or array_like of float, default 0.7
+        A K x K table: position k is examined with probability `examination[k][j]`, j the position of the last click
+        above; the last column stands for no click yet, and entries on or above the diagonal in other columns are not
+        used. One number g makes the table `g^(d - 1)`, d positions below the last click, or below the top of the page
+        without one: the first position, and the one below a click, are always examined.
+
+    Notes
+    -----
+    The reward is the expected number of clicks. Dupret and Piwowarski, A User Browsing Model to Predict Search Engine
+    Click Data from Past Observations, SIGIR 2008.
     """
 
-    examination: Any = 0.7  # one number, or a table of places and places of the last click
-    order: Any = ()  # places by mean examination, the most examined first; filled by `prepare`
-    chances: Any = ()  # per place of the last click, to work in; filled by `prepare`
-    shown: Any = ()  # per place, to work in; filled by `prepare`
+    examination: Any = 0.7
+    order: Any = ()  # positions by mean examination, the most examined first; filled by `prepare`
+    chances: Any = ()  # per position of the last click, scratch; filled by `prepare`
+    shown: Any = ()  # per position, scratch; filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
-        """A table, the order of its rows, and room to work in."""
+        """The table, the order of its rows, and the scratch arrays."""
         size = problem.positions
         used = np.tri(size, size, -1, dtype=np.bool_)
         used[:, -1] = True
@@ -46,7 +52,9 @@ class UBM(NamedTuple):
 
     def _table(self, size: int, used: Any) -> Floats:
         """A table of probabilities, 0 where it is not used."""
-        advice = "give one number, or a row per place with a column per place of the last click and a last for none"
+        advice = (
+            "give one number, or a row per position with a column per position of the last click and a last for none"
+        )
         what = "UBM's examination"
         try:
             table = np.array(self.examination, dtype=np.float64)
@@ -67,8 +75,8 @@ class UBM(NamedTuple):
         return np.where(used, table, 0.0)
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
-        """Draw the clicks of one visitor; their number."""
-        looking = branch(visitor, -1)  # the places' coins, apart from the items' coins
+        """Draw the clicks of one visitor; return their number."""
+        looking = branch(visitor, -1)  # coins of the positions, independent of those of the items
         clicks, last = 0, len(self.examination) - 1
         for place in range(len(items)):
             page.clicks[place] = 0
@@ -82,7 +90,7 @@ class UBM(NamedTuple):
         return clicks
 
     def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
-        """Expected number of clicks, from the chances of where the last click was."""
+        """Expected number of clicks, from the distribution of the last click's position."""
         none = len(self.examination) - 1
         self.chances[none] = 1.0
         expected = 0.0
@@ -99,9 +107,9 @@ class UBM(NamedTuple):
         return expected
 
     def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
-        """A list that no exchange of two improves, of its places or with an item outside: an approximation.
+        """A list that no exchange improves, of two positions or with an item outside: an approximation.
 
-        The search begins with the most attractive item at the place that is most examined, and so on.
+        The search begins with the k-th most attractive item at the k-th most examined position.
         """
         best_by_worth(attraction, EVEN, self.order, items)
-        exchange(self, moment, attraction, items, self.shown[: len(items)])
+        improve_by_exchange(self, moment, attraction, items, self.shown[: len(items)])

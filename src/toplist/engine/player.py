@@ -106,8 +106,8 @@ class Player:
             checkpoints=checkpoints,
             curves=np.zeros((len(checkpoints), columns)),
         )
-        told = getattr(setting.policy, "told", None)
-        self.policy = setting.policy if told is None else told(self.run.best_items)
+        with_best_list = getattr(setting.policy, "with_best_list", None)
+        self.policy = setting.policy if with_best_list is None else with_best_list(self.run.best_items)
         self.belief = self.policy.begin(problem)
         self.cache = self.policy.scratch(problem)
         self._play = play_compiled if compiled else plain(play_compiled)

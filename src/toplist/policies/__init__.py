@@ -1,4 +1,4 @@
-"""Which algorithms there are."""
+"""The algorithms, by name and by class."""
 
 from toplist.policies.batchrank import BatchRank
 from toplist.policies.bubblerank import BubbleRank

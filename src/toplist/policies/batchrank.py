@@ -20,28 +20,28 @@ SERIAL, COUNTED = 0, 1  # the columns of the memo
 
 
 class Batches(NamedTuple):
-    """Which batch owns which positions and items, and what this stage of each has counted.
+    """Positions and items of each batch, and the counts of its current stage.
 
-    A batch is known by its first position. All but the last have as many items as positions, so that the items of a
-    batch stand in `order` where its positions are.
+    A batch is identified by its first position. All but the last have as many items as positions, so that the items of
+    a batch stand in `order` at its positions.
     """
 
-    order: Ints  # all items: batch after batch, then those dropped
-    alive: Ints  # one element: how many of them are not dropped
-    first: Ints  # per position: the first of its batch
+    order: Ints  # all items: batch after batch, then the dropped ones
+    alive: Ints  # one element: number of items not dropped
+    first: Ints  # per position: the first position of its batch
     stage: Ints  # per batch
-    serial: Ints  # per batch: a number that no other batch or stage ever has
-    waiting: Ints  # per batch: how many of its items are not counted often enough yet
-    issued: Ints  # one element: serials given so far
-    shown: Floats  # per item, of this stage
-    clicked: Floats  # per item, of this stage
-    low: Floats  # per item: bounds on its clicks when its last stage ended
+    serial: Ints  # per batch: number of its current stage, unique over all batches and stages
+    waiting: Ints  # per batch: number of items below the quota of this stage
+    issued: Ints  # one element: serials issued so far
+    shown: Floats  # per item, in this stage
+    clicked: Floats  # per item, in this stage
+    low: Floats  # per item: bounds on its click-through rate at the end of its last stage
     high: Floats
     clock: Ints  # one element: lists learned
 
 
 class Draw(NamedTuple):
-    """Room to draw the items of a batch."""
+    """Scratch arrays for drawing the items of a batch."""
 
     score: Floats
     chosen: Ints
@@ -50,20 +50,28 @@ class Draw(NamedTuple):
 
 @entry("BatchRank", hides=("enough", "budget"))
 class BatchRank(NamedTuple):
-    """Shows the items of a batch at random on its positions, and splits it where some are certain to be better.
+    """Shows the items of a batch in random order on its positions, and splits it once some are certainly better.
 
-    In stage l the least shown items are counted until each has ceil(16 4^l log n). Then KL bounds at log n + 3 log log
-    n decide: where the worst of the better ones is above the best of the others the batch becomes two; else items that
-    cannot be among the best are dropped, and the next stage begins. Zoghi, Tunys, Ghavamzadeh, Kveton, Szepesvari and
-    Wen, Online Learning to Rank in Stochastic Click Models, ICML 2017, algorithm 1; a baseline of li2019.
+    Parameters
+    ----------
+    steps : float or "theory", default "theory"
+        Horizon n in lists, at least 2; "theory" is the number of steps of the simulation.
+
+    Notes
+    -----
+    In stage l the least shown items are counted until each has `ceil(16 4^l log n)` impressions. Then KL bounds with
+    budget `log n + 3 log log n` decide: where the lower bound of the worst of the better items exceeds the upper bounds
+    of all others, the batch is split in two; otherwise items that cannot be among the best are dropped, and the next
+    stage begins. Zoghi, Tunys, Ghavamzadeh, Kveton, Szepesvari and Wen, Online Learning to Rank in Stochastic Click
+    Models, ICML 2017, algorithm 1; a baseline of li2019.
     """
 
-    steps: float | str = "theory"  # n; "theory" is the number of steps of a simulation
+    steps: float | str = "theory"
     enough: float = 0.0  # 16 log n; filled by `prepare`
-    budget: float = 0.0  # of the bounds; filled by `prepare`
+    budget: float = 0.0  # log n + 3 log log n; filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
-        """Resolve what depends on n."""
+        """Resolve the parameters that depend on n."""
         if self.steps == "theory":
             # At least 2, so that it has a logarithm.
             steps = float(max(known_steps("BatchRank's steps", problem, "give the number of lists, as 1e6"), 2))
@@ -72,7 +80,7 @@ class BatchRank(NamedTuple):
         return self._replace(steps=steps, enough=16.0 * math.log(steps), budget=exploration_budget(steps, 3.0))
 
     def begin(self, problem: Problem) -> Batches:
-        """One batch of everything."""
+        """One batch of all items and positions."""
         items, positions = problem.items, problem.positions
         waiting = np.zeros(positions, dtype=np.int64)
         waiting[0] = items
@@ -92,22 +100,22 @@ class BatchRank(NamedTuple):
         )
 
     def scratch(self, problem: Problem) -> Draw:
-        """Room for one batch."""
+        """Arrays for drawing one batch."""
         places = problem.positions
         return Draw(np.zeros(problem.items), np.zeros(places, dtype=np.int64), np.zeros(places))
 
     def slate(self, problem: Problem) -> Slate:
-        """The memo holds per place the serial of its batch, and whether what is seen there will be counted."""
+        """The memo holds per position the serial of its batch, and whether its observation will be counted."""
         return empty_slate(problem.positions, problem.features, memo=2)
 
     def capabilities(self) -> Capabilities:
-        """A stage ends when all items of a batch have been shown, so all must be there, and none come later."""
+        """A stage ends when all items of a batch have been shown, so all must be eligible, and none can be added."""
         return Capabilities(
             adds_items=False, takes_subsets=False, takes_pins=False, learns_from_any_list=False, samples="nothing"
         )
 
     def rank(self, belief: Batches, cache: Draw, request: Request, slate: Slate) -> None:
-        """Batch by batch, the least shown items in random order."""
+        """Fill batch by batch with its least shown items, in random order."""
         size = min(request.positions, belief.alive[0])
         slate.size[0] = size
         place = 0
@@ -122,7 +130,7 @@ class BatchRank(NamedTuple):
                 least = min(least, shown)
             chosen, drawn = cache.chosen[:visible], cache.drawn[:visible]
             select(cache.score, members, count, request.labels, request.key, chosen, drawn)
-            key = branch(request.key, -1)  # apart from the key that breaks ties
+            key = branch(request.key, -1)  # independent of the key that breaks ties
             for i in range(visible):
                 cache.score[i] = uniform(key, request.labels[chosen[i]])
             items = slate.items[place : place + visible]
@@ -133,7 +141,7 @@ class BatchRank(NamedTuple):
             place += length
 
     def learn(self, belief: Batches, slate: Slate, page: Page) -> None:
-        """Count what the least shown items got, unless the stage they were shown for is over."""
+        """Count the observations of the least shown items, unless their stage is over."""
         belief.clock[0] += 1
         for place in range(slate.size[0]):
             batch = belief.first[place]
@@ -142,7 +150,7 @@ class BatchRank(NamedTuple):
             item = slate.items[place]
             belief.shown[item] += 1.0
             belief.clicked[item] += page.clicks[place]
-            if belief.shown[item] == wanted_in(belief.stage[batch], self.enough):
+            if belief.shown[item] == stage_quota(belief.stage[batch], self.enough):
                 belief.waiting[batch] -= 1
         place = 0
         while place < len(belief.first):
@@ -152,10 +160,10 @@ class BatchRank(NamedTuple):
             place += length
 
     def sample(self, belief: Batches, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
-        """An item alone is compared with nothing."""
+        """Ignored: an item alone is compared with no other."""
 
     def assess(self, belief: Batches, request: Request, place: int | None) -> Assessment:
-        """Displays and click-through of the present stage."""
+        """Impressions and click-through rate in the current stage."""
         items = request.candidates
         mean = np.full(len(items), np.nan)
         shown = belief.shown[items]
@@ -165,14 +173,14 @@ class BatchRank(NamedTuple):
 
 
 @helper
-def wanted_in(stage: int, enough: float) -> float:
-    """How often each item is counted in a stage: ceil(16 4^l log n)."""
+def stage_quota(stage: int, enough: float) -> float:
+    """Impressions that each item needs in a stage: ceil(16 4^l log n)."""
     return math.ceil(enough * 4.0**stage)
 
 
 @helper
 def batch_size(belief: Batches, batch: int) -> tuple[int, int]:
-    """How many positions a batch has, and how many items."""
+    """The number of positions and the number of items of a batch."""
     positions = len(belief.first)
     length = 1
     while batch + length < positions and belief.first[batch + length] == batch:
@@ -182,7 +190,7 @@ def batch_size(belief: Batches, batch: int) -> tuple[int, int]:
 
 @routine
 def end_stage(belief: Batches, batch: int, budget: float) -> None:
-    """Split a batch in two where its items fall apart; else drop those that are out of the question, and go on."""
+    """Split a batch where its items separate; otherwise drop those that cannot be among the best, and go on."""
     length, count = batch_size(belief, batch)
     members = belief.order[batch : batch + count]
     for item in members:
@@ -205,7 +213,7 @@ def end_stage(belief: Batches, batch: int, budget: float) -> None:
     if count > length:
         needed = belief.low[members[length - 1]]
         kept = 0
-        for k in range(count):  # in place, and in their order; who is dropped is never looked at again
+        for k in range(count):  # in place, keeping the order; dropped items are never read again
             if belief.high[members[k]] >= needed:
                 members[kept] = members[k]
                 kept += 1
@@ -215,7 +223,7 @@ def end_stage(belief: Batches, batch: int, budget: float) -> None:
 
 @helper
 def begin_stage(belief: Batches, batch: int, stage: int) -> None:
-    """Count anew."""
+    """Reset the counts of a batch and give it a new serial."""
     _, count = batch_size(belief, batch)
     belief.stage[batch] = stage
     belief.issued[0] += 1

@@ -1,4 +1,4 @@
-"""BubbleRank: a given ranking that only ever changes by exchanging neighbours that are certain to be in wrong order."""
+"""BubbleRank: a given ranking that changes only by exchanging neighbours that are certainly in the wrong order."""
 
 from __future__ import annotations
 
@@ -14,50 +14,58 @@ from toplist.core.protocols import Assessment, Capabilities
 from toplist.core.randomness import branch, toss, uniform
 from toplist.core.slate import Ints, Page, Request, Slate, empty_slate
 from toplist.policies.by_name import entry
-from toplist.policies.duels import Flags, assess_duels, level, won_for_good
+from toplist.policies.duels import Flags, assess_duels, checked_delta, record_win
 
 RIVAL, RIVAL_PLACE = 0, 1  # the columns of the memo
-NOBODY = -1.0
+NO_RIVAL = -1.0
 EXCHANGE, CHALLENGE = -2, -3  # branches of a list's key
 
 
 class BaseList(NamedTuple):
-    """The ranking so far, and who won against whom."""
+    """The current ranking, and the duels won between items."""
 
     base: Ints  # all items, the best first
-    wins: Ints  # (items, items): duels that the one won against the other
-    beats: Flags  # (items, items): 1 where the one is better for good
+    wins: Ints  # (items, items): duels that the row's item won against the column's
+    beats: Flags  # (items, items): 1 where the row's item is better with certainty
     clock: Ints  # one element: lists learned
 
 
 class Pairing(NamedTuple):
-    """Room to make one list."""
+    """Scratch arrays for making one list."""
 
-    wanted: Ints  # per item: whether it may be listed
+    wanted: Ints  # per item: 1 if it may be listed
     listed: Ints  # items in the order of the base list
-    place: Ints  # per rank in the list: its place on the page
+    place: Ints  # per rank in the list: its position on the page
 
 
 @entry("BubbleRank", hides=("scale",))
 class BubbleRank(NamedTuple):
-    """Shows the ranking it was given, with neighbours exchanged at random as long as their order is not certain.
+    """Shows a given ranking, exchanging neighbours at random as long as their order is not certain.
 
-    Every other list the neighbours are (1, 2), (3, 4) and so on, else (2, 3), (4, 5) and so on. Of a pair that is
-    tried, the one clicked while the other is not wins a duel; once the lower one leads by 2 sqrt(N log(1 / delta)) in N
-    duels the two change places for good. So what is shown never has more than K/2 more pairs in wrong order than
-    the ranking given, with high probability. Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari and Zoghi,
-    BubbleRank: Safe Online Learning to Re-Rank via Implicit Click Feedback, UAI 2019, algorithm 1, where delta is
-    n^-4 and all items have a place. Where there are more items than places, the last place is tried against one
-    that has none.
+    Parameters
+    ----------
+    ranking : sequence of int, optional
+        All items, the best first; by default in the order of their numbers.
+    delta : float or "theory", default "theory"
+        Probability of exchanging two items wrongly; "theory" is n^-4 for n steps.
+
+    Notes
+    -----
+    Every other list the pairs are (1, 2), (3, 4) and so on, otherwise (2, 3), (4, 5) and so on. Of a tried pair, the
+    item clicked while the other is not wins a duel; once the lower one leads by `2 sqrt(N log(1 / delta))` in N duels,
+    the two are exchanged for good. So with high probability no list has more than K/2 more pairs in the wrong order
+    than the given ranking. Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari and Zoghi, BubbleRank: Safe Online
+    Learning to Re-Rank via Implicit Click Feedback, UAI 2019, algorithm 1, where delta is n^-4 and all items have a
+    position. Where there are more items than positions, the last position is tried against an item without one.
     """
 
-    ranking: Sequence[int] | Ints = ()  # all items, the best first; none: as they are numbered
-    delta: float | str = "theory"  # the probability of exchanging two items wrongly
+    ranking: Sequence[int] | Ints = ()
+    delta: float | str = "theory"
     scale: float = 0.0  # 4 log(1 / delta); filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
         """Check the ranking, and resolve delta."""
-        delta = level("BubbleRank", self.delta, problem, 4.0)
+        delta = checked_delta("BubbleRank", self.delta, problem, 4.0)
         ranking = list(self.ranking) if len(self.ranking) > 0 else list(range(problem.items))
         if sorted(ranking) != list(range(problem.items)):
             accepted = f"each of the items 0 to {problem.items - 1} once"
@@ -66,32 +74,32 @@ class BubbleRank(NamedTuple):
         return self._replace(ranking=base, delta=delta, scale=4.0 * math.log(1.0 / delta))
 
     def renumbered(self, order: Ints) -> Self:
-        """The same policy where item i is the one that was `order[i]` before."""
+        """The same policy for a numbering where item i is the former item `order[i]`."""
         ranking = self.ranking if len(self.ranking) > 0 else range(len(order))
         return self._replace(ranking=np.argsort(order)[np.array(ranking)])
 
     def begin(self, problem: Problem) -> BaseList:
-        """The ranking given."""
+        """The given ranking, without duels."""
         pairs = (problem.items, problem.items)
         wins, beats = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int8)
         return BaseList(np.array(self.ranking, dtype=np.int64), wins, beats, np.zeros(1, dtype=np.int64))
 
     def scratch(self, problem: Problem) -> Pairing:
-        """Room for one list."""
+        """Arrays for one list."""
         items, places = problem.items, problem.positions
         rooms = (np.zeros(size, dtype=np.int64) for size in (items, items, places))
         return Pairing(*rooms)
 
     def slate(self, problem: Problem) -> Slate:
-        """The memo holds per place the item it was tried against, and the place of that item, if it has one."""
+        """The memo holds per position the item it was tried against, and the position of that item, if it has one."""
         return empty_slate(problem.positions, problem.features, memo=2)
 
     def capabilities(self) -> Capabilities:
-        """What is known is about pairs, so items cannot come later; only a random order says who is better."""
+        """Beliefs are about pairs, so items cannot be added; only random exchanges say which item is better."""
         return Capabilities(adds_items=False, learns_from_any_list=False, samples="nothing")
 
     def rank(self, belief: BaseList, cache: Pairing, request: Request, slate: Slate) -> None:
-        """The base list of those eligible, with some neighbours exchanged."""
+        """Fill the base list of the eligible items, with some neighbours exchanged."""
         size = min(request.positions, len(request.candidates))
         slate.size[0] = size
         free = lay_out_pins(cache, request, slate)
@@ -99,7 +107,7 @@ class BubbleRank(NamedTuple):
         for rank in range(free):
             place = cache.place[rank]
             slate.items[place] = cache.listed[rank]
-            slate.memo[place, RIVAL], slate.memo[place, RIVAL_PLACE] = NOBODY, NOBODY
+            slate.memo[place, RIVAL], slate.memo[place, RIVAL_PLACE] = NO_RIVAL, NO_RIVAL
         coins = branch(request.key, EXCHANGE)
         for upper_rank in range(belief.clock[0] % 2, free, 2):
             upper, place = cache.listed[upper_rank], cache.place[upper_rank]
@@ -120,10 +128,10 @@ class BubbleRank(NamedTuple):
                     slate.memo[place, RIVAL] = upper
 
     def learn(self, belief: BaseList, slate: Slate, page: Page) -> None:
-        """Of every pair that was tried, the one clicked while the other is not wins; who has no place is not."""
+        """Of every tried pair, the item clicked while the other is not wins; one without a position is not clicked."""
         belief.clock[0] += 1
         for place in range(slate.size[0]):
-            if slate.memo[place, RIVAL] == NOBODY:
+            if slate.memo[place, RIVAL] == NO_RIVAL:
                 continue
             below = int(slate.memo[place, RIVAL_PLACE])
             here, there = page.clicks[place], page.clicks[below] if below >= 0 else 0
@@ -132,21 +140,21 @@ class BubbleRank(NamedTuple):
             one = slate.items[place]
             other = slate.items[below] if below >= 0 else int(slate.memo[place, RIVAL])
             winner, loser = (one, other) if here == 1 else (other, one)
-            if won_for_good(belief.wins, winner, loser, self.scale, 0.0) and belief.beats[loser, winner] == 0:
+            if record_win(belief.wins, winner, loser, self.scale, 0.0) and belief.beats[loser, winner] == 0:
                 belief.beats[winner, loser] = 1
-                rise(belief, winner, loser)
+                move_above(belief, winner, loser)
 
     def sample(self, belief: BaseList, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
-        """An item alone wins no duel."""
+        """Ignored: an item alone wins no duel."""
 
     def assess(self, belief: BaseList, request: Request, place: int | None) -> Assessment:
-        """Duels, and the share of them that was won."""
+        """Duels, and the share won."""
         return assess_duels(belief.wins, request, "by the ranking so far, neighbours at random where it is uncertain")
 
 
 @helper
 def lay_out_pins(cache: Pairing, request: Request, slate: Slate) -> int:
-    """Put what is pinned into its place, and number the other places from the most valuable; how many there are."""
+    """Place the pinned items, and list the other positions from the most valuable; return their number."""
     size, free = slate.size[0], 0
     for rank in range(len(slate.items)):
         place = request.order[rank] if len(request.order) > 0 else rank
@@ -154,7 +162,7 @@ def lay_out_pins(cache: Pairing, request: Request, slate: Slate) -> int:
             continue
         if len(request.pins) > 0 and request.pins[place] >= 0:
             slate.items[place] = request.pins[place]
-            slate.memo[place, RIVAL] = NOBODY
+            slate.memo[place, RIVAL] = NO_RIVAL
         else:
             cache.place[free] = place
             free += 1
@@ -163,7 +171,7 @@ def lay_out_pins(cache: Pairing, request: Request, slate: Slate) -> int:
 
 @helper
 def list_eligible(belief: BaseList, cache: Pairing, request: Request, size: int) -> int:
-    """Fill the eligible items that are not pinned in the order of the base list; their number."""
+    """Fill the eligible items that are not pinned in the order of the base list; return their number."""
     if len(request.candidates) == len(belief.base) and len(request.pins) == 0:
         for rank in range(len(belief.base)):
             cache.listed[rank] = belief.base[rank]
@@ -184,9 +192,9 @@ def list_eligible(belief: BaseList, cache: Pairing, request: Request, size: int)
 
 @helper
 def challenger(belief: BaseList, cache: Pairing, request: Request, free: int, count: int) -> int:
-    """Who is tried against the last of the list: an item without a place that is not known to be worse, or -1.
+    """The item tried against the last of the list: one without a position that is not known to be worse, or -1.
 
-    One that is known to be better comes first; it is there where the list is not made of all items.
+    One known to be better comes first; there can be one only where the list is made of a subset of the items.
     """
     last, found, largest = cache.listed[free - 1], -1, -1.0
     key = branch(request.key, CHALLENGE)
@@ -200,8 +208,8 @@ def challenger(belief: BaseList, cache: Pairing, request: Request, free: int, co
 
 
 @helper
-def rise(belief: BaseList, winner: int, loser: int) -> None:
-    """Put the winner right above the loser, if it is below; neighbours so change places."""
+def move_above(belief: BaseList, winner: int, loser: int) -> None:
+    """Move the winner directly above the loser, if it is below; neighbours are thereby exchanged."""
     place, base = 0, belief.base
     while base[place] != loser and base[place] != winner:
         place += 1

@@ -11,8 +11,15 @@ __all__ = ["Entry", "catalogue", "entry", "make"]
 
 
 def catalogue() -> dict[str, Entry]:
-    """All algorithms by name, found in the modules of this folder.
+    """The algorithms by name, found in the modules of this folder.
 
+    Returns
+    -------
+    dict of str to Entry
+        Every entry by its name, in alphabetical order.
+
+    Examples
+    --------
     >>> catalogue()["cascade-kl-ucb"].title
     'CascadeKL-UCB'
     """
@@ -20,8 +27,25 @@ def catalogue() -> dict[str, Entry]:
 
 
 def make(policy: Any) -> Any:
-    """A policy from its name, with or without parameters; what is a policy already is returned as it is.
+    """Make a policy from its name, with or without parameters.
 
+    Parameters
+    ----------
+    policy : str or policy
+        A name of the catalogue, as "cascade-ucb1" or "cascade-ucb1(scale=2)"; a policy is returned unchanged.
+
+    Returns
+    -------
+    policy
+        The policy.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no policy or parameter of that name, or the argument is neither a name nor a policy.
+
+    Examples
+    --------
     >>> make("cascade-ucb1(scale=2)").scoring.scale
     2
     """

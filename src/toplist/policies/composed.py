@@ -14,13 +14,22 @@ from toplist.parts.arrange import ComposedCache, TopK
 
 
 class Policy(NamedTuple):
-    """Reads the clicks, remembers, scores the items and arranges the best of them.
+    """An algorithm made of four parts: reads the clicks, remembers, scores the items and arranges the best of them.
 
-    >>> from toplist.parts import feedback
+    Parameters
+    ----------
+    reading : part of `toplist.parts.feedback`
+        Which positions were examined, and what each observed.
+    memory : part of `toplist.parts.memory`
+        What is kept of the observations.
+    scoring : part of `toplist.parts.index`
+        How good each item could be, given the memory.
+    arrangement : part of `toplist.parts.arrange`, default TopK()
+        How scores become a list.
 
-    >>> from toplist.parts import index
-
-    >>> from toplist.parts import memory
+    Examples
+    --------
+    >>> from toplist.parts import feedback, index, memory
     >>> policy = Policy(feedback.ThroughFirstClick(), memory.Everything(), index.KLUCB(loglog=3))
     >>> policy.scoring.loglog
     3
@@ -32,7 +41,7 @@ class Policy(NamedTuple):
     arrangement: Any = TopK()
 
     def prepare(self, problem: Problem) -> Self:
-        """Check that the parts fit each other, and let each get ready."""
+        """Check that the parts fit each other, and prepare each."""
         expect(
             "The arrangement",
             self.arrangement,
@@ -57,18 +66,18 @@ class Policy(NamedTuple):
         return self.memory.begin(problem)
 
     def scratch(self, problem: Problem) -> ComposedCache:
-        """Room for the arrangement, and the index's cache."""
+        """Scratch arrays of the arrangement, and the index's cache."""
         return ComposedCache(self.arrangement.scratch(problem), self.scoring.scratch(problem))
 
     def slate(self, problem: Problem) -> Slate:
-        """Nothing to remember with a list but its items and their features."""
+        """A slate without a memo: the items and their features are enough to learn from."""
         return empty_slate(problem.positions, problem.features)
 
     def capabilities(self) -> Capabilities:
-        """Everything; it does not learn where its index does not look at what was learned.
+        """Everything, except that it does not learn where its index does not read the belief.
 
-        One sample of an item says nothing that features could use before the item has its row, and nothing about a
-        place that may not have been looked at.
+        One sample of an item carries no information for features before the item has its row, nor about a position that
+        may not have been examined.
         """
         features = self.memory.keeps() in ("linear", "logistic")
         return Capabilities(
@@ -85,7 +94,7 @@ class Policy(NamedTuple):
         self.arrangement.arrange(self.scoring, belief, cache, request, slate)
 
     def learn(self, belief: Any, slate: Slate, page: Page) -> None:
-        """Remember what the examined places said."""
+        """Add the observations of the examined positions to the memory."""
         size = slate.size[0]
         self.reading.read(page, size)
         self.memory.tick(belief)
@@ -96,21 +105,21 @@ class Policy(NamedTuple):
         self.memory.conclude(belief)
 
     def sample(self, belief: Any, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
-        """Remember free samples."""
+        """Add free samples to the memory."""
         self.memory.add(belief, item, weight, value, slate, place)
 
     def changes(self, belief: Any, after: int = 0) -> list[Change]:
-        """What the memory found to have changed, without the first `after` of all."""
+        """Changes that the memory detected, without the first `after`."""
         found: list[Change] = self.memory.alarms(belief, after) if hasattr(self.memory, "alarms") else []
         return found
 
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
-        """The same at every place."""
+        """The same at every position."""
         return assess(self.memory, self.scoring, belief, request)
 
 
 def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessment:
-    """What a memory and an index think of the candidates; nan for what a part does not tell."""
+    """The estimates of a memory and an index for the candidates; nan where a part does not give one."""
     unknown = np.full(len(request.candidates), np.nan)
     examined, mean = kept_by.tally(belief, request) if hasattr(kept_by, "tally") else (unknown, unknown)
     index = scoring.exact(belief, request) if hasattr(scoring, "exact") else unknown
@@ -120,12 +129,12 @@ def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessm
 
 
 def is_forgetful(kept_by: Any) -> bool:
-    """Whether a memory does not keep everything for ever."""
+    """Whether a memory discounts or drops old observations."""
     return hasattr(kept_by, "forgetful") and bool(kept_by.forgetful())
 
 
 def check_fit(reading: Any, kept_by: Any, scoring: Any, whole_lists: bool) -> None:
-    """Refuse parts that are in each other's place, and an index that cannot read what the memory keeps."""
+    """Refuse parts of the wrong kind, and an index that cannot read the memory's belief."""
     expect("The reading", reading, ("prepare", "read"), "a reading, like ThroughFirstClick()")
     expect(
         "The memory", kept_by, ("prepare", "begin", "keeps", "tick", "add", "conclude"), "a memory, like Everything()"
@@ -142,7 +151,7 @@ def check_fit(reading: Any, kept_by: Any, scoring: Any, whole_lists: bool) -> No
 
 
 def _alternatives(keeps: str, reads: str, whole_lists: bool) -> str:
-    """Which of the parts that come with toplist would fit instead."""
+    """The parts of toplist that would fit instead."""
     indices = [getattr(index, name)() for name in index.__all__]
     fitting = [part for part in indices if part.reads() == keeps and not (whole_lists and part.draws_one())]
     memories = [getattr(memory, name)() for name in memory.__all__ if hasattr(getattr(memory, name), "keeps")]

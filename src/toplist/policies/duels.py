@@ -1,4 +1,4 @@
-"""Duels between items: who was clicked while the other, as likely to stand in its place, was not."""
+"""Duels between items: the one clicked while the other, equally likely to stand in its position, is not, wins."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ Flags = NDArray[np.int8]
 
 
 @helper
-def won_for_good(wins: Ints, winner: int, loser: int, scale: float, spread: float) -> bool:
-    """Count a duel; whether the winner is certain by now to be the better of the two.
+def record_win(wins: Ints, winner: int, loser: int, scale: float, spread: float) -> bool:
+    """Count a duel; return whether the winner is by now the better item with certainty.
 
-    The lead S out of N duels must reach S^2 >= N (scale + spread log N).
+    The lead S in N duels must satisfy S^2 >= N (scale + spread log N).
     """
     wins[winner, loser] += 1
     won = wins[winner, loser]
-    if won < scale:  # the lead is at most the number of duels, so that it would have to reach `scale`
+    if won < scale:  # the lead is at most the number of duels, so `scale` wins are needed at least
         return False
     lead = won - wins[loser, winner]
     duels = float(won + wins[loser, winner])
     return bool(lead > 0 and lead * lead >= duels * (scale + spread * math.log(duels)))
 
 
-def level(part: str, given: Any, problem: Problem, power: float) -> float:
-    """The probability of ever being wrong that is asked for; "theory" is n to the power of minus `power`."""
+def checked_delta(part: str, given: Any, problem: Problem, power: float) -> float:
+    """The probability of ever being wrong, checked; "theory" is n to the power of minus `power`."""
     if given != "theory":
         delta = number(f"{part}'s delta", given, 0.0, 1.0, "give the probability of a wrong order, as 0.05")
         if 0.0 < delta < 1.0:
             return delta
         raise InvalidInput(f"{part}'s delta is {delta:g}, but must be above 0 and below 1; give one like 0.05.")
     steps = known_steps(f"{part}'s delta", problem, "give a number, like 0.001")
-    return math.pow(max(steps, 2), -power)  # of one step it would be 1, which is no level
+    return math.pow(max(steps, 2), -power)  # at one step it would be 1, which is not a probability of error
 
 
 def assess_duels(wins: Ints, request: Request, why: str) -> Assessment:
-    """How many duels each candidate had, and the share it won."""
+    """The number of duels of each candidate, and the share that it won."""
     items = request.candidates
     won, fought = wins.sum(axis=1)[items], (wins + wins.T).sum(axis=1)[items]
     mean = np.full(len(items), np.nan)

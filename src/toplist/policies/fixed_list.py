@@ -1,4 +1,4 @@
-"""A policy that shows a given list: a yardstick, and in a simulation the all-knowing policy."""
+"""A policy that shows a given list: a baseline, and in a simulation the omniscient policy."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ from toplist.core.slate import Ints, Page, Request, Slate, empty_slate
 
 
 class Nothing(NamedTuple):
-    """The belief of those who learn nothing."""
+    """The belief of a policy that does not learn."""
 
     clock: Ints  # one element: lists learned
 
 
 class ShowList(NamedTuple):
-    """Shows one given list, whatever happens; without one, a simulation tells it the best list of every moment."""
+    """Shows one given list; without one, a simulation passes in the best list of every step.
+
+    Parameters
+    ----------
+    items : sequence of int, optional
+        The list, one item per position; by default the best list, which only a simulation can provide.
+    """
 
     items: Sequence[int] | Ints = ()
 
     def prepare(self, problem: Problem) -> Self:
-        """Check that there is a list of the right length, if any."""
+        """Check the length and the items of the list, if one is given."""
         if len(self.items) == 0:
             return self
         items = [whole("An item of ShowList's list", item, 0, "items are numbered from 0") for item in self.items]
@@ -37,16 +43,16 @@ class ShowList(NamedTuple):
             raise refuse("ShowList's list", items, accepted, "give one item per position")
         return self._replace(items=np.array(items, dtype=np.int64))
 
-    def told(self, best_items: Ints) -> Self:
-        """Where a simulation keeps the best list of the moment."""
+    def with_best_list(self, best_items: Ints) -> Self:
+        """This policy reading the array where a simulation keeps the current best list, unless a list was given."""
         return self._replace(items=best_items) if len(self.items) == 0 else self
 
     def begin(self, problem: Problem) -> Nothing:
-        """Nothing but a count of lists."""
+        """A count of lists only."""
         return Nothing(np.zeros(1, dtype=np.int64))
 
     def scratch(self, problem: Problem) -> Nothing:
-        """No room is needed."""
+        """Nothing is needed."""
         return Nothing(np.zeros(1, dtype=np.int64))
 
     def slate(self, problem: Problem) -> Slate:
@@ -54,7 +60,7 @@ class ShowList(NamedTuple):
         return empty_slate(problem.positions, problem.features)
 
     def capabilities(self) -> Capabilities:
-        """Learns nothing and takes nothing."""
+        """Does not learn, and takes neither subsets nor pins."""
         return Capabilities(
             learns=False,
             adds_items=False,
@@ -65,10 +71,10 @@ class ShowList(NamedTuple):
         )
 
     def rank(self, belief: Nothing, cache: Nothing, request: Request, slate: Slate) -> None:
-        """The list."""
+        """Copy the list."""
         size = 0
         for place in range(min(request.positions, len(self.items))):
-            if self.items[place] >= 0:  # below 0 where fewer items are there
+            if self.items[place] >= 0:  # negative where fewer items are available than positions
                 slate.items[place] = self.items[place]
                 size = place + 1
         slate.size[0] = size
@@ -78,4 +84,4 @@ class ShowList(NamedTuple):
         belief.clock[0] += 1
 
     def sample(self, belief: Nothing, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
-        """Nothing to remember."""
+        """Ignored."""

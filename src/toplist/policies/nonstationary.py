@@ -1,4 +1,4 @@
-"""Algorithms for people who change their minds, each a line of parts; and Thompson sampling."""
+"""Algorithms for users whose preferences change, and Thompson sampling; each is one line of parts."""
 
 from __future__ import annotations
 
@@ -17,9 +17,24 @@ Rate = float | str
 
 @entry("CascadeDUCB", "li2019")
 def cascade_ducb(eps: float = 0.5, gamma: Rate = "theory", changes: float = 1.0, order: Order = "first") -> Policy:
-    """CascadeUCB1 whose past counts gamma times as much after every list.
+    """CascadeUCB1 that discounts old lists by gamma.
 
-    U(e) = mean + 2 sqrt(eps log N / T), where N and T are discounted. Li and de Rijke, Cascading Non-Stationary
+    Parameters
+    ----------
+    eps : float, default 0.5
+        Exploration parameter epsilon of the confidence radius.
+    gamma : float or {"theory", "doubling"}, default "theory"
+        Discount per list. "theory" is `1 - sqrt(changes / n) / 4` for n steps; "doubling" recomputes it whenever the
+        number of lists doubles, as "theory" does where n is unknown.
+    changes : float, default 1.0
+        Expected number of changes of the users' preferences over all steps.
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    `U(e) = mean + 2 sqrt(eps log N / T)`, where N and T are discounted. Li and de Rijke, Cascading Non-Stationary
     Bandits: Online Learning to Rank in the Non-Stationary Cascade Model, IJCAI 2019, algorithm 1.
     """
     return Policy(ThroughFirstClick(), Discounted(gamma, changes), UCB1(4.0 * eps), TopK(order))
@@ -27,9 +42,24 @@ def cascade_ducb(eps: float = 0.5, gamma: Rate = "theory", changes: float = 1.0,
 
 @entry("CascadeSWUCB", "li2019")
 def cascade_swucb(eps: float = 0.5, tau: Rate = "theory", changes: float = 1.0, order: Order = "first") -> Policy:
-    """CascadeUCB1 that knows the last tau lists only.
+    """CascadeUCB1 that learns from the last tau lists only.
 
-    U(e) = mean + sqrt(eps log min(t, tau) / T), over the window. Li and de Rijke, Cascading Non-Stationary Bandits:
+    Parameters
+    ----------
+    eps : float, default 0.5
+        Exploration parameter epsilon of the confidence radius.
+    tau : int or {"theory", "doubling"}, default "theory"
+        Length of the window in lists. "theory" is `2 sqrt(n ln(n) / changes)` for n steps; "doubling" recomputes it
+        whenever the number of lists doubles, as "theory" does where n is unknown.
+    changes : float, default 1.0
+        Expected number of changes of the users' preferences over all steps.
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    `U(e) = mean + sqrt(eps log min(t, tau) / T)`, over the window. Li and de Rijke, Cascading Non-Stationary Bandits:
     Online Learning to Rank in the Non-Stationary Cascade Model, IJCAI 2019, algorithm 1.
     """
     return Policy(ThroughFirstClick(), Window(tau, changes), UCB1(eps), TopK(order))
@@ -37,19 +67,36 @@ def cascade_swucb(eps: float = 0.5, tau: Rate = "theory", changes: float = 1.0, 
 
 @entry("CascadeTS")
 def cascade_ts(order: Order = "first") -> Policy:
-    """The best items of a draw from what is believed of each, learned from what stands up to the first click.
+    """Thompson sampling: shows the best items of a draw from each posterior; learns up to the first click.
 
-    Thompson sampling with Beta(1 + S, 1 + T - S). Cheung, Tan and Zhong, A Thompson Sampling Algorithm for Cascading
-    Bandits, AISTATS 2019, draws so in all but the shape of the distribution.
+    Parameters
+    ----------
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    Draws from `Beta(1 + S, 1 + T - S)`; learns from every item up to and including the first click. Cheung, Tan and
+    Zhong, A Thompson Sampling Algorithm for Cascading Bandits, AISTATS 2019, differs in the shape of the distribution
+    only.
     """
     return Policy(ThroughFirstClick(), Everything(), BetaPosterior(), TopK(order))
 
 
 @entry("dcmTS")
 def dcm_ts(order: Order = "first") -> Policy:
-    """CascadeTS for people who click more than once, learned from every click up to the last.
+    """CascadeTS for users who click more than once; learns from every item up to and including the last click.
 
-    The reading of dcmKL-UCB with Thompson sampling, which no paper has.
+    Parameters
+    ----------
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    The reading of dcmKL-UCB with Thompson sampling; not in any paper.
     """
     return Policy(ThroughLastClick(), Everything(), BetaPosterior(), TopK(order))
 
@@ -58,9 +105,24 @@ def dcm_ts(order: Order = "first") -> Policy:
 def cascade_kl_ucb_discounted(
     loglog: float = 3.0, gamma: Rate = "theory", changes: float = 1.0, order: Order = "first"
 ) -> Policy:
-    """CascadeKL-UCB whose past counts gamma times as much after every list.
+    """CascadeKL-UCB that discounts old lists by gamma.
 
-    The memory of CascadeDUCB with the index of CascadeKL-UCB, which no paper has.
+    Parameters
+    ----------
+    loglog : float, default 3.0
+        Factor of log log t in the exploration budget; 0 explores less.
+    gamma : float or {"theory", "doubling"}, default "theory"
+        Discount per list. "theory" is `1 - sqrt(changes / n) / 4` for n steps; "doubling" recomputes it whenever the
+        number of lists doubles, as "theory" does where n is unknown.
+    changes : float, default 1.0
+        Expected number of changes of the users' preferences over all steps.
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    The memory of CascadeDUCB with the index of CascadeKL-UCB; not in any paper.
     """
     return Policy(ThroughFirstClick(), Discounted(gamma, changes), KLUCB(loglog), TopK(order))
 
@@ -69,9 +131,24 @@ def cascade_kl_ucb_discounted(
 def cascade_kl_ucb_windowed(
     loglog: float = 3.0, tau: Rate = "theory", changes: float = 1.0, order: Order = "first"
 ) -> Policy:
-    """CascadeKL-UCB that knows the last tau lists only.
+    """CascadeKL-UCB that learns from the last tau lists only.
 
-    The memory of CascadeSWUCB with the index of CascadeKL-UCB, which no paper has.
+    Parameters
+    ----------
+    loglog : float, default 3.0
+        Factor of log log t in the exploration budget; 0 explores less.
+    tau : int or {"theory", "doubling"}, default "theory"
+        Length of the window in lists. "theory" is `2 sqrt(n ln(n) / changes)` for n steps; "doubling" recomputes it
+        whenever the number of lists doubles, as "theory" does where n is unknown.
+    changes : float, default 1.0
+        Expected number of changes of the users' preferences over all steps.
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    The memory of CascadeSWUCB with the index of CascadeKL-UCB; not in any paper.
     """
     return Policy(ThroughFirstClick(), Window(tau, changes), KLUCB(loglog), TopK(order))
 
@@ -80,10 +157,23 @@ def cascade_kl_ucb_windowed(
 def cascade_kl_ucb_resetting(
     loglog: float = 3.0, level: float = 1e-3, forgets: str = "everything", order: Order = "first"
 ) -> Policy:
-    """CascadeKL-UCB that forgets everything, or an item, when a detector says that it has changed.
+    """CascadeKL-UCB that forgets everything, or one item, when a likelihood-ratio test detects a change.
 
-    Each item is watched by the likelihood ratio of Besson and Kaufmann, The Generalized Likelihood Ratio Test meets
-    klUCB, 2019, with false alarms at most at `level`.
+    Parameters
+    ----------
+    loglog : float, default 3.0
+        Factor of log log t in the exploration budget; 0 explores less.
+    level : float, default 0.001
+        Probability of ever raising a false alarm for an item that does not change.
+    forgets : {"everything", "item"}, default "everything"
+        What an alarm discards: the counts of all items, or those of the changed item.
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    Each item has a detector, the test of Besson and Kaufmann, The Generalized Likelihood Ratio Test meets klUCB, 2019.
     """
     return Policy(ThroughFirstClick(), Resetting(GLR(level), forgets), KLUCB(loglog), TopK(order))
 
@@ -92,9 +182,25 @@ def cascade_kl_ucb_resetting(
 def cascade_kl_ucb_cusum(
     loglog: float = 3.0, level: float = 1e-4, slack: float = 0.1, forgets: str = "everything", order: Order = "first"
 ) -> Policy:
-    """CascadeKL-UCB that forgets everything, or an item, when a sum of deviations says that it has changed.
+    """CascadeKL-UCB that forgets everything, or one item, when a CUSUM test detects a change.
 
-    Each item is watched by two-sided CUSUM, as in Liu, Lee and Shroff, A Change-Detection Based Framework for
+    Parameters
+    ----------
+    loglog : float, default 3.0
+        Factor of log log t in the exploration budget; 0 explores less.
+    level : float, default 0.0001
+        Rate of false alarms: at most one in 1 / level observations on average.
+    slack : float, default 0.1
+        Smallest change of an item's click probability to look for.
+    forgets : {"everything", "item"}, default "everything"
+        What an alarm discards: the counts of all items, or those of the changed item.
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    Each item has a detector, two-sided CUSUM, as in Liu, Lee and Shroff, A Change-Detection Based Framework for
     Piecewise-Stationary Multi-Armed Bandit Problem, AAAI 2018.
     """
     return Policy(ThroughFirstClick(), Resetting(CUSUM(level, slack), forgets), KLUCB(loglog), TopK(order))
@@ -104,9 +210,24 @@ def cascade_kl_ucb_cusum(
 def dcm_kl_ucb_discounted(
     loglog: float = 3.0, gamma: Rate = "theory", changes: float = 1.0, order: Order = "first"
 ) -> Policy:
-    """dcmKL-UCB whose past counts gamma times as much after every list.
+    """dcmKL-UCB that discounts old lists by gamma.
 
-    The memory of CascadeDUCB with the reading and index of dcmKL-UCB, which no paper has.
+    Parameters
+    ----------
+    loglog : float, default 3.0
+        Factor of log log t in the exploration budget; 0 explores less.
+    gamma : float or {"theory", "doubling"}, default "theory"
+        Discount per list. "theory" is `1 - sqrt(changes / n) / 4` for n steps; "doubling" recomputes it whenever the
+        number of lists doubles, as "theory" does where n is unknown.
+    changes : float, default 1.0
+        Expected number of changes of the users' preferences over all steps.
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    The memory of CascadeDUCB with the reading and index of dcmKL-UCB; not in any paper.
     """
     return Policy(ThroughLastClick(), Discounted(gamma, changes), KLUCB(loglog), TopK(order))
 
@@ -115,9 +236,24 @@ def dcm_kl_ucb_discounted(
 def dcm_kl_ucb_windowed(
     loglog: float = 3.0, tau: Rate = "theory", changes: float = 1.0, order: Order = "first"
 ) -> Policy:
-    """dcmKL-UCB that knows the last tau lists only.
+    """dcmKL-UCB that learns from the last tau lists only.
 
-    The memory of CascadeSWUCB with the reading and index of dcmKL-UCB, which no paper has.
+    Parameters
+    ----------
+    loglog : float, default 3.0
+        Factor of log log t in the exploration budget; 0 explores less.
+    tau : int or {"theory", "doubling"}, default "theory"
+        Length of the window in lists. "theory" is `2 sqrt(n ln(n) / changes)` for n steps; "doubling" recomputes it
+        whenever the number of lists doubles, as "theory" does where n is unknown.
+    changes : float, default 1.0
+        Expected number of changes of the users' preferences over all steps.
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    The memory of CascadeSWUCB with the reading and index of dcmKL-UCB; not in any paper.
     """
     return Policy(ThroughLastClick(), Window(tau, changes), KLUCB(loglog), TopK(order))
 
@@ -126,9 +262,23 @@ def dcm_kl_ucb_windowed(
 def dcm_kl_ucb_resetting(
     loglog: float = 3.0, level: float = 1e-3, forgets: str = "everything", order: Order = "first"
 ) -> Policy:
-    """dcmKL-UCB that forgets everything, or an item, when a detector says that it has changed.
+    """dcmKL-UCB that forgets everything, or one item, when a likelihood-ratio test detects a change.
 
-    As "CascadeKL-UCB, resetting", with the reading of dcmKL-UCB, which no paper has.
+    Parameters
+    ----------
+    loglog : float, default 3.0
+        Factor of log log t in the exploration budget; 0 explores less.
+    level : float, default 0.001
+        Probability of ever raising a false alarm for an item that does not change.
+    forgets : {"everything", "item"}, default "everything"
+        What an alarm discards: the counts of all items, or those of the changed item.
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    As "CascadeKL-UCB, resetting", with the reading of dcmKL-UCB; not in any paper.
     """
     return Policy(ThroughLastClick(), Resetting(GLR(level), forgets), KLUCB(loglog), TopK(order))
 
@@ -137,10 +287,27 @@ def dcm_kl_ucb_resetting(
 def cascade_lsb_discounted(
     alpha: Alpha = "figures", gamma: Rate = "theory", changes: float = 1.0, sigma: float = 0.1, norm: float = 1.0
 ) -> Policy:
-    """CascadeLSB whose past counts gamma times as much after every list.
+    """CascadeLSB that discounts old lists by gamma.
 
+    Parameters
+    ----------
+    alpha : float or {"figures", "theory"}, default "figures"
+        Width of the confidence ellipsoid. "theory" is equation (10) of hiranandani2019; "figures" is the same without
+        the factor 1/sigma, which gives the figures that the paper prints.
+    gamma : float or {"theory", "doubling"}, default "theory"
+        Discount per list. "theory" is `1 - sqrt(changes / n) / 4` for n steps; "doubling" recomputes it whenever the
+        number of lists doubles, as "theory" does where n is unknown.
+    changes : float, default 1.0
+        Expected number of changes of the users' preferences over all steps.
+    sigma : float, default 0.1
+        Standard deviation of the noise in the regression; a smaller one learns faster from each observation.
+    norm : float, default 1.0
+        Bound on the length of the weights theta, used where `alpha` is computed.
+
+    Notes
+    -----
     The memory is that of Russac, Vernade and Cappe, Weighted Linear Bandits for Non-Stationary Environments, NeurIPS
-    2019, algorithm 1; no paper has it with diverse lists.
+    2019, algorithm 1; no paper combines it with diverse lists.
     """
     return Policy(ThroughFirstClick(), DiscountedRidge(gamma, changes, sigma), Ellipsoid(alpha, norm), Diverse())
 
@@ -149,9 +316,26 @@ def cascade_lsb_discounted(
 def cascade_lsb_windowed(
     alpha: Alpha = "figures", tau: Rate = "theory", changes: float = 1.0, sigma: float = 0.1, norm: float = 1.0
 ) -> Policy:
-    """CascadeLSB that knows the last tau lists only.
+    """CascadeLSB that learns from the last tau lists only.
 
-    The window of CascadeSWUCB over the regression of CascadeLSB, which no paper has.
+    Parameters
+    ----------
+    alpha : float or {"figures", "theory"}, default "figures"
+        Width of the confidence ellipsoid. "theory" is equation (10) of hiranandani2019; "figures" is the same without
+        the factor 1/sigma, which gives the figures that the paper prints.
+    tau : int or {"theory", "doubling"}, default "theory"
+        Length of the window in lists. "theory" is `2 sqrt(n ln(n) / changes)` for n steps; "doubling" recomputes it
+        whenever the number of lists doubles, as "theory" does where n is unknown.
+    changes : float, default 1.0
+        Expected number of changes of the users' preferences over all steps.
+    sigma : float, default 0.1
+        Standard deviation of the noise in the regression; a smaller one learns faster from each observation.
+    norm : float, default 1.0
+        Bound on the length of the weights theta, used where `alpha` is computed.
+
+    Notes
+    -----
+    The window of CascadeSWUCB over the regression of CascadeLSB; not in any paper.
     """
     memory = WindowedRidge(tau, changes, sigma=sigma)
     return Policy(ThroughFirstClick(), memory, Ellipsoid(alpha, norm), Diverse())

@@ -1,4 +1,4 @@
-"""Algorithms for people who look at each place with a probability of its own, which is known; each a line of parts."""
+"""Algorithms for the position-based click model with known examination probabilities; each is one line of parts."""
 
 from __future__ import annotations
 
@@ -19,26 +19,44 @@ Examination = str | float | Sequence[float]
 
 @entry("PBM-UCB")
 def pbm_ucb(examination: Examination = "reciprocal", scale: float = 0.5) -> Policy:
-    """The items with the largest upper bound, the best at the place that is looked at most.
+    """Shows the items with the largest upper bound, the best at the most examined position.
 
-    U(e) = S/E + sqrt(N/E) sqrt(scale log t / E), where each of N displays counts in E as much as its place is looked
-    at. Lagree, Vernade and Cappe, Multiple-Play Bandits in the Position-Based Model, NIPS 2016, section 5.
+    Parameters
+    ----------
+    examination : "reciprocal", float or sequence of float, default "reciprocal"
+        Probability that a position is examined: 1, 1/2, 1/3 and so on, one for all positions, or one per position.
+    scale : float, default 0.5
+        Factor of log t in the confidence radius; a larger one explores more.
+
+    Notes
+    -----
+    `U(e) = S/E + sqrt(N/E) sqrt(scale log t / E)` after N impressions and S clicks, where E is the sum of the
+    examination probabilities of the N positions. Lagree, Vernade and Cappe, Multiple-Play Bandits in the Position-Based
+    Model, NIPS 2016, section 5.
     """
-    return Policy(EveryPlace(), Exposure(examination), ExposureBound(scale), TopK(most_examined(examination)))
+    return Policy(EveryPlace(), Exposure(examination), ExposureBound(scale), TopK(places_by_examination(examination)))
 
 
 @entry("PBM-TS")
 def pbm_ts(examination: Examination = "reciprocal") -> Policy:
-    """The best items of a draw from the posterior of each, the best at the place that is looked at most.
+    """Shows the best items of a draw from the posterior of each, the best at the most examined position.
 
-    The posterior is theta^S prod_l (1 - kappa_l theta)^F_l after F_l displays at place l without a click and S clicks.
-    Lagree, Vernade and Cappe, Multiple-Play Bandits in the Position-Based Model, NIPS 2016, section 5.
+    Parameters
+    ----------
+    examination : "reciprocal", float or sequence of float, default "reciprocal"
+        Probability that a position is examined: 1, 1/2, 1/3 and so on, one for all positions, or one per position.
+
+    Notes
+    -----
+    The posterior is `theta^S prod_l (1 - kappa_l theta)^F_l` after S clicks and F_l impressions at position l without a
+    click, where kappa_l is the examination probability of l. Lagree, Vernade and Cappe, Multiple-Play Bandits in the
+    Position-Based Model, NIPS 2016, section 5.
     """
-    return Policy(EveryPlace(), Exposure(examination), ExposurePosterior(), TopK(most_examined(examination)))
+    return Policy(EveryPlace(), Exposure(examination), ExposurePosterior(), TopK(places_by_examination(examination)))
 
 
-def most_examined(examination: Examination) -> Order:
-    """The places by how much they are looked at, the most first; from the top down where all are alike."""
+def places_by_examination(examination: Examination) -> Order:
+    """The 1-based positions, the most examined first, or "first" (top down) without one probability per position."""
     if isinstance(examination, str | int | float):
         return "first"
     order: list[int] = (np.argsort(-np.asarray(examination), kind="stable") + 1).tolist()

@@ -15,23 +15,36 @@ from toplist.policies.composed import assess, check_fit, is_forgetful
 
 
 class Arms(NamedTuple):
-    """Room for one position's choice. The arm of an item at a place is item * positions + place."""
+    """Scratch arrays for one position's choice. The arm of an item at a position is `item * positions + position`."""
 
     arms: Ints
-    labels: Ints  # per arm, its item's label
-    free: Ints  # per item, whether it is not placed yet
+    labels: Ints  # per arm: the label of its item
+    free: Ints  # per item: 1 if it is not placed yet
     chosen: Ints  # one element
     score: Floats  # one element
-    index: Any
+    scoring: Any  # the index's cache
 
 
 class Ranked(NamedTuple):
     """One bandit per position, from the top down, each with the same memory and index.
 
-    `collision` says what happens to an item that stands further up already: with "remaining" a bandit chooses among
-    the items not placed above it, which gives the regret that the papers print; with "random" it may propose any item,
-    and a proposal that is taken is replaced by a random free item and earns nothing (Radlinski, Kleinberg and
-    Joachims, Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008, algorithm 2).
+    Parameters
+    ----------
+    reading : part of `toplist.parts.feedback`
+        Which positions were examined and what each observed.
+    memory : part of `toplist.parts.memory`
+        What is kept of the observations, one set per position.
+    scoring : part of `toplist.parts.index`
+        Index by which a bandit chooses.
+    collision : {"remaining", "random"}, default "remaining"
+        Items that a bandit may propose. With "remaining" those not placed above it, which gives the regret that the
+        papers print; with "random" all, and a proposal that is already placed is replaced by a random free item and
+        earns nothing.
+
+    Notes
+    -----
+    Radlinski, Kleinberg and Joachims, Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008, algorithm 2, which
+    is `collision="random"`.
     """
 
     reading: Any
@@ -41,11 +54,11 @@ class Ranked(NamedTuple):
     places: int = 0  # filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
-        """Check the parts; `collision` becomes whether to choose among the remaining."""
+        """Check the parts; `collision` becomes True for "remaining"."""
         check_fit(self.reading, self.memory, self.scoring, whole_lists=False)
         if self.collision not in ("remaining", "random", True, False):
             accepted = "'remaining' or 'random'"
-            raise refuse("Ranked's collision", self.collision, accepted, "say what a bandit may propose")
+            raise refuse("Ranked's collision", self.collision, accepted, "choose the items that a bandit may propose")
         return self._replace(
             reading=self.reading.prepare(problem),
             memory=self.memory.prepare(problem),
@@ -59,7 +72,7 @@ class Ranked(NamedTuple):
         return self.memory.begin(problem._replace(items=problem.items * problem.positions))
 
     def scratch(self, problem: Problem) -> Arms:
-        """Room for one position's choice."""
+        """Arrays for the choice of one position."""
         arms = problem.items * problem.positions
         return Arms(
             arms=np.zeros(problem.items, dtype=np.int64),
@@ -67,19 +80,19 @@ class Ranked(NamedTuple):
             free=np.zeros(problem.items, dtype=np.int64),
             chosen=np.zeros(1, dtype=np.int64),
             score=np.zeros(1),
-            index=self.scoring.scratch(problem._replace(items=arms)),
+            scoring=self.scoring.scratch(problem._replace(items=arms)),
         )
 
     def slate(self, problem: Problem) -> Slate:
-        """The memo holds per place the item proposed, its score, and the number of items it was chosen from."""
+        """The memo holds per position the proposed item, its score, and the number of items it was chosen from."""
         return empty_slate(problem.positions, problem.features, memo=3)
 
     def capabilities(self) -> Capabilities:
-        """Learns from its own lists only: it must know what each bandit proposed."""
+        """Learns from its own lists only: it needs the proposal of each bandit."""
         counts = self.memory.keeps() == "counts"
         return Capabilities(
             learns_from_any_list=False,
-            adds_items=counts,  # weights of items that come later, or drawn from a subset, have no meaning
+            adds_items=counts,  # weights of items added later, or drawn from a subset, have no meaning
             takes_subsets=counts,
             samples="item and place" if counts else "nothing",
             detects=hasattr(self.memory, "alarms"),
@@ -87,7 +100,7 @@ class Ranked(NamedTuple):
         )
 
     def rank(self, belief: Any, cache: Arms, request: Request, slate: Slate) -> None:
-        """Fill the places from the top down."""
+        """Fill the positions from the top down."""
         positions = len(slate.items)
         candidates = request.candidates
         size = min(request.positions, len(candidates))
@@ -108,14 +121,16 @@ class Ranked(NamedTuple):
                     cache.labels[arm] = request.labels[item]
                     count += 1
             if pinned >= 0:
-                # As good as a proposal to those who count, and drawn with no probability to those who weigh.
+                # A memory of counts treats it as a proposal; for a memory of weights its probability to be drawn is 0.
                 shown, proposed = pinned, pinned
                 cache.score[0] = 0.0
             else:
                 among = Request(cache.arms[:count], 1, NONE, NONE, request.features, request.edition, cache.labels, key)
-                self.scoring.top(belief, cache.index, among, cache.chosen, cache.score)
+                self.scoring.top(belief, cache.scoring, among, cache.chosen, cache.score)
                 proposed = cache.chosen[0] // positions
-                shown = proposed if cache.free[proposed] == 1 else any_free(candidates, cache.free, request, key)
+                shown = (
+                    proposed if cache.free[proposed] == 1 else random_free_item(candidates, cache.free, request, key)
+                )
             cache.free[shown] = 0
             slate.items[place] = shown
             slate.memo[place, PROPOSED] = proposed
@@ -123,7 +138,7 @@ class Ranked(NamedTuple):
             slate.memo[place, CANDIDATES] = count
 
     def learn(self, belief: Any, slate: Slate, page: Page) -> None:
-        """Each bandit learns the click at its position, if what it proposed was shown there."""
+        """Each bandit learns the click at its position, and 0 where its proposal was not shown there."""
         size = slate.size[0]
         self.reading.read(page, size)
         self.memory.tick(belief)
@@ -136,17 +151,17 @@ class Ranked(NamedTuple):
         self.memory.conclude(belief)
 
     def sample(self, belief: Any, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
-        """Remember free samples of an item at a place."""
+        """Add free samples of an item at a position."""
         self.memory.add(belief, item * len(slate.items) + place, weight, value, slate, place)
 
     def changes(self, belief: Any, after: int = 0) -> list[Change]:
-        """What any of the bandits found to have changed; an arm's item, whatever its place."""
+        """Changes that any of the bandits detected, with the item of the arm."""
         if not hasattr(self.memory, "alarms"):
             return []
         return [change._replace(item=change.item // self.places) for change in self.memory.alarms(belief, after)]
 
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
-        """As the bandit of a place sees it; all in all, everybody's tries together and the largest index."""
+        """The view of one position's bandit; without a position, the sum of all tries and the largest index."""
         positions = request.positions
         bandits = [
             assess(self.memory, self.scoring, belief, request._replace(candidates=request.candidates * positions + at))
@@ -159,13 +174,13 @@ class Ranked(NamedTuple):
         np.divide(clicked.sum(axis=0), examined, out=mean, where=examined > 0.0)
         return Assessment(examined, mean, index, self.scoring.draws_one())
 
-    def proposed(self, slate: Slate, place: int) -> tuple[int, float]:
-        """What the bandit of a place wanted to show there, and the score it had for it then."""
+    def proposal(self, slate: Slate, place: int) -> tuple[int, float]:
+        """The item that the bandit of a position proposed, and its score then."""
         return int(slate.memo[place, PROPOSED]), float(slate.memo[place, SCORE])
 
 
 @helper
-def any_free(candidates: Ints, free: Ints, request: Request, key: int) -> int:
+def random_free_item(candidates: Ints, free: Ints, request: Request, key: int) -> int:
     """A free item, each equally likely."""
     best, largest = -1, -1.0
     for item in candidates:

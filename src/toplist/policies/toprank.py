@@ -15,46 +15,53 @@ from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.parts.arrange import lay_out
 from toplist.parts.index.select import select
 from toplist.policies.by_name import entry
-from toplist.policies.duels import Flags, assess_duels, level, won_for_good
+from toplist.policies.duels import Flags, assess_duels, checked_delta, record_win
 
 CONSTANT = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 
 
 class Blocks(NamedTuple):
-    """Who won against whom, and the block of each item."""
+    """Duels won between items, and the block of each item."""
 
-    wins: Ints  # (items, items): duels that the one won against the other
-    beats: Flags  # (items, items): 1 where the one is better for good
-    block: Ints  # per item, the best block being 0: the length of the longest chain of better items above it
-    stirred: Ints  # per item, room: whether its block has just changed
+    wins: Ints  # (items, items): duels that the row's item won against the column's
+    beats: Flags  # (items, items): 1 where the row's item is better with certainty
+    block: Ints  # per item, the best block being 0: length of the longest chain of better items above it
+    stirred: Ints  # per item, scratch: whether its block has just changed
     clock: Ints  # one element: lists learned
 
 
 class Shuffle(NamedTuple):
-    """Room to draw one list."""
+    """Scratch arrays for drawing one list."""
 
     score: Floats  # per candidate
-    chosen: Ints  # per place
-    drawn: Floats  # per place
+    chosen: Ints  # per position
+    drawn: Floats  # per position
 
 
 @entry("TopRank", hides=("scale",))
 class TopRank(NamedTuple):
-    """Shows blocks of items, better blocks first, and inside each a random order, until one item beats another.
+    """Shows blocks of items, better blocks first, each in random order; splits a block once one item beats another.
 
+    Parameters
+    ----------
+    delta : float or "theory", default "theory"
+        Probability of ever ordering two items wrongly; "theory" is 1/n for n steps.
+
+    Notes
+    -----
     Of two items in the same block, the one clicked while the other is not wins a duel. An item beats another for good
-    once its lead in N duels reaches sqrt(2 N log(c sqrt(N) / delta)). Blocks peel off the items beaten by nobody left.
-    Nothing is assumed about how people click but that better items and higher places get more clicks. Lattimore,
-    Kveton, Li and Szepesvari, TopRank: A Practical Algorithm for Online Stochastic Ranking, NeurIPS 2018, algorithm 1,
-    where delta is 1/n.
+    once its lead in N duels reaches `sqrt(2 N log(c sqrt(N) / delta))`. Each block consists of the items not beaten by
+    any item outside the blocks above. The only assumption about clicks is that better items and higher positions get
+    more of them. Lattimore, Kveton, Li and Szepesvari, TopRank: A Practical Algorithm for Online Stochastic Ranking,
+    NeurIPS 2018, algorithm 1, where delta is 1/n.
     """
 
-    delta: float | str = "theory"  # the probability of ever ordering two items wrongly
+    delta: float | str = "theory"
     scale: float = 0.0  # 2 log(c / delta); filled by `prepare`
 
     def prepare(self, problem: Problem) -> Self:
         """Resolve delta."""
-        delta = level("TopRank", self.delta, problem, 1.0)
+        delta = checked_delta("TopRank", self.delta, problem, 1.0)
         return self._replace(delta=delta, scale=2.0 * math.log(CONSTANT / delta))
 
     def begin(self, problem: Problem) -> Blocks:
@@ -69,24 +76,24 @@ class TopRank(NamedTuple):
         )
 
     def scratch(self, problem: Problem) -> Shuffle:
-        """Room for one list."""
+        """Arrays for one list."""
         places = problem.positions
         return Shuffle(np.zeros(problem.items), np.zeros(places, dtype=np.int64), np.zeros(places))
 
     def slate(self, problem: Problem) -> Slate:
-        """The memo holds the block of each place, and who of the last block did not get a place, item by item."""
+        """The memo holds the block of each position, and a flag per item of the last block without a position."""
         return empty_slate(problem.positions, problem.features, memo=1 + -(-problem.items // problem.positions))
 
     def capabilities(self) -> Capabilities:
-        """What is known is about pairs, so items cannot come later; only a random order says who is better."""
+        """Beliefs are about pairs, so items cannot be added; only lists in random order say which item is better."""
         return Capabilities(adds_items=False, learns_from_any_list=False, samples="nothing")
 
     def rank(self, belief: Blocks, cache: Shuffle, request: Request, slate: Slate) -> None:
-        """Block by block, at random inside."""
+        """Fill block by block, in random order within each."""
         candidates = request.candidates
         size = min(request.positions, len(candidates))
         slate.size[0] = size
-        key = branch(request.key, -1)  # apart from the key that breaks ties
+        key = branch(request.key, -1)  # independent of the key that breaks ties
         for i in range(len(candidates)):
             item = candidates[i]
             cache.score[i] = -(belief.block[item] + uniform(key, request.labels[item]))
@@ -103,12 +110,12 @@ class TopRank(NamedTuple):
         slate.memo[:, 1:] = 0.0
         for item in candidates:
             if belief.block[item] == last:
-                missed(slate, item, 1.0)
+                mark_unplaced(slate, item, 1.0)
         for place in range(size):
-            missed(slate, slate.items[place], 0.0)
+            mark_unplaced(slate, slate.items[place], 0.0)
 
     def learn(self, belief: Blocks, slate: Slate, page: Page) -> None:
-        """Every clicked item wins against those of its block that were not clicked, or not even shown."""
+        """Every clicked item wins against the items of its block that were not clicked or not shown."""
         belief.clock[0] += 1
         size = slate.size[0]
         last = -1.0
@@ -122,33 +129,35 @@ class TopRank(NamedTuple):
             winner = slate.items[place]
             for other in range(size):
                 if slate.memo[other, 0] == block and page.clicks[other] == 0:
-                    duel(belief, winner, slate.items[other], self.scale)
+                    settle_duel(belief, winner, slate.items[other], self.scale)
             if block == last:
                 for item in range(len(belief.block)):
                     if slate.memo[item // width, 1 + item % width] == 1.0:
-                        duel(belief, winner, item, self.scale)
+                        settle_duel(belief, winner, item, self.scale)
 
     def sample(self, belief: Blocks, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
-        """An item alone wins no duel."""
+        """Ignored: an item alone wins no duel."""
 
     def assess(self, belief: Blocks, request: Request, place: int | None) -> Assessment:
-        """Duels, and the share of them that was won."""
+        """Duels, and the share won."""
         return assess_duels(belief.wins, request, "at random among those not known to be better or worse")
 
 
 @helper
-def missed(slate: Slate, item: int, flag: float) -> None:
-    """Note whether an item of the last block was left without a place."""
+def mark_unplaced(slate: Slate, item: int, flag: float) -> None:
+    """Note whether an item of the last block was left without a position."""
     width = slate.memo.shape[1] - 1
     slate.memo[item // width, 1 + item % width] = flag
 
 
 @helper
-def duel(belief: Blocks, winner: int, loser: int, scale: float) -> None:
-    """Count a duel; where it decides for good, the loser goes below the winner, and those it beats below it."""
-    if not won_for_good(belief.wins, winner, loser, scale, 1.0):
+def settle_duel(belief: Blocks, winner: int, loser: int, scale: float) -> None:
+    """Count a duel; where it decides the pair, push the loser below the winner, and the items it beats below it."""
+    if not record_win(belief.wins, winner, loser, scale, 1.0):
         return
-    if belief.beats[winner, loser] == 1 or belief.beats[loser, winner] == 1:  # decided while this list was out
+    if (
+        belief.beats[winner, loser] == 1 or belief.beats[loser, winner] == 1
+    ):  # decided while this list waited for its clicks
         return
     belief.beats[winner, loser] = 1
     push_down(belief, loser, belief.block[winner] + 1)
@@ -156,10 +165,10 @@ def duel(belief: Blocks, winner: int, loser: int, scale: float) -> None:
 
 @helper
 def push_down(belief: Blocks, item: int, block: int) -> None:
-    """Move an item to a block, and everything it beats below it, and so on.
+    """Move an item down to a block, and recursively every item it beats below it.
 
-    There are as many blocks as items at most: items that beat each other in a circle, which happens with probability
-    delta, meet in the last one and are shuffled there.
+    There are at most as many blocks as items: items that beat each other in a cycle, which happens with probability
+    delta, end in the last one and are shuffled there.
     """
     items = len(belief.block)
     if belief.block[item] >= min(block, items - 1):

@@ -70,7 +70,7 @@ def reasons(shown: Shown, policy: Any, belief: Any, request: Request, roster: Ro
     here = [slot if roster.names[slot] == item else -1 for slot, item in zip(slots, shown.items, strict=True)]
     eligible = request.candidates if shown.among is None else np.intersect1d(shown.among, request.candidates)
     eligible = np.union1d(eligible, [slot for slot in here if slot >= 0]).astype(np.int64)
-    one_by_one = hasattr(policy, "proposed")  # then each position has a view of its own
+    one_by_one = hasattr(policy, "proposal")  # then each position has a view of its own
     everybody = assessed(policy, belief, request._replace(candidates=eligible), 0)
     rows: list[tuple[Any, ...]] = []
     for place, (item, slot) in enumerate(zip(shown.items, here, strict=True)):
@@ -90,10 +90,10 @@ def reasons(shown: Shown, policy: Any, belief: Any, request: Request, roster: Ro
             why = "somebody else's choice"
         elif place + 1 in shown.pinned:
             why = "pinned here by the caller"
-        elif one_by_one and policy.proposed(slate, place)[0] != slot:
+        elif one_by_one and policy.proposal(slate, place)[0] != slot:
             why = "drawn at random, since what this position wanted was taken already"
         elif everybody.drawn:
-            index = policy.proposed(slate, place)[1]
+            index = policy.proposal(slate, place)[1]
             why = "drawn with the index as probability"
         else:
             why = _reason(everybody, at, hasattr(policy, "assess"), shown.among is not None, one_by_one)

@@ -1,4 +1,4 @@
-"""Where attraction comes from."""
+"""Worlds: where attraction comes from in a simulation."""
 
 from toplist.worlds.changing import Changing, Epochs, Jumps, Walk, b_l, drifting, jumping, piecewise
 from toplist.worlds.contextual import Contextual

@@ -1,4 +1,4 @@
-"""Items whose features decide how much they attract, and may change with every visitor."""
+"""Worlds whose items attract by their features, which may change with every visitor."""
 
 from __future__ import annotations
 
@@ -12,29 +12,44 @@ from toplist.core.problem import Problem, number, whole
 from toplist.core.randomness import branch, normals, uniform
 from toplist.core.slate import Floats, Ints
 from toplist.support.catalogue import entry
-from toplist.worlds.fixed import page_size
+from toplist.worlds.fixed import checked_positions
 
-WEIGHTS, ITEMS, LEAVING = 0, 1, 2  # what the key of a run's changes is branched into
+WEIGHTS, ITEMS, LEAVING = 0, 1, 2  # branches of the key of a run's changes
 
 
 class Context(NamedTuple):
-    """The state of a contextual world: what is true of this moment."""
+    """The state of a contextual world at one step."""
 
     weights: Floats  # theta*, drawn once
     features: Floats  # (items, features)
     attraction: Floats  # per item
-    termination: Floats  # per place
-    places: Ints  # by termination, the most terminating first
-    revisions: Ints  # one element: how often the features were drawn
+    termination: Floats  # per position
+    places: Ints  # positions, the most terminating first
+    revisions: Ints  # one element: number of draws of the features
 
 
 @entry("Contextual", "liu2018")
 class Contextual(NamedTuple):
-    """Items attract with probability 1 / (1 + exp(-<weights, features>)), and the features are drawn at random.
+    """Items attract with probability `1 / (1 + exp(-<weights, features>))`, and the features are drawn at random.
 
-    Features lie on the unit sphere, the weights on one of radius `length`, drawn once per run. With `fresh`, features
-    are drawn anew at every step, else once; the probabilities of leaving after a click are drawn at every step, and
-    their order is told (liu2018, section 4.1). ChangingDCM users go by these.
+    Parameters
+    ----------
+    items : int, default 20
+        Number of items L.
+    positions : int, default 4
+        Number of positions K.
+    dimension : int, default 10
+        Number of features d of an item.
+    length : float, default 1.0
+        Length of the weight vector `theta*`; the paper's is at most 1.
+    fresh : bool, default True
+        Whether the features are drawn at every step instead of once per run.
+
+    Notes
+    -----
+    Features lie on the unit sphere; the weights lie on a sphere of radius `length` and are drawn once per run. The
+    probabilities of leaving after a click are drawn at every step, and policies receive their order. `ChangingDCM`
+    users behave by them. liu2018, section 4.1.
     """
 
     items: int = 20
@@ -48,7 +63,7 @@ class Contextual(NamedTuple):
         items = whole("The number of items L", self.items, 1, "give the number of items")
         return self._replace(
             items=items,
-            positions=page_size(items, self.positions),
+            positions=checked_positions(items, self.positions),
             dimension=whole("The number of features d", self.dimension, 1, "give the length of a feature vector"),
             length=number("The length of theta*", self.length, 0.0, 1e6, "the paper's is at most 1"),
             fresh=bool(self.fresh),
@@ -59,7 +74,7 @@ class Contextual(NamedTuple):
         return Problem(self.items, self.positions, self.dimension, steps)
 
     def begin(self) -> Context:
-        """Before the first step nothing is drawn."""
+        """The state before the first step, with nothing drawn yet."""
         return Context(
             weights=np.zeros(self.dimension),
             features=np.zeros((self.items, self.dimension)),
@@ -70,29 +85,29 @@ class Contextual(NamedTuple):
         )
 
     def features(self, moment: Context) -> Floats:
-        """Those of the moment."""
+        """The features of this step."""
         return moment.features
 
     def revision(self, moment: Context) -> int:
-        """How often they were drawn; fresh ones are those of one list, and nobody need remember them."""
+        """The number of draws of the features; -1 with `fresh`, where features belong to one list only."""
         return -1 if self.fresh else int(moment.revisions[0])
 
     def order(self, moment: Context) -> Ints:
-        """The order of termination, which policies are told."""
+        """The positions by termination, which policies receive."""
         return moment.places
 
     def eligible(self, moment: Context, candidates: Ints) -> int:
-        """All, always."""
+        """All items are always eligible."""
         return len(candidates)
 
     def advance(self, moment: Context, step: int, key: int) -> bool:
-        """Draw what is new at this step."""
+        """Draw the features and the termination of this step."""
         if step == 0:
-            on_sphere(branch(key, WEIGHTS), self.length, moment.weights)
+            draw_on_sphere(branch(key, WEIGHTS), self.length, moment.weights)
         if step == 0 or self.fresh:
             drawn = branch(branch(key, ITEMS), step)
             for item in range(self.items):
-                on_sphere(branch(drawn, item), 1.0, moment.features[item])
+                draw_on_sphere(branch(drawn, item), 1.0, moment.features[item])
                 total = 0.0
                 for feature in range(self.dimension):
                     total += moment.weights[feature] * moment.features[item, feature]
@@ -109,18 +124,18 @@ class Contextual(NamedTuple):
         return True
 
     def attract(self, moment: Context, items: Ints, attraction: Floats) -> None:
-        """Each item its own."""
+        """Fill the attraction of each listed item."""
         for place in range(len(items)):
             attraction[place] = moment.attraction[items[place]]
 
     def best_list(self, moment: Context, users: Any, items: Ints) -> None:
-        """As the users would have it."""
+        """The best list of the click model."""
         users.best(moment, moment.attraction, items)
 
 
 @helper
-def on_sphere(key: int, radius: float, point: Floats) -> None:
-    """Fill a point of a sphere, each equally likely."""
+def draw_on_sphere(key: int, radius: float, point: Floats) -> None:
+    """Fill a point of a sphere, drawn uniformly."""
     normals(key, point)
     square = 0.0
     for i in range(len(point)):

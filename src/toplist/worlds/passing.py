@@ -1,4 +1,4 @@
-"""Items that come and go: lifetimes given, or drawn."""
+"""Worlds whose items come and go, with given or drawn lifetimes."""
 
 from __future__ import annotations
 
@@ -12,29 +12,40 @@ from toplist.core.problem import InvalidInput, number, refuse
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints
 from toplist.support.catalogue import entry
-from toplist.worlds.changing import FOREVER, Changing, Phase, lasting
+from toplist.worlds.changing import FOREVER, Changing, Phase, draw_duration
 
 GIVE_LIFETIMES = "give [0, 500] for an item that goes after 500 steps, [500, None] for one that comes then and stays"
 
 
 class Stays(NamedTuple):
-    """Who is there when.
+    """A way to change: items come and go, with given or drawn lifetimes.
 
-    With lifetimes, an item is there once, from one step to another. Without, items come and go for ever, each by
-    itself: a stay ends with each step with probability 1 / stay, and an absence with 1 / away. But the last K that are
-    there stay on until another has come.
+    Parameters
+    ----------
+    lifetimes : sequence of pairs of int, optional
+        Per item the steps before it comes and the steps before it goes, or None for never. Such an item is available
+        once.
+    stay : float, default 2000.0
+        Without lifetimes, the mean number of steps that an item is available.
+    away : float, default 2000.0
+        Without lifetimes, the mean number of steps that an item is absent.
+
+    Notes
+    -----
+    Without lifetimes items come and go for ever, independently: at each step a stay ends with probability 1 / stay, and
+    an absence with 1 / away. The last K available items stay until another comes.
     """
 
-    lifetimes: Any = ()  # per item, the steps before it comes and the steps before it goes; None: never
-    stay: float = 2000.0  # mean number of steps
-    away: float = 2000.0  # mean number of steps
-    least: int = 0  # how many stay on; filled by `checked`
+    lifetimes: Any = ()
+    stay: float = 2000.0
+    away: float = 2000.0
+    least: int = 0  # number of items that stay at least, K; filled by `checked`
 
     def checked(self, attraction: Floats, positions: int) -> Self:
-        """Lifetimes of whole steps, at each of which somebody is there."""
+        """Check the lifetimes: whole steps, and an item available at each."""
         advice = "give the mean number of steps"
         return self._replace(
-            lifetimes=_lifetimes(self.lifetimes, len(attraction)),
+            lifetimes=_checked_lifetimes(self.lifetimes, len(attraction)),
             stay=number("The mean stay", self.stay, 1.0, 1e15, advice),
             away=number("The mean absence", self.away, 1.0, 1e15, advice),
             least=positions,
@@ -49,7 +60,7 @@ class Stays(NamedTuple):
         return True
 
     def shift(self, attraction: Floats, moment: Phase, step: int, key: int) -> bool:
-        """Let those come and go whose time it is."""
+        """Add and remove the items that are due."""
         given = len(self.lifetimes) > 0
         if step == 0:
             for item in range(len(attraction)):
@@ -58,7 +69,7 @@ class Stays(NamedTuple):
                 moment.until[item] = self.lifetimes[item, 0] if given else 0
             moment.present[0] = 0
             if not given:
-                draw_beginning(moment, self.stay, self.away, self.least, key)
+                draw_initial_items(moment, self.stay, self.away, self.least, key)
         changed = step == 0
         moment.upcoming[0] = FOREVER
         for item in range(len(attraction)):
@@ -73,7 +84,7 @@ class Stays(NamedTuple):
                     moment.until[item] = self.lifetimes[item, 1] if comes else FOREVER
                 else:
                     mean = self.away if goes else self.stay
-                    moment.until[item] = step + lasting(branch(key, item), moment.turns[item], mean)
+                    moment.until[item] = step + draw_duration(branch(key, item), moment.turns[item], mean)
                     moment.turns[item] += 1
             moment.upcoming[0] = min(moment.upcoming[0], moment.until[item])
         filled = 0
@@ -85,14 +96,14 @@ class Stays(NamedTuple):
 
 
 @helper
-def draw_beginning(moment: Phase, stay: float, away: float, least: int, key: int) -> None:
-    """Draw who is there at the first step, as if it had gone on for ever; if too few, those who were nearest to it."""
+def draw_initial_items(moment: Phase, stay: float, away: float, least: int, key: int) -> None:
+    """Draw the items of the first step from the stationary distribution; if too few, add those nearest to it."""
     share, here = stay / (stay + away), 0
     for item in range(len(moment.until)):
         if uniform(branch(key, item), -1) < share:
             here += 1
         else:
-            moment.until[item] = lasting(branch(key, item), 0, away)
+            moment.until[item] = draw_duration(branch(key, item), 0, away)
             moment.turns[item] = 1
     while here < least:
         nearest, lowest = -1, 2.0
@@ -104,8 +115,8 @@ def draw_beginning(moment: Phase, stay: float, away: float, least: int, key: int
         here += 1
 
 
-def _lifetimes(given: Any, items: int) -> Ints:
-    """A row per item, and at every step at least one item."""
+def _checked_lifetimes(given: Any, items: int) -> Ints:
+    """A row per item, with at least one item available at every step."""
     accepted = f"{items} pairs of whole numbers, the first at least 0 and the second larger or None"
     rows = np.zeros((0, 2), dtype=np.int64)
     try:
@@ -119,7 +130,7 @@ def _lifetimes(given: Any, items: int) -> Ints:
         raise refuse("lifetimes", given, accepted, GIVE_LIFETIMES)
     for step in sorted({0, *rows[:, 1].tolist()} - {FOREVER}):
         if not ((rows[:, 0] <= step) & (step < rows[:, 1])).any():
-            raise InvalidInput(f"After {step} steps no item is there, but a list needs one; let one stay.")
+            raise InvalidInput(f"After {step} steps no item is available, but a list needs one; let one stay.")
     return rows.astype(np.int64)
 
 
@@ -131,13 +142,34 @@ def coming_and_going(
     stay: float = 2000.0,
     away: float = 2000.0,
 ) -> Changing:
-    """Items that are there at some steps only: from one step to another if `lifetimes` are given, else as it is drawn.
+    """Items that are available at some steps only: within given `lifetimes`, or coming and going at random.
 
-    A lifetime is a pair: the steps before the item comes, and the steps before it goes, or None. Without lifetimes each
-    item comes and goes by itself, per run: it stays for `stay` steps on average and is away for `away`, with no memory
-    of how long it was, but the last K stay on until another has come. Who comes back is the item it was. Lists, the
-    best one too, hold only items that are there, and are shorter where these are fewer than K.
+    Parameters
+    ----------
+    attraction : array_like of float
+        Attraction probability of each item.
+    positions : int
+        Number of positions K.
+    lifetimes : sequence of pairs of int, optional
+        Per item the steps before it comes and the steps before it goes, or None for never.
+    stay : float, default 2000.0
+        Without lifetimes, the mean number of steps that an item is available.
+    away : float, default 2000.0
+        Without lifetimes, the mean number of steps that an item is absent.
 
+    Returns
+    -------
+    Changing
+        The world.
+
+    Notes
+    -----
+    Without lifetimes the items come and go independently, drawn per run, with geometric durations; the last K available
+    items stay until another comes. An item that returns is the same item. Lists, including the best one, hold available
+    items only, and are shorter where there are fewer than K.
+
+    Examples
+    --------
     >>> world = coming_and_going([0.5, 0.3, 0.9], positions=1, lifetimes=[[0, None], [0, 700], [400, 600]])
     >>> world.checked().breakpoints(key=0, steps=1000).tolist()
     [400, 600, 700]

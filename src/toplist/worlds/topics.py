@@ -1,4 +1,4 @@
-"""Items that cover topics: what attracts is what an item adds to those above it, weighted by a person's preferences."""
+"""Worlds whose items cover topics: an item attracts by its gain over the items above, weighted by user preferences."""
 
 from __future__ import annotations
 
@@ -12,43 +12,56 @@ from toplist.core.problem import InvalidInput, Problem, refuse
 from toplist.core.randomness import uniform
 from toplist.core.slate import NONE, Floats, Ints
 from toplist.support.catalogue import entry
-from toplist.worlds.fixed import feature_rows, page_size
+from toplist.worlds.fixed import checked_features, checked_positions
 
 
 class Covering(NamedTuple):
-    """The state of a world of topics: who is there, and room to add up a list's coverage."""
+    """The state of a topic world: the user of the run, and scratch to add up a list's coverage."""
 
     covered: Floats  # per topic
-    preferences: Floats  # per topic, of the person of this run
+    preferences: Floats  # per topic, of the user of this run
 
 
 @entry("Topic coverage", "hiranandani2019", hides=("known",))
 class TopicCoverage(NamedTuple):
-    """Each item covers topics, and attracts by its gain over the items above it, <gain, preferences>.
+    """Each item covers topics, and attracts by its gain in coverage over the items above it, `<gain, preferences>`.
 
-    `topics` has a row per item with a degree in [0, 1] per topic; `preferences` are the person's, at least 0 and
-    together at most 1, or a row of them for each of several people, of whom every run draws one, each equally likely.
-    `known` is what policies know of the items, the topics themselves where it is left out.
-    `coverage` is "probabilistic" or "maximum". Cascade users on it make the CDCM of hiranandani2019, section 3; DCM
-    users with termination zeta its appendix C; PBM users with examination 1 are those of Yue and Guestrin. The best
-    list is the greedy one, as in the paper, so that regret can be below 0.
+    Parameters
+    ----------
+    topics : array_like of float
+        A row per item, with a degree of coverage in [0, 1] per topic.
+    preferences : array_like of float
+        The user's weight per topic, at least 0 and together at most 1; or a row per user, of whom every run draws one
+        uniformly.
+    positions : int
+        Number of positions K.
+    coverage : {"probabilistic", "maximum"}, default "probabilistic"
+        How items cover a topic together.
+    known : array_like of float, optional
+        Features that policies receive, a row per item; by default the topics.
+
+    Notes
+    -----
+    `Cascade` users on it make the CDCM of hiranandani2019, section 3; `DCM` users with termination zeta its appendix C;
+    `PBM` users with examination 1 are those of Yue and Guestrin. The best list is the greedy one, as in the paper, so
+    regret can be below 0.
     """
 
     topics: Any
     preferences: Any
     positions: int
     coverage: Any = "probabilistic"
-    known: Any = ()  # (items, features)
+    known: Any = ()
 
     def checked(self) -> Self:
         """This world with its parameters validated and coerced."""
-        topics = degrees("TopicCoverage's topics", self.topics)
-        preferences = tastes("TopicCoverage's preferences", self.preferences, topics.shape[1])
-        known = topics if len(self.known) == 0 else feature_rows("TopicCoverage's known", self.known, len(topics))
+        topics = checked_topics("TopicCoverage's topics", self.topics)
+        preferences = checked_preferences("TopicCoverage's preferences", self.preferences, topics.shape[1])
+        known = topics if len(self.known) == 0 else checked_features("TopicCoverage's known", self.known, len(topics))
         return self._replace(
             topics=topics,
             preferences=preferences,
-            positions=page_size(len(topics), self.positions),
+            positions=checked_positions(len(topics), self.positions),
             coverage=coverage_kind("TopicCoverage's coverage", self.coverage),
             known=known,
         )
@@ -58,42 +71,42 @@ class TopicCoverage(NamedTuple):
         return Problem(len(self.topics), self.positions, self.known.shape[1], steps)
 
     def begin(self) -> Covering:
-        """Before the first step, with the first person."""
+        """The state before the first step, with the first user."""
         return Covering(np.zeros(self.topics.shape[1]), self.preferences[0].copy())
 
     def features(self, moment: Covering) -> Floats:
-        """What policies know."""
+        """The features that policies receive."""
         known: Floats = self.known
         return known
 
     def revision(self, moment: Covering) -> int:
-        """Always the same features."""
+        """0: the features never change."""
         return 0
 
     def order(self, moment: Covering) -> Ints:
-        """Nobody tells."""
+        """Empty: the order of the positions is unknown."""
         return NONE
 
     def eligible(self, moment: Covering, candidates: Ints) -> int:
-        """All, always."""
+        """All items are always eligible."""
         return len(candidates)
 
     def advance(self, moment: Covering, step: int, key: int) -> bool:
-        """Draw the person of this run at the first step; nothing changes after it."""
+        """Draw the user of this run at the first step; nothing changes after it."""
         if step == 0:
-            person = int(uniform(key, 0) * len(self.preferences))
+            user = int(uniform(key, 0) * len(self.preferences))
             for topic in range(len(moment.preferences)):
-                moment.preferences[topic] = self.preferences[person, topic]
+                moment.preferences[topic] = self.preferences[user, topic]
         return step == 0
 
     def attract(self, moment: Covering, items: Ints, attraction: Floats) -> None:
-        """What each item adds to those above it."""
+        """Fill the gain of each listed item over those above it."""
         moment.covered[:] = 0.0
         for place in range(len(items)):
             attraction[place] = add_item(self.topics, moment.preferences, self.coverage, items[place], moment.covered)
 
     def best_list(self, moment: Covering, users: Any, items: Ints) -> None:
-        """The greedy list: at each place the item that adds most; of equals, the one of the lower index."""
+        """The greedy list: at each position the item with the largest gain, ties to the lower index."""
         moment.covered[:] = 0.0
         for place in range(len(items)):
             best, most = -1, -1.0
@@ -110,7 +123,7 @@ class TopicCoverage(NamedTuple):
 
 @helper
 def weighted_gain(topics: Floats, preferences: Floats, kind: int, item: int, covered: Floats) -> float:
-    """What an item adds to a list that covers so much already, in the eyes of a person."""
+    """The gain of an item over a list's coverage, weighted by a user's preferences."""
     worth = 0.0
     for topic in range(len(covered)):
         worth += preferences[topic] * gain(topics[item, topic], covered[topic], kind)
@@ -119,14 +132,14 @@ def weighted_gain(topics: Floats, preferences: Floats, kind: int, item: int, cov
 
 @helper
 def add_item(topics: Floats, preferences: Floats, kind: int, item: int, covered: Floats) -> float:
-    """Put an item below a list; what it adds, as above."""
+    """Add an item's coverage to a list's; return its weighted gain."""
     worth = weighted_gain(topics, preferences, kind, item, covered)
     for topic in range(len(covered)):
         covered[topic] += gain(topics[item, topic], covered[topic], kind)
     return worth
 
 
-def degrees(what: str, given: Any) -> Floats:
+def checked_topics(what: str, given: Any) -> Floats:
     """A row per item of degrees in [0, 1]."""
     try:
         rows = np.array(given, dtype=np.float64)
@@ -137,8 +150,8 @@ def degrees(what: str, given: Any) -> Floats:
     return rows
 
 
-def tastes(what: str, given: Any, topics: int) -> Floats:
-    """A row per person of preferences, at least 0 and together at most 1; one person's may come without a row."""
+def checked_preferences(what: str, given: Any, topics: int) -> Floats:
+    """A row per user of preferences, at least 0 and together at most 1; a single row may be one-dimensional."""
     try:
         rows = np.array(given, dtype=np.float64, ndmin=2)
     except (TypeError, ValueError):
@@ -151,14 +164,35 @@ def tastes(what: str, given: Any, topics: int) -> Floats:
 
 
 def greedy_best(world: TopicCoverage, termination: float = 1.0) -> tuple[list[int], float]:
-    """The list that takes, from the top, the item that adds most, and its reward as in `exact_best`.
+    """The list that takes, from the top, the item with the largest gain, and its reward as in `exact_best`.
 
+    Parameters
+    ----------
+    world : TopicCoverage
+        A world with the preferences of one user.
+    termination : float, default 1.0
+        Probability of leaving after a click.
+
+    Returns
+    -------
+    list of int
+        The list.
+    float
+        Its reward.
+
+    Raises
+    ------
+    InvalidInput
+        If the world has several users.
+
+    Examples
+    --------
     >>> world = TopicCoverage([[0.5, 0.0], [0.5, 0.0], [0.0, 0.4]], [0.6, 0.4], positions=2)
     >>> items, reward = greedy_best(world)
     >>> items, round(reward, 9)
     ([0, 2], 0.412)
     """
-    checked = _for_one("greedy_best", world)
+    checked = _checked_for_one_user("greedy_best", world)
     items, attraction = np.zeros(checked.positions, dtype=np.int64), np.zeros(checked.positions)
     moment = checked.begin()
     checked.best_list(moment, None, items)
@@ -167,72 +201,96 @@ def greedy_best(world: TopicCoverage, termination: float = 1.0) -> tuple[list[in
 
 
 def exact_best(world: TopicCoverage, termination: float = 1.0) -> tuple[list[int], float]:
-    """The list with the highest 1 - prod(1 - termination * attraction), and that reward.
+    """The list with the highest `1 - prod(1 - termination * attraction)`, and that reward.
 
-    Of the L (L-1) ... (L-K+1) lists, all are tried but those that cannot be better than the best so far. That is
-    feasible for some hundred items and four positions.
+    Parameters
+    ----------
+    world : TopicCoverage
+        A world with the preferences of one user.
+    termination : float, default 1.0
+        Probability of leaving after a click.
 
+    Returns
+    -------
+    list of int
+        The list.
+    float
+        Its reward.
+
+    Raises
+    ------
+    InvalidInput
+        If the world has several users.
+
+    Notes
+    -----
+    Searches the L (L-1) ... (L-K+1) lists by branch and bound, which is feasible for some hundred items and four
+    positions.
+
+    Examples
+    --------
     >>> world = TopicCoverage([[0.5, 0.0], [0.5, 0.0], [0.0, 0.4]], [0.6, 0.4], positions=2)
     >>> exact_best(world)[0]
     [0, 2]
     """
-    checked = _for_one("exact_best", world)
+    checked = _checked_for_one_user("exact_best", world)
     items, reward = greedy_best(checked, termination)
     best, d = np.array(items), checked.topics.shape[1]
-    stack = Stack(
+    path = SearchPath(
         items=np.zeros(len(best), dtype=np.int64),
         worth=np.zeros((len(best), len(checked.topics))),
         covered=np.zeros((len(best), d)),
         missed=np.ones(len(best)),
     )
-    found = search(checked.topics, checked.preferences[0], checked.coverage, termination, stack, best, 1.0 - reward)
+    found = search(checked.topics, checked.preferences[0], checked.coverage, termination, path, best, 1.0 - reward)
     return best.tolist(), 1.0 - found
 
 
-def _for_one(what: str, world: TopicCoverage) -> TopicCoverage:
-    """A world, checked, that has one person only."""
+def _checked_for_one_user(what: str, world: TopicCoverage) -> TopicCoverage:
+    """A checked world, which must have one user."""
     checked = world.checked()
     if len(checked.preferences) > 1:
         raise InvalidInput(
-            f"{what} finds the best list for one person, but this world has {len(checked.preferences)}; "
+            f"{what} finds the best list for one user, but this world has {len(checked.preferences)}; "
             f"give it the preferences of one."
         )
     return checked
 
 
-class Stack(NamedTuple):
-    """How far a search is: per place, what stands there and what is known of the list above it."""
+class SearchPath(NamedTuple):
+    """The path of a search: per position its item, and the state of the list above it."""
 
     items: Ints
-    worth: Floats  # (places, items): what each item would add there; -1 for those that stand above
-    covered: Floats  # (places, topics): by the list above
-    missed: Floats  # the probability that nothing above satisfies
+    worth: Floats  # (positions, items): gain of each item there; -1 for the items above
+    covered: Floats  # (positions, topics): coverage of the list above
+    missed: Floats  # per position: probability that no item above satisfies
 
 
 @compiled
 def search(
-    topics: Floats, preferences: Floats, kind: int, termination: float, stack: Stack, best: Ints, least: float
+    topics: Floats, preferences: Floats, kind: int, termination: float, path: SearchPath, best: Ints, least: float
 ) -> float:
-    """Look for a list that is missed with less probability than `least`, as `best` is; the least that there is.
+    """Find by branch and bound a list with a smaller probability of no satisfaction than `least`, that of `best`.
 
-    Two neighbours may be exchanged without loss so that the one that adds more to those above both goes first: what
-    the two add together stays, and the product of what they leave falls as they become less equal. So it is enough to
-    look at lists where no item would have added more one place higher up than the item there does. In these, no item
-    adds more than the one above it, which tells how good a list that begins like this can become.
+    Two neighbours can be exchanged without loss so that the one with the larger gain over the items above both goes
+    first: their joint gain stays, and the product of their remainders falls as they become less equal. So it is enough
+    to search lists where no item would have had a larger gain one position higher up than the item there. In these, no
+    item has a larger gain than the one above it, which bounds the reward of every list with this beginning. Fills
+    `best` and returns its probability.
     """
-    last = len(stack.items) - 1
+    last = len(path.items) - 1
     place = 0
-    appraise(topics, preferences, kind, stack, 0)
+    begin_position(topics, preferences, kind, path, 0)
     while place >= 0:
-        stack.items[place] += 1
-        item = stack.items[place]
+        path.items[place] += 1
+        item = path.items[place]
         if item == len(topics):
             place -= 1
             continue
-        worth = stack.worth[place, item]
-        if worth < 0.0 or (place > 0 and stack.worth[place - 1, item] > stack.worth[place - 1, stack.items[place - 1]]):
+        worth = path.worth[place, item]
+        if worth < 0.0 or (place > 0 and path.worth[place - 1, item] > path.worth[place - 1, path.items[place - 1]]):
             continue
-        missed = stack.missed[place] * (1.0 - termination * worth)
+        missed = path.missed[place] * (1.0 - termination * worth)
         hoped = missed
         for _ in range(place, last):
             hoped *= 1.0 - termination * worth
@@ -241,22 +299,22 @@ def search(
         if place == last:
             least = missed
             for other in range(len(best)):
-                best[other] = stack.items[other]
+                best[other] = path.items[other]
         else:
             place += 1
-            stack.missed[place] = missed
+            path.missed[place] = missed
             for topic in range(topics.shape[1]):
-                stack.covered[place, topic] = stack.covered[place - 1, topic]
-            add_item(topics, preferences, kind, item, stack.covered[place])
-            appraise(topics, preferences, kind, stack, place)
+                path.covered[place, topic] = path.covered[place - 1, topic]
+            add_item(topics, preferences, kind, item, path.covered[place])
+            begin_position(topics, preferences, kind, path, place)
     return least
 
 
 @helper
-def appraise(topics: Floats, preferences: Floats, kind: int, stack: Stack, place: int) -> None:
-    """Begin with a place: what could stand there, and what would it add?"""
-    stack.items[place] = -1
+def begin_position(topics: Floats, preferences: Floats, kind: int, path: SearchPath, place: int) -> None:
+    """Begin with a position: compute the gain of every item that can stand there."""
+    path.items[place] = -1
     for item in range(len(topics)):
-        stack.worth[place, item] = weighted_gain(topics, preferences, kind, item, stack.covered[place])
+        path.worth[place, item] = weighted_gain(topics, preferences, kind, item, path.covered[place])
     for above in range(place):
-        stack.worth[place, stack.items[above]] = -1.0
+        path.worth[place, path.items[above]] = -1.0
