@@ -13,7 +13,7 @@ from toplist import clicks, worlds
 from toplist.core.problem import InvalidInput
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.policies import make
 
@@ -113,7 +113,7 @@ def engine(policy: str, size: Size | Topics | Contexts) -> Contender:
         world = topics_of(Topics(*size)) if needs_features(policy) else world_of(size)
 
     def fresh(steps: int, run: int) -> Callable[[], Played]:
-        setting = Setting.of(make(policy), world, users, OneSample(), steps)
+        setting = RunSetup.of(make(policy), world, users, OneSample(), steps)
         player = Player(setting, branch(SEED, run), np.array([steps]))
         kept = bytes_of(player.belief) + bytes_of(player.cache)
         if kept > MOST_BYTES:
@@ -198,7 +198,7 @@ def contexts_by_hand(policy: str, size: Contexts) -> Contender:
     As long as nothing is learned, all items are worth the same but for rounding; so its first list is the engine's.
     """
     world = size.world().checked()
-    setting = Setting.of(make(policy), world, clicks.ChangingDCM(), OneSample(), 1)
+    setting = RunSetup.of(make(policy), world, clicks.ChangingDCM(), OneSample(), 1)
 
     def fresh(steps: int, run: int) -> Callable[[], Played]:
         player = Player(setting, branch(SEED, run), np.array([1]))

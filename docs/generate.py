@@ -20,7 +20,7 @@ from toplist import catalogue, cli
 from toplist.core.problem import Problem
 from toplist.core.protocols import Capabilities
 from toplist.experiments.papers import PAPERS
-from toplist.support.catalogue import REQUIRED, STARTS, USERS, WORLDS, Catalogue, Entry, written
+from toplist.support.catalogue import REQUIRED, STARTS, USERS, WORLDS, Catalogue, Entry, part_text
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made by docs/generate.py: edit that, or what it reads, and run make docs. -->"
@@ -110,7 +110,7 @@ def policies() -> str:
 
 def made_of(policy: Any) -> list[str]:
     """The line that makes a policy, with what it needs."""
-    text = written(policy).replace("'", '"')
+    text = part_text(policy).replace("'", '"')
     names = sorted(set(re.findall(r"([A-Z]\w*)\(", text)))
     found = {name: _home(policy, name) for name in names}
     imports = [

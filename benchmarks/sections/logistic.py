@@ -15,7 +15,7 @@ from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
 from benchmarks.sections import baselines
 from toplist import clicks
 from toplist.core.randomness import branch
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.policies import make
 
@@ -126,7 +126,7 @@ def over_time(problem: Problem, turn: int) -> Tenths:
     tenth = problem.steps // 10
 
     def player(policy: str, run: int) -> Player:
-        setting = Setting.of(make(policy), problem.size.world(), clicks.ChangingDCM(), OneSample(), problem.steps)
+        setting = RunSetup.of(make(policy), problem.size.world(), clicks.ChangingDCM(), OneSample(), problem.steps)
         fresh = Player(setting, branch(SEED, turn * MOST_REPEATS + run), np.array([problem.steps]))
         fresh.play(1)
         return fresh

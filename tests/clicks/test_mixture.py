@@ -11,7 +11,7 @@ from toplist.clicks import CCM, PBM, UBM, Cascade, Mixture
 from toplist.core.beliefs import copied
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import Floats, Ints, Page
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.support.catalogue import USERS
 from toplist.support.part_json import as_plain
@@ -104,7 +104,7 @@ def test_items_may_come_and_go() -> None:
 
 @pytest.mark.parametrize("users", [CHAIN, BROWSING, Mixture(CHAIN, BROWSING, 0.5)], ids=["CCM", "UBM", "mixture"])
 def test_plain_and_compiled_agree_and_the_setting_stays_as_it_was(users: Any) -> None:
-    setting = Setting.of(toplist.make(POLICY), WORLD, users, OneSample(), 300)
+    setting = RunSetup.of(toplist.make(POLICY), WORLD, users, OneSample(), 300)
     before = as_plain(setting.users)
     players = [Player(setting, 3, np.arange(10, 301, 10), compiled=compiled) for compiled in (True, False)]
     for player in players:

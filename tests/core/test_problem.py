@@ -104,7 +104,7 @@ def test_refused_before_any_work(case: str, monkeypatch: pytest.MonkeyPatch) -> 
     def work(*_: Any) -> None:
         raise AssertionError("work was started")
 
-    monkeypatch.setattr("toplist.engine.simulate.Crew.play", work)
+    monkeypatch.setattr("toplist.engine.simulate.RunScheduler.play", work)
     call, message = BAD[case]
     with pytest.raises(toplist.InvalidInput, match=message) as refused:
         call()

@@ -16,7 +16,7 @@ from toplist import Comparison
 from toplist.clicks import CCM, DBN, DCM, UBM, Cascade, mix
 from toplist.core.problem import Problem
 from toplist.engine.compare import file_name
-from toplist.engine.shared_user_type import alike
+from toplist.engine.shared_user_type import with_shared_type
 from toplist.engine.statistics import t_quantile
 from toplist.worlds import Fixed
 
@@ -135,13 +135,13 @@ def test_users_become_alike() -> None:
     problem = Problem(5, 2)
     crowd = mix([Cascade(), DCM(0.3)], [0.5, 0.5])
     users = [kind.prepare(problem) for kind in (UBM(0.5), DBN(), CCM(), DCM(0.2), crowd, DCM(0.9))]
-    made = alike(users)
+    made = with_shared_type(users)
     assert len({numba.typeof(one) for one in made}) == 1  # type: ignore[no-untyped-call]
     attraction, items = np.array([0.5, 0.2]), np.array([3, 1])
     for given, one in zip(users, made, strict=True):
         assert one.reward(None, items, attraction) == given.reward(None, items, attraction)
     same = [DCM(0.3).prepare(problem), DCM(0.4).prepare(problem)]
-    assert all(one is given for one, given in zip(alike(same), same, strict=True))
+    assert all(one is given for one, given in zip(with_shared_type(same), same, strict=True))
 
 
 # What came out

@@ -12,7 +12,7 @@ from toplist import Result
 from toplist.clicks import Cascade
 from toplist.core.problem import InvalidInput
 from toplist.core.randomness import branch
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.plot_marks import MOST_LINES
 from toplist.engine.starts import OneSample
 from toplist.worlds import Fixed, coming_and_going, jumping, piecewise
@@ -55,7 +55,7 @@ def test_files_without_breakpoints_are_read_as_before(tmp_path: Path) -> None:
 def test_what_is_told_of_a_run_is_what_happened_in_it(world: Any) -> None:
     result = toplist.simulate("random", world, Cascade(), steps=100, runs=3, seed=8)
     assert result.breakpoints[0] != result.breakpoints[1]
-    setting = Setting.of(toplist.make("cascade-ucb1"), world, Cascade(), OneSample(), 100)
+    setting = RunSetup.of(toplist.make("cascade-ucb1"), world, Cascade(), OneSample(), 100)
     for run, told in enumerate(result.breakpoints):
         player = Player(setting, branch(8, run), np.array([100]))
         before, changed = None, []

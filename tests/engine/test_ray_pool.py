@@ -14,7 +14,7 @@ from toplist.clicks import Cascade
 from toplist.core.problem import InvalidInput
 from toplist.engine.ray_pool import RayPool
 from toplist.engine.scheduler import Progress
-from toplist.engine.simulate import Watched, simulate_and_watch
+from toplist.engine.simulate import WatchedResult, simulate_with_watch
 from toplist.worlds import b_top_k
 
 SIZE: dict[str, Any] = {"steps": 300, "runs": 3, "seed": 5}
@@ -32,7 +32,7 @@ def pool() -> Iterator[RayPool]:
         yield opened
 
 
-def same(ours: Watched, theirs: Watched) -> bool:
+def same(ours: WatchedResult, theirs: WatchedResult) -> bool:
     return all(
         np.array_equal(found[label], other[label])
         for found, other in (
@@ -52,8 +52,8 @@ def test_the_same_numbers_as_on_threads(pool: RayPool) -> None:
     policies = ["cascade-ucb1", "cascade-kl-ucb-resetting", "random"]
     given: tuple[Any, Any, Any] = (policies, b_top_k(6, 2, 0.5, 0.3), Cascade())
     told: list[Progress] = []
-    ours = simulate_and_watch(*given, **SIZE, watch=clicks_so_far, threads=1)
-    theirs = simulate_and_watch(*given, **SIZE, watch=clicks_so_far, pool=pool, progress=told.append)
+    ours = simulate_with_watch(*given, **SIZE, watch=clicks_so_far, threads=1)
+    theirs = simulate_with_watch(*given, **SIZE, watch=clicks_so_far, pool=pool, progress=told.append)
     assert same(ours, theirs)
     assert ours.result.detections == theirs.result.detections
     assert [told[0].done, told[-1].done, told[-1].total] == [0, 2700, 2700]
@@ -76,11 +76,11 @@ def test_what_threads_have_left_is_played_on(pool: RayPool, tmp_path: Path) -> N
 
     size: dict[str, Any] = {"steps": 200_000, "runs": 2, "seed": 5}
     with pytest.raises(KeyboardInterrupt):
-        simulate_and_watch(*given, **size, threads=1, resume=file, progress=stop)
+        simulate_with_watch(*given, **size, threads=1, resume=file, progress=stop)
     told: list[Progress] = []
-    theirs = simulate_and_watch(*given, **size, pool=pool, resume=file, progress=told.append)
+    theirs = simulate_with_watch(*given, **size, pool=pool, resume=file, progress=told.append)
     assert told[0].earlier > 0
-    assert same(simulate_and_watch(*given, **size, threads=1), theirs)
+    assert same(simulate_with_watch(*given, **size, threads=1), theirs)
 
 
 @pytest.mark.slow
@@ -90,7 +90,7 @@ def test_an_error_of_a_worker_is_ours(pool: RayPool) -> None:
 
     given: tuple[Any, Any, Any] = (["random"], b_top_k(6, 2, 0.5, 0.3), Cascade())
     with pytest.raises(InvalidInput, match="watch something else"):
-        simulate_and_watch(*given, **SIZE, watch=refuse, pool=pool)
+        simulate_with_watch(*given, **SIZE, watch=refuse, pool=pool)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 
 import toplist
 from toplist.clicks import DBN, DCM, Cascade
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, NeverSeenFirst, OneSample
 from toplist.worlds import Fixed, b_lb, b_top_k
 
@@ -101,7 +101,7 @@ def test_starts_differ_as_they_should() -> None:
 
 
 def test_forced_start_shows_every_item_once_at_the_top() -> None:
-    player = Player(Setting.of(toplist.make("dcm-kl-ucb"), WORLD, USERS, Forced(), 40), 1, np.array([40]))
+    player = Player(RunSetup.of(toplist.make("dcm-kl-ucb"), WORLD, USERS, Forced(), 40), 1, np.array([40]))
     firsts = []
     for step in range(20):
         player.play(step + 1)
@@ -358,6 +358,6 @@ def test_lists_are_shorter_where_fewer_items_are_eligible(policy: str) -> None:
     world = HalfEmpty([1.0] * 5, 3)
     result = toplist.simulate(policy, world, DCM(0.0), steps=200, runs=1)
     assert result.clicks[policy][0, -1] == 2 * 200  # everybody clicks both items, and nothing else is there
-    player = Player(Setting.of(toplist.make(policy), world, DCM(0.0), NeverSeenFirst(), 50), 1, np.array([50]))
+    player = Player(RunSetup.of(toplist.make(policy), world, DCM(0.0), NeverSeenFirst(), 50), 1, np.array([50]))
     player.play(50)
     assert sorted(player.run.slate.items[: player.run.slate.size[0]].tolist()) == [1, 3]

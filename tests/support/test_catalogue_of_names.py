@@ -5,7 +5,17 @@ import pytest
 import toplist
 from toplist.engine import starts
 from toplist.support import catalogue
-from toplist.support.catalogue import POLICIES, REQUIRED, STARTS, USERS, WORLDS, called, parse, parse_values, written
+from toplist.support.catalogue import (
+    POLICIES,
+    REQUIRED,
+    STARTS,
+    USERS,
+    WORLDS,
+    call_text,
+    parse,
+    parse_values,
+    part_text,
+)
 
 ALL = {"policies": POLICIES, "worlds": WORLDS, "users": USERS, "starts": STARTS}
 
@@ -23,7 +33,7 @@ def test_every_entry_says_what_it_is_and_can_be_made_from_its_own_text(catalogue
         assert entry.title
         assert entry.summary.endswith(".")
         if REQUIRED not in entry.parameters.values():
-            assert repr(catalogue.make(called(name, entry.parameters))) == repr(catalogue.make(name))
+            assert repr(catalogue.make(call_text(name, entry.parameters))) == repr(catalogue.make(name))
 
 
 def test_what_prepare_fills_is_not_offered() -> None:
@@ -95,8 +105,8 @@ def test_words_need_no_quotes() -> None:
 
 def test_texts_are_taken_apart_as_they_were_put_together() -> None:
     parameters = {"scale": 0.5, "order": [2, 1], "name": "it's"}
-    assert parse(called("a-b", parameters)) == ("a-b", parameters)
-    assert called("a", {}) == "a"
+    assert parse(call_text("a-b", parameters)) == ("a-b", parameters)
+    assert call_text("a", {}) == "a"
 
 
 def test_two_entries_of_one_name_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,8 +125,10 @@ def test_two_entries_of_one_name_are_a_mistake(monkeypatch: pytest.MonkeyPatch) 
 
 def test_parts_are_written_as_one_would_write_them() -> None:
     policy = toplist.make("ranked-exp3(exploration=0.2)")
-    assert written(policy) == (
+    assert part_text(policy) == (
         "Ranked(EveryPlace(), ExponentialWeights(exploration=0.2), ExploringDraw(), collision='random')"
     )
-    assert written(policy.prepare(toplist.Problem(5, 2, 0, 9)).memory, shown=["exploration"]).startswith("Exponential")
-    assert written([1, 2]) == "[1, 2]"
+    assert part_text(policy.prepare(toplist.Problem(5, 2, 0, 9)).memory, shown=["exploration"]).startswith(
+        "Exponential"
+    )
+    assert part_text([1, 2]) == "[1, 2]"

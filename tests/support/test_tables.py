@@ -3,7 +3,7 @@
 import pytest
 
 from toplist.core.problem import InvalidInput
-from toplist.support.tables import LONGEST, Table, aligned
+from toplist.support.tables import LONGEST, Table, aligned_lines
 
 
 def test_long_tables_print_their_beginning_and_keep_everything() -> None:
@@ -34,7 +34,7 @@ def test_an_unknown_row_suggests_the_nearest() -> None:
 
 
 def test_columns_flush_left_and_right() -> None:
-    assert aligned([["a", "bbb"], ["1", "22"], ["x", "yy"]], left=(0, 2)) == ["a     1  x", "bbb  22  yy"]
+    assert aligned_lines([["a", "bbb"], ["1", "22"], ["x", "yy"]], left=(0, 2)) == ["a     1  x", "bbb  22  yy"]
 
 
 def test_an_empty_table_still_has_its_head() -> None:

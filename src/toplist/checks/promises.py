@@ -14,7 +14,7 @@ from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explained, re
 from toplist.core.problem import InvalidInput
 from toplist.core.randomness import branch
 from toplist.core.slate import Ints, Page, Request, Slate, empty_page
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.simulate import simulate
 from toplist.engine.starts import NeverSeenFirst, OneSample
 from toplist.policies.by_name import make
@@ -88,9 +88,9 @@ def _world(policy: Any, attraction: Any = None, positions: int = POSITIONS) -> F
     return Fixed(attraction, positions, np.eye(len(attraction)) if policy.capabilities().needs_features else ())
 
 
-def _setting(policy: Any, world: Any = None, start: Any = None, steps: int = STEPS) -> Setting:
+def _setting(policy: Any, world: Any = None, start: Any = None, steps: int = STEPS) -> RunSetup:
     users = DCM([0.6, 0.9, 0.3])
-    return Setting.of(policy, world or _world(policy), users, start or OneSample(), steps)
+    return RunSetup.of(policy, world or _world(policy), users, start or OneSample(), steps)
 
 
 class Trace(NamedTuple):
@@ -217,11 +217,11 @@ def saved_belief_continues(policy: Any) -> None:
     file = io.BytesIO()
     half = _player(policy)
     half.play(STEPS // 2)
-    np.savez(file, **half.put_aside())
+    np.savez(file, **half.state_arrays())
     file.seek(0)
     again = _player(policy)
     with np.load(file, allow_pickle=False) as kept:
-        again.take_up(dict(kept))
+        again.restore(dict(kept))
     rest = _trace(again)
     _fail_if(whole.lists[STEPS // 2 :] != rest.lists, "a policy taken up from its saved belief showed other lists")
     _fail_if(frozen(whole.player.belief) != frozen(again.belief), "a policy taken up ended in another belief")

@@ -63,14 +63,14 @@ def backup(store: Path, file: str) -> int:
     """Write all that is committed to a new file."""
     from toplist.core.problem import refuse
     from toplist.service.store.sqlite import SQLiteStore
-    from toplist.support.files import check_writable, private, replacing
+    from toplist.support.files import check_writable, private_files, replace_file
 
     target = check_writable(file, "The backup")
     if target.exists():
         raise refuse("The backup", file, "a new file", "name another one, or remove it")
     opened = SQLiteStore(store, read_only=True)
     try:
-        with private(), replacing(target, "The backup") as new:  # there is all of it, or nothing
+        with private_files(), replace_file(target, "The backup") as new:  # there is all of it, or nothing
             opened.backup(new)
     finally:
         opened.close()
@@ -83,21 +83,21 @@ def export(store: Path, file: str, ranking: str | None) -> int:
     from toplist.service.live.queries import exported
     from toplist.service.log.export import write
     from toplist.service.store.sqlite import SQLiteStore
-    from toplist.support.tables import counted
+    from toplist.support.tables import count_text
 
     opened = SQLiteStore(store, read_only=True)
     try:
         written = write(exported(opened, ranking), Path(file))
     finally:
         opened.close()
-    print(f"{counted(written, 'event')} of {store} are written to {file}.")
+    print(f"{count_text(written, 'event')} of {store} are written to {file}.")
     return Exit.FINE
 
 
 def check(store: Path) -> int:
     """Say what differs from the log."""
     from toplist.service.log.verify import rebuilt
-    from toplist.support.tables import counted
+    from toplist.support.tables import count_text
 
     learners = differing = 0
     for one in rebuilt(store):
@@ -105,5 +105,5 @@ def check(store: Path) -> int:
         if one.differs:
             differing += 1
             print(f"The learner of {one.ranking!r} and key {one.key!r} differs from {' and '.join(one.differs)}.")
-    print(f"{counted(learners, 'learner')} rebuilt from the log; what is kept differs in {differing}.")
+    print(f"{count_text(learners, 'learner')} rebuilt from the log; what is kept differs in {differing}.")
     return Exit.BROKEN if differing else Exit.FINE

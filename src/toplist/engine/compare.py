@@ -16,13 +16,13 @@ from toplist.core.problem import InvalidInput, checked_seed, refuse, whole
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats
 from toplist.engine.comparison import Comparison
-from toplist.engine.player import Setting
-from toplist.engine.resume_file import Store, describe
-from toplist.engine.scheduler import Crew, Progress
-from toplist.engine.shared_user_type import alike
-from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, labelled
+from toplist.engine.player import RunSetup
+from toplist.engine.resume_file import ResumeFile, describe
+from toplist.engine.scheduler import Progress, RunScheduler
+from toplist.engine.shared_user_type import with_shared_type
+from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, policies_by_label
 from toplist.policies.by_name import make
-from toplist.support.catalogue import written
+from toplist.support.catalogue import part_text
 from toplist.support.files import Unwritable, slug
 
 __all__ = ["Comparison", "compare"]
@@ -30,7 +30,7 @@ __all__ = ["Comparison", "compare"]
 YARDSTICK = "random"
 
 
-class Pair(NamedTuple):
+class WorldAndUsers(NamedTuple):
     """A world with its users: a column, or one of several that a column is made of."""
 
     column: str
@@ -72,21 +72,21 @@ def compare(
     runs = whole("The number of runs", runs, 1, "give how often each policy starts anew")
     seed, threads = checked_seed(seed), checked_threads(threads)
     check_progress(progress)
-    named, yardstick = _with_yardstick(labelled(policies))
+    named, yardstick = _with_yardstick(policies_by_label(policies))
     pairs = _pairs(columns)
     kept, folder = np.array([steps]), None if resume is None else _folder(resume)
 
     settings = [
-        {label: Setting.of(policy, pair.world, pair.users, start, steps) for label, policy in named.items()}
+        {label: RunSetup.of(policy, pair.world, pair.users, start, steps) for label, policy in named.items()}
         for pair in pairs
     ]
     crews = []
     for pair, own, users in zip(pairs, settings, _alike_by_world([own[yardstick] for own in settings]), strict=True):
         own_seed = seed if pair.number == 0 else int(branch(seed, pair.number)) % 2**63
         path = None if folder is None else folder / file_name(pair.column, pair.number)
-        store = Store(path, describe(own, kept, own_seed))  # by the users as they are: what is played is the same
+        store = ResumeFile(path, describe(own, kept, own_seed))  # by the users as they are: what is played is the same
         played = {label: setting._replace(users=users) for label, setting in own.items()}
-        crews.append(Crew(played, kept, runs, own_seed, store))
+        crews.append(RunScheduler(played, kept, runs, own_seed, store))
 
     regret: dict[str, dict[str, Any]] = {}
     for pair, curves in zip(pairs, _played(crews, threads, progress), strict=True):
@@ -102,13 +102,13 @@ def compare(
     return Comparison(regret, yardstick, about | {"columns": columns_played, "version": toplist.__version__})
 
 
-def _alike_by_world(settings: Sequence[Setting]) -> list[Any]:
+def _alike_by_world(settings: Sequence[RunSetup]) -> list[Any]:
     """The users of each, of one class where the world is, since users may need what only their own world has."""
     users: list[Any] = [None] * len(settings)
     for world in {type(setting.world) for setting in settings}:
         among = [place for place, setting in enumerate(settings) if type(setting.world) is world]
         own = [settings[place] for place in among]
-        for place, one in zip(among, alike([setting.users for setting in own]), strict=True):
+        for place, one in zip(among, with_shared_type([setting.users for setting in own]), strict=True):
             users[place] = one
     return users
 
@@ -117,7 +117,7 @@ def _with_yardstick(named: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The policies, with random lists among them, and the label of these."""
     by_chance = make(YARDSTICK)
     for label, policy in named.items():
-        if written(policy) == written(by_chance):
+        if part_text(policy) == part_text(by_chance):
             return named, label
     if YARDSTICK in named:
         raise InvalidInput(
@@ -127,12 +127,12 @@ def _with_yardstick(named: dict[str, Any]) -> tuple[dict[str, Any], str]:
     return named | {YARDSTICK: by_chance}, YARDSTICK
 
 
-def _pairs(columns: Any) -> list[Pair]:
+def _pairs(columns: Any) -> list[WorldAndUsers]:
     """All pairs, column by column."""
     if not isinstance(columns, Mapping) or not columns:
         accepted = "a dict from labels to pairs of a world and its users"
         raise refuse("columns", columns, accepted, 'write {"cascade": (world, Cascade())}')
-    pairs: list[Pair] = []
+    pairs: list[WorldAndUsers] = []
     for label, given in columns.items():
         if not isinstance(label, str):
             raise refuse("A column's label", label, "text", "give each column a name of your own")
@@ -140,7 +140,7 @@ def _pairs(columns: Any) -> list[Pair]:
         if not isinstance(several, list | tuple) or not several or not all(map(_is_pair, several)):
             accepted = "a pair of a world and its users, or a list of such pairs"
             raise refuse(f"The column {label!r}", given, accepted, "write (world, users)")
-        pairs += [Pair(label, number, *pair) for number, pair in enumerate(several)]
+        pairs += [WorldAndUsers(label, number, *pair) for number, pair in enumerate(several)]
     return pairs
 
 
@@ -175,7 +175,7 @@ def file_name(column: str, number: int) -> str:
 
 
 def _played(
-    crews: Sequence[Crew], threads: int, progress: Callable[[Progress], None] | None
+    crews: Sequence[RunScheduler], threads: int, progress: Callable[[Progress], None] | None
 ) -> Iterator[dict[str, Floats]]:
     """The curves of one crew after the other; progress is that of all together."""
     begun = time.monotonic()

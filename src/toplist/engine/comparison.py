@@ -13,18 +13,18 @@ import numpy as np
 
 from toplist.core.problem import nearest, refuse
 from toplist.core.slate import Floats
-from toplist.engine.result import as_csv, drawn, plain_settings
+from toplist.engine.result import as_csv, checked_settings, draw_and_save
 from toplist.engine.statistics import (
     Difference,
     Ratio,
-    finite,
+    finite_or_none,
+    number_texts,
     paired_difference,
     paired_ratio,
     standard_error,
-    written,
 )
 from toplist.support.files import AnyPath, read_json, write_text
-from toplist.support.tables import aligned, counted
+from toplist.support.tables import aligned_lines, count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,7 +75,7 @@ class Comparison:
             for column, cells in given.items()
         }
         object.__setattr__(self, "regret", copies)
-        object.__setattr__(self, "settings", plain_settings(self.settings))
+        object.__setattr__(self, "settings", checked_settings(self.settings))
         for column, cells in copies.items():
             if cells.keys() != copies[self.columns[0]].keys():
                 raise refuse(
@@ -191,24 +191,30 @@ class Comparison:
             lambda column: [
                 share + (self.mark(name, column) or " ")
                 for name, share in zip(
-                    self.order, written([shares[n, column] for n in self.order], digits), strict=True
+                    self.order, number_texts([shares[n, column] for n in self.order], digits), strict=True
                 )
             ],
             after=" ",
         )
-        second = self._table(lambda column: written([self.over_best(name, column).value for name in self.order], 2))
+        second = self._table(
+            lambda column: number_texts([self.over_best(name, column).value for name in self.order], 2)
+        )
         title = f"Regret in % of that of {self.yardstick}: {self.size()}"
         return "\n".join([title, *first, LEGEND, "", "Regret over the least of the column", *second])
 
     def _table(self, cells: Callable[[str], Sequence[str]], after: str = "") -> list[str]:
         names = ["policy", *(" ".join(name.split()) for name in self.order)]
-        return aligned([names, *([" ".join(column.split()) + after, *cells(column)] for column in self.columns)])
+        return aligned_lines([names, *([" ".join(column.split()) + after, *cells(column)] for column in self.columns)])
 
     def size(self) -> str:
         """How much was played, in words."""
-        steps = [counted(self.settings["steps"], "step")] if "steps" in self.settings else []
+        steps = [count_text(self.settings["steps"], "step")] if "steps" in self.settings else []
         numbers = sorted({self.runs(column) for column in self.columns})
-        runs = counted(numbers[-1], "run") if len(numbers) == 1 else f"{numbers[0]:,} to {counted(numbers[-1], 'run')}"
+        runs = (
+            count_text(numbers[-1], "run")
+            if len(numbers) == 1
+            else f"{numbers[0]:,} to {count_text(numbers[-1], 'run')}"
+        )
         seed = [f"seed {self.settings['seed']}"] if "seed" in self.settings else []
         return ", ".join([*steps, runs, *seed])
 
@@ -229,7 +235,9 @@ class Comparison:
                     apart: Difference = getattr(self, what)(name, column)
                     row |= {what: apart.mean, f"{what}_low": apart.low, f"{what}_high": apart.high}
                 row |= {"best": self.mark(name, column) == BEST, "close": self.mark(name, column) == CLOSE}
-                rows.append({key: finite(value) if isinstance(value, float) else value for key, value in row.items()})
+                rows.append(
+                    {key: finite_or_none(value) if isinstance(value, float) else value for key, value in row.items()}
+                )
         return rows
 
     def csv_text(self) -> str:
@@ -264,7 +272,7 @@ class Comparison:
         """
         from toplist.engine.heatmap import heatmap  # noqa: PLC0415  it draws what this module defines
 
-        return drawn(lambda: heatmap(self), path)
+        return draw_and_save(lambda: heatmap(self), path)
 
     def _cells(self) -> list[tuple[str, str]]:
         return [(name, column) for name in self.policies for column in self.columns]

@@ -9,7 +9,7 @@ import numpy as np
 
 from toplist.core.slate import Floats
 from toplist.engine.comparison import LEGEND, Comparison
-from toplist.support.files import optional
+from toplist.support.files import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,16 +23,16 @@ ROW, COLUMN = 0.27, 0.92  # inches
 def heatmap(found: Comparison) -> Figure:
     """The figure: colours are multiples of the least regret of a column, numbers are percents of random's regret."""
     # No pyplot: it would keep the figure for ever and might open a window.
-    figures, colors = optional("matplotlib.figure", "plots"), optional("matplotlib.colors", "plots")
+    figures, colors = import_optional("matplotlib.figure", "plots"), import_optional("matplotlib.colors", "plots")
     rows, columns = found.order, found.columns
     ratios = np.array([[found.over_best(name, column).value for column in columns] for name in rows])
     ratios = np.clip(ratios, 1.0, MOST)  # nan stays, where the least is not above 0
     size = (1.6 + 0.085 * max(map(len, rows)) + COLUMN * len(columns), 1.5 + ROW * len(rows))
     figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
-    optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
+    import_optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     top = float(np.nanmax(ratios, initial=2.0))
-    colours = optional("matplotlib", "plots").colormaps[COLOURS].with_extremes(bad="0.85")
+    colours = import_optional("matplotlib", "plots").colormaps[COLOURS].with_extremes(bad="0.85")
     image = axes.imshow(ratios, cmap=colours, norm=colors.LogNorm(1.0, top), aspect="auto")
     _annotate(axes, image, found, ratios)
     _frame(axes, found)
@@ -54,7 +54,7 @@ def _percent(share: float) -> str:
 
 def _annotate(axes: Any, image: Any, found: Comparison, ratios: Floats) -> None:
     """The numbers, in the colour that can be read on their cell; the best and those close to it are bold and framed."""
-    patches = optional("matplotlib.patches", "plots")
+    patches = import_optional("matplotlib.patches", "plots")
     for row, name in enumerate(found.order):
         for column, label in enumerate(found.columns):
             mark = found.mark(name, label)

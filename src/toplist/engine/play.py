@@ -71,7 +71,7 @@ def play(
     run.totals[0], run.totals[1], run.totals[2] = regret, clicks, ideal
 
 
-def open_run(policy: Any, belief: Any, world: Any, places: int, run: Run) -> None:
+def sample_every_item(policy: Any, belief: Any, world: Any, places: int, run: Run) -> None:
     """Before step 1: give the policy one sample of every item that is there, at each of so many places."""
     key = branch(branch(run.request.key, VISITORS), -1)
     world.advance(run.moment, 0, changes_key(run.request.key))
@@ -87,4 +87,4 @@ def open_run(policy: Any, belief: Any, world: Any, places: int, run: Run) -> Non
 
 
 play_compiled = compiled(play)
-open_run_compiled = compiled(open_run)
+sample_every_item_compiled = compiled(sample_every_item)

@@ -11,10 +11,10 @@ from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explained, pl
 from toplist.core.problem import InvalidInput, Problem, expect
 from toplist.core.randomness import branch
 from toplist.core.slate import Ints, Request, empty_page
-from toplist.engine.play import Run, changes_key, open_run_compiled, play_compiled
+from toplist.engine.play import Run, changes_key, play_compiled, sample_every_item_compiled
 
 
-class Setting(NamedTuple):
+class RunSetup(NamedTuple):
     """What is simulated, checked and resolved: the same for every run of a policy."""
 
     policy: Any
@@ -24,7 +24,7 @@ class Setting(NamedTuple):
     problem: Problem
 
     @classmethod
-    def of(cls, policy: Any, world: Any, users: Any, start: Any, steps: int | None) -> Setting:
+    def of(cls, policy: Any, world: Any, users: Any, start: Any, steps: int | None) -> RunSetup:
         """Let every part check its parameters and get ready."""
         expect("The world", world, ("checked", "problem", "begin", "advance", "attract"), "a world, like Fixed()")
         expect("The users", users, ("prepare", "click", "reward", "best"), "a click model, like Cascade() or DCM()")
@@ -72,7 +72,7 @@ class Player:
 
     def __init__(
         self,
-        setting: Setting,
+        setting: RunSetup,
         key: int,
         checkpoints: Ints,
         labels: Ints | None = None,
@@ -111,7 +111,7 @@ class Player:
         self.belief = self.policy.begin(problem)
         self.cache = self.policy.scratch(problem)
         self._play = play_compiled if compiled else plain(play_compiled)
-        self._open = open_run_compiled if compiled else plain(open_run_compiled)
+        self._open = sample_every_item_compiled if compiled else plain(sample_every_item_compiled)
 
     def play(self, until: int) -> None:
         """Play on up to so many steps in all."""
@@ -134,16 +134,16 @@ class Player:
             return []
         return sorted({change.learned for change in self.policy.changes(self.belief)})
 
-    def put_aside(self) -> dict[str, Any]:
+    def state_arrays(self) -> dict[str, Any]:
         """Everything that must be kept to go on later, as arrays by name. The cache is not among it."""
         kept = named_arrays("belief", self.belief) | named_arrays("moment", self.run.moment)
         kept |= {"best_items": self.run.best_items, "totals": self.run.totals, "curves": self.run.curves}
         return kept | {"step": np.array(self.step)}
 
-    def take_up(self, kept: dict[str, Any]) -> None:
+    def restore(self, kept: dict[str, Any]) -> None:
         """Go on from what was put aside, as if there had been no break."""
         self.step = int(kept["step"])
-        for name, value in self.put_aside().items():
+        for name, value in self.state_arrays().items():
             if name != "step":
                 value[...] = kept[name]
         self.cache = self.policy.scratch(self.setting.problem)

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-Marks = list[list[int]]  # per run, ascending numbers of steps
+StepsByRun = list[list[int]]  # per run, ascending numbers of steps
 
 MOST_LINES = 50  # more would hide the curves
 
 
-def checked_marks(what: str, given: Any, runs: int, steps: int) -> Marks:
+def checked_steps_by_run(what: str, given: Any, runs: int, steps: int) -> StepsByRun:
     """A list of steps for every run, or none at all."""
     accepted = f"a list for each of the {runs} runs, of ascending steps from 1 to {steps}"
     try:
@@ -30,7 +30,7 @@ def checked_marks(what: str, given: Any, runs: int, steps: int) -> Marks:
     return marks
 
 
-def draw_marks(axes: Axes, breakpoints: Marks) -> dict[str, Artist]:
+def draw_breakpoints(axes: Axes, breakpoints: StepsByRun) -> dict[str, Artist]:
     """Draw a thin line where all runs changed alike; what was drawn, by its name in the legend.
 
     Breakpoints that differ between runs say nothing about a mean curve, and are not drawn.
@@ -43,7 +43,7 @@ def draw_marks(axes: Axes, breakpoints: Marks) -> dict[str, Artist]:
     return drawn
 
 
-def draw_detections(axes: Axes, detections: dict[str, Marks], colours: dict[str, Any]) -> dict[str, Artist]:
+def draw_detections(axes: Axes, detections: dict[str, StepsByRun], colours: dict[str, Any]) -> dict[str, Artist]:
     """Draw what each policy found, in whatever run, as a row of ticks in its colour, one above the other."""
     drawn: dict[str, Artist] = {}
     rows = [(name, list(itertools.chain.from_iterable(marks))) for name, marks in detections.items()]

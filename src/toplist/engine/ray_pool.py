@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from toplist.support.files import optional
+from toplist.support.files import import_optional
 
 
 class RayPool(Executor):
@@ -20,12 +20,12 @@ class RayPool(Executor):
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers
-        self._ray = optional("ray", "ray")
+        self._ray = import_optional("ray", "ray")
         self._own = not self._ray.is_initialized()
         if self._own:
             joined = {"address": "local", "num_cpus": workers} if address is None else {"address": address}
             self._ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, **joined)
-        self._pickle = optional("ray.cloudpickle", "ray")
+        self._pickle = import_optional("ray.cloudpickle", "ray")
         self._call = self._ray.remote(call)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -42,5 +42,5 @@ class RayPool(Executor):
 
 def call(packed: bytes) -> Any:
     """What a worker does."""
-    fn, args, kwargs = optional("ray.cloudpickle", "ray").loads(packed)
+    fn, args, kwargs = import_optional("ray.cloudpickle", "ray").loads(packed)
     return fn(*args, **kwargs)

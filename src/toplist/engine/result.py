@@ -17,10 +17,10 @@ import numpy as np
 
 from toplist.core.problem import nearest, refuse, whole
 from toplist.core.slate import Floats, Ints
-from toplist.engine.plot_marks import Marks, checked_marks, draw_detections, draw_marks
-from toplist.engine.statistics import Difference, decimals, paired_difference, standard_error, written
-from toplist.support.files import AnyPath, check_writable, optional, read_json, replacing, write_text
-from toplist.support.tables import aligned, counted
+from toplist.engine.plot_marks import StepsByRun, checked_steps_by_run, draw_breakpoints, draw_detections
+from toplist.engine.statistics import Difference, decimals, number_texts, paired_difference, standard_error
+from toplist.support.files import AnyPath, check_writable, import_optional, read_json, replace_file, write_text
+from toplist.support.tables import aligned_lines, count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,8 +58,12 @@ class Result:
     regret: dict[str, Floats]  # per policy (runs, checkpoints), cumulative
     clicks: dict[str, Floats]  # likewise
     settings: dict[str, Any] = field(default_factory=dict)  # carried along, as JSON would give it back
-    breakpoints: Marks = field(default_factory=list)  # per run, after how many steps the world changed; none: unknown
-    detections: dict[str, Marks] = field(default_factory=dict)  # per policy that looks: per run, when it found a change
+    breakpoints: StepsByRun = field(
+        default_factory=list
+    )  # per run, after how many steps the world changed; none: unknown
+    detections: dict[str, StepsByRun] = field(
+        default_factory=dict
+    )  # per policy that looks: per run, when it found a change
 
     def __post_init__(self) -> None:
         """Take copies, after checking that everything fits together."""
@@ -75,15 +79,17 @@ class Result:
         object.__setattr__(self, "checkpoints", steps)
         object.__setattr__(self, "regret", regret)
         object.__setattr__(self, "clicks", {name: clicks[name] for name in regret})
-        object.__setattr__(self, "settings", plain_settings(self.settings))
-        object.__setattr__(self, "breakpoints", checked_marks("breakpoints", self.breakpoints, self.runs, self.steps))
+        object.__setattr__(self, "settings", checked_settings(self.settings))
+        object.__setattr__(
+            self, "breakpoints", checked_steps_by_run("breakpoints", self.breakpoints, self.runs, self.steps)
+        )
         object.__setattr__(self, "detections", self._checked_detections())
 
-    def _checked_detections(self) -> dict[str, Marks]:
+    def _checked_detections(self) -> dict[str, StepsByRun]:
         if not isinstance(self.detections, Mapping) or not set(self.detections) <= set(self.regret):
             raise refuse("detections", self.detections, "a dict by policies of the result", "or leave it out")
         return {
-            name: checked_marks(f"detections of {name!r}", marks, self.runs, self.steps)
+            name: checked_steps_by_run(f"detections of {name!r}", marks, self.runs, self.steps)
             for name, marks in self.detections.items()
         }
 
@@ -149,19 +155,19 @@ class Result:
         rates = [float(self.mean(name, "clicks")[-1]) / self.steps for name in order]
         behind = [self.difference(name, order[0]) for name in order]
         digits = decimals(means, errors)
-        apart, low, high = (written([other[part] for other in behind[1:]], digits, "+") for part in range(3))
-        spread = map(" ± ".join, zip(written(means, digits), written(errors, digits), strict=True))
+        apart, low, high = (number_texts([other[part] for other in behind[1:]], digits, "+") for part in range(3))
+        spread = map(" ± ".join, zip(number_texts(means, digits), number_texts(errors, digits), strict=True))
         intervals = map("{} [{}, {}]".format, apart, low, high)
         columns = [
             ["policy", *(" ".join(name.split()) for name in order)],
             ["regret", *spread],
-            ["clicks/step", *written(rates, 4)],
+            ["clicks/step", *number_texts(rates, 4)],
             ["difference [95% paired]", "-", *intervals],
             # Against the greedy list regret may be below 0, and then a ratio says nothing.
-            ["ratio", *written([difference.ratio if means[0] >= 0 else math.nan for difference in behind], 2)],
+            ["ratio", *number_texts([difference.ratio if means[0] >= 0 else math.nan for difference in behind], 2)],
         ]
         title = self._size() + (f", seed {self.settings['seed']}" if "seed" in self.settings else "")
-        return "\n".join([title, *aligned(columns)])
+        return "\n".join([title, *aligned_lines(columns)])
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per policy, run (counted from 1) and checkpoint, with its step, regret and clicks."""
@@ -202,7 +208,7 @@ class Result:
 
     def to_frame(self) -> DataFrame:
         """The rows as a pandas data frame."""
-        frame: DataFrame = optional("pandas", "frames").DataFrame(self.rows(), columns=list(COLUMNS))
+        frame: DataFrame = import_optional("pandas", "frames").DataFrame(self.rows(), columns=list(COLUMNS))
         return frame
 
     def plot(self, path: AnyPath | None = None, what: What = "regret") -> Figure:
@@ -211,16 +217,16 @@ class Result:
         Breakpoints are thin lines, where they are the same in all runs. What policies found to have changed, in any
         run, are ticks of their colour at the bottom.
         """
-        return drawn(lambda: self._figure(what), path)
+        return draw_and_save(lambda: self._figure(what), path)
 
     def _figure(self, what: What) -> Figure:
         means = {name: self.mean(name, what) for name in self.policies}
         order = sorted(means, key=lambda name: float(means[name][-1]), reverse=True)
         # No pyplot: it would keep the figure for ever and might open a window.
-        figures, ticker = optional("matplotlib.figure", "plots"), optional("matplotlib.ticker", "plots")
+        figures, ticker = import_optional("matplotlib.figure", "plots"), import_optional("matplotlib.ticker", "plots")
         size = (6.5 + 0.09 * max(map(len, order)), max(4.2, 0.8 + 0.24 * len(order)))  # room for the legend
         figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
-        optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
+        import_optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         marker = "o" if len(self.checkpoints) == 1 else None  # a line through one point cannot be seen
         lines = {}
@@ -231,7 +237,7 @@ class Result:
             if self.runs > 1:
                 axes.fill_between(self.checkpoints, mean - error, mean + error, color=colour, alpha=0.18, linewidth=0)
         colours = {name: lines[name].get_color() for name in self.policies}
-        marks = draw_marks(axes, self.breakpoints) | draw_detections(axes, self.detections, colours)
+        marks = draw_breakpoints(axes, self.breakpoints) | draw_detections(axes, self.detections, colours)
         names = [*order, *marks]
         # The names are set afterwards, as they are: matplotlib would hide a label that begins with _ and typeset $.
         places = [str(place) for place in range(len(names))]
@@ -241,7 +247,7 @@ class Result:
             text.set(text=name, parse_math=False)
         axes.set_title(self._title(), fontsize="medium", loc="left", parse_math=False)
         axes.set_xlabel("steps")
-        axes.set_ylabel(f"cumulative {what}, {'mean of ' if self.runs > 1 else ''}{counted(self.runs, 'run')}")
+        axes.set_ylabel(f"cumulative {what}, {'mean of ' if self.runs > 1 else ''}{count_text(self.runs, 'run')}")
         axes.set_xlim(left=0)
         if all(mean.min() >= 0 for mean in means.values()):
             axes.set_ylim(bottom=0)
@@ -253,7 +259,7 @@ class Result:
         return figure
 
     def _size(self) -> str:
-        return f"{counted(self.steps, 'step')}, {counted(self.runs, 'run')}"
+        return f"{count_text(self.steps, 'step')}, {count_text(self.runs, 'run')}"
 
     def _title(self) -> str:
         keys = ("title",) if "title" in self.settings else ("world", "users")
@@ -295,16 +301,16 @@ def as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
 def check_plot(path: AnyPath) -> None:
     """Refuse what could not be drawn in the end: a path that cannot be written, or no matplotlib."""
     check_writable(path, "The plot", PLOT_SUFFIXES)
-    optional("matplotlib", "plots")
+    import_optional("matplotlib", "plots")
 
 
-def drawn(draw: Callable[[], Figure], path: AnyPath | None) -> Figure:
+def draw_and_save(draw: Callable[[], Figure], path: AnyPath | None) -> Figure:
     """A figure, saved to a png, svg or pdf file if there is a path, which is checked before anything is drawn."""
     if path is not None:
         check_plot(path)
     figure = draw()
     if path is not None:
-        with replacing(path, "The plot", PLOT_SUFFIXES) as new:
+        with replace_file(path, "The plot", PLOT_SUFFIXES) as new:
             figure.savefig(new, format=Path(path).suffix[1:].lower())
     return figure
 
@@ -347,7 +353,7 @@ def _curves(what: str, given: Any, checkpoints: int) -> dict[str, Floats]:
     return curves
 
 
-def plain_settings(settings: Any) -> dict[str, Any]:
+def checked_settings(settings: Any) -> dict[str, Any]:
     """The settings as JSON gives them back, so that a saved result equals the one in memory."""
     try:
         if not isinstance(settings, Mapping):

@@ -14,17 +14,17 @@ import toplist
 from toplist.core.compiling import fingerprint
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats, Ints
-from toplist.engine.play import open_run, play
-from toplist.engine.player import Setting
+from toplist.engine.play import play, sample_every_item
+from toplist.engine.player import RunSetup
 from toplist.support.files import AnyPath, check_writable, read_arrays, write_arrays
 from toplist.support.part_json import as_plain
 
 FORMAT = "toplist simulation 1"
-WHAT = "The file to resume from"
+FILE_LABEL = "The file to resume from"
 PAUSE = 10.0  # times as long as writing took, before it is written again: a large file must not be written all the time
 
 
-class Store:
+class ResumeFile:
     """Curves of finished runs and the state of unfinished ones, in one file of arrays; or nothing, without a path.
 
     The file is replaced as a whole, so that a killed process leaves the last complete one behind.
@@ -40,7 +40,7 @@ class Store:
         self._pause = 0.0
         self._changed = False
         if self._path is not None:
-            check_writable(self._path, WHAT, suffixes=(".npz",))
+            check_writable(self._path, FILE_LABEL, suffixes=(".npz",))
             if self._path.exists():
                 self._take(self._load(self._path))
 
@@ -84,7 +84,7 @@ class Store:
         arrays |= {f"detections/{label}/{run}": found for (label, run), found in self._detections.items()}
         for (label, run), kept in self._unfinished.items():
             arrays |= {f"unfinished/{label}/{run}/{name}": value for name, value in kept.items()}
-        write_arrays(self._path, WHAT, self._description, arrays)
+        write_arrays(self._path, FILE_LABEL, self._description, arrays)
         self._saved_at, self._changed = time.monotonic(), False
         self._pause = PAUSE * (self._saved_at - begun)
 
@@ -99,7 +99,7 @@ class Store:
                 self._unfinished.setdefault((label, int(run)), {})[name] = value
 
     def _load(self, path: Path) -> dict[str, Any]:
-        found, arrays = read_arrays(path, WHAT, "a simulation")
+        found, arrays = read_arrays(path, FILE_LABEL, "a simulation")
         differing = [key for key, value in self._description.items() if found.get(key) != value]
         if differing == ["code"]:
             raise InvalidInput(
@@ -118,7 +118,7 @@ class Store:
         return arrays
 
 
-def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int, watch: Any = None) -> dict[str, Any]:
+def describe(settings: dict[str, RunSetup], checkpoints: Ints, seed: int, watch: Any = None) -> dict[str, Any]:
     """What must be equal for two simulations to be the same but for the number of runs.
 
     Where several things differ, the first is named; so what others follow from stands before them.
@@ -137,7 +137,7 @@ def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int, watch: 
         "seed": seed,
         "checkpoints": as_plain(checkpoints),
         "watch": None if watch is None else fingerprint(watch),
-        "code": fingerprint(play, open_run, *(cls for part in [*parts, some.start] for cls in _classes(part))),
+        "code": fingerprint(play, sample_every_item, *(cls for part in [*parts, some.start] for cls in _classes(part))),
     }
     plain: dict[str, Any] = json.loads(json.dumps(description))  # as it will be read again
     return plain

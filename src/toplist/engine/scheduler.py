@@ -14,8 +14,8 @@ import numpy as np
 from toplist.core.problem import InvalidInput
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints
-from toplist.engine.player import Player, Setting
-from toplist.engine.resume_file import Store
+from toplist.engine.player import Player, RunSetup
+from toplist.engine.resume_file import ResumeFile
 
 CHUNK_SECONDS = 0.05  # about how long a run plays on before it looks up, for progress and Ctrl-C
 ASIDE_SECONDS = 5.0  # how often a long run puts aside what a killed process must not lose
@@ -41,7 +41,7 @@ class Progress(NamedTuple):
 Watch = Callable[[Player], float]  # given a player at a checkpoint, a number to keep beside regret and clicks
 
 
-class Ended(NamedTuple):
+class RunOutcome(NamedTuple):
     """A run that came to its end, or was stopped before."""
 
     label: str
@@ -51,16 +51,16 @@ class Ended(NamedTuple):
     unfinished: dict[str, Any] | None  # what is needed to go on
 
 
-class Crew:
+class RunScheduler:
     """All runs of all policies. Only the thread that calls `play` touches the store."""
 
     def __init__(
         self,
-        settings: dict[str, Setting],
+        settings: dict[str, RunSetup],
         checkpoints: Ints,
         runs: int,
         seed: int,
-        store: Store,
+        store: ResumeFile,
         watch: Watch | None = None,
     ) -> None:
         self._settings, self._checkpoints, self._seed, self._store = settings, checkpoints, seed, store
@@ -99,14 +99,14 @@ class Crew:
 
         report()
         own = ThreadPoolExecutor(threads) if pool is None else None
-        everybody: set[Future[Ended]] = set()
+        everybody: set[Future[RunOutcome]] = set()
         try:
             for label, run, unfinished in self._waiting:
                 if own is not None:
                     everybody.add(own.submit(self._play_one, label, run, unfinished))
                 elif pool is not None:
                     given = self._settings[label], self._key(run), self._checkpoints, self._watch
-                    everybody.add(pool.submit(play_to_the_end, label, run, unfinished, *given))
+                    everybody.add(pool.submit(play_whole_run, label, run, unfinished, *given))
             pending = everybody
             while pending:
                 ended, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
@@ -152,12 +152,12 @@ class Crew:
                 warnings.warn(f"What was played could not be saved, and is tried again: {error}", stacklevel=3)
             self._warned = True
 
-    def _play_one(self, label: str, run: int, unfinished: dict[str, Any] | None) -> Ended:
-        player = ready(self._settings[label], self._key(run), self._checkpoints, self._watch, unfinished)
+    def _play_one(self, label: str, run: int, unfinished: dict[str, Any] | None) -> RunOutcome:
+        player = prepared_player(self._settings[label], self._key(run), self._checkpoints, self._watch, unfinished)
         chunk, put_aside = 16, time.monotonic()
         while player.step < self._steps and not self._stopped.is_set():
             before, clock = player.step, time.monotonic()
-            play_on(player, min(self._steps, player.step + chunk), self._watch)
+            play_until(player, min(self._steps, player.step + chunk), self._watch)
             now = time.monotonic()
             if now - clock < CHUNK_SECONDS / 2:
                 chunk *= 2
@@ -166,13 +166,13 @@ class Crew:
             with self._lock:
                 self._done += player.step - before
                 if self._store.keeps and now - put_aside > ASIDE_SECONDS:
-                    self._aside[label, run] = {name: np.copy(array) for name, array in player.put_aside().items()}
+                    self._aside[label, run] = {name: np.copy(array) for name, array in player.state_arrays().items()}
                     put_aside = now
         if player.step < self._steps:
-            return Ended(label, run, None, [], player.put_aside())
-        return Ended(label, run, player.run.curves, player.detections(), None)
+            return RunOutcome(label, run, None, [], player.state_arrays())
+        return RunOutcome(label, run, player.run.curves, player.detections(), None)
 
-    def _keep(self, ended: Iterable[Future[Ended]]) -> None:
+    def _keep(self, ended: Iterable[Future[RunOutcome]]) -> None:
         """Hand the store what runs have put aside on their way, and those that ended, finished or not."""
         with self._lock:
             aside, self._aside = self._aside, {}
@@ -189,15 +189,15 @@ class Crew:
                 self._store.keep_unfinished(label, run, unfinished)
 
 
-def ready(setting: Setting, key: int, checkpoints: Ints, watch: Watch | None, unfinished: Any) -> Player:
+def prepared_player(setting: RunSetup, key: int, checkpoints: Ints, watch: Watch | None, unfinished: Any) -> Player:
     """A player at the beginning of a run, or where it was put aside."""
     player = Player(setting, key, checkpoints, columns=2 if watch is None else 3)
     if unfinished is not None:
-        player.take_up(unfinished)
+        player.restore(unfinished)
     return player
 
 
-def play_on(player: Player, until: int, watch: Watch | None) -> None:
+def play_until(player: Player, until: int, watch: Watch | None) -> None:
     """Play up to a step, and on the way watch at every checkpoint."""
     while watch is not None and player.step < until:
         upcoming = int(np.searchsorted(player.run.checkpoints, player.step, side="right"))
@@ -207,10 +207,10 @@ def play_on(player: Player, until: int, watch: Watch | None) -> None:
     player.play(until)
 
 
-def play_to_the_end(
-    label: str, run: int, unfinished: Any, setting: Setting, key: int, checkpoints: Ints, watch: Watch | None
-) -> Ended:
+def play_whole_run(
+    label: str, run: int, unfinished: Any, setting: RunSetup, key: int, checkpoints: Ints, watch: Watch | None
+) -> RunOutcome:
     """One run as a whole, for a pool whose workers share nothing with this process."""
-    player = ready(setting, key, checkpoints, watch, unfinished)
-    play_on(player, int(checkpoints[-1]), watch)
-    return Ended(label, run, player.run.curves, player.detections(), None)
+    player = prepared_player(setting, key, checkpoints, watch, unfinished)
+    play_until(player, int(checkpoints[-1]), watch)
+    return RunOutcome(label, run, player.run.curves, player.detections(), None)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from toplist.core.slate import Floats, Ints, Page
 
 
-class Either(NamedTuple):
+class UserUnion(NamedTuple):
     """Users of the first kind or of the second, both prepared, by what a number says and not by their class."""
 
     first: Any
@@ -35,7 +35,7 @@ class Either(NamedTuple):
             self.second.best(moment, attraction, items)
 
 
-def alike(users: Sequence[Any]) -> list[Any]:
+def with_shared_type(users: Sequence[Any]) -> list[Any]:
     """The same users, prepared as they are, but all of one class: every click and every reward stays what it was.
 
     `play` is compiled for the classes of its arguments, and compiling takes a policy seconds; seven classes of users
@@ -50,7 +50,7 @@ def alike(users: Sequence[Any]) -> list[Any]:
         kinds = [one if shape == _shape(one) else other for shape, other in somebody.items()]
         chain = kinds.pop()
         for kind in reversed(kinds):
-            chain = Either(kind, chain, kind is one)
+            chain = UserUnion(kind, chain, kind is one)
         chained.append(chain)
     return chained
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput, checked_seed, refuse, whole
 from toplist.core.slate import Floats, Ints
-from toplist.engine.player import Setting
+from toplist.engine.player import RunSetup
 from toplist.engine.result import Result, check_plot
-from toplist.engine.resume_file import Store, describe
-from toplist.engine.scheduler import Crew, Progress, Watch
+from toplist.engine.resume_file import ResumeFile, describe
+from toplist.engine.scheduler import Progress, RunScheduler, Watch
 from toplist.engine.starts import OneSample
 from toplist.policies.by_name import make
 
@@ -58,7 +58,7 @@ def simulate(
     """
     if plot is not None:
         check_plot(plot)
-    result = simulate_and_watch(
+    result = simulate_with_watch(
         policies, world, users, steps, runs, seed,
         start=start, checkpoints=checkpoints, threads=threads, progress=progress, resume=resume,
     ).result  # fmt: skip
@@ -67,14 +67,14 @@ def simulate(
     return result
 
 
-class Watched(NamedTuple):
+class WatchedResult(NamedTuple):
     """What came out, and per policy what was watched, (runs, checkpoints); empty where nothing was."""
 
     result: Result
     watched: dict[str, Floats]
 
 
-def simulate_and_watch(
+def simulate_with_watch(
     policies: Any,
     world: Any,
     users: Any,
@@ -89,17 +89,19 @@ def simulate_and_watch(
     resume: str | PathLike[str] | None = None,
     watch: Watch | None = None,
     pool: Executor | None = None,
-) -> Watched:
+) -> WatchedResult:
     """`simulate`, with a look at every player at each checkpoint, and on any pool of workers."""
     steps = whole("The number of steps", steps, 1, "give how many lists each run shows")
     runs = whole("The number of runs", runs, 1, "give how often each policy starts anew")
     seed = checked_seed(seed)
     threads = checked_threads(threads)
     kept = checked_checkpoints(checkpoints, steps)
-    settings = {label: Setting.of(policy, world, users, start, steps) for label, policy in labelled(policies).items()}
+    settings = {
+        label: RunSetup.of(policy, world, users, start, steps) for label, policy in policies_by_label(policies).items()
+    }
     check_progress(progress)
     description = describe(settings, kept, seed, watch)
-    crew = Crew(settings, kept, runs, seed, Store(resume, description), watch)
+    crew = RunScheduler(settings, kept, runs, seed, ResumeFile(resume, description), watch)
 
     played = crew.play(threads, progress, pool)
     some = next(iter(settings.values()))
@@ -119,10 +121,10 @@ def simulate_and_watch(
         breakpoints=crew.breakpoints(),
         detections=crew.detections(),
     )
-    return Watched(result, {} if watch is None else {label: played[label][:, :, 2] for label in settings})
+    return WatchedResult(result, {} if watch is None else {label: played[label][:, :, 2] for label in settings})
 
 
-def labelled(policies: Any) -> dict[str, Any]:
+def policies_by_label(policies: Any) -> dict[str, Any]:
     """Policies by label: a name labels itself, and a policy made of parts is labelled by its class."""
     if isinstance(policies, Mapping):
         for label in policies:

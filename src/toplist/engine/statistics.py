@@ -73,10 +73,10 @@ def t_quantile(freedom: int, confidence: float) -> float:
     2.262157
     """
     freedom = whole("degrees of freedom", freedom, 1, "give the number of runs less one")
-    return _quantile(freedom, check_confidence(confidence))
+    return _quantile(freedom, checked_confidence(confidence))
 
 
-def check_confidence(confidence: Any) -> float:
+def checked_confidence(confidence: Any) -> float:
     """`confidence` as a float strictly between 0 and 1, or the error that says why not."""
     try:
         share = float(confidence)
@@ -106,7 +106,7 @@ def paired_difference(a: Floats, b: Floats, confidence: float = 0.95) -> Differe
     >>> round(paired_difference(np.array([5.0, 7.0, 9.0]), np.array([4.0, 5.0, 6.0])).low, 6)
     -0.484138
     """
-    confidence = check_confidence(confidence)
+    confidence = checked_confidence(confidence)
     differences = a - b
     mean = float(differences.mean())
     half = math.inf
@@ -124,7 +124,7 @@ def paired_ratio(a: Floats, b: Floats, confidence: float = 0.95) -> Ratio:
     >>> tuple(round(number, 6) for number in paired_ratio(np.array([5.0, 7.0, 9.0]), np.array([4.0, 5.0, 6.0])))
     (1.4, 1.101903, 1.698097)
     """
-    confidence = check_confidence(confidence)
+    confidence = checked_confidence(confidence)
     below = float(b.mean())
     if not below > 0:
         return Ratio(math.nan, math.nan, math.nan)
@@ -145,10 +145,10 @@ def ratio(a: float, b: float) -> float:
     return a / b
 
 
-def finite(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """A number as JSON can hold it: None for what is not known, or has no end.
 
-    >>> finite(2.5), finite(math.inf)
+    >>> finite_or_none(2.5), finite_or_none(math.inf)
     (2.5, None)
     """
     return value if math.isfinite(value) else None
@@ -161,10 +161,10 @@ def decimals(means: Sequence[float], errors: Sequence[float]) -> int:
     return min(max(1 - math.floor(math.log10(size)), 0), 4) if size > 0 else 1
 
 
-def written(values: Sequence[float], digits: int, sign: str = "") -> list[str]:
+def number_texts(values: Sequence[float], digits: int, sign: str = "") -> list[str]:
     """The numbers with the same decimals, and equally wide.
 
-    >>> written([3.14159, 2718.28], 1, "+")
+    >>> number_texts([3.14159, 2718.28], 1, "+")
     ['    +3.1', '+2,718.3']
     """
     texts = []

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from toplist.core.problem import InvalidInput, number, refuse, whole
 from toplist.core.randomness import branch, uniform
 from toplist.engine.result import Result
-from toplist.engine.resume_file import WHAT
+from toplist.engine.resume_file import FILE_LABEL
 from toplist.engine.simulate import ONE_SAMPLE, Progress, simulate
 from toplist.engine.tuning import Tuning
-from toplist.support.catalogue import POLICIES, Entry, called
+from toplist.support.catalogue import POLICIES, Entry, call_text
 from toplist.support.files import check_writable
 
 __all__ = ["Span", "Tuning", "tune"]
@@ -72,17 +72,17 @@ def tune(
     drawn = any(isinstance(values, Span) for values in spread.values())
     chosen = _drawn(named, spread, tries, seed) if drawn else _combined(spread)
     usual = {name: given.get(name, named.parameters[name]) for name in spread}
-    settings = {called(named.name, given): usual}
+    settings = {call_text(named.name, given): usual}
     known = {_key(usual)}
     for setting in chosen:
         if _key(setting) not in known:
             known.add(_key(setting))
-            settings[called(named.name, given | setting)] = setting
+            settings[call_text(named.name, given | setting)] = setting
     again = None
     if resume is not None:
-        again = check_writable(resume, WHAT, suffixes=(".npz",)).with_suffix("")
+        again = check_writable(resume, FILE_LABEL, suffixes=(".npz",)).with_suffix("")
         again = again.with_name(f"{again.name}-again.npz")
-        check_writable(again, WHAT)
+        check_writable(again, FILE_LABEL)
 
     def play(labels: Iterable[str], seed: int, kept: str | PathLike[str] | None) -> Result:
         made = {label: named.make(**(given | settings[label])) for label in labels}

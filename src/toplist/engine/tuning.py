@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toplist.engine.result import PALETTE, Result, as_csv, drawn
-from toplist.engine.statistics import Difference, decimals, finite, written
-from toplist.support.files import AnyPath, optional, write_text
-from toplist.support.tables import aligned, counted
+from toplist.engine.result import PALETTE, Result, as_csv, draw_and_save
+from toplist.engine.statistics import Difference, decimals, finite_or_none, number_texts
+from toplist.support.files import AnyPath, import_optional, write_text
+from toplist.support.tables import aligned_lines, count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,7 +80,7 @@ class Tuning:
         means = [self.regret(label) for label in shown]
         errors = [float(self.sweep.standard_error(label)[-1]) for label in shown]
         digits = decimals(means, errors)
-        spread = map(" ± ".join, zip(written(means, digits), written(errors, digits), strict=True))
+        spread = map(" ± ".join, zip(number_texts(means, digits), number_texts(errors, digits), strict=True))
         columns = [[name, *(_text(self.settings[label][name]) for label in shown)] for name in self.parameters]
         columns += [
             ["regret", *spread],
@@ -88,12 +88,14 @@ class Tuning:
             ["against default [95% paired]", *self._differences(shown, self.default, "default", digits)],
         ]
         left_out = len(self.settings) - len(shown)
-        more = [f"... and {counted(left_out, 'setting')} more"] if left_out else []
-        return "\n".join([self._size(), *aligned(columns, left=()), *more])
+        more = [f"... and {count_text(left_out, 'setting')} more"] if left_out else []
+        return "\n".join([self._size(), *aligned_lines(columns, left=()), *more])
 
     def _differences(self, shown: list[str], other: str, itself: str, digits: int) -> list[str]:
         apart = [self.sweep.difference(label, other) for label in shown if label != other]
-        means, lows, highs = (written([difference[part] for difference in apart], digits, "+") for part in range(3))
+        means, lows, highs = (
+            number_texts([difference[part] for difference in apart], digits, "+") for part in range(3)
+        )
         texts = map("{} [{}, {}]".format, means, lows, highs)
         return [itself if label == other else next(texts) for label in shown]
 
@@ -115,7 +117,7 @@ class Tuning:
                 "setting": label,
                 "parameters": self.settings[label],
                 "regret": self.regret(label),
-                "standard_error": finite(float(self.sweep.standard_error(label)[-1])),
+                "standard_error": finite_or_none(float(self.sweep.standard_error(label)[-1])),
                 "clicks_per_step": float(self.sweep.mean(label, "clicks")[-1]) / self.sweep.steps,
                 "against_best": _plain(self.sweep.difference(label, self.best)),
                 "against_default": _plain(self.sweep.difference(label, self.default)),
@@ -156,16 +158,16 @@ class Tuning:
 
     def plot(self, path: AnyPath | None = None) -> Figure:
         """The regret over every parameter, saved to a png, svg or pdf file if there is a path."""
-        return drawn(self._figure, path)
+        return draw_and_save(self._figure, path)
 
     def _figure(self) -> Figure:
-        figures = optional("matplotlib.figure", "plots")
+        figures = import_optional("matplotlib.figure", "plots")
         figure: Figure = figures.Figure(figsize=(1 + 4.5 * len(self.parameters), 4.2), dpi=150, layout="constrained")
-        optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
+        import_optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
         panels = figure.subplots(1, len(self.parameters), squeeze=False, sharey=True)[0]
         for axes, name in zip(panels, self.parameters, strict=True):
             self._draw(axes, name)
-        panels[0].set_ylabel(f"regret after {counted(self.sweep.steps, 'step')}")
+        panels[0].set_ylabel(f"regret after {count_text(self.sweep.steps, 'step')}")
         panels[0].legend(frameon=False)
         figure.suptitle(f"{self.default}: {self._size()}", parse_math=False, fontsize="medium", x=0.02, ha="left")
         return figure
@@ -195,8 +197,8 @@ class Tuning:
 
     def _size(self) -> str:
         seed = f", seed {self.sweep.settings['seed']}" if "seed" in self.sweep.settings else ""
-        sizes = (counted(len(self.settings), "setting"), counted(self.sweep.steps, "step"))
-        return f"{', '.join(sizes)}, {counted(self.sweep.runs, 'run')}{seed}"
+        sizes = (count_text(len(self.settings), "setting"), count_text(self.sweep.steps, "step"))
+        return f"{', '.join(sizes)}, {count_text(self.sweep.runs, 'run')}{seed}"
 
 
 def _text(value: Any) -> str:
@@ -204,4 +206,4 @@ def _text(value: Any) -> str:
 
 
 def _plain(difference: Difference) -> dict[str, float | None]:
-    return {name: finite(value) for name, value in difference._asdict().items()}
+    return {name: finite_or_none(value) for name, value in difference._asdict().items()}

@@ -28,7 +28,7 @@ from toplist.service.http.app import App, make_app
 from toplist.service.http.logs import Handler, Log
 from toplist.service.http.problems import MEDIA, Problem, too_slow
 from toplist.service.live.service import Desk
-from toplist.support.files import check_writable, private
+from toplist.support.files import check_writable, private_files
 
 CLOSING = 0.1  # seconds between two looks for impressions whose click window has closed
 RETAINING = 60.0  # and for those that are older than they are kept
@@ -48,7 +48,12 @@ def serve(
     with listening(settings.host, settings.port) as listener:
         log = Log(settings.logs.requests)
         # Keys of learners and items are other people's business.
-        with private(), logged(log), seldom_collected(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with (
+            private_files(),
+            logged(log),
+            seldom_collected(),
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
             desk = (opened or _desk)(store, settings)
             runner.run(_serve(settings, desk, listener, log, told))
     if desk.compiling:

@@ -206,21 +206,21 @@ def _literal(node: ast.expr) -> Any:
         raise ValueError("that is no plain value") from problem
 
 
-def called(name: str, parameters: Mapping[str, Any]) -> str:
+def call_text(name: str, parameters: Mapping[str, Any]) -> str:
     """The text that `parse` takes apart.
 
-    >>> called("cascade-ucb1", {"scale": 2, "order": "last"})
+    >>> call_text("cascade-ucb1", {"scale": 2, "order": "last"})
     "cascade-ucb1(scale=2, order='last')"
     """
     given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
     return f"{name}({given})" if given else name
 
 
-def written(part: Any, shown: Collection[str] = ()) -> str:
+def part_text(part: Any, shown: Collection[str] = ()) -> str:
     """A part, or a policy made of parts, as one would write it; fields at their defaults are left out unless `shown`.
 
     >>> from toplist.policies import make
-    >>> written(make("cascade-kl-ucb"), shown=["loglog"])
+    >>> part_text(make("cascade-kl-ucb"), shown=["loglog"])
     'Policy(ThroughFirstClick(), Everything(), KLUCB(loglog=3.0), TopK())'
     """
     if not hasattr(part, "_fields"):
@@ -229,7 +229,7 @@ def written(part: Any, shown: Collection[str] = ()) -> str:
     by_name: list[str] = []
     for name, value in part._asdict().items():
         if hasattr(value, "_fields") and not by_name:
-            by_place.append(written(value, shown))
+            by_place.append(part_text(value, shown))
         elif name in shown or repr(value) != repr(part._field_defaults.get(name, REQUIRED)):
-            by_name.append(f"{name}={written(value, shown)}")
+            by_name.append(f"{name}={part_text(value, shown)}")
     return f"{type(part).__name__}({', '.join(by_place + by_name)})"

@@ -66,7 +66,7 @@ change the ending of its name.
 
 
 @contextmanager
-def replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterator[Path]:
+def replace_file(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterator[Path]:
     """A new file beside `path` that takes its place once it is complete, and is gone if it never is.
 
     Whoever may read and write the old one may do so with the new one.
@@ -85,7 +85,7 @@ def replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterato
 
 
 @contextmanager
-def private() -> Iterator[None]:
+def private_files() -> Iterator[None]:
     """New files are for nobody else meanwhile; only for a whole process, as all its threads share the mask."""
     before = os.umask(0o077)
     try:
@@ -106,7 +106,7 @@ def slug(label: str) -> str:
 
 def write_text(path: AnyPath, what: str, text: str) -> None:
     """Write a text as it is to one file, whole or not at all."""
-    with replacing(path, what) as new, new.open("x", encoding="utf-8", newline="") as file:
+    with replace_file(path, what) as new, new.open("x", encoding="utf-8", newline="") as file:
         file.write(text)
 
 
@@ -134,7 +134,7 @@ def write_arrays(
     described = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     mode = 0o600 if private else 0o666
     opened = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with replacing(path, what) as new, open(os.open(new, opened, mode), "wb") as file:
+    with replace_file(path, what) as new, open(os.open(new, opened, mode), "wb") as file:
         np.savez(file, **{_HEADER: described}, **arrays)  # type: ignore[arg-type]
 
 
@@ -158,7 +158,7 @@ def read_arrays(path: AnyPath, what: str, written_by: str) -> tuple[dict[str, An
         ) from None
 
 
-def optional(module: str, extra: str) -> Any:
+def import_optional(module: str, extra: str) -> Any:
     """A module that only some installations have."""
     try:
         return importlib.import_module(module)

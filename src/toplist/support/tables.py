@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toplist.core.problem import nearest, refuse
-from toplist.support.files import optional
+from toplist.support.files import import_optional
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LONGEST = 40  # rows of a table that is printed; rows() and to_frame() have all
 
 
-def aligned(columns: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[str]:
+def aligned_lines(columns: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[str]:
     """Lines of columns that stand under each other; those named in `left` are flush left, the others right."""
     widths = [max(map(len, column)) for column in columns]
     lines = []
@@ -28,10 +28,10 @@ def aligned(columns: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> lis
     return lines
 
 
-def counted(count: int, word: str) -> str:
+def count_text(count: int, word: str) -> str:
     """A count with its word.
 
-    >>> counted(1, "run"), counted(20_000, "step")
+    >>> count_text(1, "run"), count_text(20_000, "step")
     ('1 run', '20,000 steps')
     """
     return f"{count:,} {word}" + ("" if count == 1 else "s")
@@ -78,14 +78,14 @@ class Table:
         columns = [[row[place] for row in shown] for place in range(len(self.columns))]
         texts = [place for place, column in enumerate(columns) if any(isinstance(value, str) for value in column)]
         cells = [[name, *_cells(column)] for name, column in zip(self.columns, columns, strict=True)]
-        more = [f"... and {counted(len(self) - LONGEST, 'row')} more"] if len(self) > LONGEST else []
-        return "\n".join([self.title, *aligned(cells, texts), *more])
+        more = [f"... and {count_text(len(self) - LONGEST, 'row')} more"] if len(self) > LONGEST else []
+        return "\n".join([self.title, *aligned_lines(cells, texts), *more])
 
     __repr__ = __str__  # so that a bare call in a notebook or shell shows the table
 
     def to_frame(self) -> DataFrame:
         """The rows as a pandas data frame."""
-        frame: DataFrame = optional("pandas", "frames").DataFrame(self._rows, columns=list(self.columns))
+        frame: DataFrame = import_optional("pandas", "frames").DataFrame(self._rows, columns=list(self.columns))
         return frame
 
 

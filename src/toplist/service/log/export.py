@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from toplist.service.wire import Event
-from toplist.support.files import check_writable, optional, replacing
+from toplist.support.files import check_writable, import_optional, replace_file
 
 ROWS_AT_ONCE = 10_000
 
@@ -30,7 +30,7 @@ def write(events: Iterable[Event], path: Path) -> int:
 def write_ndjson(events: Iterable[Event], path: Path) -> int:
     """Write events to a file, a line each; how many these were."""
     written = 0
-    with replacing(path, "The export") as new, open(new, "wb") as file:
+    with replace_file(path, "The export") as new, open(new, "wb") as file:
         for line in ndjson(events):
             file.write(line)
             written += 1
@@ -39,14 +39,14 @@ def write_ndjson(events: Iterable[Event], path: Path) -> int:
 
 def write_parquet(events: Iterable[Event], path: Path) -> int:
     """Write events to a Parquet file, their bodies as JSON text; how many these were."""
-    arrow, parquet = optional("pyarrow", "parquet"), optional("pyarrow.parquet", "parquet")
+    arrow, parquet = import_optional("pyarrow", "parquet"), import_optional("pyarrow.parquet", "parquet")
     text = arrow.string()
     schema = arrow.schema(
         [("seq", arrow.int64()), *((name, text) for name in ("at", "ranking", "key", "kind", "impression", "body"))]
     )
     remaining = iter(events)
     written = 0
-    with replacing(path, "The export") as new, parquet.ParquetWriter(new, schema) as writer:
+    with replace_file(path, "The export") as new, parquet.ParquetWriter(new, schema) as writer:
         while rows := list(islice(remaining, ROWS_AT_ONCE)):
             plain = [msgspec.structs.asdict(event) | {"body": bytes(event.body).decode()} for event in rows]
             writer.write_table(arrow.Table.from_pylist(plain, schema))
