@@ -133,5 +133,5 @@ def test_a_mixture_can_be_resumed(tmp_path: Path) -> None:
     file, users = tmp_path / "kept.npz", Mixture(CHAIN, BROWSING, 0.5)
     simulate(users, runs=2, resume=file)
     assert same(simulate(users, resume=file), simulate(users))
-    with pytest.raises(InvalidInput, match="keeps a simulation with users"):
+    with pytest.raises(InvalidInput, match="holds a simulation with users"):
         simulate(users._replace(share=0.25), resume=file)

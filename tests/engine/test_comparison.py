@@ -65,7 +65,7 @@ def test_random_lists_are_the_yardstick_under_any_label() -> None:
     mine = toplist.compare({"by chance": chance}, {"a": COLUMNS["cascade"]}, **SIZE)
     assert (mine.policies, mine.yardstick) == (("by chance",), "by chance")
     assert compare(["random"], {"a": COLUMNS["cascade"]}).policies == ("random",)
-    with pytest.raises(toplist.InvalidInput, match="label yours otherwise"):
+    with pytest.raises(toplist.InvalidInput, match="choose another label"):
         toplist.compare({"random": "best"}, {"a": COLUMNS["cascade"]}, **SIZE)
 
 
@@ -103,7 +103,7 @@ def test_a_folder_keeps_a_column_wherever_it_stands(tmp_path: Path) -> None:
     both = compare(["random"], COLUMNS, resume=tmp_path, progress=told.append)
     assert told[0].earlier == 3 * 400
     assert both.of("random", "dcm").tobytes() == one.of("random", "dcm").tobytes()
-    with pytest.raises(toplist.InvalidInput, match="keeps a simulation with seed 5"):
+    with pytest.raises(toplist.InvalidInput, match="holds a simulation with seed 5"):
         compare(["random"], COLUMNS, resume=tmp_path, seed=6)
 
 

@@ -203,7 +203,7 @@ def test_a_file_of_another_simulation_or_damaged_is_refused(tmp_path: Path) -> N
         ({"checkpoints": 7}, "checkpoints"),
     ]
     for changes, word in others:
-        with pytest.raises(toplist.InvalidInput, match=f"keeps a simulation with {word}"):
+        with pytest.raises(toplist.InvalidInput, match=f"holds a simulation with {word}"):
             simulate(resume=file, **changes)
     assert file.read_bytes() == before
     foreign = io.BytesIO()
@@ -231,7 +231,7 @@ def test_a_full_disk_costs_the_file_and_not_the_simulation(tmp_path: Path, monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    with pytest.warns(UserWarning, match="could not be saved, and is tried again: .*No space left"):
+    with pytest.warns(UserWarning, match="could not be written, and is tried again: .*No space left"):
         result = simulate(resume=file)
     assert same(result, simulate())
     assert list(tmp_path.iterdir()) == []
@@ -248,7 +248,7 @@ PROGRAM = """
 import signal, sys, time, toplist
 from toplist.engine import scheduler
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell in the background ignores for its children
-scheduler.ASIDE_SECONDS = 0.5
+scheduler.SNAPSHOT_SECONDS = 0.5
 play = scheduler.Player.play
 if sys.argv[2] == "slowly":
     scheduler.Player.play = lambda self, until: (play(self, until), time.sleep(0.03))
@@ -288,7 +288,7 @@ def test_ctrl_c_and_kill_leave_a_file_to_go_on_from(tmp_path: Path) -> None:
     time.sleep(8)
     os.kill(child.pid, signal.SIGKILL)
     child.communicate(timeout=60)
-    assert steps_kept() > interrupted  # what was put aside on the way is there
+    assert steps_kept() > interrupted  # snapshots on the way were saved
     child = start("quickly")
     out, errors = child.communicate(timeout=120)
     assert (child.returncode, out, errors) == (0, "finished\n", "")

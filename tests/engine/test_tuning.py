@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import toplist
-from toplist.engine.tune import _draw
+from toplist.engine.tune import draw_value
 from toplist.worlds import b_lb
 
 WORLD, USERS = b_lb()
@@ -96,15 +96,15 @@ def test_draws_are_seeded_and_the_first_of_many_are_those_of_fewer() -> None:
 
 def test_draws_cover_their_range() -> None:
     shares = np.linspace(0.0, 0.999, 1000)
-    even = [_draw(toplist.Span(1.0, 3.0), share, False) for share in shares]
+    even = [draw_value(toplist.Span(1.0, 3.0), share, False) for share in shares]
     assert (min(even), max(even)) == (1.0, pytest.approx(3.0, abs=0.01))
     assert np.mean(even) == pytest.approx(2.0, abs=0.01)
-    log = [_draw(toplist.Span(0.01, 100.0, True), share, False) for share in shares]
+    log = [draw_value(toplist.Span(0.01, 100.0, True), share, False) for share in shares]
     assert np.median(log) == pytest.approx(1.0, rel=0.02)
-    whole = [_draw(toplist.Span(0.5, 4.5), share, True) for share in shares]
+    whole = [draw_value(toplist.Span(0.5, 4.5), share, True) for share in shares]
     assert set(whole) == {1, 2, 3, 4}
     assert all(type(value) is int for value in whole)
-    assert {_draw(["a", "b"], share, False) for share in shares} == {"a", "b"}
+    assert {draw_value(["a", "b"], share, False) for share in shares} == {"a", "b"}
 
 
 def test_rows_csv_and_json_say_the_same(found: toplist.Tuning, tmp_path: Path) -> None:
@@ -170,8 +170,8 @@ def test_both_comparisons_are_kept_and_resumed(tmp_path: Path) -> None:
     ("policy", "parameters", "changes", "message"),
     [
         ("cascade-ucb1", {"scal": [1]}, {}, "has no parameter 'scal', but has scale, order; perhaps you mean 'scale'"),
-        ("cascade-ucb1", {"scale": []}, {}, r"What to try of scale is \[\], but must be some values"),
-        ("cascade-ucb1", {"scale": "0.5"}, {}, "What to try of scale is '0.5', but must be some values"),
+        ("cascade-ucb1", {"scale": []}, {}, r"The search space of scale is \[\], but must be values or a Span"),
+        ("cascade-ucb1", {"scale": "0.5"}, {}, "The search space of scale is '0.5', but must be values or a Span"),
         ("cascade-ucb1", {"scale": [-1]}, {}, "UCB1's scale is -1"),
         (
             "cascade-ucb1",

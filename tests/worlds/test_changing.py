@@ -361,9 +361,9 @@ def test_an_item_that_comes_later_was_never_sampled_and_goes_first(start: Any) -
 
 def test_policies_and_starts_that_need_all_items_are_refused_where_items_come_and_go() -> None:
     world = WORLDS["drawn lifetimes"]
-    with pytest.raises(InvalidInput, match="this policy always chooses among all; take one that takes subsets"):
+    with pytest.raises(InvalidInput, match="this policy always chooses among all; use one that takes subsets"):
         toplist.simulate("ranked-exp3", world, Cascade(), steps=10)
-    with pytest.raises(InvalidInput, match="Forced forces items to be shown, but in this world they may not be there"):
+    with pytest.raises(InvalidInput, match="Forced forces items to be shown, but in this world they may be absent"):
         toplist.simulate("cascade-ucb1", world, Cascade(), steps=10, start=Forced())
     toplist.simulate("ranked-exp3", WORLDS["jumping"], Cascade(), steps=10, runs=1)
 

@@ -129,7 +129,7 @@ def _request(player: Player, number: int, candidates: Ints | None = None, pins: 
 
 
 def _list(player: Player, number: int, **limits: Any) -> Slate:
-    slate: Slate = player.policy.slate(player.setting.problem)
+    slate: Slate = player.policy.slate(player.setup.problem)
     player.policy.rank(player.belief, player.cache, _request(player, number, **limits), slate)
     return slate
 
@@ -268,7 +268,7 @@ def late_slates_are_learned_from_themselves(policy: Any) -> None:
     for slate, clicked in zip(reversed(slates), pages, strict=True):
         player.policy.learn(player.belief, slate, _page(clicked))
     for number, clicked in zip((2, 1, 0), pages, strict=True):
-        again = player.policy.slate(player.setting.problem)
+        again = player.policy.slate(player.setup.problem)
         player.policy.rank(before, player.cache, _request(player, number), again)
         player.policy.learn(prompt, again, _page(clicked))
     _fail_if(frozen(player.belief) != frozen(prompt), "what is learned from a late list depends on more than the list")
@@ -309,7 +309,7 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
         return
     small = _player(policy)
     small.play(60)
-    problem = small.setting.problem
+    problem = small.setup.problem
     more = problem._replace(items=2 * ITEMS)
     layout = PerItem.of(small.policy, problem)
     belief = grown(copied(small.belief), small.policy.begin(more))
@@ -343,7 +343,7 @@ def changed_counts_are_told(policy: Any) -> None:
     if not can.adds_items or not can.learns_from_any_list or can.needs_features:
         return
     player = _player(policy)
-    problem = player.setting.problem._replace(items=MANY)
+    problem = player.setup.problem._replace(items=MANY)
     belief = player.policy.begin(problem)
     if not hasattr(belief, TOUCHED):
         return

@@ -175,7 +175,7 @@ def test_lazy_shows_exactly_the_lists_of_solving_everything(name: str) -> None:
         assert lazy.belief.clicked.tobytes() == full.belief.clicked.tobytes()
         assert lazy.run.totals.tobytes() == full.run.totals.tobytes()
     solves = players[0].cache.scoring.solves[0] / steps
-    assert solves < 1.5 * players[0].setting.problem.positions  # not by solving everything after all
+    assert solves < 1.5 * players[0].setup.problem.positions  # not by solving everything after all
 
 
 HASTY = Resetting(CUSUM(0.5, 0.05, 5), "everything")  # alarms all the time
