@@ -128,6 +128,7 @@ def describe(setups: dict[str, RunSetup], checkpoints: Ints, seed: int, watch: A
     first = next(iter(setups.values()))
     ordered = [setups[label] for label in sorted(setups)]
     parts = [part for setup in ordered for part in (setup.policy, setup.world, setup.users)]
+    classes = (cls for part in [*parts, first.start] for cls in _classes(part))
     description = {
         "format": FORMAT,
         "version": toplist.__version__,
@@ -139,7 +140,7 @@ def describe(setups: dict[str, RunSetup], checkpoints: Ints, seed: int, watch: A
         "seed": seed,
         "checkpoints": as_plain(checkpoints),
         "watch": None if watch is None else fingerprint(watch),
-        "code": fingerprint(play, sample_every_item, *(cls for part in [*parts, first.start] for cls in _classes(part))),
+        "code": fingerprint(play, sample_every_item, *classes),
     }
     plain: dict[str, Any] = json.loads(json.dumps(description))  # as it reads back from the file
     return plain

@@ -1,4 +1,4 @@
-"""What a sweep of a policy's parameters found: settings compared pair by pair, tabulated, plotted and saved."""
+"""`Tuning`, the outcome of a parameter sweep: paired differences between settings, as tables, plots and files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,24 @@ if TYPE_CHECKING:
 
 FORMAT = {"format": "toplist.Tuning", "format_version": 1}
 SHOWN = 20  # rows of a printed table
-WIDE = 30.0  # how far apart the ends of an axis must be for a logarithmic scale
+WIDE = 30.0  # ratio of the ends of an axis from which its scale is logarithmic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuning:
-    """The settings that were tried, what each one lost, and how the best did against the default on fresh visitors.
+    """Regret of every setting of a sweep, and of the best against the default on fresh visitors.
 
+    Parameters
+    ----------
+    settings : dict of str to dict
+        Values of the tuned parameters, by label; the first is the default.
+    sweep : Result
+        Every setting on the same visitors.
+    again : Result or None, default None
+        The best and the default on fresh visitors; None if the default is the best.
+
+    Examples
+    --------
     >>> sweep = Result([9], {"p": [[5], [7]], "p(a=2)": [[2], [3]]}, {"p": [[1], [1]], "p(a=2)": [[2], [2]]})
     >>> print(Tuning({"p": {"a": 1}, "p(a=2)": {"a": 2}}, sweep))
     2 settings, 9 steps, 2 runs
@@ -31,18 +42,18 @@ class Tuning:
     1  6.00 ± 1.00       +3.50 [-2.85, +9.85]                       default
     """
 
-    settings: dict[str, dict[str, Any]]  # by label, the values of what was tuned; the first is the default
-    sweep: Result  # every setting, on the same visitors
-    again: Result | None = None  # the best and the default on fresh visitors; None where the default is the best
+    settings: dict[str, dict[str, Any]]
+    sweep: Result
+    again: Result | None = None
 
     @property
     def default(self) -> str:
-        """The label of the policy as it was given."""
+        """Label of the policy as it was given."""
         return next(iter(self.settings))
 
     @property
     def best(self) -> str:
-        """The label of the setting that lost least; the default, where none lost less."""
+        """Label of the setting with the least regret; the default, if no other has less."""
         return self.order[0]
 
     @property
@@ -52,28 +63,40 @@ class Tuning:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters that were tuned."""
+        """Names of the tuned parameters."""
         return tuple(self.settings[self.default])
 
     @property
     def confirmed(self) -> Difference | None:
-        """The regret of the best less that of the default, on fresh visitors; None where they are the same."""
+        """Regret of the best minus that of the default on fresh visitors; None if they are the same."""
         return None if self.again is None else self.again.difference(self.best, self.default)
 
     def regret(self, label: str) -> float:
-        """The mean regret of a setting, at the end of the sweep."""
+        """Mean regret of a setting at the end of the sweep.
+
+        Parameters
+        ----------
+        label : str
+            Label of a setting.
+        """
         return float(self.sweep.mean(label)[-1])
 
     def __repr__(self) -> str:
-        """What it is, without the numbers."""
+        """Policy and size, without the numbers."""
         return f"<Tuning of {self.default}: {self._size()}>"
 
     def __str__(self) -> str:
-        """The table, and what came of it."""
+        """Return the table and the verdict."""
         return "\n".join(filter(None, [self.table(), self.verdict()]))
 
     def table(self, most: int = SHOWN) -> str:
-        """The best settings, and in any case the default, as aligned plain text."""
+        """Plain-text table of the best settings, which always includes the default.
+
+        Parameters
+        ----------
+        most : int, default 20
+            Largest number of rows.
+        """
         shown = self.order[:most]
         if self.default not in shown:
             shown = [*shown[: most - 1], self.default]
@@ -100,7 +123,7 @@ class Tuning:
         return [itself if label == other else next(texts) for label in shown]
 
     def verdict(self) -> str:
-        """How the best did against the default on fresh visitors."""
+        """Sentence on the best against the default on fresh visitors, with its table."""
         if self.best == self.default:
             return "No setting lost less than the default."
         if self.again is None or self.confirmed is None:
@@ -111,7 +134,7 @@ class Tuning:
         return f"\nBest and default again, on fresh visitors: {again}\nThere {self.best} is {judged}."
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per setting, the least regret first; what cannot be known, as an interval of one run, is None."""
+        """One dict per setting, the least regret first; undefined values, as the interval of one run, are None."""
         return [
             {
                 "setting": label,
@@ -126,7 +149,7 @@ class Tuning:
         ]
 
     def csv_text(self) -> str:
-        """The rows as comma-separated values, with a column per parameter and per end of an interval."""
+        """`rows` as comma-separated values, with a column per parameter and per end of an interval."""
         flat = []
         for row in self.rows():
             cells = {"setting": row["setting"], **row["parameters"]}
@@ -137,7 +160,7 @@ class Tuning:
         return as_csv(flat, list(flat[0]))
 
     def json_text(self) -> str:
-        """Everything, for programs."""
+        """Settings, `rows` and the confirmation as JSON, for other programs."""
         found = self.confirmed
         everything = FORMAT | {
             "settings": self.sweep.settings,
@@ -149,15 +172,38 @@ class Tuning:
         return json.dumps(everything, allow_nan=False, default=str) + "\n"
 
     def to_csv(self, path: AnyPath) -> None:
-        """Write the rows as comma-separated values."""
+        """Write `csv_text` to a file.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        """
         write_text(path, "The csv file", self.csv_text())
 
     def to_json(self, path: AnyPath) -> None:
-        """Write everything, for programs."""
+        """Write `json_text` to a file.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        """
         write_text(path, "The json file", self.json_text())
 
     def plot(self, path: AnyPath | None = None) -> Figure:
-        """The regret over every parameter, saved to a png, svg or pdf file if there is a path."""
+        """Plot the regret over every parameter (needs the extra `plots`).
+
+        Parameters
+        ----------
+        path : path or None, default None
+            A .png, .svg or .pdf file to save the figure to.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+        """
         return draw_and_save(self._figure, path)
 
     def _figure(self) -> Figure:
@@ -173,7 +219,7 @@ class Tuning:
         return figure
 
     def _draw(self, axes: Any, name: str) -> None:
-        """One panel: the default and the best stand out."""
+        """Draw the panel of one parameter, with the default and the best highlighted."""
         values = {label: setting[name] for label, setting in self.settings.items()}
         numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values.values())
         texts = list(dict.fromkeys(map(_text, values.values())))
