@@ -89,7 +89,7 @@ def test_errors_say_what_to_do(text: str, message: str) -> None:
     ],
 )
 def test_only_names_with_plain_values_are_read(text: str) -> None:
-    with pytest.raises(ValueError, match=r"no name|cannot be read|no plain value|malformed"):
+    with pytest.raises(ValueError, match=r"not a name|has no name|cannot be parsed|not a plain value|malformed"):
         parse(text)
 
 
@@ -99,7 +99,7 @@ def test_words_need_no_quotes() -> None:
         {"b": "last", "c": "last", "d": [1, 2], "e": None, "f": -1.5},
     )
     assert parse_values("first,last") == ["first", "last"]
-    with pytest.raises(ValueError, match="is no sequence of values"):
+    with pytest.raises(ValueError, match="is not a sequence of values"):
         parse_values("1], [2")
 
 
@@ -115,12 +115,12 @@ def test_two_entries_of_one_name_are_a_mistake(monkeypatch: pytest.MonkeyPatch) 
 
     one_sample.__module__ = starts.__name__
     monkeypatch.setattr(starts, "another", catalogue.entry("Another")(one_sample), raising=False)
-    catalogue._found.cache_clear()
+    catalogue.entries_of.cache_clear()
     try:
         with pytest.raises(TypeError, match=r"two entries of toplist\.engine\.starts are called 'one-sample'"):
             STARTS.entries()
     finally:
-        catalogue._found.cache_clear()
+        catalogue.entries_of.cache_clear()
 
 
 def test_parts_are_written_as_one_would_write_them() -> None:
