@@ -178,7 +178,7 @@ class Catalogue:
         *_, own = name.split(":")
         if own != name:
             raise InvalidInput(
-                f"There is no {self.kind} {name!r}: names are those of the catalogue; "
+                f"There is no {self.kind} {name!r}, since names are those of the catalogue; "
                 f"in Python, import {own} and give {own}() itself."
             )
         if name not in known:
