@@ -1,4 +1,4 @@
-"""Sweeps of parameters: every combination, the same visitors, and a second look at the best."""
+"""Parameter sweeps: every combination, the same visitors, and a confirmation of the best."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ def found() -> toplist.Tuning:
 
 def test_every_combination_is_played_once_beside_the_default(found: toplist.Tuning) -> None:
     tried = [tuple(setting.values()) for setting in found.settings.values()]
-    assert tried[0] == (1.5, "first")  # the default, which the grid has too
+    assert tried[0] == (1.5, "first")  # the default, which is in the grid too
     assert sorted(tried, key=repr) == sorted(
         [(scale, order) for scale in (0.1, 1.5, 3) for order in ("first", "last")], key=repr
     )
@@ -53,7 +53,7 @@ def test_the_best_is_confirmed_on_fresh_visitors(found: toplist.Tuning) -> None:
     assert f"There {found.best} is clearly better, with {found.confirmed.ratio:.2f} of the regret." in str(found)
 
 
-def test_where_the_default_is_best_nothing_is_played_again() -> None:
+def test_nothing_is_played_again_if_the_default_is_best() -> None:
     found = tune(parameters={"scale": [9.0, 1.5, 1.5]})
     assert list(found.settings) == ["cascade-ucb1", "cascade-ucb1(scale=9.0)"]
     assert (found.best, found.again, found.confirmed) == ("cascade-ucb1", None, None)
@@ -87,7 +87,7 @@ def test_draws_are_seeded_and_the_first_of_many_are_those_of_fewer() -> None:
     few, many = tune(parameters=span, tries=4, runs=1), tune(parameters=span, tries=9, runs=1)
     assert list(few.settings) == list(many.settings)[:5]
     turned = tune(parameters=dict(reversed(span.items())), tries=4, runs=1)
-    assert turned.json_text() == few.json_text()  # whatever the order of the parameters
+    assert turned.json_text() == few.json_text()  # independent of the order of the parameters
     assert list(few.settings) != list(tune(parameters=span, tries=4, runs=1, seed=3).settings)
     scales = np.array([setting["scale"] for setting in list(many.settings.values())[1:]])
     assert np.all((scales >= 0.01) & (scales <= 10))
@@ -154,7 +154,7 @@ def test_the_plot_has_a_panel_per_parameter(found: toplist.Tuning, tmp_path: Pat
     assert {text.get_text() for text in legend.get_texts()} == {"default", "best", "others"}
 
 
-def test_both_comparisons_are_kept_and_resumed(tmp_path: Path) -> None:
+def test_sweep_and_confirmation_are_saved_and_resumed(tmp_path: Path) -> None:
     file = tmp_path / "kept.npz"
     first = tune(resume=file)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept-again.npz", "kept.npz"]
@@ -193,7 +193,7 @@ def test_both_comparisons_are_kept_and_resumed(tmp_path: Path) -> None:
         (3, {"scale": [1]}, {}, "The policy is 3, but must be a name of the catalogue, or a function"),
     ],
 )
-def test_what_cannot_be_tuned_is_refused(policy: Any, parameters: Any, changes: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_refused(policy: Any, parameters: Any, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(toplist.InvalidInput, match=message):
         tune(policy, parameters, **changes)
 
