@@ -62,14 +62,14 @@ def pick(state: State, key: int) -> None:
                 continue
         else:
             filled += 1
-        place = filled - 1
-        while place > 0 and (
-            score[chosen[place - 1]] < value
-            or (score[chosen[place - 1]] == value and branch(key, item) > branch(key, chosen[place - 1]))
+        position = filled - 1
+        while position > 0 and (
+            score[chosen[position - 1]] < value
+            or (score[chosen[position - 1]] == value and branch(key, item) > branch(key, chosen[position - 1]))
         ):
-            chosen[place] = chosen[place - 1]
-            place -= 1
-        chosen[place] = item
+            chosen[position] = chosen[position - 1]
+            position -= 1
+        chosen[position] = item
         worst = score[chosen[filled - 1]]
 
 
@@ -77,8 +77,8 @@ def pick(state: State, key: int) -> None:
 def reject(state: State) -> float:
     """Probability that no item of the chosen list attracts."""
     nothing = 1.0
-    for place in range(len(state.chosen)):
-        nothing *= 1.0 - state.attraction[state.chosen[place]]
+    for position in range(len(state.chosen)):
+        nothing *= 1.0 - state.attraction[state.chosen[position]]
     return nothing
 
 
@@ -86,16 +86,16 @@ def reject(state: State) -> float:
 def least_rejected(state: State) -> float:
     """The same probability for the best list: the first items in these problems."""
     nothing = 1.0
-    for place in range(len(state.chosen)):
-        nothing *= 1.0 - state.attraction[place]
+    for position in range(len(state.chosen)):
+        nothing *= 1.0 - state.attraction[position]
     return nothing
 
 
 @helper
 def serve(state: State, visitor: int) -> None:
     """Show the list to one visitor and count the items up to the first click."""
-    for place in range(len(state.chosen)):
-        item = state.chosen[place]
+    for position in range(len(state.chosen)):
+        item = state.chosen[position]
         state.examined[item] += 1.0
         if toss(visitor, item, state.attraction[item]):
             state.clicked[item] += 1.0
@@ -105,8 +105,8 @@ def serve(state: State, visitor: int) -> None:
 @helper
 def serve_and_weigh(state: State, visitor: int) -> None:
     """The same, and update the entropies."""
-    for place in range(len(state.chosen)):
-        item = state.chosen[place]
+    for position in range(len(state.chosen)):
+        item = state.chosen[position]
         state.examined[item] += 1.0
         clicks = toss(visitor, item, state.attraction[item])
         if clicks:

@@ -41,11 +41,11 @@ def best_few(value: Floats, chosen: Ints) -> None:
         if value[item] <= worst:
             continue
         filled = min(filled + 1, wanted)
-        place = filled - 1
-        while place > 0 and value[chosen[place - 1]] < value[item]:
-            chosen[place] = chosen[place - 1]
-            place -= 1
-        chosen[place] = item
+        position = filled - 1
+        while position > 0 and value[chosen[position - 1]] < value[item]:
+            chosen[position] = chosen[position - 1]
+            position -= 1
+        chosen[position] = item
         if filled == wanted:
             worst = value[chosen[wanted - 1]]
 

@@ -123,13 +123,13 @@ def draw(state: State, key: int, step: int, fresh: bool) -> float:
             state.attraction[item] = 1.0 / (1.0 + math.exp(-total))
         best_few(state.attraction, state.finest)
     leaving = branch(branch(key, LEAVING), step)
-    for place in range(len(state.places)):
-        state.termination[place] = uniform(leaving, place)
-        rank = place
-        while rank > 0 and state.termination[state.places[rank - 1]] < state.termination[place]:
+    for position in range(len(state.places)):
+        state.termination[position] = uniform(leaving, position)
+        rank = position
+        while rank > 0 and state.termination[state.places[rank - 1]] < state.termination[position]:
             state.places[rank] = state.places[rank - 1]
             rank -= 1
-        state.places[rank] = place
+        state.places[rank] = position
     nothing = 1.0
     for rank in range(len(state.places)):
         nothing *= 1.0 - state.termination[state.places[rank]] * state.attraction[state.finest[rank]]
@@ -172,22 +172,22 @@ def serve(state: State, visitor: int, fresh: bool, fitted: bool) -> float:
     places, d = len(state.shown), len(state.theta)
     last, nothing, gone = -1, 1.0, False
     clicks = 0
-    for place in range(places):
-        item = state.shown[place]
-        nothing *= 1.0 - state.termination[place] * state.attraction[item]
+    for position in range(places):
+        item = state.shown[position]
+        nothing *= 1.0 - state.termination[position] * state.attraction[item]
         if not gone and toss(visitor, item, state.attraction[item]):
-            last = place
-            clicks |= 1 << place
-            gone = toss(leaving, place, state.termination[place])
+            last = position
+            clicks |= 1 << position
+            gone = toss(leaving, position, state.termination[position])
     for i in range(d):
         state.total[i] = 0.0
-    for place in range(last + 1):
-        item, row = state.shown[place], state.rows[place]
+    for position in range(last + 1):
+        item, row = state.shown[position], state.rows[position]
         for i in range(d):
             row[i] = state.columns[i, item]
-        state.shrink[place] = shrink_inverse(state.inverse, row, 1.0, state.direction[place])
+        state.shrink[position] = shrink_inverse(state.inverse, row, 1.0, state.direction[position])
         mean = 1.0 / (1.0 + math.exp(-dot(state.theta, row)))
-        value = float(clicks >> place & 1)
+        value = float(clicks >> position & 1)
         for i in range(d):
             state.total[i] += (value - mean) * row[i]
         if fitted:

@@ -74,9 +74,9 @@ def _history(name: str, size: Size, impressions: int, chance: random.Random) -> 
         slots = tuple(chance.sample(range(size.items), size.positions))
         record = Record(n // len(learners) + 1, slots, b"", b"", n // len(learners))
         request = ListRequest(request_id=f"request-{n}")
-        told = ListBody.of([names[slot] for slot in slots], record, request)
+        list_body = ListBody.of([names[slot] for slot in slots], record, request)
         rows: list[Row] = [
-            EventRow(seq, now, 1, learner, protocol.LIST, id, encode(told)),
+            EventRow(seq, now, 1, learner, protocol.LIST, id, encode(list_body)),
             RequestRow(1, f"request-{n}", bytes(16), id, now),
         ]
         outcome, state = Outcome(), protocol.OPEN

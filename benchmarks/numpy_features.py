@@ -59,7 +59,7 @@ def lsb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal:
     for _ in range(steps):
         uncovered = np.ones(topics.shape[1])
         chosen: list[int] = []
-        for place in range(positions):
+        for position in range(positions):
             # The coverage of the list is subtracted from the matrix instead of from every item.
             np.matmul(topics, learner.inverse * np.multiply.outer(uncovered, uncovered), out=products)
             squares = np.einsum("ij,ij->i", products, topics)
@@ -67,8 +67,8 @@ def lsb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal:
             scores[chosen] = -np.inf
             item = int(scores.argmax())
             chosen.append(item)
-            rows[place] = topics[item] * uncovered
-            uncovered = uncovered - rows[place]
+            rows[position] = topics[item] * uncovered
+            uncovered = uncovered - rows[position]
         learner.serve(rows, rows @ learner.preferences, every)
     return learner.regret
 

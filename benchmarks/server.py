@@ -42,14 +42,14 @@ class Server:
         """Start the process without waiting for it."""
         flags = ["--store", str(self.store), "--port", str(self.port), "--set", "logs.requests=failed"]
         others = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
-        places = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+        folders = [str(ROOT), os.environ.get("PYTHONPATH", "")]
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", *self._program, *flags],
                 stdout=output,
                 stderr=output,
                 cwd=self.store.parent,
-                env=others | {"PYTHONPATH": os.pathsep.join(filter(None, places))},
+                env=others | {"PYTHONPATH": os.pathsep.join(filter(None, folders))},
                 start_new_session=True,
             )
         if self._core is not None:  # it still imports, and later threads inherit the affinity

@@ -128,8 +128,8 @@ def over_time(problem: Problem, turn: int) -> Tenths:
     tenth = problem.steps // 10
 
     def player(policy: str, run: int) -> Player:
-        setting = RunSetup.of(make(policy), problem.size.world(), clicks.ChangingDCM(), OneSample(), problem.steps)
-        fresh = Player(setting, branch(SEED, turn * MOST_REPEATS + run), np.array([problem.steps]))
+        setup = RunSetup.of(make(policy), problem.size.world(), clicks.ChangingDCM(), OneSample(), problem.steps)
+        fresh = Player(setup, branch(SEED, turn * MOST_REPEATS + run), np.array([problem.steps]))
         fresh.play(1)
         return fresh
 

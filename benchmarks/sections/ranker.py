@@ -106,8 +106,8 @@ def work(
             request.labels, branch(key, number + 1),
         )  # fmt: skip
         policy.rank(belief, cache, asked, slate)
-        for place in range(len(page.clicks)):
-            page.clicks[place] = 1 if place == number % len(page.clicks) else 0
+        for position in range(len(page.clicks)):
+            page.clicks[position] = 1 if position == number % len(page.clicks) else 0
         policy.learn(belief, slate, page)
 
 

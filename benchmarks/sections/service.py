@@ -87,10 +87,10 @@ def measure(effort: Effort) -> Sequence[Table]:
     first = Table("The service compared with a route that does nothing", columns, rows, notes)
     columns = {"what": str, "measured": str, "target": str, "verdict": str}
     notes = [
-        f"Keys: {scale.keys_size}, {POLICY}, each with its own learner; cold ones are in the store only.",
+        f"Segments: {scale.keys_size}, {POLICY}, each with its own learner; cold ones are in the store only.",
         f"Restart: from the start of the process to /readyz, median of {scale.restarts}.",
     ]
-    return [first, Table("Many keys, and a long log", columns, others, notes)]
+    return [first, Table("Many segments, and a long log", columns, others, notes)]
 
 
 @contextmanager
@@ -108,13 +108,13 @@ def two_cores() -> Iterator[int | None]:
         os.sched_setaffinity(0, before)
 
 
-def loaded(server: Server, visitors: Sequence[Visitor], seconds: float = float("inf")) -> LoadReport:
-    """Report of a load, none of which may be refused."""
+def run_load(server: Server, visitors: Sequence[Visitor], seconds: float = float("inf")) -> LoadReport:
+    """Run a load, none of which may be refused."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        told = runner.run(load(server.port, visitors, seconds))
-    if told.refused:
-        raise Broken(f"{told.refused} of {told.answers} requests were refused:\n{server.last_words()}")
-    return told
+        report = runner.run(load(server.port, visitors, seconds))
+    if report.refused:
+        raise Broken(f"{report.refused} of {report.answers} requests were refused:\n{server.last_words()}")
+    return report
 
 
 def nothing() -> Visitor:
@@ -126,7 +126,7 @@ def nothing() -> Visitor:
 def lists_and_reports(next_key: Callable[[], str | None], lists: float = float("inf"), seed: int = 0) -> Visitor:
     """A visitor who asks for a list, reports a click as final, and asks for the next."""
     path, chance, left = f"/v1/rankings/{RANKING}/lists", random.Random(seed), lists
-    reports = [json.dumps({"clicks": [place], "final": True}).encode() for place in range(1, 5)]
+    reports = [json.dumps({"clicks": [position], "final": True}).encode() for position in range(1, 5)]
 
     def visitor(answer: Answer | None) -> Ask | None:
         nonlocal left
@@ -152,14 +152,14 @@ def beside_nothing(folder: Path, size: Size, scale: Scale, core: int | None) -> 
                 lists_and_reports(lambda: None, seed=turn * scale.connections + n) for n in range(scale.connections)
             ],
         }
-        told: dict[str, list[LoadReport]] = {name: [] for name in loads}
+        reports: dict[str, list[LoadReport]] = {name: [] for name in loads}
         cpu: dict[str, list[float]] = {name: [] for name in loads}
         for turn in range(scale.rounds + 1):  # the first warms up
             for name in list(loads)[:: 1 if turn % 2 == 0 else -1]:
                 before = server.cpu()
-                told[name].append(loaded(server, loads[name](turn), scale.seconds))
-                cpu[name].append((server.cpu() - before) / told[name][-1].answers)
-    free, full = told["nothing"][1:], told["service"][1:]
+                reports[name].append(run_load(server, loads[name](turn), scale.seconds))
+                cpu[name].append((server.cpu() - before) / reports[name][-1].answers)
+    free, full = reports["nothing"][1:], reports["service"][1:]
     share = ratio([1.0 / one.per_second for one in free], [1.0 / one.per_second for one in full])
     slower = median(
         one.quantile("list", 0.99) / other.quantile("nothing", 0.99) for one, other in zip(full, free, strict=True)
@@ -204,7 +204,7 @@ def many_keys(folder: Path, scale: Scale, core: int | None) -> list[dict[str, An
         per_key = (time.perf_counter() - begun) / max(1, others)
         memory = {name: size / 2**20 for name, size in server.memory().items()}
         rows.append(
-            {"what": f"memory of {scale.keys} keys", "measured": f"{memory['VmRSS']:.0f} MB"}
+            {"what": f"memory of {scale.keys} segments", "measured": f"{memory['VmRSS']:.0f} MB"}
             | verdict_cells(memory["VmHWM"], MEMORY, " MB")
         )
         rows.append({"what": "peak memory", "measured": f"{memory['VmHWM']:.0f} MB"})
@@ -212,9 +212,9 @@ def many_keys(folder: Path, scale: Scale, core: int | None) -> list[dict[str, An
         for lists, keys in chosen.items():
             order = iter(random.Random(lists).sample(keys, len(keys)))
             visitor = lists_and_reports(lambda order=order: next(order), len(keys))  # type: ignore[misc]
-            latencies = loaded(server, [visitor]).latencies["list"]
+            latencies = run_load(server, [visitor]).latencies["list"]
             high = float(np.quantile(latencies, 0.99))
-            what = f"first list of a cold key with {lists} lists before"
+            what = f"first list of a cold segment with {lists} lists before"
             rows.append({"what": what, "measured": spread(latencies), **verdict_cells(high * 1000.0, COLD, " ms")})
             rows.append({"what": "a sync of the disk alone at that time", "measured": spread(syncs(folder, len(keys)))})
     return rows
@@ -242,7 +242,7 @@ def ask_each(server: Server, keys: Sequence[str], connections: int) -> None:
     """A list and a report for each segment, over all connections."""
     waiting = iter(keys)
     shares = [len(keys) // connections + (n < len(keys) % connections) for n in range(connections)]
-    loaded(server, [lists_and_reports(lambda: next(waiting), share, n) for n, share in enumerate(shares)])
+    run_load(server, [lists_and_reports(lambda: next(waiting), share, n) for n, share in enumerate(shares)])
 
 
 def restarted(folder: Path, scale: Scale, core: int | None) -> list[dict[str, Any]]:

@@ -55,9 +55,9 @@ def test_files_without_breakpoints_are_read_as_before(tmp_path: Path) -> None:
 def test_breakpoints_are_the_changes_of_a_run(world: Any) -> None:
     result = toplist.simulate("random", world, Cascade(), steps=100, runs=3, seed=8)
     assert result.breakpoints[0] != result.breakpoints[1]
-    setting = RunSetup.of(toplist.make("cascade-ucb1"), world, Cascade(), OneSample(), 100)
+    setup = RunSetup.of(toplist.make("cascade-ucb1"), world, Cascade(), OneSample(), 100)
     for run, breakpoints in enumerate(result.breakpoints):
-        player = Player(setting, branch(8, run), np.array([100]))
+        player = Player(setup, branch(8, run), np.array([100]))
         before, changed = None, []
         for step in range(100):
             player.play(step + 1)
