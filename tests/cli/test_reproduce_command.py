@@ -210,7 +210,7 @@ def test_an_interruption(capsys: Output, folder: Path, steps: list[int], monkeyp
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(TwoProgressBars, "tell", interrupted)
+        patched.setattr(TwoProgressBars, "draw", interrupted)
         assert reproduce(folder, "--all") == Exit.INTERRUPTED
     err = capsys.readouterr().err
     assert err == f"toplist: interrupted; what was played is kept in {folder}, {GOES_ON}\n"
