@@ -14,7 +14,7 @@ Rank a page of your own:
 
 Choose or build an algorithm:
     `catalogue` lists all policies by name, and `make` makes one; `policies` is their module.
-    `Policy` composes one of four parts: `feedback`, `memory`, `index` and `arrange` (all in `parts`, with
+    `Policy` combines four parts: `feedback`, `memory`, `index` and `arrange` (all in `parts`, with
     `detectors` of changes).
     `checks` tests a policy of your own, and `bounds` has the papers' regret bounds.
     `Problem` (in `problem`) is the size of a problem, and `InvalidInput` the error for arguments that cannot be used.
