@@ -1,6 +1,6 @@
-"""How fast toplist is, beside the best loops that one would write by hand: `python -m benchmarks`."""
+"""How fast toplist is, compared with the best hand-written loops: `python -m benchmarks`."""
 
 import os
 
-# One core for everybody: NumPy's matrix products would take them all. Read once, when NumPy is imported.
+# One core for every contender: NumPy's matrix products would use all of them. Read when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,4 +1,4 @@
-"""Measure everything, print tables and say which targets are missed: `python -m benchmarks --help`."""
+"""Run the benchmarks, print tables and list the targets missed: `python -m benchmarks --help`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from benchmarks.sections import SECTIONS
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse the options, run the sections, print as they come."""
+    """Parse the options, run the sections and print each when it is done."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="How fast is toplist?")
-    parser.add_argument("--quick", action="store_true", help="tiny problems: shows that it works, not how fast")
+    parser.add_argument("--quick", action="store_true", help="tiny problems: checks that it works, not how fast")
     parser.add_argument("--only", action="append", choices=list(SECTIONS), help="this section; may be repeated")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     options = parser.parse_args(arguments)
 
     facts = machine()
     print("\n".join(f"{name + ':':<11}{value}" for name, value in facts.items()), flush=True)
-    written: dict[str, Any] = {"machine": facts, "quick": options.quick, "sections": {}}
+    content: dict[str, Any] = {"machine": facts, "quick": options.quick, "sections": {}}
     tables: list[Table] = []
     begun = time.monotonic()
     for name in options.only or SECTIONS:
@@ -32,13 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for table in measured:
             print("\n" + render(table), flush=True)
         tables += measured
-        written["sections"][name] = [as_json(table) for table in measured]
+        content["sections"][name] = [as_json(table) for table in measured]
     took = f"{time.monotonic() - begun:.0f} s"
     print(
-        f"\nQuick, so no number above means anything; {took}." if options.quick else f"\n{summary(tables)}\nIn {took}."
+        f"\nQuick run: the numbers above mean nothing; {took}." if options.quick else f"\n{summary(tables)}\nIn {took}."
     )
     if options.json is not None:
-        options.json.write_text(json.dumps(written, indent=1) + "\n")
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

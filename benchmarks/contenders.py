@@ -1,4 +1,4 @@
-"""What can be timed: the engine with any policy, and the loops written by hand, all behind one signature."""
+"""Contenders: the engine with any policy, and hand-written loops, behind one signature."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from toplist import clicks, worlds
 from toplist.core.problem import InvalidInput
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.policies import make
 
 SEED = 1
 ATTRACTION, GAP = 0.2, 0.15
-MOST_BYTES = 2 * 1024**3  # a policy that keeps more than this has no place in a benchmark
+MOST_BYTES = 2 * 1024**3  # of state; policies with more are refused
 
 
 class Size(NamedTuple):
-    """How large a problem is."""
+    """Size of a problem."""
 
     items: int  # L
     positions: int  # K
@@ -33,11 +33,11 @@ class Size(NamedTuple):
 
 
 class Topics(NamedTuple):
-    """How large a problem with features is."""
+    """Size of a problem with features."""
 
     items: int  # L
     positions: int  # K
-    dimension: int = 18  # d: topics that there are
+    dimension: int = 18  # d: number of topics
     each: int = 2  # topics of an item, or 0 for all
 
     def __str__(self) -> str:
@@ -45,45 +45,45 @@ class Topics(NamedTuple):
 
 
 class Contexts(NamedTuple):
-    """How large a problem with contexts is."""
+    """Size of a problem with contexts."""
 
     items: int  # L
     positions: int  # K
     dimension: int  # d
-    fresh: bool = True  # drawn anew at every step, or once
+    fresh: bool = True  # contexts drawn at every step, or once
 
     def __str__(self) -> str:
         return f"L={self.items} K={self.positions} d={self.dimension} {'fresh' if self.fresh else 'fixed'}"
 
     def world(self) -> worlds.Contextual:
-        """The problem itself."""
+        """World of this size."""
         return worlds.Contextual(self.items, self.positions, self.dimension, fresh=self.fresh)
 
 
 class Played(NamedTuple):
-    """What came of playing."""
+    """Outcome of a run."""
 
     regret: float
     solves: int | None = None  # exact KL-UCB solves, where the index counts them
 
 
-# Given the steps and the number of a run, set everything up; what is returned plays the run and is what is timed.
+# Given the steps and the number of a run, set everything up; the returned function plays the run and is timed.
 Contender = Callable[[int, int], Callable[[], Played]]
 
 
 def world_of(size: Size) -> worlds.Fixed:
-    """The problem on which everything is timed."""
+    """World of a problem without features."""
     return worlds.b_top_k(size.items, size.positions, ATTRACTION, GAP)
 
 
 def attraction_of(size: Size) -> Floats:
-    """Its attraction, the best items first."""
+    """Attraction in that world, the best items first."""
     return np.asarray(world_of(size).attraction)
 
 
-@lru_cache(maxsize=8)  # a large one takes longer to make than to play on
+@lru_cache(maxsize=8)  # a large world takes longer to make than to play
 def topics_of(size: Topics) -> worlds.TopicCoverage:
-    """The problem on which policies over features are timed: topics as real films have them, or all to some degree."""
+    """World of a problem with features: a few topics per item, as films have, or all to some degree."""
     generator = np.random.default_rng((SEED, *size))
     degrees = generator.random((size.items, size.dimension))
     if size.each:
@@ -94,14 +94,14 @@ def topics_of(size: Topics) -> worlds.TopicCoverage:
 
 
 def needs_features(policy: str) -> bool:
-    """Whether a policy of the catalogue has nothing to say of items without features."""
+    """Whether a policy of the catalogue needs features."""
     return bool(make(policy).capabilities().needs_features)
 
 
 def engine(policy: str, size: Size | Topics | Contexts) -> Contender:
-    """A policy of the catalogue in the engine. The free samples and the first step are not timed.
+    """A policy of the catalogue in the engine. The initial samples and the first step are not timed.
 
-    The world is one of topics or contexts where the size says so, and one of topics where the policy needs features.
+    The world has topics or contexts if the size is of that class, and topics if the policy needs features.
     """
     world: Any
     users: Any = clicks.Cascade()
@@ -113,11 +113,11 @@ def engine(policy: str, size: Size | Topics | Contexts) -> Contender:
         world = topics_of(Topics(*size)) if needs_features(policy) else world_of(size)
 
     def fresh(steps: int, run: int) -> Callable[[], Played]:
-        setting = Setting.of(make(policy), world, users, OneSample(), steps)
-        player = Player(setting, branch(SEED, run), np.array([steps]))
-        kept = bytes_of(player.belief) + bytes_of(player.cache)
-        if kept > MOST_BYTES:
-            raise InvalidInput(f"{policy} keeps {kept / 1024**3:.0f} GB at {size}; use fewer items.")
+        setup = RunSetup.of(make(policy), world, users, OneSample(), steps)
+        player = Player(setup, branch(SEED, run), np.array([steps]))
+        state = bytes_of(player.belief) + bytes_of(player.cache)
+        if state > MOST_BYTES:
+            raise InvalidInput(f"{policy} needs {state / 1024**3:.0f} GB at {size}; use fewer items.")
         player.play(1)
 
         def play() -> Played:
@@ -131,18 +131,18 @@ def engine(policy: str, size: Size | Topics | Contexts) -> Contender:
 
 
 def bytes_of(state: Any) -> int:
-    """The size of all arrays in a state, however deep."""
+    """Size of all arrays in a nested state."""
     if isinstance(state, np.ndarray):
         return state.nbytes
     return sum(bytes_of(part) for part in state) if isinstance(state, tuple) else 0
 
 
 def by_hand(loop: Callable[[fused.State, int, int], float], size: Size) -> Contender:
-    """A fused loop. The free samples are not timed."""
+    """A fused loop. The initial samples are not timed."""
     attraction = attraction_of(size)
 
     def fresh(steps: int, run: int) -> Callable[[], Played]:
-        key = branch(branch(SEED, run), 0)  # of this run in the engine
+        key = branch(branch(SEED, run), 0)  # the key of this run in the engine
         state = fused.begin(attraction, size.positions, key)
         return lambda: Played(loop(state, key, steps))
 
@@ -161,21 +161,21 @@ def in_numpy(loop: Callable[[Floats, int, int, np.random.Generator], float], siz
 
 
 def fused_kl_ucb(early: bool) -> Callable[[fused.State, int, int], float]:
-    """The fused KL-UCB with its rule to end Newton's method settled."""
+    """The fused KL-UCB with a given stopping rule of Newton's method."""
     return partial(fused.kl_ucb, early=early)
 
 
 def features_by_hand(size: Topics, diverse: bool, every: bool) -> Contender:
-    """The fused loop over features; `every` place counts as examined, or those up to the first click."""
+    """The fused loop over features; `every` position counts as examined, or those up to the first click."""
     world = topics_of(size).checked()
     ideal = fused_features.greedy_reward(world)
-    kept = fused_features.lay_out(world)
+    layout = fused_features.lay_out(world)
 
     def fresh(steps: int, run: int) -> Callable[[], Played]:
-        key = branch(branch(SEED, run), 0)  # of this run in the engine
-        state = fused_features.begin(kept, size.positions)
+        key = branch(branch(SEED, run), 0)  # the key of this run in the engine
+        state = fused_features.begin(layout, size.positions)
         sparse = size.each > 0
-        return lambda: Played(fused_features.play(kept, state, key, steps, ideal, sparse, diverse, every))
+        return lambda: Played(fused_features.play(layout, state, key, steps, ideal, sparse, diverse, every))
 
     return fresh
 
@@ -195,13 +195,13 @@ def features_in_numpy(loop: numpy_features.Loop, size: Topics, every: bool) -> C
 def contexts_by_hand(policy: str, size: Contexts) -> Contender:
     """The fused loop over contexts.
 
-    As long as nothing is learned, all items are worth the same but for rounding; so its first list is the engine's.
+    Before anything is learned, the scores of all items differ by rounding alone, so the first list is the engine's.
     """
     world = size.world().checked()
-    setting = Setting.of(make(policy), world, clicks.ChangingDCM(), OneSample(), 1)
+    setup = RunSetup.of(make(policy), world, clicks.ChangingDCM(), OneSample(), 1)
 
     def fresh(steps: int, run: int) -> Callable[[], Played]:
-        player = Player(setting, branch(SEED, run), np.array([1]))
+        player = Player(setup, branch(SEED, run), np.array([1]))
         player.play(1)
         state = fused_logistic.begin(world)
         state.chosen[:] = player.run.slate.items[player.run.moment.places]
@@ -223,12 +223,12 @@ def contexts_in_numpy(loop: numpy_logistic.Loop, size: Contexts) -> Contender:
 
 
 class Algorithm(NamedTuple):
-    """An algorithm in all its forms."""
+    """An algorithm in all its implementations."""
 
     title: str
     policy: str  # its name in the catalogue
     expert: Callable[[fused.State, int, int], float]
-    sharper: Callable[[fused.State, int, int], float]  # the expert's, with one more trick
+    sharper: Callable[[fused.State, int, int], float]  # the same with one more trick
     trick: str
     vectorised: Callable[[Floats, int, int, np.random.Generator], float]
 
@@ -247,16 +247,16 @@ KL_UCB = Algorithm(
 
 
 class FeatureAlgorithm(NamedTuple):
-    """An algorithm over features in all its forms."""
+    """An algorithm over features in all its implementations."""
 
     title: str
     policy: str  # its name in the catalogue
-    diverse: bool  # each item for what it adds to those above, or for itself
+    diverse: bool  # scores an item by its gain over those above, or alone
     vectorised: numpy_features.Loop
-    every: bool  # place counts as examined, or only those up to the first click
+    every: bool  # position counts as examined, or only those up to the first click
 
     def expert(self, size: Topics) -> Contender:
-        """The fused loop for topics of this kind."""
+        """The fused loop for such topics."""
         return features_by_hand(size, self.diverse, self.every)
 
     def numpy(self, size: Topics) -> Contender:
@@ -270,7 +270,7 @@ LIN_UCB = FeatureAlgorithm("CascadeLinUCB", "cascade-lin-ucb", False, numpy_feat
 
 
 class ContextAlgorithm(NamedTuple):
-    """An algorithm over contexts in all its forms."""
+    """An algorithm over contexts in all its implementations."""
 
     title: str
     policy: str  # its name in the catalogue

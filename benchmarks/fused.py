@@ -1,8 +1,8 @@
-"""The loops an expert would write by hand: compiled, fused, one policy and cascade users only, every item scored.
+"""Loops as an expert would write them by hand: compiled, fused, one policy, cascade users, every item scored.
 
-They toss the engine's own coins, so that for the key of a run they show the lists that the engine shows: UCB1 exactly,
-KL-UCB but for ties, which its warm start breaks by rounding. Each algorithm comes twice, as one would write it down
-and with one more trick, so that nobody has to ask how much the trick would have gained.
+They use the engine's random numbers, so for the key of a run they show the engine's lists: UCB1 exactly, KL-UCB except
+for ties, which its warm start breaks by rounding. Each algorithm comes twice, in its obvious form and with one more
+trick, to show the gain of the trick.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ACCURACY = 1e-9  # of a KL-UCB index
 
 
 class State(NamedTuple):
-    """Everything that a run writes to."""
+    """State of a run."""
 
     attraction: Floats
     examined: Floats
@@ -32,7 +32,7 @@ class State(NamedTuple):
 
 
 def begin(attraction: Floats, positions: int, key: int) -> State:
-    """A run that was given one sample of every item."""
+    """State of a run after one sample of every item."""
     items = len(attraction)
     state = State(
         attraction=attraction,
@@ -50,7 +50,7 @@ def begin(attraction: Floats, positions: int, key: int) -> State:
 
 @helper
 def pick(state: State, key: int) -> None:
-    """Choose the items with the largest scores; among equals the larger hash goes first."""
+    """Choose the items with the largest scores; among equals the larger hash wins."""
     score, chosen = state.score, state.chosen
     wanted = len(chosen)
     filled = 0
@@ -62,40 +62,40 @@ def pick(state: State, key: int) -> None:
                 continue
         else:
             filled += 1
-        place = filled - 1
-        while place > 0 and (
-            score[chosen[place - 1]] < value
-            or (score[chosen[place - 1]] == value and branch(key, item) > branch(key, chosen[place - 1]))
+        position = filled - 1
+        while position > 0 and (
+            score[chosen[position - 1]] < value
+            or (score[chosen[position - 1]] == value and branch(key, item) > branch(key, chosen[position - 1]))
         ):
-            chosen[place] = chosen[place - 1]
-            place -= 1
-        chosen[place] = item
+            chosen[position] = chosen[position - 1]
+            position -= 1
+        chosen[position] = item
         worst = score[chosen[filled - 1]]
 
 
 @helper
 def reject(state: State) -> float:
-    """The probability that nothing in the chosen list attracts."""
+    """Probability that no item of the chosen list attracts."""
     nothing = 1.0
-    for place in range(len(state.chosen)):
-        nothing *= 1.0 - state.attraction[state.chosen[place]]
+    for position in range(len(state.chosen)):
+        nothing *= 1.0 - state.attraction[state.chosen[position]]
     return nothing
 
 
 @helper
 def least_rejected(state: State) -> float:
-    """The same for the best list, whose items come first in these problems."""
+    """The same probability for the best list: the first items in these problems."""
     nothing = 1.0
-    for place in range(len(state.chosen)):
-        nothing *= 1.0 - state.attraction[place]
+    for position in range(len(state.chosen)):
+        nothing *= 1.0 - state.attraction[position]
     return nothing
 
 
 @helper
 def serve(state: State, visitor: int) -> None:
-    """Show the list to one visitor, and count up to the first click."""
-    for place in range(len(state.chosen)):
-        item = state.chosen[place]
+    """Show the list to one visitor and count the items up to the first click."""
+    for position in range(len(state.chosen)):
+        item = state.chosen[position]
         state.examined[item] += 1.0
         if toss(visitor, item, state.attraction[item]):
             state.clicked[item] += 1.0
@@ -104,9 +104,9 @@ def serve(state: State, visitor: int) -> None:
 
 @helper
 def serve_and_weigh(state: State, visitor: int) -> None:
-    """The same, and keep the entropies up to date."""
-    for place in range(len(state.chosen)):
-        item = state.chosen[place]
+    """The same, and update the entropies."""
+    for position in range(len(state.chosen)):
+        item = state.chosen[position]
         state.examined[item] += 1.0
         clicks = toss(visitor, item, state.attraction[item])
         if clicks:
@@ -120,7 +120,7 @@ def serve_and_weigh(state: State, visitor: int) -> None:
 
 @compiled
 def ucb1(state: State, key: int, steps: int) -> float:
-    """CascadeUCB1, its formula as the paper writes it; the regret."""
+    """Regret of CascadeUCB1 with the formula of the paper."""
     choices, visitors = branch(key, CHOICES), branch(key, VISITORS)
     ideal, regret = least_rejected(state), 0.0
     for step in range(steps):
@@ -136,7 +136,7 @@ def ucb1(state: State, key: int, steps: int) -> float:
 
 @compiled
 def ucb1_one_division(state: State, key: int, steps: int) -> float:
-    """CascadeUCB1 with one division per item instead of two; the regret."""
+    """Regret of CascadeUCB1 with one division per item instead of two."""
     choices, visitors = branch(key, CHOICES), branch(key, VISITORS)
     ideal, regret = least_rejected(state), 0.0
     for step in range(steps):
@@ -152,7 +152,7 @@ def ucb1_one_division(state: State, key: int, steps: int) -> float:
 
 @compiled
 def thompson(state: State, key: int, steps: int) -> float:
-    """CascadeTS; the regret."""
+    """Regret of CascadeTS."""
     choices, visitors = branch(key, CHOICES), branch(key, VISITORS)
     ideal, regret = least_rejected(state), 0.0
     for step in range(steps):
@@ -171,8 +171,9 @@ def thompson(state: State, key: int, steps: int) -> float:
 def score_kl_ucb(state: State, budget: float, early: bool) -> None:
     """Score every item by Newton's method, started from the item's last index.
 
-    Without `early` it ends when a step is below the accuracy; but by then the error is about its square. With `early`
-    it ends when the error is: a step s leaves about s^2 f'' / (2 f'), which is at most s^2 / min(q - p, 1 - q).
+    Without `early` it stops when a step is below the accuracy; the error is then about its square. With `early` it
+    stops when the error is below the accuracy: a step s leaves about s^2 f'' / (2 f'), at most
+    s^2 / min(q - p, 1 - q).
     """
     for item in range(len(state.score)):
         mean = state.clicked[item] / state.examined[item]
@@ -205,7 +206,7 @@ def score_kl_ucb(state: State, budget: float, early: bool) -> None:
 
 @compiled
 def kl_ucb(state: State, key: int, steps: int, early: bool) -> float:
-    """CascadeKL-UCB; the regret."""
+    """Regret of CascadeKL-UCB."""
     choices, visitors = branch(key, CHOICES), branch(key, VISITORS)
     ideal, regret = least_rejected(state), 0.0
     for step in range(steps):

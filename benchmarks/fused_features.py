@@ -1,10 +1,10 @@
-"""The loops over features that an expert would write by hand: compiled, fused, one policy, topics and cascade users.
+"""Loops over features as an expert would write them by hand: compiled, fused, one policy, topics, cascade users.
 
-They toss the engine's own coins, so that for the key of a run they show the lists that the engine shows, as long as no
-two scores lie within their rounding: they add up in another order. What a list covers of a topic is taken from a row
-and a column of the matrix instead of from every item. With sparse topics each item has its few products of degrees, and
-only the items that share a topic with the one just placed are scored again; dense ones go in blocks, two rows of the
-matrix at a time.
+They use the engine's random numbers, so for the key of a run they show the engine's lists, as long as no two scores
+are within rounding of each other: sums are added in another order. The coverage of a topic is subtracted from a row and
+a column of the matrix instead of from every item. With sparse topics each item has its few products of degrees, and
+only the items that share a topic with the one just placed are scored again; dense ones are scored in blocks, two rows
+of the matrix at a time.
 """
 
 from __future__ import annotations
@@ -25,50 +25,50 @@ SIGMA = 0.1
 
 
 class Listed(NamedTuple):
-    """Some items' topics, by columns; where an item has fewer topics than another, it has the rest to degree 0."""
+    """Topics of some items, by columns; an item with fewer topics is padded with degree 0."""
 
     topic: Ints  # (most, items)
     degree: Floats
-    pair: Ints  # (pairs, items): where two topics of an item meet in the matrix ...
-    product: Floats  # ... and the product of their degrees, twice that where they are two
+    pair: Ints  # (pairs, items): index in the matrix of two topics of an item ...
+    product: Floats  # ... and the product of their degrees, doubled off the diagonal
 
 
 class Items(NamedTuple):
-    """The items and the person, which stay as they are."""
+    """The items and the visitor, which do not change."""
 
     columns: Floats  # (d, items)
-    topic: Ints  # (items, most): the topics of an item ...
-    degree: Floats  # ... and how far it covers them
-    topics: Ints  # per item, how many
+    topic: Ints  # (items, most): topics of an item ...
+    degree: Floats  # ... and the degrees to which it covers them
+    topics: Ints  # number of topics per item
     items: Listed
-    first: Ints  # per topic: where its items begin in `member`
+    first: Ints  # per topic: offset of its items in `member`
     member: Ints
     members: Listed
     preferences: Floats
 
 
 class State(NamedTuple):
-    """Everything that a run writes to."""
+    """State of a run."""
 
     theta: Floats
     inverse: Floats
     total: Floats
     uncovered: Floats  # per topic
-    rows: Floats  # (positions, d): what each item of the list was scored with
-    weights: Floats  # theta and the inverse, with what is covered taken from them instead of from the items
+    rows: Floats  # (positions, d): features with which each item of the list was scored
+    weights: Floats  # theta and the inverse, with the coverage subtracted from them instead of from the items
     scaled: Floats  # (d * d): the inverse, row after row
-    direction: Floats  # (positions, d): how the last list changed the inverse ...
+    direction: Floats  # (positions, d): changes of the inverse by the last list ...
     shrink: Floats
-    updates: Ints  # ... one element: by how many terms
-    width: Floats  # per item x' inverse x, where it is kept
+    updates: Ints  # ... one element: number of terms
+    width: Floats  # per item x' inverse x, if stored
     value: Floats
     room: Floats  # (2, BLOCK)
     chosen: Ints
-    attraction: Floats  # per place
+    attraction: Floats  # per position
 
 
 def lay_out(world: TopicCoverage) -> Items:
-    """A world's items as these loops want them."""
+    """Items of a world in the layout of these loops."""
     topics = np.asarray(world.topics)
     d = topics.shape[1]
     counts = (topics != 0).sum(axis=1)
@@ -91,7 +91,7 @@ def lay_out(world: TopicCoverage) -> Items:
 
 
 def by_columns(topic: Ints, degree: Floats, d: int, sparse: bool) -> Listed:
-    """Lay some items out, if their topics are sparse."""
+    """Layout of some items with sparse topics."""
     most = topic.shape[1] if sparse else 0
     both = [(a, b) for a in range(most) for b in range(a + 1)]
     shape = (len(both), len(topic))
@@ -103,9 +103,9 @@ def by_columns(topic: Ints, degree: Floats, d: int, sparse: bool) -> Listed:
     )
 
 
-def begin(kept: Items, positions: int) -> State:
-    """Before the first step."""
-    d, items = kept.columns.shape
+def begin(layout: Items, positions: int) -> State:
+    """State before the first step."""
+    d, items = layout.columns.shape
     return State(
         theta=np.zeros(d),
         inverse=np.eye(d),
@@ -117,7 +117,7 @@ def begin(kept: Items, positions: int) -> State:
         direction=np.zeros((positions, d)),
         shrink=np.zeros(positions),
         updates=np.zeros(1, dtype=np.int64),
-        width=(kept.columns * kept.columns).sum(axis=0),
+        width=(layout.columns * layout.columns).sum(axis=0),
         value=np.zeros(items),
         room=np.zeros((2, BLOCK)),
         chosen=np.zeros(positions, dtype=np.int64),
@@ -126,7 +126,7 @@ def begin(kept: Items, positions: int) -> State:
 
 
 def greedy_reward(world: TopicCoverage) -> float:
-    """The reward of the greedy list, which regret is counted from."""
+    """Reward of the greedy list, from which regret is measured."""
     topics, preferences = np.asarray(world.topics), np.ravel(world.preferences)
     chosen: list[int] = []
     uncovered = np.ones(len(preferences))
@@ -146,7 +146,7 @@ def radius(d: int, positions: int, steps: int) -> float:
 
 @helper
 def scale_all(state: State) -> None:
-    """For an empty list: theta and the inverse as they are."""
+    """Weights for an empty list: theta and the inverse unchanged."""
     d = len(state.theta)
     for i in range(d):
         state.uncovered[i] = 1.0
@@ -156,16 +156,16 @@ def scale_all(state: State) -> None:
 
 
 @helper
-def cover(kept: Items, state: State, item: int, place: int) -> None:
-    """Put an item to its place, and take what it covers from theta and the inverse."""
+def cover(layout: Items, state: State, item: int, position: int) -> None:
+    """Put an item at its position and subtract its coverage from theta and the inverse."""
     d = len(state.theta)
-    state.chosen[place] = item
+    state.chosen[position] = item
     state.value[item] = -np.inf
     for i in range(d):
-        state.rows[place, i] = 0.0
-    for each in range(kept.topics[item]):
-        i, degree = kept.topic[item, each], kept.degree[item, each]
-        state.rows[place, i] = degree * state.uncovered[i]
+        state.rows[position, i] = 0.0
+    for each in range(layout.topics[item]):
+        i, degree = layout.topic[item, each], layout.degree[item, each]
+        state.rows[position, i] = degree * state.uncovered[i]
         left = 1.0 - degree
         state.uncovered[i] *= left
         state.weights[i] *= left
@@ -177,7 +177,7 @@ def cover(kept: Items, state: State, item: int, place: int) -> None:
 
 @helper
 def score_few(state: State, listed: Listed, begin: int, count: int, alpha: float, value: Floats) -> None:
-    """Some items with sparse topics: loops that run on vectors, and gather from the matrix."""
+    """Score some items with sparse topics, in vectorised loops that gather from the matrix."""
     square = state.room[0]
     for i in range(count):
         value[i] = 0.0
@@ -195,50 +195,50 @@ def score_few(state: State, listed: Listed, begin: int, count: int, alpha: float
 
 
 @routine
-def score_sparse(kept: Items, state: State, alpha: float) -> None:
-    """All items with sparse topics."""
+def score_sparse(layout: Items, state: State, alpha: float) -> None:
+    """Score all items with sparse topics."""
     for begin in range(0, len(state.value), BLOCK):
         count = min(BLOCK, len(state.value) - begin)
-        score_few(state, kept.items, begin, count, alpha, state.value[begin : begin + count])
+        score_few(state, layout.items, begin, count, alpha, state.value[begin : begin + count])
 
 
 @routine
-def score_touched(kept: Items, state: State, placed: int, place: int, alpha: float) -> None:
-    """Those again that share a topic with the item just placed."""
+def score_touched(layout: Items, state: State, placed: int, position: int, alpha: float) -> None:
+    """Score the items again that share a topic with the item just placed."""
     value = state.room[1]
-    for each in range(kept.topics[placed]):
-        topic = kept.topic[placed, each]
-        for begin in range(kept.first[topic], kept.first[topic + 1], BLOCK):
-            count = min(BLOCK, kept.first[topic + 1] - begin)
-            score_few(state, kept.members, begin, count, alpha, value)
+    for each in range(layout.topics[placed]):
+        topic = layout.topic[placed, each]
+        for begin in range(layout.first[topic], layout.first[topic + 1], BLOCK):
+            count = min(BLOCK, layout.first[topic + 1] - begin)
+            score_few(state, layout.members, begin, count, alpha, value)
             for i in range(count):
-                state.value[kept.member[begin + i]] = value[i]
-    for above in range(place + 1):
+                state.value[layout.member[begin + i]] = value[i]
+    for above in range(position + 1):
         state.value[state.chosen[above]] = -np.inf
 
 
 @routine
-def score_dense(kept: Items, state: State, alpha: float) -> None:
-    """All items with dense topics."""
+def score_dense(layout: Items, state: State, alpha: float) -> None:
+    """Score all items with dense topics."""
     square = state.room[0]
     for begin in range(0, len(state.value), BLOCK):
         end = min(begin + BLOCK, len(state.value))
         value = state.value[begin:end]
-        weigh_squares(kept.columns, begin, end, state.weights, state.scaled, value, square)
+        weigh_squares(layout.columns, begin, end, state.weights, state.scaled, value, square)
         for i in range(end - begin):
             value[i] += alpha * math.sqrt(max(2.0 * square[i], 0.0))
 
 
 @routine
-def score_kept(kept: Items, state: State, alpha: float) -> None:
-    """All items with dense topics as they are, their widths kept by what each observation takes from them."""
+def score_stored(layout: Items, state: State, alpha: float) -> None:
+    """Score all items with dense topics; widths are stored, and each observation is subtracted from them."""
     items, along = len(state.value), state.room[0]
     for begin in range(0, items, BLOCK):
         count = min(BLOCK, items - begin)
         value, width = state.value[begin : begin + count], state.width[begin : begin + count]
-        weigh(kept.columns, begin, count, state.theta, value)
+        weigh(layout.columns, begin, count, state.theta, value)
         for update in range(state.updates[0]):
-            weigh(kept.columns, begin, count, state.direction[update], along)
+            weigh(layout.columns, begin, count, state.direction[update], along)
             shrink = state.shrink[update]
             for i in range(count):
                 width[i] -= shrink * along[i] * along[i]
@@ -248,17 +248,17 @@ def score_kept(kept: Items, state: State, alpha: float) -> None:
 
 @helper
 def serve(state: State, visitor: int, every: bool) -> float:
-    """Show the list to one visitor, and learn from it up to the first click, or from all; the list's reward."""
+    """Show the list to one visitor, learn from all items or up to the first click, and return its reward."""
     nothing = 1.0
     examined, clicked = len(state.chosen), -1
-    for place in range(len(state.chosen)):
-        nothing *= 1.0 - state.attraction[place]
-        if clicked < 0 and toss(visitor, state.chosen[place], state.attraction[place]):
-            clicked = place
+    for position in range(len(state.chosen)):
+        nothing *= 1.0 - state.attraction[position]
+        if clicked < 0 and toss(visitor, state.chosen[position], state.attraction[position]):
+            clicked = position
             if not every:
-                examined = place + 1
-    for place in range(examined):
-        state.shrink[place] = observe(state.inverse, state.rows[place], SIGMA * SIGMA, state.direction[place])
+                examined = position + 1
+    for position in range(examined):
+        state.shrink[position] = observe(state.inverse, state.rows[position], SIGMA * SIGMA, state.direction[position])
     if clicked >= 0:
         for i in range(len(state.theta)):
             state.total[i] += state.rows[clicked, i]
@@ -273,73 +273,73 @@ def serve(state: State, visitor: int, every: bool) -> float:
 
 
 @helper
-def weigh_gains(kept: Items, state: State) -> None:
-    """What each item of a list adds, where its rows are gains."""
-    for place in range(len(state.chosen)):
+def weigh_gains(layout: Items, state: State) -> None:
+    """Gains of a list whose rows are gains."""
+    for position in range(len(state.chosen)):
         worth = 0.0
         for i in range(len(state.theta)):
-            worth += kept.preferences[i] * state.rows[place, i]
-        state.attraction[place] = worth
+            worth += layout.preferences[i] * state.rows[position, i]
+        state.attraction[position] = worth
 
 
 @helper
-def weigh_list(kept: Items, state: State) -> None:
-    """What each item of a list adds, where its rows are to be features as they are."""
+def weigh_list(layout: Items, state: State) -> None:
+    """Gains of a list whose rows are plain features."""
     d = len(state.theta)
     for i in range(d):
         state.uncovered[i] = 1.0
-    for place in range(len(state.chosen)):
+    for position in range(len(state.chosen)):
         worth = 0.0
         for i in range(d):
-            degree = kept.columns[i, state.chosen[place]]
-            worth += kept.preferences[i] * degree * state.uncovered[i]
+            degree = layout.columns[i, state.chosen[position]]
+            worth += layout.preferences[i] * degree * state.uncovered[i]
             state.uncovered[i] *= 1.0 - degree
-            state.rows[place, i] = degree
-        state.attraction[place] = worth
+            state.rows[position, i] = degree
+        state.attraction[position] = worth
 
 
 @helper
-def rank_diverse(kept: Items, state: State, alpha: float, sparse: bool) -> None:
-    """Fill the list from the top down: scored once and then where something changed, or all at every place."""
-    places = len(state.chosen)
+def rank_diverse(layout: Items, state: State, alpha: float, sparse: bool) -> None:
+    """Fill the list from the top: sparse items are scored again only if changed, dense ones at every position."""
+    positions = len(state.chosen)
     scale_all(state)
     if sparse:
-        score_sparse(kept, state, alpha)
-    for place in range(places):
+        score_sparse(layout, state, alpha)
+    for position in range(positions):
         if not sparse:
-            score_dense(kept, state, alpha)
-            for above in range(place):
+            score_dense(layout, state, alpha)
+            for above in range(position):
                 state.value[state.chosen[above]] = -np.inf
         placed = best(state.value)
-        cover(kept, state, placed, place)
-        if sparse and place + 1 < places:
-            score_touched(kept, state, placed, place, alpha)
-    weigh_gains(kept, state)
+        cover(layout, state, placed, position)
+        if sparse and position + 1 < positions:
+            score_touched(layout, state, placed, position, alpha)
+    weigh_gains(layout, state)
 
 
 @helper
-def rank_best(kept: Items, state: State, alpha: float, sparse: bool) -> None:
+def rank_best(layout: Items, state: State, alpha: float, sparse: bool) -> None:
     """Fill the list with the best items."""
     if sparse:
         scale_all(state)
-        score_sparse(kept, state, alpha)
+        score_sparse(layout, state, alpha)
     else:
-        score_kept(kept, state, alpha)
+        score_stored(layout, state, alpha)
     best_few(state.value, state.chosen)
-    weigh_list(kept, state)
+    weigh_list(layout, state)
 
 
 @compiled
 def play(
-    kept: Items, state: State, key: int, steps: int, ideal: float, sparse: bool, diverse: bool, every: bool
+    layout: Items, state: State, key: int, steps: int, ideal: float, sparse: bool, diverse: bool, every: bool
 ) -> float:
-    """CascadeLSB if `diverse`, LSBGreedy where `every` place counts as examined, else CascadeLinUCB; the regret."""
+    """Regret of CascadeLSB if `diverse`, LSBGreedy if `every` position counts as examined, else CascadeLinUCB."""
     visitors = branch(key, VISITORS)
     alpha, regret = radius(len(state.theta), len(state.chosen), steps), 0.0
     for step in range(steps):
         if diverse:
-            rank_diverse(kept, state, alpha, sparse)
+            rank_diverse(layout, state, alpha, sparse)
         else:
-            rank_best(kept, state, alpha, sparse)
+            rank_best(layout, state, alpha, sparse)
         regret += ideal - serve(state, branch(visitors, step), every)
     return regret

@@ -1,4 +1,4 @@
-"""What fused loops over features share: the best of many values, sums over blocks of items, rank-one terms."""
+"""Kernels of the fused loops over features: argmax, sums over blocks of items, rank-one updates."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ BLOCK = 256  # items scored together: their sums stay in the nearest cache
 
 @helper
 def best(value: Floats) -> int:
-    """Where the largest value stands."""
+    """Index of the largest value."""
     count = len(value)
     most = -np.inf
     where = 0
     i = 0
     while i + 4 <= count:
-        # One question for four items, almost always answered with no.
+        # One comparison for four items, almost always false.
         if max(value[i], value[i + 1], value[i + 2], value[i + 3]) > most:
             for each in range(i, i + 4):
                 if value[each] > most:
@@ -41,11 +41,11 @@ def best_few(value: Floats, chosen: Ints) -> None:
         if value[item] <= worst:
             continue
         filled = min(filled + 1, wanted)
-        place = filled - 1
-        while place > 0 and value[chosen[place - 1]] < value[item]:
-            chosen[place] = chosen[place - 1]
-            place -= 1
-        chosen[place] = item
+        position = filled - 1
+        while position > 0 and value[chosen[position - 1]] < value[item]:
+            chosen[position] = chosen[position - 1]
+            position -= 1
+        chosen[position] = item
         if filled == wanted:
             worst = value[chosen[wanted - 1]]
 
@@ -56,7 +56,7 @@ def weigh_squares(
 ) -> None:
     """Fill weights'x and half of x'Mx for each item of a block, two rows and four columns of the matrix at a time.
 
-    The matrix is symmetric, and lies row after row in one dimension.
+    The matrix is symmetric and flat, row after row.
     """
     d, count = len(weights), end - begin
     for i in range(count):
@@ -100,7 +100,7 @@ def weigh_squares(
 
 @routine
 def weigh(columns: Floats, begin: int, count: int, weights: Floats, sums: Floats) -> None:
-    """The sum of weights times features for each item of a block, four features at a time."""
+    """Fill the sum of weights times features for each item of a block, four features at a time."""
     for i in range(count):
         sums[i] = 0.0
     feature = 0
@@ -123,7 +123,7 @@ def weigh(columns: Floats, begin: int, count: int, weights: Floats, sums: Floats
 
 @routine
 def observe(inverse: Floats, row: Floats, noise: float, direction: Floats) -> float:
-    """Change the inverse as adding x x' / noise to its matrix does: by shrink direction direction'; the shrink."""
+    """Update the inverse for x x' / noise added to its matrix: subtract shrink direction direction'; return shrink."""
     d = len(row)
     for i in range(d):
         direction[i] = 0.0

@@ -1,9 +1,9 @@
-"""The loop over logistic features that an expert would write by hand: compiled, fused, GL-CDCM with contexts.
+"""The loop over logistic features as an expert would write it by hand: compiled, fused, GL-CDCM with contexts.
 
-It draws the engine's own contexts and tosses its own coins, so that for the key of a run it shows the lists that the
-engine shows, as long as no two scores lie within their rounding. The estimate is found as toplist finds it, by steps
-with an inverse that is kept, and the products and inverses of matrices are toplist's. What it does without is what
-one policy in one world does not need: the matrix itself and its inverse made anew, and what items were examined.
+It uses the engine's contexts and random numbers, so for the key of a run it shows the engine's lists, as long as no two
+scores are within rounding of each other. The estimate is found as in toplist, by steps with a stored inverse, and
+matrix products and inverses are toplist's. It omits what one policy in one world does not need: the matrix itself,
+refreshing its inverse, and the counts of examinations.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ STALE, CLOSE = 0.1, 1e-8
 
 
 class State(NamedTuple):
-    """Everything that a run writes to."""
+    """State of a run."""
 
-    weights: Floats  # theta*, and what else is true of the moment
+    weights: Floats  # theta*, and the rest of the world's state
     columns: Floats  # (d, items)
     attraction: Floats
     termination: Floats
-    places: Ints  # by termination, the most terminating first
+    places: Ints  # by termination probability, the largest first
     theta: Floats
     inverse: Floats
     flat: Floats  # the same memory, row after row
     total: Floats
-    direction: Floats  # (positions, d): how the last list changed the inverse ...
+    direction: Floats  # (positions, d): changes of the inverse by the last list ...
     shrink: Floats
-    updates: Ints  # ... one element: by how many terms
-    width: Floats  # per item x' inverse x, where features stay
+    updates: Ints  # ... one element: number of terms
+    width: Floats  # per item x' inverse x, if features are fixed
     value: Floats
     room: Floats  # (2, BLOCK)
-    finest: Ints  # items, the truly best first
+    finest: Ints  # items, the best by true attraction first
     chosen: Ints  # the best by score; for the first list, any
-    shown: Ints  # per place
+    shown: Ints  # per position
     rows: Floats  # (positions, d)
     history: Floats  # (CAPACITY, d)
     tries: Floats
     clicked: Floats
     curvature: Floats
     surprise: Floats
-    bent: Floats  # per row its curvature in ...
-    bend: Floats  # ... the inverse that steps are taken with
-    row_of: Ints  # per item, where features stay
-    used: Ints  # two elements: rows in use, and the next to be written
-    precision: Floats  # rows that are gone, as a Gaussian
+    bent: Floats  # curvature of each row in ...
+    bend: Floats  # ... the inverse used for Newton steps
+    row_of: Ints  # per item, if features are fixed
+    used: Ints  # two elements: rows in use, and the next to write
+    precision: Floats  # dropped rows, as a Gaussian
     pull: Floats
     step: Floats
     ahead: Floats
@@ -65,7 +65,7 @@ class State(NamedTuple):
 
 
 def begin(world: Contextual) -> State:
-    """Before the first step."""
+    """State before the first step."""
     d, items, positions = world.dimension, world.items, world.positions
     inverse = np.eye(d) / positions
     return State(
@@ -108,7 +108,7 @@ def begin(world: Contextual) -> State:
 
 @routine
 def draw(state: State, key: int, step: int, fresh: bool) -> float:
-    """What is new at this step; the reward of the best list."""
+    """Advance the world by a step and return the reward of the best list."""
     point = state.ahead
     if step == 0:
         draw_on_sphere(branch(key, WEIGHTS), 1.0, state.weights)
@@ -123,13 +123,13 @@ def draw(state: State, key: int, step: int, fresh: bool) -> float:
             state.attraction[item] = 1.0 / (1.0 + math.exp(-total))
         best_few(state.attraction, state.finest)
     leaving = branch(branch(key, LEAVING), step)
-    for place in range(len(state.places)):
-        state.termination[place] = uniform(leaving, place)
-        rank = place
-        while rank > 0 and state.termination[state.places[rank - 1]] < state.termination[place]:
+    for position in range(len(state.places)):
+        state.termination[position] = uniform(leaving, position)
+        rank = position
+        while rank > 0 and state.termination[state.places[rank - 1]] < state.termination[position]:
             state.places[rank] = state.places[rank - 1]
             rank -= 1
-        state.places[rank] = place
+        state.places[rank] = position
     nothing = 1.0
     for rank in range(len(state.places)):
         nothing *= 1.0 - state.termination[state.places[rank]] * state.attraction[state.finest[rank]]
@@ -144,7 +144,7 @@ def radius(d: int, positions: int, step: int, steps: int) -> float:
 
 @routine
 def score(state: State, rho: float, fresh: bool) -> None:
-    """All items: from the inverse, or by what the last list took from the widths."""
+    """Score all items: from the inverse, or by subtracting the last list from the stored widths."""
     items = len(state.value)
     square = state.room[0]
     for begin in range(0, items, BLOCK):
@@ -167,27 +167,27 @@ def score(state: State, rho: float, fresh: bool) -> None:
 
 @routine
 def serve(state: State, visitor: int, fresh: bool, fitted: bool) -> float:
-    """Show the list to one visitor, and learn from it up to the last click; the list's reward."""
+    """Show the list to one visitor, learn from it up to the last click, and return its reward."""
     leaving = branch(visitor, -1)
     places, d = len(state.shown), len(state.theta)
     last, nothing, gone = -1, 1.0, False
     clicks = 0
-    for place in range(places):
-        item = state.shown[place]
-        nothing *= 1.0 - state.termination[place] * state.attraction[item]
+    for position in range(places):
+        item = state.shown[position]
+        nothing *= 1.0 - state.termination[position] * state.attraction[item]
         if not gone and toss(visitor, item, state.attraction[item]):
-            last = place
-            clicks |= 1 << place
-            gone = toss(leaving, place, state.termination[place])
+            last = position
+            clicks |= 1 << position
+            gone = toss(leaving, position, state.termination[position])
     for i in range(d):
         state.total[i] = 0.0
-    for place in range(last + 1):
-        item, row = state.shown[place], state.rows[place]
+    for position in range(last + 1):
+        item, row = state.shown[position], state.rows[position]
         for i in range(d):
             row[i] = state.columns[i, item]
-        state.shrink[place] = shrink_inverse(state.inverse, row, 1.0, state.direction[place])
+        state.shrink[position] = shrink_inverse(state.inverse, row, 1.0, state.direction[position])
         mean = 1.0 / (1.0 + math.exp(-dot(state.theta, row)))
-        value = float(clicks >> place & 1)
+        value = float(clicks >> position & 1)
         for i in range(d):
             state.total[i] += (value - mean) * row[i]
         if fitted:
@@ -203,7 +203,7 @@ def serve(state: State, visitor: int, fresh: bool, fitted: bool) -> float:
 
 @routine
 def remember(state: State, item: int, features: Floats, value: float, mean: float, fresh: bool) -> None:
-    """Put one observation into the history: in a row of its own, or in that of the item."""
+    """Add one observation to the history: in a new row, or in the row of its item."""
     at = -1 if fresh else state.row_of[item]
     if at < 0:
         at = state.used[1]
@@ -223,7 +223,7 @@ def remember(state: State, item: int, features: Floats, value: float, mean: floa
 
 @routine
 def fold(state: State, at: int) -> None:
-    """Replace the oldest row by a parabola."""
+    """Replace the oldest row by a quadratic term."""
     features = state.history[at]
     along = dot(state.theta, features)
     mean = 1.0 / (1.0 + math.exp(-along))
@@ -239,14 +239,14 @@ def fold(state: State, at: int) -> None:
 
 @helper
 def straighten(state: State, at: int, curvature: float) -> None:
-    """Bring one row up to date in the inverse that steps are taken with."""
+    """Update one row in the inverse used for Newton steps."""
     shrink_inverse(state.bend, state.history[at], curvature - state.bent[at], state.ahead)
     state.bent[at] = curvature
 
 
 @routine
 def fit(state: State) -> None:
-    """Steps until they are small; the first with what the list has added to the gradient."""
+    """Take Newton steps until they are small; the first uses the gradient that the list added."""
     rows, d = state.used[0], len(state.theta)
     multiply(state.bend, state.total, state.ahead)
     slope = dot(state.total, state.ahead)
@@ -273,7 +273,7 @@ def fit(state: State) -> None:
 
 @routine
 def differentiate(state: State, rows: int) -> float:
-    """Fill the gradient, the rows' curvatures and the next step; the gradient's square in the norm of steps."""
+    """Fill gradient, curvatures and the next step; return the squared gradient in the norm of steps."""
     surprise = state.surprise
     for at in range(rows):
         surprise[at] = dot(state.theta, state.history[at])
@@ -292,7 +292,7 @@ def differentiate(state: State, rows: int) -> float:
 
 @routine
 def renew(state: State, rows: int, slow: bool) -> bool:
-    """Bring the inverse that steps are taken with up to date, row by row or all at once; whether anything changed."""
+    """Update the inverse used for Newton steps, by rows or at once; return whether anything changed."""
     d, stale = len(state.theta), 0
     for at in range(rows):
         stale += 1 if abs(state.curvature[at] - state.bent[at]) > STALE * state.bent[at] else 0
@@ -319,12 +319,12 @@ def renew(state: State, rows: int, slow: bool) -> bool:
 
 @compiled
 def play(state: State, key: int, steps: int, fresh: bool, fitted: bool) -> float:
-    """GL-CDCM if it is `fitted`, else GL-CDCM (SGD), with contexts that are `fresh` or stay; the regret."""
+    """Regret of GL-CDCM if `fitted`, else of GL-CDCM (SGD), with `fresh` or fixed contexts."""
     visitors, changes = branch(key, VISITORS), branch(key, CHANGES)
     d, positions, regret = len(state.theta), len(state.places), 0.0
     for step in range(steps):
         ideal = draw(state, changes, step, fresh)
-        if step > 0:  # before that all are worth the same
+        if step > 0:  # before, all scores are equal
             score(state, radius(d, positions, step, steps), fresh)
             best_few(state.value, state.chosen)
         for rank in range(positions):

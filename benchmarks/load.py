@@ -1,8 +1,8 @@
-"""Visitors by the thousand: connections that ask, look at the answer and ask again, as cheaply as Python can.
+"""A load generator: thousands of connections that send a request, read the answer and send the next, cheaply.
 
-An HTTP client for people spends more time on a request than the server does, so that a second process with one could
-not keep a server busy. This one knows just enough of HTTP/1.1 to talk to a server on the same machine: answers with a
-Content-Length, one at a time on each connection.
+A general HTTP client spends more time on a request than the server does, so one process could not keep a server busy.
+This one implements just enough of HTTP/1.1 for a server on the same machine: answers with a Content-Length, one at a
+time on each connection.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOST = "127.0.0.1"
 
 
 class Answer(NamedTuple):
-    """What a server said."""
+    """An answer of the server."""
 
     status: int
     body: bytes
@@ -28,7 +28,7 @@ class Answer(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A request, ready to be sent, and the name under which its latency is told."""
+    """A request as bytes, and the name under which its latency is reported."""
 
     kind: str
     message: bytes
@@ -38,7 +38,7 @@ Visitor = Callable[[Answer | None], Ask | None]  # the next request after an ans
 
 
 def request(method: str, path: str, body: bytes = b"", kind: str = "", headers: str = "") -> Ask:
-    """A request as it is sent.
+    """An HTTP request as bytes.
 
     >>> request("GET", "/healthz").message
     b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n'
@@ -51,16 +51,16 @@ def request(method: str, path: str, body: bytes = b"", kind: str = "", headers: 
     return Ask(kind or f"{method} {path}", f"{head}\r\n".encode() + body)
 
 
-class Told(NamedTuple):
-    """What a load came to."""
+class LoadReport(NamedTuple):
+    """Latencies and refusals of a load."""
 
     seconds: float
     latencies: dict[str, list[float]]  # per kind of request, in seconds, in the order of the answers
-    refused: int  # answers from 400 on
+    refused: int  # answers with a status of 400 or above
 
     @property
     def answers(self) -> int:
-        """How many there were."""
+        """Number of answers."""
         return sum(map(len, self.latencies.values()))
 
     @property
@@ -69,18 +69,18 @@ class Told(NamedTuple):
         return self.answers / self.seconds
 
     def quantile(self, kind: str, share: float) -> float:
-        """The latency that such a share of the answers of a kind does not exceed."""
+        """Quantile of the latency of a kind of request."""
         return float(np.quantile(self.latencies[kind], share))
 
 
 class Wire(asyncio.Protocol, ABC):
-    """One connection: puts answers together; what becomes of them is up to a subclass."""
+    """One connection that assembles answers; a subclass handles them."""
 
     def __init__(self) -> None:
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's are none, but do as well
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are not subclasses, but behave alike
 
     def data_received(self, data: bytes) -> None:
         self._buffer = self._buffer + data if self._buffer else data
@@ -98,7 +98,7 @@ class Wire(asyncio.Protocol, ABC):
 
     @abstractmethod
     def answered(self, answer: Answer) -> None:
-        """A whole answer came."""
+        """Handle a complete answer."""
 
 
 class _Visit(Wire):
@@ -134,8 +134,8 @@ class _Visit(Wire):
             self._done.set_exception(problem or ConnectionError("the server hung up"))
 
 
-async def load(port: int, visitors: Sequence[Visitor], seconds: float = float("inf")) -> Told:
-    """A connection per visitor, until all are at their end or the time is over."""
+async def load(port: int, visitors: Sequence[Visitor], seconds: float = float("inf")) -> LoadReport:
+    """Run a connection per visitor until all are done or the time is over."""
     loop = asyncio.get_running_loop()
     latencies: dict[str, list[float]] = defaultdict(list)
     begun = time.perf_counter()
@@ -144,11 +144,11 @@ async def load(port: int, visitors: Sequence[Visitor], seconds: float = float("i
         visit = _Visit(visitor, latencies, begun + seconds, end)
         await loop.create_connection(lambda visit=visit: visit, HOST, port)  # type: ignore[misc]
     refused = sum(await asyncio.gather(*ends))
-    return Told(time.perf_counter() - begun, dict(latencies), refused)
+    return LoadReport(time.perf_counter() - begun, dict(latencies), refused)
 
 
 class Line(Wire):
-    """A connection for those who wait for each answer: `await line.ask(...)`; ConnectionError when it is lost."""
+    """A connection for callers who await each answer: `await line.ask(...)`; ConnectionError when it is lost."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Line(Wire):
 
     @classmethod
     async def to(cls, port: int) -> Line:
-        """A new connection; ConnectionError where nobody listens."""
+        """Connect; ConnectionError if no server listens."""
         _, line = await asyncio.get_running_loop().create_connection(cls, HOST, port)
         return line
 
@@ -179,5 +179,5 @@ class Line(Wire):
             self._waiting.set_exception(ConnectionError("the server hung up before it answered"))
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._transport.close()

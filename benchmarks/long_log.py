@@ -1,4 +1,4 @@
-"""A store with a long past, written by the store's own code, but without a service that lives through it."""
+"""A store with a long log, written by the store's own code without running a service."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from toplist.service.store.sqlite import SQLiteStore
 from toplist.service.wire import ListRequest, RankingSpec
 
 KEYS = 1000
-OPEN = 1000  # impressions at the end of the log that nobody has closed
+OPEN = 1000  # impressions still open at the end of the log
 AT_ONCE = 20_000  # impressions of a commit
 
 
 def write_long_log(path: Path, name: str, size: Size, impressions: int, seed: int = 8) -> None:
-    """So many impressions of a ranking, with a report each, all learned but the last."""
+    """Write impressions of a ranking with a report each; all but the last ones are learned."""
     store = SQLiteStore(path)
     rows: list[Row] = []
     for number, some in enumerate(_history(name, size, impressions, random.Random(seed)), 1):
@@ -59,7 +59,7 @@ def _commit(store: SQLiteStore, rows: list[Row]) -> None:
 
 
 def _history(name: str, size: Size, impressions: int, chance: random.Random) -> Iterator[list[Row]]:
-    """The rows of one thing after the other."""
+    """Rows of one event after the other."""
     window = 1800_000
     now = time.time_ns() // 1_000_000 - 2 * window - impressions
     names, numbers = item_names(size.items), ImpressionIds()
@@ -83,9 +83,9 @@ def _history(name: str, size: Size, impressions: int, chance: random.Random) -> 
         slots = tuple(chance.sample(range(size.items), size.positions))
         record = Record(n // len(learners) + 1, slots, b"", b"", n // len(learners))
         request = ListRequest(request_id=f"request-{n}")
-        told = ListEvent.of([names[slot] for slot in slots], record, request)
+        list_body = ListEvent.of([names[slot] for slot in slots], record, request)
         rows: list[Row] = [
-            EventRow(seq, now, 1, learner, protocol.LIST, id, encode(told)),
+            EventRow(seq, now, 1, learner, protocol.LIST, id, encode(list_body)),
             RequestRow(1, f"request-{n}", bytes(16), id, now),
         ]
         outcome, state = ListOutcome(), protocol.OPEN

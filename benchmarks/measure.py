@@ -1,4 +1,4 @@
-"""Timing that a busy machine disturbs least: CPU time, rounds in which everybody plays once, medians of ratios."""
+"""Timing that is robust to a busy machine: CPU time, rounds in which every contender plays, medians of ratios."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 from benchmarks.contenders import Contender, Played
 
 MOST_REPEATS = 50
-MOST_STEPS = 100_000  # of one run: the horizon of the papers; what plays faster plays more runs
+MOST_STEPS = 100_000  # of one run: the horizon of the papers; a faster contender plays more runs
 
 
 class Effort(NamedTuple):
-    """How much is measured."""
+    """Size of a measurement."""
 
-    seconds: float  # of CPU time that one measurement should take
+    seconds: float  # of CPU time of one measurement
     rounds: int
-    quick: bool  # small problems only: does it work at all?
+    quick: bool  # small problems only, to check that everything works
 
 
 FULL = Effort(seconds=0.4, rounds=7, quick=False)
@@ -29,7 +29,7 @@ QUICK = Effort(seconds=0.005, rounds=2, quick=True)
 
 
 def timed(contender: Contender, steps: int, repeats: int, run: int) -> tuple[float, Played]:
-    """Seconds of CPU time per step, over so many runs each of so many steps; and what came of the last."""
+    """CPU seconds per step over `repeats` runs of `steps` steps, and the outcome of the last run."""
     fresh = [contender(steps, run * MOST_REPEATS + repeat) for repeat in range(repeats)]
     begun = time.process_time()
     for play in fresh:
@@ -38,7 +38,7 @@ def timed(contender: Contender, steps: int, repeats: int, run: int) -> tuple[flo
 
 
 def rough(contender: Contender, seconds: float) -> float:
-    """About how many seconds a step takes; compiles on the way."""
+    """Rough number of seconds per step; compiles first."""
     timed(contender, 2, 1, 0)
     steps = 2
     while True:
@@ -49,10 +49,10 @@ def rough(contender: Contender, seconds: float) -> float:
 
 
 def steps_for(each: float, seconds: float) -> int:
-    """How many steps of a run take about so many seconds, if one takes `each`; 1, 2 or 5 with zeros.
+    """Number of steps that take about `seconds`, at `each` seconds per step; 1, 2 or 5 times a power of ten.
 
-    Early steps cost more than late ones, so a number that followed every disturbance would make today's table
-    incomparable with yesterday's.
+    Early steps cost more than late ones, so a number that varied with the load would make tables of two days
+    incomparable.
     """
     wanted = min(float(MOST_STEPS), seconds / each)
     if wanted < 2.0:
@@ -62,14 +62,14 @@ def steps_for(each: float, seconds: float) -> int:
 
 
 def repeats_for(each: float, steps: int, seconds: float) -> int:
-    """How many runs make one measurement of so many seconds."""
+    """Number of runs that make one measurement of about `seconds`."""
     return max(1, min(MOST_REPEATS, round(seconds / (each * steps))))
 
 
 def rounds_of(
     contenders: Mapping[str, Contender], steps: Mapping[str, int], roughly: Mapping[str, float], effort: Effort
 ) -> dict[str, list[float]]:
-    """Seconds per step of everybody in every round; every other round goes backwards."""
+    """Seconds per step of each contender in each round; every other round goes in reverse order."""
     repeats = {name: repeats_for(roughly[name], steps[name], effort.seconds) for name in contenders}
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(effort.rounds):
@@ -80,7 +80,7 @@ def rounds_of(
 
 
 class Ratio(NamedTuple):
-    """How many times faster one is than another."""
+    """Speed-up of one contender over another."""
 
     middle: float
     low: float  # quartiles over the rounds
@@ -88,7 +88,7 @@ class Ratio(NamedTuple):
 
 
 def ratio(slower: Sequence[float], faster: Sequence[float]) -> Ratio:
-    """From the seconds of both, round by round."""
+    """Speed-up from the seconds of both, round by round."""
     each = [first / second for first, second in zip(slower, faster, strict=True)]
     low, high = np.quantile(each, [0.25, 0.75])
     return Ratio(median(each), float(low), float(high))

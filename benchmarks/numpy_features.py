@@ -1,4 +1,4 @@
-"""The loops over features that a user would write in NumPy: matrix products over the items, Python over the places."""
+"""NumPy loops over features as a user would write them: matrix products over items, Python over positions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from toplist.worlds import TopicCoverage
 
 SIGMA = 0.1
 Loop = Callable[[TopicCoverage, int, np.random.Generator, float, bool], float]
-BLOCK = 256  # steps for which random numbers are drawn at once, because a call costs more than its numbers
+BLOCK = 256  # steps whose random numbers are drawn at once: a call costs more than its numbers
 
 
 class Learner:
-    """Ridge regression whose inverse is kept, and what all loops here share: the person, the coins, the regret."""
+    """Ridge regression with a stored inverse, and the visitors, random numbers and regret of all loops here."""
 
     def __init__(self, world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float) -> None:
         self.topics, self.preferences = np.asarray(world.topics), np.ravel(world.preferences)
@@ -27,7 +27,7 @@ class Learner:
         self.positions, self.generator, self.ideal, self.regret, self.step = world.positions, generator, ideal, 0.0, 0
 
     def serve(self, rows: Floats, attraction: Floats, every: bool) -> None:
-        """Show a list, whose items were scored with these rows, to one visitor, and learn from it."""
+        """Show a list, whose items were scored with these rows, to one visitor and learn from it."""
         if self.step % BLOCK == 0:
             self.coins = self.generator.random((BLOCK, self.positions))
         attracts = self.coins[self.step % BLOCK] < attraction
@@ -42,7 +42,7 @@ class Learner:
             for row in rows:
                 direction = self.inverse @ row
                 self.inverse -= np.outer(direction, direction / (SIGMA**2 + row @ direction))
-        else:  # all rows at once are faster than one by one: Sherman, Morrison and Woodbury's formula
+        else:  # all rows at once are faster than one by one: Sherman-Morrison-Woodbury formula
             across = rows @ self.inverse
             within = across @ rows.T
             within.flat[:: len(rows) + 1] += SIGMA**2
@@ -51,7 +51,7 @@ class Learner:
 
 
 def lsb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, every: bool) -> float:
-    """CascadeLSB, or LSBGreedy where `every` place counts as examined; the regret."""
+    """Regret of CascadeLSB, or of LSBGreedy if `every` position counts as examined."""
     learner = Learner(world, steps, generator, ideal)
     topics, positions = learner.topics, learner.positions
     rows = np.empty((positions, topics.shape[1]))
@@ -59,22 +59,22 @@ def lsb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal:
     for _ in range(steps):
         uncovered = np.ones(topics.shape[1])
         chosen: list[int] = []
-        for place in range(positions):
-            # What a list covers is taken from the matrix instead of from every item.
+        for position in range(positions):
+            # The coverage of the list is subtracted from the matrix instead of from every item.
             np.matmul(topics, learner.inverse * np.multiply.outer(uncovered, uncovered), out=products)
             squares = np.einsum("ij,ij->i", products, topics)
             scores = topics @ (learner.theta * uncovered) + learner.alpha * np.sqrt(np.maximum(squares, 0.0))
             scores[chosen] = -np.inf
             item = int(scores.argmax())
             chosen.append(item)
-            rows[place] = topics[item] * uncovered
-            uncovered = uncovered - rows[place]
+            rows[position] = topics[item] * uncovered
+            uncovered = uncovered - rows[position]
         learner.serve(rows, rows @ learner.preferences, every)
     return learner.regret
 
 
 def lin_ucb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, every: bool) -> float:
-    """CascadeLinUCB; the regret."""
+    """Regret of CascadeLinUCB."""
     learner = Learner(world, steps, generator, ideal)
     topics = learner.topics
     products = np.empty_like(topics)

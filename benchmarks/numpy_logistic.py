@@ -1,4 +1,4 @@
-"""The loops over contexts that a user would write in NumPy: matrix products over items and history."""
+"""NumPy loops over contexts as a user would write them: matrix products over items and history."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from toplist.worlds import Contextual
 
 Loop = Callable[[Contextual, int, np.random.Generator], float]
 RATE, PENALTY = 0.05, 1e-2
-CLOSE = 1e-5  # a step of Newton's method so small is the last: the error goes with its square
+CLOSE = 1e-5  # size of the last Newton step: the error is of the order of its square
 
 
 class Follower:
-    """Follows the estimate by one gradient step per list: GL-CDCM (SGD)."""
+    """Updates the estimate by one gradient step per list: GL-CDCM (SGD)."""
 
     def __init__(self, world: Contextual, steps: int) -> None:
         self.theta = np.zeros(world.dimension)
@@ -38,7 +38,7 @@ class Fitter:
         self.tries, self.clicks = np.zeros(rows), np.zeros(rows)
 
     def learn(self, items: Ints, rows: Floats, clicks: Floats) -> None:
-        """Put the list into the history, one row per place or, where features stay, per item; and fit."""
+        """Add the list to the history, one row per position or, with fixed features, per item; and fit."""
         at = slice(self.used, self.used + len(rows)) if self.fresh else items
         self.used = self.used + len(rows) if self.fresh else len(self.rows)
         self.rows[at] = rows
@@ -60,24 +60,24 @@ class Fitter:
                 gradient = self.gradient(rows, tries, clicks)
 
     def gradient(self, rows: Floats, tries: Floats, clicks: Floats) -> Floats:
-        """Of the likelihood with its penalty, at the estimate."""
+        """Gradient of the penalised likelihood at the estimate."""
         self.mean = mu(rows @ self.theta)
         gradient: Floats = (clicks - tries * self.mean) @ rows - PENALTY * self.theta
         return gradient
 
 
 def gl_cdcm_sgd(world: Contextual, steps: int, generator: np.random.Generator) -> float:
-    """GL-CDCM (SGD); the regret."""
+    """Regret of GL-CDCM (SGD)."""
     return play(world, steps, generator, Follower(world, steps))
 
 
 def gl_cdcm(world: Contextual, steps: int, generator: np.random.Generator) -> float:
-    """GL-CDCM, which keeps its whole history; the regret."""
+    """Regret of GL-CDCM with its whole history."""
     return play(world, steps, generator, Fitter(world, steps))
 
 
 def play(world: Contextual, steps: int, generator: np.random.Generator, learner: Follower | Fitter) -> float:
-    """What both have in common: the world, the lists, the clicks and the widths."""
+    """The loop of both: world, lists, clicks and widths."""
     d, positions = world.dimension, world.positions
     weights = on_sphere(generator.standard_normal((1, d)))[0] * world.length
     features = on_sphere(generator.standard_normal((world.items, d)))
@@ -109,7 +109,7 @@ def play(world: Contextual, steps: int, generator: np.random.Generator, learner:
         items = shown[:examined]
         rows = features[items]
         across = products[items]
-        within = across @ rows.T  # Sherman, Morrison and Woodbury's formula for all rows at once
+        within = across @ rows.T  # Sherman-Morrison-Woodbury formula for all rows at once
         within.flat[:: examined + 1] += 1.0
         inverse -= across.T @ np.linalg.solve(within, across)
         learner.learn(items, rows, clicks[:examined].astype(float))
@@ -117,7 +117,7 @@ def play(world: Contextual, steps: int, generator: np.random.Generator, learner:
 
 
 def mu(total: Floats) -> Floats:
-    """The logistic curve."""
+    """The logistic function."""
     curve: Floats = 1.0 / (1.0 + np.exp(-total))
     return curve
 

@@ -1,4 +1,4 @@
-"""The loops a user would write in NumPy: arrays over the items, and plain Python over the places and the steps."""
+"""NumPy loops as a user would write them: arrays over items, plain Python over positions and steps."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from toplist.core.slate import Floats
 
-BLOCK = 256  # steps for which random numbers are drawn at once, because a call costs more than its numbers
-MOST_NUMBERS = 2**20  # drawn at once, because a few million are slow to write and to read again
+BLOCK = 256  # steps whose random numbers are drawn at once: a call costs more than its numbers
+MOST_NUMBERS = 2**20  # drawn at once: a few million are slow to write and to read again
 TIE_BREAK = 1e-9  # random noise of this size on the scores, so that ties are fair; as small as the accuracy of KL-UCB
-LAST_STEP = 1e-7  # when Newton's method may end: what is left then is of the order of its square
-FEW = 128  # items up to which sorting all is faster than finding the best first
+LAST_STEP = 1e-7  # at which Newton's method stops: the error left is of the order of its square
+FEW = 128  # items up to which sorting all is faster than partitioning first
 
-Index = Callable[[int, Floats, Floats], Floats]  # the scores at a step (the first is 0), from examined and clicked
+Index = Callable[[int, Floats, Floats], Floats]  # scores at a step, counted from 0, from examined and clicked
 
 
 def ucb1(attraction: Floats, positions: int, steps: int, generator: np.random.Generator) -> float:
-    """CascadeUCB1; the regret."""
+    """Regret of CascadeUCB1."""
 
     def index(step: int, examined: Floats, clicked: Floats) -> Floats:
         scores: Floats = clicked / examined + np.sqrt(1.5 * math.log(max(1, step)) / examined)
@@ -29,7 +29,7 @@ def ucb1(attraction: Floats, positions: int, steps: int, generator: np.random.Ge
 
 
 def kl_ucb(attraction: Floats, positions: int, steps: int, generator: np.random.Generator) -> float:
-    """CascadeKL-UCB; the regret."""
+    """Regret of CascadeKL-UCB."""
     upper = np.zeros(len(attraction))
 
     def index(step: int, examined: Floats, clicked: Floats) -> Floats:
@@ -61,7 +61,7 @@ def kl_upper(mean: Floats, radius: Floats, start: Floats) -> Floats:
         rest = 1.0 - upper
         excess = known - mean * np.log(upper) - other * np.log(rest)
         step = excess * upper * rest / (upper - mean)
-        # KL is convex in q, so Newton's method overshoots upwards only: nothing but 1 needs a guard.
+        # KL is convex in q, so Newton's method overshoots upwards only: guard against 1 alone.
         upper = np.minimum(upper - step, upper + 0.5 * rest)
         if np.abs(step, out=step).max() < LAST_STEP:
             break
@@ -79,11 +79,11 @@ def best(scores: Floats, positions: int) -> list[int]:
 
 
 def cascade(attraction: Floats, positions: int, steps: int, generator: np.random.Generator, index: Index) -> float:
-    """Show the best list by some index to one visitor after the other; the regret."""
+    """Show each visitor the best list by an index, and return the regret."""
     items = len(attraction)
     examined = np.ones(items)
     clicked = (generator.random(items) < attraction).astype(np.float64)
-    attracts = attraction.tolist()  # a list, because reading a number from an array takes longer
+    attracts = attraction.tolist()  # a list: reading a number from an array takes longer
     ideal = math.prod(1.0 - chance for chance in sorted(attracts)[-positions:])
     regret = 0.0
     block = max(1, min(BLOCK, MOST_NUMBERS // items))

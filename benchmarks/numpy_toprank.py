@@ -1,4 +1,4 @@
-"""TopRank as one would write it in NumPy: all pairs of items at once."""
+"""TopRank in NumPy: all pairs of items at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONSTANT = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 
 
 def top_rank(attraction: Floats, positions: int, steps: int, generator: np.random.Generator) -> float:
-    """TopRank with delta = 1/n on cascade users; the regret."""
+    """Regret of TopRank with delta = 1/n on cascade users."""
     items = len(attraction)
     lead, duels = np.zeros((items, items)), np.zeros((items, items))
     beaten = np.zeros((items, items), dtype=bool)
@@ -38,12 +38,12 @@ def top_rank(attraction: Floats, positions: int, steps: int, generator: np.rando
 
 
 def peeled(beaten: np.typing.NDArray[np.bool_]) -> Floats:
-    """The block of each item: those beaten by nobody left, then again among the rest."""
+    """Block of each item: items that no remaining one beats, then again among the rest."""
     blocks = np.full(len(beaten), -1.0)
     number = 0.0
     while (left := blocks < 0.0).any():
         best = left & ~beaten[left].any(axis=0)
-        if not best.any():  # a circle
+        if not best.any():  # a cycle
             best = left
         blocks[best] = number
         number += 1.0

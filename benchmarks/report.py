@@ -1,4 +1,4 @@
-"""Tables: plain aligned text for people, and the same as JSON for programs."""
+"""Benchmark tables as aligned text and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Table(NamedTuple):
     """A table; a cell of None is shown as a dash."""
 
     title: str
-    columns: dict[str, Show]  # headings, and how a cell under each is written
+    columns: dict[str, Show]  # headings, and how their cells are formatted
     rows: list[dict[str, Any]]
     notes: Sequence[str] = ()
 
@@ -29,15 +29,15 @@ class Target(NamedTuple):
     at_most: bool = False
 
     def reached(self, measured: float) -> bool:
-        """Whether it does."""
+        """Whether the measurement reaches it."""
         return measured <= self.number if self.at_most else measured >= self.number
 
 
-WORDS = ("algorithm", "size", "beside", "what")  # columns that tell one judgement from another
+WORDS = ("algorithm", "size", "baseline", "what")  # columns that identify a row in the summary
 
 
-def judged(measured: float, target: Target | None, unit: str = "") -> dict[str, Any]:
-    """The cells that say what was wanted and whether it was reached."""
+def verdict_cells(measured: float, target: Target | None, unit: str = "") -> dict[str, Any]:
+    """Cells with the target and the verdict."""
     if target is None:
         return {"target": None, "verdict": None}
     sign = "<=" if target.at_most else ">="
@@ -67,7 +67,7 @@ def times(value: float) -> str:
 
 
 def decimals(digits: int) -> Show:
-    """So many digits after the point."""
+    """Format with a number of digits after the point."""
     return lambda value: f"{value:.{digits}f}"
 
 
@@ -78,15 +78,15 @@ def render(table: Table) -> str:
     widths = [max(len(cell) for cell in column) for column in zip(table.columns, *lines, strict=True)]
     text = [table.title, ""]
     for line in [list(table.columns), ["-" * width for width in widths], *lines]:
-        # Words stand to the left, which is the first column; numbers to the right.
-        first, *others = (cell.ljust(widths[0]) if place == 0 else cell.rjust(widths[place])
-                          for place, cell in enumerate(line))  # fmt: skip
+        # The first column, of words, is flush left; numbers are flush right.
+        first, *others = (cell.ljust(widths[0]) if index == 0 else cell.rjust(widths[index])
+                          for index, cell in enumerate(line))  # fmt: skip
         text.append("  ".join(["  " + first, *others]).rstrip())
     return "\n".join([*text, *(f"  {note}" for note in table.notes)])
 
 
 def summary(tables: Sequence[Table]) -> str:
-    """How many targets are reached, and which are not."""
+    """Number of targets reached, and those missed."""
     judgements = [row for table in tables for row in table.rows if row.get("verdict") is not None]
     missed = [row for row in judgements if row["verdict"] == "MISSED"]
     lines = [f"{len(judgements) - len(missed)} of {len(judgements)} targets reached."]
@@ -102,7 +102,7 @@ def as_json(table: Table) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers were measured on."""
+    """The machine and versions of the measurement."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {

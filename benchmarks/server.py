@@ -1,4 +1,4 @@
-"""A server in a process of its own, as a user starts it: to be asked, killed, ended, filled and looked into."""
+"""A server in its own process, as a user starts it, to be queried, killed, stopped, filled and inspected."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ from typing import Any, Self
 from benchmarks.load import HOST
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = 60.0  # seconds for whatever should take one or two; the machine may be busy with something else
+PATIENCE = 60.0  # seconds for operations that should take one or two; the machine may be busy
 POLL = 0.01
 
 
 class Broken(AssertionError):
-    """Something that the service promises, and did not keep."""
+    """A guarantee of the service that was broken."""
 
 
 class Server:
-    """`toplist serve`, or a program that takes the same flags, on a store and a port, started as often as one likes."""
+    """`toplist serve`, or a program with the same flags, on a store and a port; can be started again and again."""
 
     def __init__(self, store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None) -> None:
         self.store = store
         self.port = free_port()
-        self.told = store.with_suffix(".log")  # what it says on stdout and stderr
+        self.output = store.with_suffix(".log")  # its stdout and stderr
         self.process: subprocess.Popen[bytes] | None = None
         self._program = program
-        self._core = core  # the only one that it may use
+        self._core = core  # the only core it may use
 
     def launch(self) -> Self:
-        """Start the process, and do not wait for it."""
+        """Start the process without waiting for it."""
         flags = ["--store", str(self.store), "--port", str(self.port), "--set", "logs.requests=failed"]
         others = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
-        places = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-        with self.told.open("ab") as told:
+        folders = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+        with self.output.open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", *self._program, *flags],
-                stdout=told,
-                stderr=told,
+                stdout=output,
+                stderr=output,
                 cwd=self.store.parent,
-                env=others | {"PYTHONPATH": os.pathsep.join(filter(None, places))},
+                env=others | {"PYTHONPATH": os.pathsep.join(filter(None, folders))},
                 start_new_session=True,
             )
-        if self._core is not None:  # it is still busy with its imports, and threads to come inherit it
+        if self._core is not None:  # it still imports, and later threads inherit the affinity
             os.sched_setaffinity(self.process.pid, {self._core})
         return self
 
     def start(self) -> Self:
-        """Start the process, and wait until it takes requests."""
+        """Start the process and wait until it accepts requests."""
         self.launch()
         self.wait_until_ready()
         return self
 
     def wait_until_ready(self) -> None:
-        """Until /readyz says so."""
+        """Wait until /readyz reports ready."""
         until = time.monotonic() + PATIENCE
         while not self.is_ready():
             if self.running.poll() is not None or time.monotonic() > until:
@@ -71,7 +71,7 @@ class Server:
             time.sleep(POLL)
 
     def is_ready(self) -> bool:
-        """Whether it takes requests at this moment."""
+        """Whether it accepts requests now."""
         try:
             return self.ask("GET", "/readyz")[0] == 200
         except (OSError, http.client.HTTPException):
@@ -84,17 +84,17 @@ class Server:
         return self.process
 
     def kill(self) -> None:
-        """Kill -9: nothing is said, flushed or closed."""
+        """Kill -9: nothing is flushed or closed."""
         self.running.kill()
         self.running.wait(PATIENCE)
 
     def end(self) -> None:
-        """SIGTERM, and wait for a clean end."""
+        """Send SIGTERM and wait for a clean exit."""
         self.running.send_signal(signal.SIGTERM)
         self.wait_for_the_end()
 
     def wait_for_the_end(self) -> None:
-        """Until the process is gone, of its own accord and without complaint."""
+        """Wait until the process exits with code 0."""
         try:
             code = self.running.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -103,16 +103,16 @@ class Server:
             raise Broken(f"the server ended with code {code}:\n{self.last_words()}")
 
     def last_words(self) -> str:
-        """The end of what it said."""
-        return self.told.read_text(errors="replace")[-3000:] if self.told.exists() else ""
+        """End of its output."""
+        return self.output.read_text(errors="replace")[-3000:] if self.output.exists() else ""
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """The status and the body, read as JSON, of one request on a connection of its own."""
+        """Status and JSON body of one request on a new connection."""
         status, text = self.ask_raw(method, path, body)
         return status, json.loads(text) if text else None
 
     def ask_raw(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
-        """The same with the body as it came."""
+        """Status and raw body of one request on a new connection."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE)
         try:
             if body is None:
@@ -125,14 +125,14 @@ class Server:
             connection.close()
 
     def must(self, method: str, path: str, body: Any = None) -> Any:
-        """The body of an answer that has to be a good one."""
+        """Body of an answer that must succeed."""
         status, answer = self.ask(method, path, body)
         if status >= 400:
             raise Broken(f"{method} {path} was answered with {status}: {answer}\n{self.last_words()}")
         return answer
 
     def create(self, name: str, items: int, positions: int, rows: list[list[float]] | None = None, **more: Any) -> None:
-        """A ranking with items of which one knows no more than their number, or a row of features each."""
+        """Create a ranking with numbered items, with or without a row of features each."""
         width = {} if rows is None else {"features": len(rows[0])}
         self.must("POST", "/v1/rankings", {"name": name, "positions": positions, **width, **more})
         names = item_names(items)
@@ -144,24 +144,24 @@ class Server:
             self.must("PUT", f"/v1/rankings/{name}/items", {"items": some})
 
     def memory(self) -> Mapping[str, int]:
-        """What the process holds of the machine's memory, in bytes: RssAnon is its own, VmRSS also what files lend."""
+        """Memory of the process in bytes: RssAnon is its own, VmRSS includes mapped files."""
         text = Path(f"/proc/{self.running.pid}/status").read_text()
         return {name: int(size) * 1024 for name, size in re.findall(r"(VmRSS|RssAnon|VmHWM):\s+(\d+) kB", text)}
 
     def cpu(self) -> float:
-        """The CPU seconds that all threads of the process have taken so far."""
+        """CPU seconds of all threads of the process so far."""
         threads = Path(f"/proc/{self.running.pid}/task").glob("*/schedstat")
         return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def item_names(items: int) -> list[str]:
-    """The names of items that need none."""
+    """Names of numbered items."""
     return [f"item-{n}" for n in range(items)]
 
 
 @contextmanager
 def serving(store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None) -> Iterator[Server]:
-    """A server that is ready, and gone at the end whatever happens."""
+    """A ready server, which is always stopped at the end."""
     server = Server(store, program, core)
     try:
         yield server.start()
@@ -171,7 +171,7 @@ def serving(store: Path, program: Sequence[str] = ("toplist", "serve"), core: in
 
 
 def free_port() -> int:
-    """A port on which nobody listens."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""`toplist serve` with one more route, which does nothing: the same process, settings and stack for both."""
+"""`toplist serve` with an additional route that does nothing, as a baseline in the same process and stack."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PATH = "/v1/nothing"
 
 
 class Nothing(Struct, frozen=True):
-    """What is sent, and sent back."""
+    """Body of request and reply."""
 
     key: str
     number: int = 0
 
 
 async def nothing(_: object, request: HttpRequest) -> Response:
-    """Say it again."""
+    """Send the body back."""
     said: Nothing = request.body
     return said
 
@@ -45,12 +45,12 @@ def with_nothing(service: Service, settings: Settings, log: Log | None = None) -
 
 
 def main() -> None:
-    """Serve until a signal ends it."""
+    """Serve until a signal."""
     parser = ArgumentParser(prog="python -m benchmarks.with_nothing")
     for flag in ("--config", "--store", "--host", "--port"):
         parser.add_argument(flag)
     add_set(parser)
-    run.make_app = with_nothing  # type: ignore[attr-defined]  # which is imported there, to be called
+    run.make_app = with_nothing  # type: ignore[attr-defined]  # called from there
     run.serve(settings_of(parser.parse_args(sys.argv[1:])))
 
 

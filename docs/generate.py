@@ -20,7 +20,7 @@ from toplist import catalogue, cli
 from toplist.core.problem import Problem
 from toplist.core.protocols import Capabilities
 from toplist.experiments.papers import PAPERS
-from toplist.support.catalogue import REQUIRED, STARTS, USERS, WORLDS, Catalogue, Entry, written
+from toplist.support.catalogue import REQUIRED, STARTS, USERS, WORLDS, Catalogue, Entry, part_text
 from toplist.support.docstrings import descriptions, sections
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -117,7 +117,7 @@ def policies() -> str:
 
 def made_of(policy: Any) -> list[str]:
     """The Python code that makes a policy, with its imports."""
-    text = written(policy).replace("'", '"')
+    text = part_text(policy).replace("'", '"')
     names = sorted(set(re.findall(r"([A-Z]\w*)\(", text)))
     found = {name: _home(policy, name) for name in names}
     imports = [

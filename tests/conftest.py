@@ -1,4 +1,4 @@
-"""Settings for all tests, experiments that take no time, and services that need no network."""
+"""Settings for all tests, and fixtures of tiny experiments and of services without a network."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 # Compiling a part for the first time takes seconds, so single examples have no deadline; runs repeat exactly.
 settings.register_profile("toplist", deadline=None, derandomize=True)
 settings.load_profile("toplist")
-# And it makes much that lives on: to look through that again and again for garbage took a twelfth of such tests' time.
+# Compiling also creates many long-lived objects: garbage collection took a twelfth of such tests' time.
 gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Experiments instead of the papers': one that is met, one that is not, one that measures and one without data."""
+    """Fake experiments: one whose claims are met, one whose are not, one that measures and one without data."""
 
     def plays(*policies: str) -> Callable[[Size, Data | None], Sequence[Play | Measure]]:
         def jobs(size: Size, _: Data | None) -> Sequence[Play | Measure]:
@@ -80,7 +80,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 @pytest.fixture
 def tunes(tmp_path: Path) -> Path:
-    """A folder with the data that one of them needs."""
+    """A folder with the data of one of them."""
     folder = tmp_path / "data" / "tunes"
     folder.mkdir(parents=True)
     (folder / "tunes.txt").write_text("3 tunes")

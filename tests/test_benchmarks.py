@@ -41,7 +41,7 @@ from benchmarks.contenders import (
     topics_of,
 )
 from benchmarks.measure import QUICK, exponent, ratio, steps_for
-from benchmarks.report import Table, Target, judged, nanoseconds, per_second, render, summary
+from benchmarks.report import Table, Target, nanoseconds, per_second, render, summary, verdict_cells
 from benchmarks.sections import SECTIONS, baselines, features, service
 
 SMALL = Size(16, 4)
@@ -219,16 +219,16 @@ def test_quick_run_has_a_row_for_every_fifth_policy(quick: dict[str, Any]) -> No
 
 @QUICK_RUN
 def test_quick_run_compares_with_every_baseline(quick: dict[str, Any]) -> None:
-    beside_fused, beside_numpy = quick["sections"]["baselines"]
-    assert [(row["algorithm"], row["beside"]) for row in beside_fused["rows"]] == [
+    against_fused, against_numpy = quick["sections"]["baselines"]
+    assert [(row["algorithm"], row["baseline"]) for row in against_fused["rows"]] == [
         ("CascadeUCB1", "fused"),
         ("CascadeUCB1", f"fused, {UCB1.trick}"),
         ("CascadeKL-UCB", "fused"),
         ("CascadeKL-UCB", f"fused, {KL_UCB.trick}"),
     ]
-    assert [row["algorithm"] for row in beside_numpy["rows"]] == ["CascadeUCB1", "CascadeKL-UCB"]
+    assert [row["algorithm"] for row in against_numpy["rows"]] == ["CascadeUCB1", "CascadeKL-UCB"]
     (threads,) = quick["sections"]["threads"]
-    for row in [*beside_fused["rows"], *beside_numpy["rows"], *threads["rows"]]:
+    for row in [*against_fused["rows"], *against_numpy["rows"], *threads["rows"]]:
         assert finite_and_positive(row["ratio"])
 
 
@@ -236,40 +236,40 @@ def test_quick_run_compares_with_every_baseline(quick: dict[str, Any]) -> None:
 def test_quick_run_fits_exponents_and_counts_solves(quick: dict[str, Any]) -> None:
     for table in quick["sections"]["growth"]:
         *sizes, last = table["rows"]
-        assert all(finite_and_positive(row["KL-UCB solves a step"]) for row in sizes)
+        assert all(finite_and_positive(row["KL-UCB solves per step"]) for row in sizes)
         assert all(math.isfinite(value) for value in last.values() if isinstance(value, float))
 
 
 @QUICK_RUN
 def test_quick_run_measures_policies_over_features(quick: dict[str, Any]) -> None:
-    beside_fused, beside_numpy, by_items, by_positions, many = quick["sections"]["features"]
+    against_fused, against_numpy, by_items, by_positions, many = quick["sections"]["features"]
     each_twice = [title for title in ("CascadeLSB", "LSBGreedy", "CascadeLinUCB") for _ in range(2)]
-    for table in (beside_fused, beside_numpy):
+    for table in (against_fused, against_numpy):
         assert [row["algorithm"] for row in table["rows"]] == each_twice
         assert all(finite_and_positive(row["ratio"]) for row in table["rows"])
-    assert [row["target"] for row in beside_fused["rows"]] == [">= 0.8"] * 6
-    assert [row["target"] for row in beside_numpy["rows"]] == [">= 20", ">= 3", None, None, ">= 10", ">= 3"]
+    assert [row["target"] for row in against_fused["rows"]] == [">= 0.8"] * 6
+    assert [row["target"] for row in against_numpy["rows"]] == [">= 20", ">= 3", None, None, ">= 10", ">= 3"]
     for table in (by_items, by_positions):
-        assert math.isfinite(table["rows"][-1]["CascadeLSB (sparse) a step"])
+        assert math.isfinite(table["rows"][-1]["CascadeLSB (sparse) per step"])
         assert table["rows"][-1]["target"] == "<= 1.1"
     assert [row["target"] for row in many["rows"]] == ["<= 10 ms", "<= 20 ms"]
 
 
 @QUICK_RUN
 def test_quick_run_measures_policies_over_contexts(quick: dict[str, Any]) -> None:
-    beside_fused, beside_numpy, over_time = quick["sections"]["logistic"]
-    for table in (beside_fused, beside_numpy, over_time):
+    against_fused, against_numpy, over_time = quick["sections"]["logistic"]
+    for table in (against_fused, against_numpy, over_time):
         assert [row["algorithm"] for row in table["rows"]] == ["GL-CDCM (SGD)", "GL-CDCM", "GL-CDCM"]
-    assert [row["target"] for row in beside_fused["rows"]] == [">= 0.8"] * 3
-    assert all(finite_and_positive(row["ratio"]) for row in [*beside_fused["rows"], *beside_numpy["rows"]])
+    assert [row["target"] for row in against_fused["rows"]] == [">= 0.8"] * 3
+    assert all(finite_and_positive(row["ratio"]) for row in [*against_fused["rows"], *against_numpy["rows"]])
     assert over_time["rows"][0]["target"] == "<= 1.1"
     assert all(finite_and_positive(row["last tenth"]) for row in over_time["rows"])
 
 
 @QUICK_RUN
 def test_quick_run_measures_the_service(quick: dict[str, Any]) -> None:
-    beside_nothing, others = quick["sections"]["service"]
-    rate, latency = beside_nothing["rows"]
+    against_nothing, others = quick["sections"]["service"]
+    rate, latency = against_nothing["rows"]
     for name in ("nothing", "lists and reports", "ratio", "cpu of nothing", "cpu of a request"):
         assert finite_and_positive(rate[name])
     for name in ("ratio", "p50 of nothing", "p50 of a list", "p99 of nothing", "p99 of a list", "p99 of a report"):
@@ -314,7 +314,7 @@ def finite_and_positive(value: float) -> bool:
 def test_one_section_alone(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--quick", "--only", "threads"])
     printed = capsys.readouterr().out
-    assert "Two threads beside one" in printed
+    assert "Two threads compared with one" in printed
     assert "Speed of every policy" not in printed
 
 
@@ -338,9 +338,9 @@ def test_ratio_is_the_median_of_the_rounds_and_not_the_ratio_of_medians() -> Non
 
 def test_targets_are_judged_and_summed_up() -> None:
     rows = [
-        {"what": "speed", **judged(1.2, Target(1.3))},
-        {"what": "start", **judged(0.4, Target(0.5, at_most=True), " s")},
-        {"what": "other", **judged(7.0, None)},
+        {"what": "speed", **verdict_cells(1.2, Target(1.3))},
+        {"what": "start", **verdict_cells(0.4, Target(0.5, at_most=True), " s")},
+        {"what": "other", **verdict_cells(7.0, None)},
     ]
     table = Table("Some", {"what": str, "target": str, "verdict": str}, rows, ["Noted."])
     assert summary([table]) == "1 of 2 targets reached.\n  MISSED speed: wanted >= 1.3"

@@ -1,4 +1,4 @@
-"""What is measured: one module per question, each with a function `measure`, in the order in which they are printed."""
+"""Sections of the benchmark: one module per question, each with a function `measure`, in the order printed."""
 
 from __future__ import annotations
 

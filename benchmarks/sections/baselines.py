@@ -1,4 +1,4 @@
-"""What does composition cost, and laziness gain, beside the loops that one would write by hand?"""
+"""What does composition cost, and lazy evaluation gain, compared with hand-written loops?"""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from benchmarks.contenders import (
     in_numpy,
 )
 from benchmarks.measure import Effort, ratio, rough, rounds_of, steps_for
-from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
+from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 
 LARGE = Size(1000, 10)
 LARGEST = Size(100_000, 10)
-LARGEST_STEPS = 200  # of a run at that size, whoever is compared, so that NumPy keeps nobody at the very first steps
+LARGEST_STEPS = 200  # of a run at that size for all contenders; by NumPy's speed it would be the very first steps
 SIZES = (Size(16, 4), Size(32, 8), LARGE, LARGEST)
 QUICK_SIZES = (Size(16, 4),)
-NUMPY_SECONDS = 3  # times what other measurements take, so that NumPy gets beyond the first steps
+NUMPY_SECONDS = 3  # times the usual measurement, so that NumPy gets beyond the first steps
 NUMPY_ROUNDS = 5
-UNJUDGED_ROUNDS = 3  # where there is no target
-LARGE_STEPS = 100_000  # the papers' n, judged; the early phase, in which almost all items are ties, is shown beside it
+UNJUDGED_ROUNDS = 3  # without a target
+LARGE_STEPS = 100_000  # the papers' n, with a target; the early phase, in which almost all items are ties, is shown too
 LARGE_EARLY_STEPS = 10_000
 LARGE_ROUNDS = 3  # a round takes ten seconds
 
@@ -49,10 +49,10 @@ NUMPY_TARGETS = {(UCB1.title, 16): 15.0, (KL_UCB.title, 16): 100.0}
 COLUMNS: dict[str, Show] = {
     "algorithm": str,
     "size": str,
-    "beside": str,
+    "baseline": str,
     "n": str,
     "toplist": nanoseconds,
-    "the other": nanoseconds,
+    "baseline step": nanoseconds,
     "ratio": times,
     "quartiles": str,
     "target": str,
@@ -61,7 +61,7 @@ COLUMNS: dict[str, Show] = {
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One table beside the fused loops, one beside NumPy."""
+    """One table against the fused loops, one against NumPy."""
     sizes = QUICK_SIZES if effort.quick else SIZES
     with_fused: list[dict[str, Any]] = []
     with_numpy: list[dict[str, Any]] = []
@@ -81,16 +81,18 @@ def measure(effort: Effort) -> Sequence[Table]:
             vectorised = {"NumPy": in_numpy(algorithm.vectorised, size)}
             with_numpy += compare(algorithm, size, vectorised, NUMPY_TARGETS, long)
     notes = [
-        "CPU time per step, from the first step on; ratio: how many times faster toplist is, the median over rounds.",
-        f"All who are compared play the same number of steps n, in {UNJUDGED_ROUNDS} rounds if there is no target.",
+        "CPU time per step, from the first step on; ratio: speed-up of toplist, median over rounds.",
+        f"All contenders of a row play the same number of steps n, in {UNJUDGED_ROUNDS} rounds if there is no target.",
     ]
     tricks = [
-        "The second fused loop of each algorithm has one trick more: UCB1 divides once per item instead of twice, and",
-        "KL-UCB ends Newton's method when the error is below 1e-9, one step before the step is. Same targets.",
+        "The second fused loop of each algorithm has one more trick: UCB1 divides once per item instead of twice, and",
+        "KL-UCB stops Newton's method when the error is below 1e-9, one step before the step size is. Same targets.",
     ]
     return [
-        Table("toplist beside hand-fused compiled loops that score every item", COLUMNS, with_fused, notes + tricks),
-        Table("toplist beside vectorised NumPy loops", COLUMNS, with_numpy, notes),
+        Table(
+            "toplist compared with hand-fused compiled loops that score every item", COLUMNS, with_fused, notes + tricks
+        ),
+        Table("toplist compared with vectorised NumPy loops", COLUMNS, with_numpy, notes),
     ]
 
 
@@ -102,7 +104,7 @@ def compare(
     effort: Effort,
     steps: int | None = None,
 ) -> list[dict[str, Any]]:
-    """One row for each of the others, over so many steps, or as many as time allows."""
+    """One row per baseline, over `steps` steps, or as many as time allows."""
     wanted = targets.get((algorithm.title, size.items))
     if wanted is None:
         effort = effort._replace(rounds=min(effort.rounds, UNJUDGED_ROUNDS))
@@ -120,13 +122,13 @@ def compare(
             {
                 "algorithm": algorithm.title,
                 "size": str(size),
-                "beside": name,
+                "baseline": name,
                 "n": steps,
                 "toplist": median(measured["toplist"]),
-                "the other": median(measured[name]),
+                "baseline step": median(measured[name]),
                 "ratio": gain.middle,
                 "quartiles": f"{gain.low:.3g} to {gain.high:.3g}",
-                **judged(gain.middle, None if wanted is None else Target(wanted)),
+                **verdict_cells(gain.middle, None if wanted is None else Target(wanted)),
             }
         )
     return rows

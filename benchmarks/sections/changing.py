@@ -1,4 +1,4 @@
-"""What does it cost to forget, and to draw: beside the plain policy, and beside a loop by hand?"""
+"""What do forgetting and Thompson sampling cost, compared with the plain policy and with a hand-written loop?"""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from benchmarks import fused
 from benchmarks.contenders import Contender, Size, by_hand, engine
 from benchmarks.measure import Effort, ratio, rough, rounds_of, steps_for
-from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
+from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 
 SMALL, LARGE = Size(16, 4), Size(1000, 10)
 QUICK_SIZES = (SMALL, Size(60, 3))
 ROUNDS = 5
-LONG = 1_000_000  # steps over which the detectors are judged; their splits are all in use then
+LONG = 1_000_000  # steps over which the detectors are measured; all their splits are in use then
 
-# Each with its plain policy, and the least share of that policy's speed, which is asked for at L=16.
+# Each with its plain policy, and the least share of that policy's speed, required at L=16.
 AGAINST = (
     ("cascade-ducb", "cascade-ucb1", 0.5),
     ("cascade-swucb", "cascade-ucb1", 0.5),
@@ -27,15 +27,15 @@ AGAINST = (
     ("cascade-lsb-discounted", "cascade-lsb", None),
     ("cascade-lsb-windowed", "cascade-lsb", None),
 )
-DRAWN = 0.7  # of the speed of a loop by hand
+DRAWN = 0.7  # of the speed of a hand-written loop
 
 COLUMNS: dict[str, Show] = {
     "policy": str,
-    "beside": str,
+    "baseline": str,
     "size": str,
     "n": str,
-    "a step": nanoseconds,
-    "the other": nanoseconds,
+    "step": nanoseconds,
+    "baseline step": nanoseconds,
     "ratio": times,
     "target": str,
     "verdict": str,
@@ -43,7 +43,7 @@ COLUMNS: dict[str, Show] = {
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One row per policy that forgets and size, and the draws of Thompson sampling."""
+    """One row per forgetting policy and size, and one for Thompson sampling."""
     effort = effort._replace(rounds=min(effort.rounds, ROUNDS))
     rows = []
     for size in QUICK_SIZES if effort.quick else (SMALL, LARGE):
@@ -54,29 +54,29 @@ def measure(effort: Effort) -> Sequence[Table]:
         hand = by_hand(fused.thompson, size)
         rows.append(compare("cascade-ts", "fused", hand, size, DRAWN, effort, None))
     notes = [
-        "CPU time per step on people who do not change, from the first step on; ratio: how many times faster than the",
-        "other, the median over rounds. Policies over features are given topics, two of eighteen per item.",
+        "CPU time per step on users who do not change, from the first step on; ratio: speed-up over the baseline,",
+        "median over rounds. Policies over features are given topics, two of eighteen per item.",
     ]
     return [Table("Policies that forget, and Thompson sampling", COLUMNS, rows, notes)]
 
 
 def compare(
-    policy: str, beside: str, other: Contender, size: Size, wanted: float | None, effort: Effort, steps: int | None
+    policy: str, baseline: str, other: Contender, size: Size, wanted: float | None, effort: Effort, steps: int | None
 ) -> dict[str, Any]:
-    """One row, over so many steps, or as many as time allows."""
-    contenders = {policy: engine(policy, size), beside: other}
+    """One row, over `steps` steps, or as many as time allows."""
+    contenders = {policy: engine(policy, size), baseline: other}
     roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
     if steps is None:
         steps = steps_for(max(roughly.values()), effort.seconds)
     measured = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, effort)
-    share = ratio(measured[beside], measured[policy]).middle
+    share = ratio(measured[baseline], measured[policy]).middle
     return {
         "policy": policy,
-        "beside": beside,
+        "baseline": baseline,
         "size": str(size),
         "n": steps,
-        "a step": median(measured[policy]),
-        "the other": median(measured[beside]),
+        "step": median(measured[policy]),
+        "baseline step": median(measured[baseline]),
         "ratio": share,
-        **judged(share, None if wanted is None else Target(wanted)),
+        **verdict_cells(share, None if wanted is None else Target(wanted)),
     }

@@ -1,4 +1,4 @@
-"""What do the policies over features cost: beside loops by hand, and with ever more items?"""
+"""What do the policies over features cost, compared with hand-written loops, and with more and more items?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.contenders import LIN_UCB, LSB, LSB_GREEDY, Topics, engine
 from benchmarks.measure import Effort, exponent, ratio, repeats_for, rough, rounds_of, timed
-from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
+from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 from benchmarks.sections import baselines
 from benchmarks.sections.growth import cost_or_exponent
 
@@ -24,7 +24,7 @@ BY_POSITIONS = tuple(Topics(1024, positions) for positions in (1, 2, 4, 8, 16, 3
 QUICK_BY_ITEMS = tuple(Topics(items, 4, 6) for items in (16, 64, 256))
 QUICK_BY_POSITIONS = tuple(Topics(64, positions, 6) for positions in (1, 4, 16))
 LINEAR = Target(1.1, at_most=True)
-GROWING = ((LSB, 2), (LIN_UCB, 0))  # which algorithm with how many topics of an item
+GROWING = ((LSB, 2), (LIN_UCB, 0))  # algorithm, and topics of an item
 
 LARGEST = ((LIN_UCB, Topics(100_000, 8, 32, each=0), 10.0), (LSB, Topics(100_000, 8), 20.0))  # most milliseconds
 QUICK_LARGEST = ((LIN_UCB, Topics(200, 3, 6, each=0), 10.0), (LSB, Topics(200, 3, 6), 20.0))
@@ -33,7 +33,7 @@ LARGEST_ROUNDS = 5
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """Beside fused loops, beside NumPy, over L and K, and at the largest size."""
+    """Against fused loops, against NumPy, over L and K, and at the largest size."""
     items = QUICK_BY_ITEMS if effort.quick else BY_ITEMS
     positions = QUICK_BY_POSITIONS if effort.quick else BY_POSITIONS
     return [
@@ -45,7 +45,7 @@ def measure(effort: Effort) -> Sequence[Table]:
 
 
 def compare(effort: Effort) -> list[Table]:
-    """One table beside the fused loops, one beside NumPy."""
+    """One table against the fused loops, one against NumPy."""
     with_fused: list[dict[str, Any]] = []
     with_numpy: list[dict[str, Any]] = []
     long = effort._replace(
@@ -59,21 +59,23 @@ def compare(effort: Effort) -> list[Table]:
             wanted = {} if number is None else {(algorithm.title, size.items): number}
             with_numpy += baselines.compare(algorithm, size, {"NumPy": algorithm.numpy(size)}, wanted, long)
     notes = [
-        "CPU time per step, from the first step on; ratio: how many times faster toplist is, the median over rounds.",
+        "CPU time per step, from the first step on; ratio: speed-up of toplist, median over rounds.",
         f"Topics: {SPARSE.each} of {SPARSE.dimension} per item (sparse), or all of them (dense); cascade users.",
     ]
     tricks = [
         "Sparse: only items that share a topic with the item just placed are scored again. Dense: blocks of items;",
-        "CascadeLinUCB keeps the widths and takes from them what every observation does.",
+        "CascadeLinUCB stores the widths and subtracts the effect of every observation.",
     ]
     return [
-        Table("Features: toplist beside hand-fused compiled loops", baselines.COLUMNS, with_fused, notes + tricks),
-        Table("Features: toplist beside vectorised NumPy loops", baselines.COLUMNS, with_numpy, notes),
+        Table(
+            "Features: toplist compared with hand-fused compiled loops", baselines.COLUMNS, with_fused, notes + tricks
+        ),
+        Table("Features: toplist compared with vectorised NumPy loops", baselines.COLUMNS, with_numpy, notes),
     ]
 
 
 def growth(title: str, letter: str, sizes: Sequence[Topics], effort: Effort) -> Table:
-    """Cost per size, and the exponents fitted to it."""
+    """Cost per size, and the fitted exponents."""
     steps = QUICK_STEPS if effort.quick else STEPS
     along = [size.items if letter == "L" else size.positions for size in sizes]
     names = [f"{algorithm.title} ({'sparse' if each else 'dense'})" for algorithm, each in GROWING]
@@ -93,18 +95,18 @@ def growth(title: str, letter: str, sizes: Sequence[Topics], effort: Effort) -> 
     costs = {name: [median(each) for each in zip(*seconds[name], strict=True)] for name in names}
     powers = {name: median(exponent(along, each) for each in seconds[name]) for name in names}
     rows: list[dict[str, Any]] = [
-        {letter: str(number)} | {f"{name} a step": costs[name][place] for name in names}
-        for place, number in enumerate(along)
+        {letter: str(number)} | {f"{name} per step": costs[name][index] for name in names}
+        for index, number in enumerate(along)
     ]
     fitted = ", ".join(f"{name} ~ {letter}^{powers[name]:.2f}" for name in names)
     rows.append(
         {letter: "exponent", "what": f"exponents of {letter}"}
-        | {f"{name} a step": powers[name] for name in names}
-        | judged(max(powers.values()), LINEAR)
+        | {f"{name} per step": powers[name] for name in names}
+        | verdict_cells(max(powers.values()), LINEAR)
     )
     columns: dict[str, Show] = {
         letter: str,
-        **dict.fromkeys([f"{name} a step" for name in names], cost_or_exponent),
+        **dict.fromkeys([f"{name} per step" for name in names], cost_or_exponent),
         "target": str,
         "verdict": str,
     }
@@ -116,7 +118,7 @@ def growth(title: str, letter: str, sizes: Sequence[Topics], effort: Effort) -> 
 
 
 def largest(effort: Effort) -> Table:
-    """The time that a list takes with very many items."""
+    """Time of a list with very many items."""
     few = effort._replace(rounds=min(effort.rounds, LARGEST_ROUNDS))
     rows = []
     for algorithm, size, most in QUICK_LARGEST if effort.quick else LARGEST:
@@ -132,7 +134,7 @@ def largest(effort: Effort) -> Table:
                 "a list": each,
                 "fused": median(measured["fused"]),
                 "ratio": ratio(measured["fused"], measured["toplist"]).middle,
-                **judged(each * 1e3, Target(most, at_most=True), " ms"),
+                **verdict_cells(each * 1e3, Target(most, at_most=True), " ms"),
             }
         )
     columns: dict[str, Show] = {

@@ -17,8 +17,8 @@ BY_POSITIONS = tuple(Size(1024, positions) for positions in (1, 2, 4, 8, 16, 32,
 QUICK_BY_ITEMS = tuple(Size(items, 4) for items in (16, 64, 256))
 QUICK_BY_POSITIONS = tuple(Size(64, positions) for positions in (1, 4, 16))
 
-COST = {algorithm.policy: f"{algorithm.title} a step" for algorithm in (UCB1, KL_UCB)}
-SOLVES = "KL-UCB solves a step"
+COST = {algorithm.policy: f"{algorithm.title} per step" for algorithm in (UCB1, KL_UCB)}
+SOLVES = "KL-UCB solves per step"
 
 
 def measure(effort: Effort) -> Sequence[Table]:
@@ -38,17 +38,17 @@ def growth(title: str, letter: str, sizes: Sequence[Size], effort: Effort) -> Ta
     along = [size.items if letter == "L" else size.positions for size in sizes]
     contenders = {(policy, size): engine(policy, size) for policy in COST for size in sizes}
     repeats = {
-        who: repeats_for(rough(contender, effort.seconds / 5), steps, effort.seconds)
-        for who, contender in contenders.items()
+        case: repeats_for(rough(contender, effort.seconds / 5), steps, effort.seconds)
+        for case, contender in contenders.items()
     }
-    seconds: dict[tuple[str, Size], list[float]] = {who: [] for who in contenders}
+    seconds: dict[tuple[str, Size], list[float]] = {case: [] for case in contenders}
     solves: dict[Size, float] = {}
     for turn in range(effort.rounds):
-        for who, contender in contenders.items():
-            each, played = timed(contender, steps, repeats[who], turn)
-            seconds[who].append(each)
+        for case, contender in contenders.items():
+            each, played = timed(contender, steps, repeats[case], turn)
+            seconds[case].append(each)
             if played.solves is not None:
-                solves[who[1]] = played.solves / steps
+                solves[case[1]] = played.solves / steps
     rows: list[dict[str, Any]] = [
         {letter: str(number)}
         | {COST[policy]: median(seconds[policy, size]) for policy in COST}
@@ -77,5 +77,5 @@ def growth(title: str, letter: str, sizes: Sequence[Size], effort: Effort) -> Ta
 
 
 def cost_or_exponent(value: float) -> str:
-    """A duration; or, in the last row, an exponent, which no duration of a step here is as large as."""
+    """A duration, or an exponent in the last row; every exponent is larger than any duration of a step here."""
     return f"{value:.2f}" if value >= 0.05 else nanoseconds(value)

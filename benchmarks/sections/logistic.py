@@ -1,4 +1,4 @@
-"""What do the policies over logistic features cost: beside loops by hand, and after many lists?"""
+"""What do the policies over logistic features cost, compared with hand-written loops, and after many lists?"""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 from benchmarks.contenders import GL_CDCM, GL_CDCM_SGD, SEED, ContextAlgorithm, Contexts
 from benchmarks.measure import MOST_REPEATS, Effort, ratio
-from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
+from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 from benchmarks.sections import baselines
 from toplist import clicks
 from toplist.core.randomness import branch
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.policies import make
 
@@ -24,12 +24,12 @@ ROUNDS = 3
 
 
 class Problem(NamedTuple):
-    """An algorithm, how large a problem it gets, and over how many steps."""
+    """An algorithm with the size of its problem and the number of steps."""
 
     algorithm: ContextAlgorithm
     size: Contexts
     steps: int
-    most: float | None  # times what a first step costs that a late one may
+    most: float | None  # times the cost of a first step that a late one may have
 
 
 PROBLEMS = (
@@ -43,13 +43,13 @@ QUICK = tuple(
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """Beside fused loops, beside NumPy, and over time."""
+    """Against fused loops, against NumPy, and over time."""
     problems = QUICK if effort.quick else PROBLEMS
     return [*compare(problems, effort), slowing(problems, effort)]
 
 
 def compare(problems: Sequence[Problem], effort: Effort) -> list[Table]:
-    """One table beside the fused loop, one beside NumPy."""
+    """One table against the fused loop, one against NumPy."""
     with_fused: list[dict[str, Any]] = []
     with_numpy: list[dict[str, Any]] = []
     long = effort._replace(seconds=baselines.NUMPY_SECONDS * effort.seconds)
@@ -58,14 +58,16 @@ def compare(problems: Sequence[Problem], effort: Effort) -> list[Table]:
         with_fused += baselines.compare(algorithm, size, {"fused": algorithm.expert(size)}, wanted, effort)
         with_numpy += baselines.compare(algorithm, size, {"NumPy": algorithm.numpy(size)}, {}, long)
     notes = [
-        "CPU time per step, from the first step on, with what it takes to draw the contexts; ratio: how many times",
-        "faster toplist is, the median over rounds. Fresh: features are drawn anew at every step.",
+        "CPU time per step, from the first step on, including the draws of contexts; ratio: speed-up of toplist,",
+        "median over rounds. Fresh: features are drawn at every step.",
     ]
     same = ["The fused loop draws the same contexts in the same way, and finds the estimate by the same steps."]
     own = ["NumPy draws its own contexts, keeps every row, and solves Newton's equations with LAPACK."]
     return [
-        Table("Contexts: toplist beside a hand-fused compiled loop", baselines.COLUMNS, with_fused, notes + same),
-        Table("Contexts: toplist beside vectorised NumPy loops", baselines.COLUMNS, with_numpy, notes + own),
+        Table(
+            "Contexts: toplist compared with a hand-fused compiled loop", baselines.COLUMNS, with_fused, notes + same
+        ),
+        Table("Contexts: toplist compared with vectorised NumPy loops", baselines.COLUMNS, with_numpy, notes + own),
     ]
 
 
@@ -86,7 +88,7 @@ def slowing(problems: Sequence[Problem], effort: Effort) -> Table:
                 "last tenth": median(late),
                 "world alone": median(world),
                 "growth": slower,
-                **judged(slower, wanted),
+                **verdict_cells(slower, wanted),
             }
         )
     columns: dict[str, Show] = {
@@ -101,15 +103,15 @@ def slowing(problems: Sequence[Problem], effort: Effort) -> Table:
         "verdict": str,
     }
     notes = [
-        "CPU time per step in the first and in the last tenth of a run, the world's own included; both are played by",
-        "turns, so that whatever else the machine does strikes both. World alone: a step with random lists. Growth is",
-        "without the world's share.",
+        "CPU time per step in the first and in the last tenth of a run, the world's included; both are played in turn,",
+        "so that other load on the machine affects both. World alone: a step with random lists. Growth excludes the",
+        "world's share.",
     ]
     return Table("Contexts: whether policies slow down", columns, rows, notes)
 
 
 def minus(all_of_it: Sequence[float], part: Sequence[float]) -> list[float]:
-    """What is left, in every round."""
+    """Cost without the world's share, in every round."""
     return [whole - less for whole, less in zip(all_of_it, part, strict=True)]
 
 
@@ -122,12 +124,12 @@ class Tenths(NamedTuple):
 
 
 def over_time(problem: Problem, turn: int) -> Tenths:
-    """The first and the last tenth of a run, and random lists in the same world, by turns."""
+    """The first and the last tenth of a run, and random lists in the same world, in turn."""
     tenth = problem.steps // 10
 
     def player(policy: str, run: int) -> Player:
-        setting = Setting.of(make(policy), problem.size.world(), clicks.ChangingDCM(), OneSample(), problem.steps)
-        fresh = Player(setting, branch(SEED, turn * MOST_REPEATS + run), np.array([problem.steps]))
+        setup = RunSetup.of(make(policy), problem.size.world(), clicks.ChangingDCM(), OneSample(), problem.steps)
+        fresh = Player(setup, branch(SEED, turn * MOST_REPEATS + run), np.array([problem.steps]))
         fresh.play(1)
         return fresh
 

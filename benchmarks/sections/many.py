@@ -1,4 +1,4 @@
-"""What does a list cost where there are very many items, beside a look at all of them?"""
+"""What does a list of very many items cost, compared with scoring all of them?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.contenders import Size
 from benchmarks.measure import Effort, ratio
-from benchmarks.report import Show, Table, Target, judged, nanoseconds, times
+from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Page, Request, empty_page
@@ -30,12 +30,12 @@ def never_seen(learner: Learner) -> None:
 
 
 def reported(learner: Learner) -> None:
-    """A prior for each item, and lists that were reported one click each."""
+    """Each item has a prior, as if half of one examination was a click."""
     learner.belief.examined[:], learner.belief.clicked[:] = 1.0, 0.5
 
 
 def spread_out(learner: Learner) -> None:
-    """All items were examined many times, and their means are all different."""
+    """All items were examined many times and have different means."""
     for item in range(learner.problem.items):
         examined = float(20 + int(380.0 * uniform(1, item)))
         learner.belief.examined[item] = examined
@@ -70,19 +70,19 @@ def measure(effort: Effort) -> Sequence[Table]:
         "verdict": str,
     }
     notes = [
-        "all: the same policy looking at every item. Both make the same lists in turn, or this fails.",
+        "all: the same policy scoring every item. Both make the same lists in turn, else the benchmark fails.",
         f"CPU time of Learner.rank, median of {lists} lists and of the rounds; each list is learned before the next.",
     ]
     return [Table("Lists of very many items", columns, rows, notes)]
 
 
 def costs(policy: str, begin: Callable[[Learner], None], size: Size, lists: int, rounds: int) -> dict[str, Any]:
-    """Both ways through the same lists, in every round."""
+    """Both ways on the same lists, in every round."""
     short, full = [], []
     for turn in range(rounds):
         one, other = (Learner(make(policy), Problem(*size), compiled=True) for _ in range(2))
         begin(one)
-        other.belief = one.belief  # which both read, and one learns
+        other.belief = one.belief  # read by both, written by one
         cache = other.policy.scratch(other.problem)
         other._caches.append(cache._replace(scoring=cache.scoring._replace(ceilings=empty_ceilings(Problem(1, 1)))))
         seconds = in_turn(one, other, lists, turn)
@@ -91,11 +91,11 @@ def costs(policy: str, begin: Callable[[Learner], None], size: Size, lists: int,
     gain = ratio(full, short)
     quartiles = f"{gain.low:.3g} to {gain.high:.3g}"
     cells = {"all": median(full), "shortlist": median(short), "ratio": gain.middle, "quartiles": quartiles}
-    return cells | judged(median(short) * 1e6, TARGET, " us")
+    return cells | verdict_cells(median(short) * 1e6, TARGET, " us")
 
 
 def in_turn(one: Learner, other: Learner, lists: int, turn: int) -> tuple[float, float]:
-    """The median CPU seconds that a list takes each."""
+    """Median CPU seconds per list of each."""
     items, positions = one.problem.items, one.problem.positions
     labels = np.array([branch(turn, item) for item in range(items)])
     slate, again, page = one.slate(), other.slate(), empty_page(positions)
@@ -109,13 +109,13 @@ def in_turn(one: Learner, other: Learner, lists: int, turn: int) -> tuple[float,
             learner.rank(request, shown)
             seconds.append(time.thread_time() - begun)
         if slate.items.tolist() != again.items.tolist():
-            raise AssertionError("a shortlist and a look at all items made different lists")
+            raise AssertionError("a shortlist and the scores of all items made different lists")
         click(page, int(4.0 * uniform(key, 0)))
         one.learn(slate, page, examined)
     return median(taken[0]), median(taken[1])
 
 
-def click(page: Page, place: int) -> None:
-    """One click."""
+def click(page: Page, position: int) -> None:
+    """Set one click."""
     page.clicks[:] = 0
-    page.clicks[place] = 1
+    page.clicks[position] = 1

@@ -1,4 +1,4 @@
-"""How many steps per second does every policy of the catalogue make?"""
+"""How many steps per second does each policy of the catalogue make?"""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SIZES = (Size(16, 4), Size(32, 8), Size(1000, 10), Size(100_000, 10))
 QUICK_SIZES = (Size(16, 4), Size(200, 5))
 QUICK_EVERY = 5  # compiling takes longer than measuring
 ROUNDS = 3
-SECONDS = 60.0  # for all measurements together, so that a longer catalogue does not take longer
+SECONDS = 60.0  # for all measurements together, however long the catalogue is
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One row per policy, one pair of columns per size; a quick run, which is for tests, takes some of the policies."""
+    """One row per policy, two columns per size; a quick run, for tests, takes some of the policies."""
     sizes = QUICK_SIZES if effort.quick else SIZES
     names = list(catalogue())[:: QUICK_EVERY if effort.quick else 1]
     turns = min(effort.rounds, ROUNDS)
@@ -28,9 +28,9 @@ def measure(effort: Effort) -> Sequence[Table]:
     effort = effort._replace(rounds=turns, seconds=seconds)
     rows: dict[str, dict[str, Any]] = {name: {"policy": name} for name in names}
     notes = [
-        "Steps per second of CPU time on cascade users; median of the rounds, which give every policy one turn each.",
+        "Steps per second of CPU time on cascade users; median over rounds, in each of which every policy plays once.",
         "Policies that need features are given topics, two of eighteen per item; the others an attraction per item.",
-        "n: steps of a run, from the first on; the same for all policies of a size but for the slowest.",
+        "n: steps of a run, from the first on; the same for all policies of a size except the slowest.",
     ]
     for size in sizes:
         contenders, refused = playable(names, size)
@@ -40,7 +40,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         measured = rounds_of(contenders, steps, roughly, effort)
         for name in contenders:
             rows[name] |= {str(size): 1.0 / median(measured[name]), f"n at L={size.items}": steps[name]}
-        notes += [f"{name} is not there at {size}: {why}" for name, why in refused.items()]
+        notes += [f"{name} was not measured at {size}: {why}" for name, why in refused.items()]
     columns: dict[str, Show] = {"policy": str}
     for size in sizes:
         columns |= {str(size): per_second, f"n at L={size.items}": str}

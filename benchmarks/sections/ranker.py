@@ -1,4 +1,4 @@
-"""What does it cost to use a policy list by list from Python, beyond the compiled work itself?"""
+"""What is the overhead of using a policy list by list from Python?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.contenders import Size
 from benchmarks.measure import Effort
-from benchmarks.report import Show, Table, Target, judged, nanoseconds
+from benchmarks.report import Show, Table, Target, nanoseconds, verdict_cells
 from toplist import Ranker
 from toplist.core.beliefs import array_bytes, copy_arrays
 from toplist.core.compiling import compiled
@@ -43,19 +43,19 @@ def measure(effort: Effort) -> Sequence[Table]:
     notes = [
         f"rank, learn: median latency of {lists} calls each, median of the rounds.",
         "compiled: CPU time of the same lists and clicks in one compiled loop.",
-        "overhead: CPU time of rank + learn from Python beyond that, median of the rounds.",
+        "overhead: additional CPU time of rank + learn from Python, median of the rounds.",
         "Every item has one observation beforehand.",
     ]
     return [Table("Ranker: one list at a time from Python", columns, rows, notes)]
 
 
 def costs(policy: str, size: Size, lists: int, rounds: int, target: Target | None) -> dict[str, Any]:
-    """Both ways through the same lists, in every round."""
+    """Both ways on the same lists, in every round."""
     latencies: list[tuple[float, float]] = []
     work, overhead = [], []
     for turn in range(rounds + 1):  # the first compiles
         ranker = Ranker([f"item {n}" for n in range(size.items)], size.positions, policy, seed=turn, prior_strength=1.0)
-        ranker.rank()  # whose cache comes with the first call
+        ranker.rank()  # the first call makes the cache
         belief = copy_arrays(ranker._learner.belief)
         begun = time.process_time()
         latencies.append(one_by_one(ranker, lists))
@@ -68,11 +68,11 @@ def costs(policy: str, size: Size, lists: int, rounds: int, target: Target | Non
     rank, learn = (median(each) for each in zip(*latencies[1:], strict=True))
     extra = median(overhead[1:])
     cells = {"rank": rank, "learn": learn, "compiled": median(work[1:]), "overhead": extra}
-    return cells | judged(extra * 1e6, target, " us")
+    return cells | verdict_cells(extra * 1e6, target, " us")
 
 
 def one_by_one(ranker: Ranker, lists: int) -> tuple[float, float]:
-    """The median seconds that `rank` and `learn` take."""
+    """Median seconds of `rank` and of `learn`."""
     made, learned = [], []
     for number in range(lists):
         begun = time.perf_counter()
@@ -99,15 +99,15 @@ def in_one_loop(ranker: Ranker, belief: Any, lists: int) -> float:
 def work(
     policy: Any, belief: Any, cache: Any, request: Request, slate: Slate, page: Page, key: int, lists: int
 ) -> None:
-    """What a ranker's calls come down to; list 0 was made beforehand."""
+    """The compiled work of a ranker's calls; list 0 was made beforehand."""
     for number in range(lists):
         asked = Request(
             request.candidates, request.positions, request.pins, request.order, request.features, request.edition,
             request.labels, branch(key, number + 1),
         )  # fmt: skip
         policy.rank(belief, cache, asked, slate)
-        for place in range(len(page.clicks)):
-            page.clicks[place] = 1 if place == number % len(page.clicks) else 0
+        for position in range(len(page.clicks)):
+            page.clicks[position] = 1 if position == number % len(page.clicks) else 0
         policy.learn(belief, slate, page)
 
 

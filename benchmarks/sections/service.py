@@ -1,4 +1,4 @@
-"""What does a durable list or report cost beside a route that does nothing, and what do many keys and a long log?"""
+"""What does a durable list or report cost compared with an empty route, and what do many segments and a long log?"""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ import numpy as np
 import uvloop
 
 from benchmarks.contenders import Size
-from benchmarks.load import Answer, Ask, Told, Visitor, load, request
+from benchmarks.load import Answer, Ask, LoadReport, Visitor, load, request
 from benchmarks.long_log import write_long_log
 from benchmarks.measure import Effort, ratio
-from benchmarks.report import Show, Table, Target, judged, nanoseconds, per_second, times
+from benchmarks.report import Show, Table, Target, nanoseconds, per_second, times, verdict_cells
 from benchmarks.server import Broken, Server, serving
 from benchmarks.with_nothing import PATH
 
@@ -37,26 +37,26 @@ RESTART = Target(2.0, at_most=True)
 
 
 class Scale(NamedTuple):
-    """How much is asked."""
+    """Size of the measurement."""
 
     sizes: Sequence[Size]
     connections: int
     seconds: float  # of one load
     rounds: int
-    keys: int  # with a learner each
+    keys: int  # segments, with a learner each
     keys_size: Size
-    cold: int  # keys of each kind whose first list is measured
+    cold: int  # segments of each kind whose first list is measured
     impressions: int  # in the log of the restart
     restarts: int
 
 
 FULL_SCALE = Scale(list(SHARES), 64, 1.0, 30, 100_000, Size(1000, 10), 200, 1_000_000, 5)
 QUICK_SCALE = Scale([Size(16, 4)], 4, 0.1, 2, 40, Size(16, 4), 5, 200, 1)
-HISTORIES = (1, 20, 100)  # lists that a cold key had before: the last has more events than are led through again
+HISTORIES = (1, 20, 100)  # lists of a cold segment before: the last has more events than are replayed
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """Throughput and latency beside nothing; then many keys, and a long log."""
+    """Throughput and latency against the empty route; then many segments, and a long log."""
     scale = QUICK_SCALE if effort.quick else FULL_SCALE
     with tempfile.TemporaryDirectory(prefix="toplist-bench-") as name, two_cores() as core:
         folder = Path(name)
@@ -81,21 +81,21 @@ def measure(effort: Effort) -> Sequence[Table]:
     }
     notes = [
         f"One server process on one core, {scale.connections} connections from this process on another; {POLICY}. Each",
-        "list gets a final report, and all is committed with full sync before it is answered. Nothing: a route of the",
+        "list gets a final report, and all is committed with full sync before the reply. Nothing: a route of the",
         f"same server that sends back a small JSON. Medians of {scale.rounds} rounds of {scale.seconds:g} s of both.",
     ]
-    first = Table("The service beside a route that does nothing", columns, rows, notes)
+    first = Table("The service compared with a route that does nothing", columns, rows, notes)
     columns = {"what": str, "measured": str, "target": str, "verdict": str}
     notes = [
-        f"Keys: {scale.keys_size}, {POLICY}, each with a learner of its own; cold ones are in the store alone.",
+        f"Segments: {scale.keys_size}, {POLICY}, each with its own learner; cold ones are in the store only.",
         f"Restart: from the start of the process to /readyz, median of {scale.restarts}.",
     ]
-    return [first, Table("Many keys, and a long log", columns, others, notes)]
+    return [first, Table("Many segments, and a long log", columns, others, notes)]
 
 
 @contextmanager
 def two_cores() -> Iterator[int | None]:
-    """This process on one core, and the other for the server; where there is but one, both share it."""
+    """Bind this process to one core and return the other for the server; a single core is shared."""
     if not hasattr(os, "sched_getaffinity"):
         yield None
         return
@@ -108,25 +108,25 @@ def two_cores() -> Iterator[int | None]:
         os.sched_setaffinity(0, before)
 
 
-def loaded(server: Server, visitors: Sequence[Visitor], seconds: float = float("inf")) -> Told:
-    """What a load came to; nothing of it may be refused."""
+def run_load(server: Server, visitors: Sequence[Visitor], seconds: float = float("inf")) -> LoadReport:
+    """Run a load, none of which may be refused."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        told = runner.run(load(server.port, visitors, seconds))
-    if told.refused:
-        raise Broken(f"{told.refused} of {told.answers} requests were refused:\n{server.last_words()}")
-    return told
+        report = runner.run(load(server.port, visitors, seconds))
+    if report.refused:
+        raise Broken(f"{report.refused} of {report.answers} requests were refused:\n{server.last_words()}")
+    return report
 
 
 def nothing() -> Visitor:
-    """Sends something small, again and again."""
+    """A visitor who sends small requests to the empty route."""
     ask = request("POST", PATH, json.dumps({"key": "some", "number": 1}).encode(), "nothing")
     return lambda _: ask
 
 
 def lists_and_reports(next_key: Callable[[], str | None], lists: float = float("inf"), seed: int = 0) -> Visitor:
-    """Asks for a list, reports a click as final, and asks for the next."""
+    """A visitor who asks for a list, reports a click as final, and asks for the next."""
     path, chance, left = f"/v1/rankings/{RANKING}/lists", random.Random(seed), lists
-    reports = [json.dumps({"clicks": [place], "final": True}).encode() for place in range(1, 5)]
+    reports = [json.dumps({"clicks": [position], "final": True}).encode() for position in range(1, 5)]
 
     def visitor(answer: Answer | None) -> Ask | None:
         nonlocal left
@@ -143,7 +143,7 @@ def lists_and_reports(next_key: Callable[[], str | None], lists: float = float("
 
 
 def beside_nothing(folder: Path, size: Size, scale: Scale, core: int | None) -> list[dict[str, Any]]:
-    """Both loads in turn on one server, round after round."""
+    """Both loads in turn on one server, in each round."""
     with serving(folder / f"{size.items}.db", PROGRAM, core) as server:
         server.create(RANKING, size.items, size.positions, policy=POLICY, click_window=WINDOW, prior_strength=1.0)
         loads: dict[str, Callable[[int], list[Visitor]]] = {
@@ -152,14 +152,14 @@ def beside_nothing(folder: Path, size: Size, scale: Scale, core: int | None) -> 
                 lists_and_reports(lambda: None, seed=turn * scale.connections + n) for n in range(scale.connections)
             ],
         }
-        told: dict[str, list[Told]] = {name: [] for name in loads}
+        reports: dict[str, list[LoadReport]] = {name: [] for name in loads}
         cpu: dict[str, list[float]] = {name: [] for name in loads}
         for turn in range(scale.rounds + 1):  # the first warms up
             for name in list(loads)[:: 1 if turn % 2 == 0 else -1]:
                 before = server.cpu()
-                told[name].append(loaded(server, loads[name](turn), scale.seconds))
-                cpu[name].append((server.cpu() - before) / told[name][-1].answers)
-    free, full = told["nothing"][1:], told["service"][1:]
+                reports[name].append(run_load(server, loads[name](turn), scale.seconds))
+                cpu[name].append((server.cpu() - before) / reports[name][-1].answers)
+    free, full = reports["nothing"][1:], reports["service"][1:]
     share = ratio([1.0 / one.per_second for one in free], [1.0 / one.per_second for one in full])
     slower = median(
         one.quantile("list", 0.99) / other.quantile("nothing", 0.99) for one, other in zip(full, free, strict=True)
@@ -174,7 +174,7 @@ def beside_nothing(folder: Path, size: Size, scale: Scale, core: int | None) -> 
             "quartiles": f"{share.low:.3g} to {share.high:.3g}",
             "cpu of nothing": median(cpu["nothing"][1:]),
             "cpu of a request": median(cpu["service"][1:]),
-            **judged(share.middle, SHARES.get(size)),
+            **verdict_cells(share.middle, SHARES.get(size)),
         },
         {
             "what": "latency",
@@ -185,13 +185,13 @@ def beside_nothing(folder: Path, size: Size, scale: Scale, core: int | None) -> 
             "p99 of nothing": median(one.quantile("nothing", 0.99) for one in free),
             "p99 of a list": median(one.quantile("list", 0.99) for one in full),
             "p99 of a report": median(one.quantile("report", 0.99) for one in full),
-            **judged(slower, P99.get(size)),
+            **verdict_cells(slower, P99.get(size)),
         },
     ]
 
 
 def many_keys(folder: Path, scale: Scale, core: int | None) -> list[dict[str, Any]]:
-    """A learner for each key; what they take, and how long the first list of one takes that is not in memory."""
+    """A learner for each segment: their memory, and the time of the first list of a cold one."""
     rows: list[dict[str, Any]] = []
     with serving(folder / "keys.db", PROGRAM, core) as server:
         server.create(RANKING, *scale.keys_size, policy=POLICY, click_window=WINDOW)
@@ -204,30 +204,30 @@ def many_keys(folder: Path, scale: Scale, core: int | None) -> list[dict[str, An
         per_key = (time.perf_counter() - begun) / max(1, others)
         memory = {name: size / 2**20 for name, size in server.memory().items()}
         rows.append(
-            {"what": f"memory of {scale.keys} keys", "measured": f"{memory['VmRSS']:.0f} MB"}
-            | judged(memory["VmHWM"], MEMORY, " MB")
+            {"what": f"memory of {scale.keys} segments", "measured": f"{memory['VmRSS']:.0f} MB"}
+            | verdict_cells(memory["VmHWM"], MEMORY, " MB")
         )
-        rows.append({"what": "peak of it", "measured": f"{memory['VmHWM']:.0f} MB"})
+        rows.append({"what": "peak memory", "measured": f"{memory['VmHWM']:.0f} MB"})
         rows.append({"what": "a new key with a list and a report, of many at once", "measured": nanoseconds(per_key)})
         for lists, keys in chosen.items():
             order = iter(random.Random(lists).sample(keys, len(keys)))
             visitor = lists_and_reports(lambda order=order: next(order), len(keys))  # type: ignore[misc]
-            latencies = loaded(server, [visitor]).latencies["list"]
+            latencies = run_load(server, [visitor]).latencies["list"]
             high = float(np.quantile(latencies, 0.99))
-            what = f"first list of a cold key with {lists} lists before"
-            rows.append({"what": what, "measured": spread(latencies), **judged(high * 1000.0, COLD, " ms")})
+            what = f"first list of a cold segment with {lists} lists before"
+            rows.append({"what": what, "measured": spread(latencies), **verdict_cells(high * 1000.0, COLD, " ms")})
             rows.append({"what": "a sync of the disk alone at that time", "measured": spread(syncs(folder, len(keys)))})
     return rows
 
 
 def spread(seconds: Sequence[float]) -> str:
-    """Median, p99 and the largest."""
+    """Median, p99 and maximum, as text."""
     middle, high = np.quantile(seconds, [0.5, 0.99])
     return f"{nanoseconds(middle)}, p99 {nanoseconds(high)}, at most {nanoseconds(max(seconds))}"
 
 
 def syncs(folder: Path, count: int) -> list[float]:
-    """How long the disk takes to keep a little for good, which every list waits for."""
+    """Duration of a small durable write, for which every list waits."""
     seconds = []
     with tempfile.TemporaryFile(dir=folder) as file:
         for _ in range(count):
@@ -239,14 +239,14 @@ def syncs(folder: Path, count: int) -> list[float]:
 
 
 def ask_each(server: Server, keys: Sequence[str], connections: int) -> None:
-    """A list and a report for each of the keys, from all connections."""
+    """A list and a report for each segment, over all connections."""
     waiting = iter(keys)
     shares = [len(keys) // connections + (n < len(keys) % connections) for n in range(connections)]
-    loaded(server, [lists_and_reports(lambda: next(waiting), share, n) for n, share in enumerate(shares)])
+    run_load(server, [lists_and_reports(lambda: next(waiting), share, n) for n, share in enumerate(shares)])
 
 
 def restarted(folder: Path, scale: Scale, core: int | None) -> list[dict[str, Any]]:
-    """From the start of the process until it takes requests, with a long log."""
+    """Time from the start of the process until it accepts requests, with a long log."""
     store = folder / "long.db"
     write_long_log(store, RANKING, scale.keys_size, scale.impressions)
     server = Server(store, PROGRAM, core)
@@ -262,6 +262,6 @@ def restarted(folder: Path, scale: Scale, core: int | None) -> list[dict[str, An
             server.kill()
     what = f"restart to ready with {scale.impressions} impressions in the log"
     return [
-        {"what": what, "measured": nanoseconds(median(seconds)), **judged(median(seconds), RESTART, " s")},
+        {"what": what, "measured": nanoseconds(median(seconds)), **verdict_cells(median(seconds), RESTART, " s")},
         {"what": "and to the first list", "measured": nanoseconds(median(lists))},
     ]

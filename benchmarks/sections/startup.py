@@ -1,4 +1,4 @@
-"""How long does it take to begin, what does a long simulation need, and how long do the tables of a paper take?"""
+"""How long does a start take, how much memory a long simulation, and how long the tables of a paper?"""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 
 from benchmarks.contenders import ATTRACTION, GAP, KL_UCB, Size
 from benchmarks.measure import Effort
-from benchmarks.report import Show, Table, Target, judged
+from benchmarks.report import Show, Table, Target, verdict_cells
 from toplist.experiments.kveton2015.rows import FULL, NAMES
 from toplist.experiments.problem_grid import NINE
 
 SIZE = Size(16, 4)
 PROCESSES = 5
-MOST_SECONDS = 900  # of a process; more, and something is wrong
+MOST_SECONDS = 900  # of a process; a longer one is stuck
 
-# Every child tells the wall-clock and CPU seconds from its own first line on, and its peak memory in MB. Linux counts
-# to a child's ru_maxrss what its parent had before it became another program, so there the status file is read.
+# Each child reports wall-clock and CPU seconds from its first line on, and its peak memory in MB. On Linux, ru_maxrss
+# of a child includes its parent's memory before exec, so the status file is read instead.
 CHILD = """
 import time
 wall, cpu = time.perf_counter(), time.process_time()
@@ -52,8 +52,8 @@ for play in table2.jobs(Size({steps}, {runs}, quick=True), None):
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One row per way to begin; each is a process of its own."""
-    # The policy that compiles fastest will do to see that it works.
+    """One row per kind of start, each in a process of its own."""
+    # A quick run uses the policy that compiles fastest.
     policy = "best" if effort.quick else KL_UCB.policy
     long_steps, long_runs = (10_000, 2) if effort.quick else (1_000_000, 20)
     table_steps, table_runs = (50, 2) if effort.quick else FULL[:2]
@@ -63,7 +63,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         cold = child(simulation(policy, 1000, 1), folder)
         warm = [child(simulation(policy, 1000, 1), folder) for _ in range(processes)]
         long = child(simulation(policy, long_steps, long_runs), folder)
-        # A quick run takes what is compiled where it is: compiling would take longer than all else.
+        # A quick run uses the existing cache: compiling would take longer than everything else.
         both = child(TABLES.format(steps=table_steps, runs=table_runs), None if effort.quick else folder)
     numbers = 2 * len(NINE) * len(NAMES)
     rows = [
@@ -86,11 +86,11 @@ def measure(effort: Effort) -> Sequence[Table]:
         f"Import and warm start: median of {processes}. Memory: the peak of the whole process, with all its libraries.",
         f"Tables 1 and 2: {table_runs} runs of {table_steps} steps for each number, on all cores; compiles on the way.",
     ]
-    return [Table("Beginning, memory, and the tables of a paper", columns, rows, notes)]
+    return [Table("Start, memory, and the tables of a paper", columns, rows, notes)]
 
 
 def simulation(policy: str, steps: int, runs: int) -> str:
-    """The code of one simulation."""
+    """Code of one simulation."""
     return SIMULATE.format(
         items=SIZE.items,
         positions=SIZE.positions,
@@ -103,7 +103,7 @@ def simulation(policy: str, steps: int, runs: int) -> str:
 
 
 def child(work: str, cache_folder: str | None) -> dict[str, float]:
-    """What a process of its own says of this work; what it compiles goes to that folder, or where it always goes."""
+    """Report of a process that does this work, with its compile cache in that folder or in the usual one."""
     ended = subprocess.run(
         [sys.executable, "-c", CHILD.format(work=work)],
         check=True,
@@ -111,8 +111,8 @@ def child(work: str, cache_folder: str | None) -> dict[str, float]:
         env=os.environ | ({} if cache_folder is None else {"NUMBA_CACHE_DIR": cache_folder}),
         timeout=MOST_SECONDS,
     )
-    told: dict[str, float] = json.loads(ended.stdout)
-    return told
+    report: dict[str, float] = json.loads(ended.stdout)
+    return report
 
 
 def middle(several: Sequence[dict[str, float]]) -> dict[str, float]:
@@ -120,7 +120,7 @@ def middle(several: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: median(one[name] for one in several) for name in several[0]}
 
 
-def row(what: str, told: dict[str, float], wanted: str, target: Target) -> dict[str, Any]:
+def row(what: str, report: dict[str, float], judged_by: str, target: Target) -> dict[str, Any]:
     """One row, judged by one of its numbers."""
-    unit = " MB" if wanted == "memory" else " s"
-    return {"what": what, **told, **judged(told[wanted], target, unit)}
+    unit = " MB" if judged_by == "memory" else " s"
+    return {"what": what, **report, **verdict_cells(report[judged_by], target, unit)}

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.contenders import KL_UCB, SEED, Size, engine, world_of
 from benchmarks.measure import Effort, ratio, rough
-from benchmarks.report import Show, Table, Target, judged, times
+from benchmarks.report import Show, Table, Target, times, verdict_cells
 from toplist.clicks import Cascade
 from toplist.engine.simulate import simulate
 
@@ -34,7 +34,7 @@ COLUMNS: dict[str, Show] = {
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One row for a simulation, and one for work that shares nothing, which shows what the machine has to give."""
+    """One row for a simulation, and one for independent work, which shows what the machine can give."""
     seconds = QUICK_SECONDS if effort.quick else SECONDS
     steps = max(2, round(seconds / (RUNS * rough(engine(KL_UCB.policy, SIZE), seconds))))
     hashes = hashes_for(seconds / RUNS / 4)
@@ -44,7 +44,7 @@ def measure(effort: Effort) -> Sequence[Table]:
 
     def hashing(threads: int) -> None:
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(hash_over_and_over, [hashes] * RUNS))
+            list(pool.map(hash_repeatedly, [hashes] * RUNS))
 
     work: dict[str, Callable[[int], None]] = {
         f"{KL_UCB.policy}, {SIZE}, {RUNS} runs of {steps} steps": simulation,
@@ -59,10 +59,10 @@ def measure(effort: Effort) -> Sequence[Table]:
                 clocks[what][threads].append(time.perf_counter() - begun)
     rows = [row(what, clocks[what], TARGET if job is simulation else None) for what, job in work.items()]
     notes = [
-        "Wall-clock, since threads save no CPU time. Hashing shares nothing and holds no lock: where its ratio is low",
-        "too, somebody else uses the cores, and the simulation's says nothing.",
+        "Wall-clock time, since threads save no CPU time. Hashing shares nothing and holds no lock: if its ratio is",
+        "low too, other processes use the cores, and the ratio of the simulation means nothing.",
     ]
-    return [Table("Two threads beside one", COLUMNS, rows, notes)]
+    return [Table("Two threads compared with one", COLUMNS, rows, notes)]
 
 
 def row(what: str, clocks: dict[int, list[float]], target: Target | None) -> dict[str, Any]:
@@ -74,18 +74,18 @@ def row(what: str, clocks: dict[int, list[float]], target: Target | None) -> dic
         "two threads": median(clocks[2]),
         "ratio": gain.middle,
         "quartiles": f"{gain.low:.3g} to {gain.high:.3g}",
-        **judged(gain.middle, target),
+        **verdict_cells(gain.middle, target),
     }
 
 
-def hash_over_and_over(hashes: int) -> bytes:
+def hash_repeatedly(hashes: int) -> bytes:
     """Work for one core and its nearest cache, outside the interpreter's lock."""
     return hashlib.pbkdf2_hmac("sha256", b"toplist", b"benchmark", hashes)
 
 
 def hashes_for(seconds: float) -> int:
-    """How many hashes take so long."""
-    some = 10_000
+    """Number of hashes that take about `seconds`."""
+    sample = 10_000
     begun = time.process_time()
-    hash_over_and_over(some)
-    return max(1, round(some * seconds / (time.process_time() - begun)))
+    hash_repeatedly(sample)
+    return max(1, round(sample * seconds / (time.process_time() - begun)))

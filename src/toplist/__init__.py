@@ -1,5 +1,26 @@
-"""toplist learns which K of L items to show, and in which order, from clicks.
+"""toplist learns which K of L items to show on a page, and in which order, from clicks.
 
+Simulate and compare algorithms:
+    `simulate` plays policies against simulated visitors and returns a `Result`; `Progress` is reported meanwhile.
+    `compare` plays them on several kinds of users and returns a `Comparison`.
+    `tune` sweeps the parameters of one policy, values or a `Span` each, and returns a `Tuning`.
+    `Difference` and `Ratio` are confidence intervals between two policies, paired by run.
+    `worlds` (where attraction comes from), `clicks` (click models) and `starts` (the first look at the items) are
+    what a simulation is made of.
+
+Rank a page of your own:
+    `Ranker` runs a policy on your items; each list it ranks is a `Shown`, with which clicks are reported.
+    `ranker` is their module.
+
+Choose or build an algorithm:
+    `catalogue` lists all policies by name, and `make` makes one; `policies` is their module.
+    `Policy` combines four parts: `feedback`, `memory`, `index` and `arrange` (all in `parts`, with
+    `detectors` of changes).
+    `checks` tests a policy of your own, and `bounds` has the papers' regret bounds.
+    `Problem` (in `problem`) is the size of a problem, and `InvalidInput` the error for arguments that cannot be used.
+
+Examples
+--------
 >>> import toplist
 >>> world, users = toplist.worlds.b_lb(items=16, positions=4, attraction=0.2, gap=0.15, termination=0.5)
 >>> result = toplist.simulate(["dcm-kl-ucb", "random"], world, users, steps=2000, runs=4, seed=1)
@@ -30,7 +51,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Names are imported when they are first used: compiling machinery is heavy, and `import toplist` should not be.
+# Names are imported on first use: `import toplist` must be fast, and numba is slow to import.
 _MODULES = {
     "arrange": "toplist.parts.arrange",
     "bounds": "toplist.bounds",
@@ -103,6 +124,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    """Import a public name on first use."""
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     if name in _NAMES:
@@ -111,4 +133,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """All names, including those not imported yet."""
     return sorted([*globals(), *__all__])

@@ -1,4 +1,4 @@
-"""`python -m toplist` is `toplist`."""
+"""`python -m toplist` runs the command line."""
 
 import sys
 

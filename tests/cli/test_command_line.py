@@ -219,7 +219,7 @@ def test_warnings_are_one_line(capsys: Output, monkeypatch: pytest.MonkeyPatch, 
         warnings.simplefilter("always")
         assert main(["simulate", "best", "--steps", "10", "--quiet", "--resume", str(tmp_path / "a.npz")]) == Exit.FINE
     err = capsys.readouterr().err
-    assert re.fullmatch(r"toplist: warning: What was played could not be saved.*No space left on device\n", err)
+    assert re.fullmatch(r"toplist: warning: The resume file could not be written.*No space left on device\n", err)
 
 
 def test_a_reader_who_goes_away_is_no_error() -> None:

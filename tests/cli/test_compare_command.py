@@ -13,7 +13,7 @@ import toplist
 from toplist.cli import Exit, main
 from toplist.clicks import DCM, Cascade
 from toplist.experiments.comparison_matrix import standard_users, standard_world, stationary
-from toplist.support.catalogue import written
+from toplist.support.catalogue import part_text
 from toplist.worlds import Fixed, b_lb, b_top_k
 
 Output = pytest.CaptureFixture[str]
@@ -168,12 +168,12 @@ def test_all_that_do_not_forget_are_compared(monkeypatch: pytest.MonkeyPatch) ->
     played, columns = asked(monkeypatch)
     assert list(columns) == list(standard_users())
     assert list(played) == list(stationary(features=True))
-    parts = [written(policy) for policy in played.values()]
+    parts = [part_text(policy) for policy in played.values()]
     assert len(set(parts)) == len(parts)
     for name, entry in toplist.catalogue().items():
         able = entry.make().capabilities()
         left_out = able.forgets or able.detects or able.needs_simulator
-        assert left_out or written(entry.make()) in parts, name
+        assert left_out or part_text(entry.make()) in parts, name
         assert not left_out or name not in played, name
     fewer, _ = asked(monkeypatch, "--worlds", "b-top-k")  # which has no features
     assert set(fewer) == {name for name, policy in played.items() if not policy.capabilities().needs_features}

@@ -17,7 +17,7 @@ import pytest
 from toplist.cli import Exit, main
 from toplist.engine.player import Player
 from toplist.experiments.run_experiment import read_verdict
-from toplist.support.progress_bar import Bars
+from toplist.support.progress_bar import TwoProgressBars
 
 GOES_ON = "and the same command goes on from there."
 Output = pytest.CaptureFixture[str]
@@ -205,12 +205,12 @@ def test_what_needs_data(capsys: Output, folder: Path, tunes: Path, steps: list[
 
 
 def test_an_interruption(capsys: Output, folder: Path, steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: Bars, name: str, share: float, *__: float) -> None:
+    def interrupted(_: TwoProgressBars, name: str, share: float, *__: float) -> None:
         if name == "li2019/figure1" and share > 0.0:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Bars, "tell", interrupted)
+        patched.setattr(TwoProgressBars, "draw", interrupted)
         assert reproduce(folder, "--all") == Exit.INTERRUPTED
     err = capsys.readouterr().err
     assert err == f"toplist: interrupted; what was played is kept in {folder}, {GOES_ON}\n"

@@ -11,7 +11,7 @@ from toplist.clicks import CCM, PBM, UBM, Cascade, Mixture
 from toplist.core.beliefs import copy_arrays
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import Floats, Ints, Page
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.support.catalogue import USERS
 from toplist.support.part_json import as_plain
@@ -104,7 +104,7 @@ def test_items_may_come_and_go() -> None:
 
 @pytest.mark.parametrize("users", [CHAIN, BROWSING, Mixture(CHAIN, BROWSING, 0.5)], ids=["CCM", "UBM", "mixture"])
 def test_plain_and_compiled_agree_and_the_setting_stays_as_it_was(users: Any) -> None:
-    setting = Setting.of(toplist.make(POLICY), WORLD, users, OneSample(), 300)
+    setting = RunSetup.of(toplist.make(POLICY), WORLD, users, OneSample(), 300)
     before = as_plain(setting.users)
     players = [Player(setting, 3, np.arange(10, 301, 10), compiled=compiled) for compiled in (True, False)]
     for player in players:
@@ -133,5 +133,5 @@ def test_a_mixture_can_be_resumed(tmp_path: Path) -> None:
     file, users = tmp_path / "kept.npz", Mixture(CHAIN, BROWSING, 0.5)
     simulate(users, runs=2, resume=file)
     assert same(simulate(users, resume=file), simulate(users))
-    with pytest.raises(InvalidInput, match="keeps a simulation with users"):
+    with pytest.raises(InvalidInput, match="holds a simulation with users"):
         simulate(users._replace(share=0.25), resume=file)

@@ -52,7 +52,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "huge seed": (lambda: simulate(seed=2**63), "below 2"),
     "zero threads": (lambda: simulate(threads=0), "number of threads is 0"),
     "checkpoint beyond the end": (lambda: simulate(checkpoints=[5, 11]), "checkpoint is 11"),
-    "no policies": (lambda: simulate(policies=[]), "There are no policies"),
+    "no policies": (lambda: simulate(policies=[]), "No policies were given"),
     "unknown policy": (lambda: simulate(policies="cascade-klucb"), "perhaps you mean 'cascade-kl-ucb'"),
     "unknown parameter": (lambda: simulate(policies="cascade-ucb1(scal=2)"), "perhaps you mean 'scale'"),
     "unreadable parameters": (lambda: simulate(policies="cascade-ucb1(2)"), "write it like"),
@@ -104,7 +104,7 @@ def test_refused_before_any_work(case: str, monkeypatch: pytest.MonkeyPatch) -> 
     def work(*_: Any) -> None:
         raise AssertionError("work was started")
 
-    monkeypatch.setattr("toplist.engine.simulate.Crew.play", work)
+    monkeypatch.setattr("toplist.engine.simulate.RunScheduler.play", work)
     call, message = BAD[case]
     with pytest.raises(toplist.InvalidInput, match=message) as refused:
         call()

@@ -1,4 +1,4 @@
-"""Comparisons on several kinds of users: the numbers of simulations, set against each other and random lists."""
+"""Comparisons on several kinds of users: the numbers of simulations, relative to the best and to random lists."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ from toplist import Comparison
 from toplist.clicks import CCM, DBN, DCM, UBM, Cascade, mix
 from toplist.core.problem import Problem
 from toplist.engine.compare import file_name
-from toplist.engine.shared_user_type import alike
+from toplist.engine.shared_user_type import with_shared_type
 from toplist.engine.statistics import t_quantile
 from toplist.worlds import Fixed
 
@@ -38,11 +38,11 @@ def found() -> Comparison:
     return compare()
 
 
-# What is played
+# Playing
 
 
 def test_the_numbers_are_those_of_a_simulation(found: Comparison) -> None:
-    """Although all users are of one class here."""
+    """Although all users have a shared type here."""
     assert found.policies == ("cascade-ucb1", "random")
     assert found.columns == ("cascade", "several", "dcm")
     for column in ("cascade", "dcm"):
@@ -65,19 +65,19 @@ def test_random_lists_are_the_yardstick_under_any_label() -> None:
     mine = toplist.compare({"by chance": chance}, {"a": COLUMNS["cascade"]}, **SIZE)
     assert (mine.policies, mine.yardstick) == (("by chance",), "by chance")
     assert compare(["random"], {"a": COLUMNS["cascade"]}).policies == ("random",)
-    with pytest.raises(toplist.InvalidInput, match="label yours otherwise"):
+    with pytest.raises(toplist.InvalidInput, match="choose another label"):
         toplist.compare({"random": "best"}, {"a": COLUMNS["cascade"]}, **SIZE)
 
 
 def test_progress_is_that_of_all_columns() -> None:
-    told: list[toplist.Progress] = []
-    compare(progress=told.append, threads=1)
-    assert {now.total for now in told} == {2 * 4 * 3 * 400}
-    assert [now.done for now in told] == sorted(now.done for now in told)
-    assert told[-1].done == told[-1].total
+    reports: list[toplist.Progress] = []
+    compare(progress=reports.append, threads=1)
+    assert {now.total for now in reports} == {2 * 4 * 3 * 400}
+    assert [now.done for now in reports] == sorted(now.done for now in reports)
+    assert reports[-1].done == reports[-1].total
 
 
-def test_what_was_interrupted_goes_on(tmp_path: Path, found: Comparison) -> None:
+def test_an_interrupted_comparison_continues(tmp_path: Path, found: Comparison) -> None:
     folder = tmp_path / "kept"
 
     def stop(now: toplist.Progress) -> None:
@@ -89,21 +89,21 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, found: Comparison) -> None
     kept = {file.name for file in folder.iterdir()}
     assert file_name("cascade", 0) in kept
     assert file_name("dcm", 0) not in kept
-    told: list[toplist.Progress] = []
-    assert compare(progress=told.append, resume=folder) == found
-    assert told[0].earlier > told[0].total / 2 - 400
-    assert compare(progress=told.append, resume=folder) == found
-    assert told[-1].earlier == told[-1].total  # a finished one shows at once
+    reports: list[toplist.Progress] = []
+    assert compare(progress=reports.append, resume=folder) == found
+    assert reports[0].earlier > reports[0].total / 2 - 400
+    assert compare(progress=reports.append, resume=folder) == found
+    assert reports[-1].earlier == reports[-1].total  # a finished one returns at once
 
 
-def test_a_folder_keeps_a_column_wherever_it_stands(tmp_path: Path) -> None:
-    """What is kept does not depend on which other classes of users there are."""
+def test_a_saved_column_does_not_depend_on_the_others(tmp_path: Path) -> None:
+    """A resume file does not depend on the users of other columns."""
     one = compare(["random"], {"dcm": COLUMNS["dcm"]}, resume=tmp_path)
-    told: list[toplist.Progress] = []
-    both = compare(["random"], COLUMNS, resume=tmp_path, progress=told.append)
-    assert told[0].earlier == 3 * 400
+    reports: list[toplist.Progress] = []
+    both = compare(["random"], COLUMNS, resume=tmp_path, progress=reports.append)
+    assert reports[0].earlier == 3 * 400
     assert both.of("random", "dcm").tobytes() == one.of("random", "dcm").tobytes()
-    with pytest.raises(toplist.InvalidInput, match="keeps a simulation with seed 5"):
+    with pytest.raises(toplist.InvalidInput, match="holds a simulation with seed 5"):
         compare(["random"], COLUMNS, resume=tmp_path, seed=6)
 
 
@@ -122,29 +122,29 @@ def test_a_folder_keeps_a_column_wherever_it_stands(tmp_path: Path) -> None:
         ({"steps": 0}, "The number of steps is 0"),
     ],
 )
-def test_what_cannot_be_played(changes: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_refused(changes: dict[str, Any], message: str) -> None:
     columns = changes.pop("columns", COLUMNS)
     with pytest.raises(toplist.InvalidInput, match=message):
         compare(["best"], columns, **changes)
 
 
-# Users of one class
+# Users of a shared type
 
 
-def test_users_become_alike() -> None:
+def test_users_get_a_shared_type() -> None:
     problem = Problem(5, 2)
     crowd = mix([Cascade(), DCM(0.3)], [0.5, 0.5])
     users = [kind.prepare(problem) for kind in (UBM(0.5), DBN(), CCM(), DCM(0.2), crowd, DCM(0.9))]
-    made = alike(users)
+    made = with_shared_type(users)
     assert len({numba.typeof(one) for one in made}) == 1  # type: ignore[no-untyped-call]
     attraction, items = np.array([0.5, 0.2]), np.array([3, 1])
     for given, one in zip(users, made, strict=True):
         assert one.reward(None, items, attraction) == given.reward(None, items, attraction)
     same = [DCM(0.3).prepare(problem), DCM(0.4).prepare(problem)]
-    assert all(one is given for one, given in zip(alike(same), same, strict=True))
+    assert all(one is given for one, given in zip(with_shared_type(same), same, strict=True))
 
 
-# What came out
+# Results
 
 REGRET: dict[str, dict[str, Any]] = {
     "x": {"c": [30.0, 32.0, 37.0], "a": [10.0, 14.0, 12.0], "b": [11.0, 13.0, 15.0], "random": [100.0, 90.0, 110.0]},
@@ -200,7 +200,7 @@ def test_the_table(known: Comparison) -> None:
     assert repr(known) == "<Comparison of 4 policies on x, y, z: 100 steps, 3 runs, seed 3>"
 
 
-def test_where_the_best_loses_nothing_there_is_no_ratio() -> None:
+def test_the_ratio_is_nan_if_the_best_has_no_regret() -> None:
     regret: Any = {"x": {"best": [0.0, 0.0], "random": [8.0, 9.0]}}
     found = Comparison(regret, "random")
     assert math.isnan(found.over_best("random", "x").value)
@@ -259,12 +259,12 @@ def test_pictures(known: Comparison, tmp_path: Path, name: str, head: bytes) -> 
         ({"x": {"a": [1.0]}}, "random", "The yardstick is 'random'"),
     ],
 )
-def test_what_is_no_comparison(regret: Any, yardstick: str, message: str) -> None:
+def test_inconsistent_regret_is_refused(regret: Any, yardstick: str, message: str) -> None:
     with pytest.raises(toplist.InvalidInput, match=message):
         Comparison(regret, yardstick)
 
 
-def test_names_that_are_not_there(known: Comparison) -> None:
+def test_unknown_names_are_refused(known: Comparison) -> None:
     with pytest.raises(toplist.InvalidInput, match="The column is 'w'"):
         known.best("w")
     with pytest.raises(toplist.InvalidInput, match="The policy is 'd'"):

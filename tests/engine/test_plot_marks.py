@@ -1,4 +1,4 @@
-"""Breakpoints and detections: told by the world and by policies, kept with the result, and drawn."""
+"""Breakpoints and detections: reported by world and policies, saved with the result, and drawn."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from toplist import Result
 from toplist.clicks import Cascade
 from toplist.core.problem import InvalidInput
 from toplist.core.randomness import branch
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.plot_marks import MOST_LINES
 from toplist.engine.starts import OneSample
 from toplist.worlds import Fixed, coming_and_going, jumping, piecewise
@@ -20,8 +20,8 @@ from toplist.worlds import Fixed, coming_and_going, jumping, piecewise
 CURVES: Any = {"checkpoints": [5, 10], "regret": {"a": [[0, 3], [1, 5]]}, "clicks": {"a": [[1, 9], [2, 8]]}}
 
 
-def drawn(result: Result) -> tuple[list[float], list[str]]:
-    """Where thin lines stand, and what the legend says."""
+def drawn_marks(result: Result) -> tuple[list[float], list[str]]:
+    """Positions of the thin lines, and texts of the legend."""
     figure = result.plot()
     lines = [line.get_xdata() for line in figure.axes[0].get_lines()]
     upright = [float(x[0]) for x in map(np.asarray, lines) if len(x) == 2 and x[0] == x[1]]
@@ -52,12 +52,12 @@ def test_files_without_breakpoints_are_read_as_before(tmp_path: Path) -> None:
     "world",
     [piecewise([[0.5, 0.2], [0.2, 0.5]], 1, length=15), coming_and_going([0.5, 0.4, 0.3], 1, stay=10, away=10)],
 )
-def test_what_is_told_of_a_run_is_what_happened_in_it(world: Any) -> None:
+def test_breakpoints_are_the_changes_of_a_run(world: Any) -> None:
     result = toplist.simulate("random", world, Cascade(), steps=100, runs=3, seed=8)
     assert result.breakpoints[0] != result.breakpoints[1]
-    setting = Setting.of(toplist.make("cascade-ucb1"), world, Cascade(), OneSample(), 100)
-    for run, told in enumerate(result.breakpoints):
-        player = Player(setting, branch(8, run), np.array([100]))
+    setup = RunSetup.of(toplist.make("cascade-ucb1"), world, Cascade(), OneSample(), 100)
+    for run, breakpoints in enumerate(result.breakpoints):
+        player = Player(setup, branch(8, run), np.array([100]))
         before, changed = None, []
         for step in range(100):
             player.play(step + 1)
@@ -65,20 +65,20 @@ def test_what_is_told_of_a_run_is_what_happened_in_it(world: Any) -> None:
             if before not in (None, here):
                 changed.append(step)
             before = here
-        assert told == changed
+        assert breakpoints == changed
 
 
 def test_common_breakpoints_are_drawn_and_named() -> None:
-    assert drawn(Result(**CURVES, breakpoints=[[4, 7], [4, 7]])) == ([4.0, 7.0], ["a", "breakpoint"])
-    assert drawn(Result(**CURVES)) == ([], ["a"])
+    assert drawn_marks(Result(**CURVES, breakpoints=[[4, 7], [4, 7]])) == ([4.0, 7.0], ["a", "breakpoint"])
+    assert drawn_marks(Result(**CURVES)) == ([], ["a"])
 
 
 def test_breakpoints_of_single_runs_and_too_many_are_not_drawn() -> None:
-    assert drawn(Result(**CURVES, breakpoints=[[4, 7], [4, 8]])) == ([], ["a"])
+    assert drawn_marks(Result(**CURVES, breakpoints=[[4, 7], [4, 8]])) == ([], ["a"])
     often = list(range(1, MOST_LINES + 2))
     curves: Any = {"checkpoints": [1000], "regret": {"a": [[1]]}, "clicks": {"a": [[1]]}}
-    assert drawn(Result(**curves, breakpoints=[often])) == ([], ["a"])
-    assert len(drawn(Result(**curves, breakpoints=[often[:-1]]))[0]) == MOST_LINES
+    assert drawn_marks(Result(**curves, breakpoints=[often])) == ([], ["a"])
+    assert len(drawn_marks(Result(**curves, breakpoints=[often[:-1]]))[0]) == MOST_LINES
 
 
 @pytest.mark.parametrize("wrong", [[[4]], [[4], [4, 4]], [[4], [11]], [[0], [1]], [4, 5], 4, [[4], "7"], [[4.5], [4]]])
@@ -87,7 +87,7 @@ def test_wrong_breakpoints_are_refused(wrong: Any) -> None:
         Result(**CURVES, breakpoints=wrong)
 
 
-# What policies found --------------------------------------------------------------------------------------------------
+# Detections ----------------------------------------------------------------------------------------------------------
 
 
 def test_detections_come_with_the_result_and_back_from_its_file_and_from_a_file_to_resume(tmp_path: Path) -> None:

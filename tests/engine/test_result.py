@@ -1,4 +1,4 @@
-"""Tests of results: numbers against SciPy and by hand, exact round trips, files that appear whole or not at all."""
+"""Tests of results: numbers against SciPy and by hand, exact round trips, files replaced atomically."""
 
 import csv
 import dataclasses
@@ -122,7 +122,7 @@ def test_difference_is_taken_at_the_last_checkpoint_or_at_the_one_named() -> Non
     assert result.difference("CascadeKLUCB", "CascadeUCB1", at=1000) == Difference(-6, -6, -6, 0.5)
 
 
-def test_one_run_says_nothing_about_its_error() -> None:
+def test_one_run_has_no_standard_error() -> None:
     result = example(runs=1)
     assert np.isnan(result.standard_error("policy 0")).all()
     mean, low, high, _ = result.difference("policy 1", "policy 0")
@@ -131,7 +131,7 @@ def test_one_run_says_nothing_about_its_error() -> None:
 
 
 @pytest.mark.parametrize(("a", "b", "expected"), [(1, 0, math.inf), (-1, 0, -math.inf), (0, 0, math.nan), (0, 2, 0)])
-def test_ratio_to_zero_is_infinite_or_nothing(a: float, b: float, expected: float) -> None:
+def test_ratio_to_zero_is_infinite_or_nan(a: float, b: float, expected: float) -> None:
     curves = {"a": [[a], [a]], "b": [[b], [b]]}
     assert Result(np.array([1]), cast(Any, curves), cast(Any, curves)).difference("a", "b").ratio == pytest.approx(
         expected, nan_ok=True
@@ -154,7 +154,7 @@ def test_unknown_policy_is_refused_with_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("at", [11, 999, 10**30])
-def test_a_step_that_was_not_kept_is_refused_with_the_nearest(at: int) -> None:
+def test_a_step_that_is_no_checkpoint_is_refused_with_the_nearest(at: int) -> None:
     nearest = 10 if at == 11 else 1000
     with pytest.raises(InvalidInput, match=f"2 checkpoints from 10 to 1,000; the nearest is {nearest}"):
         small().difference("CascadeUCB1", "CascadeKLUCB", at=at)
@@ -172,7 +172,7 @@ def test_what_is_regret_or_clicks() -> None:
             call("views")
 
 
-# What a result accepts and keeps.
+# Validation and copies.
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_what_is_regret_or_clicks() -> None:
         ({"settings": ["seed"]}, "settings is .* JSON"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_inconsistent_arguments_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         small(**changes)
 
@@ -224,7 +224,7 @@ def test_a_result_cannot_be_changed_from_inside_or_outside() -> None:
         result.settings = {}  # type: ignore[misc]
 
 
-def test_types_are_as_promised_whatever_is_given() -> None:
+def test_types_do_not_depend_on_the_arguments() -> None:
     result = small(settings={"seed": np.int64(3), "gaps": np.array([0.5]), "pair": (1, 2)})
     assert result.checkpoints.dtype == np.int64
     assert {array.dtype for array in (*result.regret.values(), *result.clicks.values())} == {np.dtype(np.float64)}
@@ -262,7 +262,7 @@ def test_table_by_hand() -> None:
     ]
 
 
-def test_table_of_one_run_admits_what_it_does_not_know() -> None:
+def test_table_of_one_run_has_no_intervals() -> None:
     lines = example(policies=2, runs=1).table().splitlines()
     assert lines[0] == "100,000 steps, 1 run"
     assert "± n/a" in lines[2]
@@ -439,7 +439,7 @@ def test_legend_is_ordered_as_the_curves_end_and_shows_names_as_they_are() -> No
     assert [handle.get_color() for handle in legend.get_lines()] == [colours[0, 9], colours[5, 5], colours[1, 2]]
 
 
-def test_many_policies_have_looks_of_their_own_and_fit_the_picture() -> None:
+def test_many_policies_have_distinct_styles_and_fit_the_figure() -> None:
     figure = example(policies=40, title="t").plot()
     figure.canvas.draw()
     (axes,), (legend,) = figure.axes, figure.legends
@@ -459,10 +459,10 @@ def test_one_run_and_one_checkpoint_can_be_plotted() -> None:
     assert not axes.collections
 
 
-# Where to write.
+# Paths.
 
 
-def test_what_can_be_written_is_not_touched(tmp_path: Path) -> None:
+def test_a_check_changes_nothing(tmp_path: Path) -> None:
     there = tmp_path / "there.csv"
     there.write_text("old")
     assert check_writable(there, "The file") == there
@@ -493,7 +493,7 @@ def test_a_file_may_be_named_without_a_folder(tmp_path: Path, monkeypatch: pytes
         ("a", "ends in .png, .svg or .pdf"),
     ],
 )
-def test_what_cannot_be_written_is_refused(tmp_path: Path, name: str, message: str) -> None:
+def test_unwritable_paths_are_refused(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "file").write_text("kept")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder.png").mkdir()
@@ -514,7 +514,7 @@ def test_a_path_is_a_path(path: Any) -> None:
         small().to_csv(path)
 
 
-def test_rights_are_asked_for_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permissions_are_checked_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may write everywhere, so the system's answer is replaced."""
     there = tmp_path / "a.csv"
     there.write_text("old")
@@ -528,7 +528,7 @@ def test_rights_are_asked_for_before_the_work(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("writer", ["to_csv", "to_json", "plot"])
-def test_the_plain_writers_and_the_plot_check_the_folder(tmp_path: Path, writer: str) -> None:
+def test_all_writers_check_the_folder(tmp_path: Path, writer: str) -> None:
     with pytest.raises(InvalidInput, match="in a folder that exists"):
         getattr(small(), writer)(tmp_path / "missing" / "a.png")
     assert os.listdir(tmp_path) == []
@@ -554,7 +554,7 @@ def test_a_reader_of_the_old_file_never_sees_the_new_one(tmp_path: Path, writer:
     assert os.listdir(tmp_path) == ["a.png"]
 
 
-def test_new_files_have_the_usual_rights(tmp_path: Path) -> None:
+def test_new_files_have_the_usual_permissions(tmp_path: Path) -> None:
     (tmp_path / "usual").touch()
     small().to_csv(tmp_path / "a.csv")
     assert (tmp_path / "a.csv").stat().st_mode == (tmp_path / "usual").stat().st_mode

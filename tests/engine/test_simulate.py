@@ -15,7 +15,7 @@ import pytest
 
 import toplist
 from toplist.clicks import DBN, DCM, Cascade
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, NeverSeenFirst, OneSample
 from toplist.worlds import Fixed, b_lb, b_top_k
 
@@ -38,7 +38,7 @@ def same(one: toplist.Result, other: toplist.Result) -> bool:
     )
 
 
-def test_same_numbers_whatever_the_threads_and_the_company() -> None:
+def test_numbers_do_not_depend_on_threads_or_other_policies() -> None:
     alone = simulate(threads=1)
     assert same(alone, simulate(threads=2))
     assert same(alone, simulate(threads=7))
@@ -47,7 +47,7 @@ def test_same_numbers_whatever_the_threads_and_the_company() -> None:
     assert not same(alone, simulate(seed=4))
 
 
-def test_curves_are_kept_at_checkpoints() -> None:
+def test_curves_are_recorded_at_checkpoints() -> None:
     result = simulate(policies="random", checkpoints=[10, 2000])
     assert result.checkpoints.tolist() == [10, 2000, 3000]
     fine = simulate(policies="random", checkpoints=3000)
@@ -70,21 +70,21 @@ def test_regret_and_clicks_of_fixed_lists_by_hand(users: Any, reward: float) -> 
     assert prepared.reward(None, np.array([1, 2]), np.array([0.7, 0.5])) == pytest.approx(reward)
     assert np.all(result.regret["best"] == 0.0)
     assert result.mean("worst")[-1] == pytest.approx(2000 * (reward - worst))
-    assert result.regret["worst"].std() > 0  # over checkpoints, not over runs: the regret is the expected one
+    assert result.regret["worst"].std() > 0  # over checkpoints, not over runs: regret is the expected one
     assert np.ptp(result.regret["worst"], axis=0).max() == 0.0
 
 
-def test_the_all_knowing_policy_has_no_regret_and_random_the_expected_one() -> None:
+def test_the_best_list_has_no_regret_and_random_lists_the_expected_one() -> None:
     world = Fixed([0.9, 0.1, 0.1, 0.1], 1)
     result = toplist.simulate(["best", "random"], world, Cascade(), steps=4000, runs=10)
     assert result.mean("best")[-1] == 0.0
     assert result.mean("best", "clicks")[-1] == pytest.approx(3600, abs=4 * np.sqrt(4000 * 0.09 / 10))
-    # Random loses .8 three times out of four.
+    # Random loses 0.8 three times out of four.
     assert result.mean("random")[-1] == pytest.approx(2400, abs=4 * 0.8 * np.sqrt(4000 * 3 / 16 / 10))
 
 
 def test_starts_differ_as_they_should() -> None:
-    """One sample costs nothing, the forced start shows item t first at step t, never seen goes first by itself."""
+    """One sample costs nothing; the forced start shows item t first at step t; unseen items rank first."""
     world = Fixed([0.0] * 6 + [1.0] * 2, 2)
     by_start = {
         type(start).__name__: toplist.simulate(
@@ -101,7 +101,7 @@ def test_starts_differ_as_they_should() -> None:
 
 
 def test_forced_start_shows_every_item_once_at_the_top() -> None:
-    player = Player(Setting.of(toplist.make("dcm-kl-ucb"), WORLD, USERS, Forced(), 40), 1, np.array([40]))
+    player = Player(RunSetup.of(toplist.make("dcm-kl-ucb"), WORLD, USERS, Forced(), 40), 1, np.array([40]))
     firsts = []
     for step in range(20):
         player.play(step + 1)
@@ -120,7 +120,7 @@ def test_progress_is_reported_to_the_end() -> None:
 
 @pytest.fixture
 def slowly(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Runs that pause after each chunk, so that there is always something left to interrupt; `undo` ends that."""
+    """Runs that pause after each chunk, so that an interruption finds unfinished ones; `undo` ends that."""
     play = Player.play
 
     def pausing(self: Player, until: int) -> None:
@@ -159,7 +159,7 @@ def test_resume_after_an_interruption_gives_the_numbers_of_an_uninterrupted_run(
 
 
 @pytest.mark.parametrize("policy", ["cascade-kl-ucb", "ranked-exp3", "ranked-kl-ucb"])
-def test_a_run_put_aside_half_way_is_taken_up_from_the_file(
+def test_a_run_interrupted_half_way_continues_from_the_file(
     tmp_path: Path, policy: str, slowly: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "kept.npz"
@@ -178,7 +178,7 @@ def test_a_run_put_aside_half_way_is_taken_up_from_the_file(
     assert same(resumed, simulate(policies=policy, steps=100_000, runs=1))
 
 
-def test_more_runs_later_play_only_those(tmp_path: Path) -> None:
+def test_more_runs_play_only_the_additional_ones(tmp_path: Path) -> None:
     file = tmp_path / "kept.npz"
     simulate(runs=2, resume=file)
     seen: list[toplist.Progress] = []
@@ -203,7 +203,7 @@ def test_a_file_of_another_simulation_or_damaged_is_refused(tmp_path: Path) -> N
         ({"checkpoints": 7}, "checkpoints"),
     ]
     for changes, word in others:
-        with pytest.raises(toplist.InvalidInput, match=f"keeps a simulation with {word}"):
+        with pytest.raises(toplist.InvalidInput, match=f"holds a simulation with {word}"):
             simulate(resume=file, **changes)
     assert file.read_bytes() == before
     foreign = io.BytesIO()
@@ -224,14 +224,14 @@ def test_the_order_of_policies_does_not_matter_to_a_file(tmp_path: Path) -> None
     assert same(first, again)
 
 
-def test_a_full_disk_costs_the_file_and_not_the_simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_loses_the_file_but_not_the_simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "kept.npz"
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    with pytest.warns(UserWarning, match="could not be saved, and is tried again: .*No space left"):
+    with pytest.warns(UserWarning, match="could not be written, and is tried again: .*No space left"):
         result = simulate(resume=file)
     assert same(result, simulate())
     assert list(tmp_path.iterdir()) == []
@@ -247,8 +247,8 @@ def test_a_failing_policy_ends_the_simulation_with_its_own_error() -> None:
 PROGRAM = """
 import signal, sys, time, toplist
 from toplist.engine import scheduler
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell in the background ignores for its children
-scheduler.ASIDE_SECONDS = 0.5
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background shells make their children ignore it
+scheduler.SNAPSHOT_SECONDS = 0.5
 play = scheduler.Player.play
 if sys.argv[2] == "slowly":
     scheduler.Player.play = lambda self, until: (play(self, until), time.sleep(0.03))
@@ -260,7 +260,7 @@ print("finished", flush=True)
 
 
 @pytest.mark.slow
-def test_ctrl_c_and_kill_leave_a_file_to_go_on_from(tmp_path: Path) -> None:
+def test_a_simulation_resumes_after_ctrl_c_and_kill(tmp_path: Path) -> None:
     file = tmp_path / "kept.npz"
 
     def start(pace: str) -> subprocess.Popen[str]:
@@ -272,7 +272,7 @@ def test_ctrl_c_and_kill_leave_a_file_to_go_on_from(tmp_path: Path) -> None:
         return child
 
     def steps_kept() -> int:
-        with np.load(file) as kept:  # complete and readable, whatever happened
+        with np.load(file) as kept:  # always complete and readable
             assert json.loads(kept["header"].tobytes())["seed"] == 1
             return sum(int(kept[name]) for name in kept.files if name.endswith("/step"))
 
@@ -288,7 +288,7 @@ def test_ctrl_c_and_kill_leave_a_file_to_go_on_from(tmp_path: Path) -> None:
     time.sleep(8)
     os.kill(child.pid, signal.SIGKILL)
     child.communicate(timeout=60)
-    assert steps_kept() > interrupted  # what was put aside on the way is there
+    assert steps_kept() > interrupted  # snapshots on the way were saved
     child = start("quickly")
     out, errors = child.communicate(timeout=120)
     assert (child.returncode, out, errors) == (0, "finished\n", "")
@@ -296,8 +296,8 @@ def test_ctrl_c_and_kill_leave_a_file_to_go_on_from(tmp_path: Path) -> None:
     assert same(resumed, toplist.simulate("dcm-kl-ucb", WORLD, USERS, steps=300_000, runs=3, seed=1))
 
 
-def test_at_any_moment_all_but_the_runs_in_progress_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toplist.engine.resume_file.PAUSE", 0.0)  # which spares large files, but is not to count here
+def test_all_but_the_runs_in_progress_are_saved_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toplist.engine.resume_file.PAUSE", 0.0)  # save without throttling
     file, steps, seen = tmp_path / "kept.npz", 500_000, []  # a run takes longer than writing the file
 
     def look(now: toplist.Progress) -> None:
@@ -305,7 +305,7 @@ def test_at_any_moment_all_but_the_runs_in_progress_are_kept(tmp_path: Path, mon
         if file.exists():
             with np.load(file) as arrays:
                 kept = sum(name.startswith("finished/") for name in arrays.files)
-        # The one that is played, and one that ended while this was called.
+        # The current run, and one that ended during this call.
         assert now.done - kept * steps <= 2 * steps
         seen.append(kept)
 
@@ -315,7 +315,7 @@ def test_at_any_moment_all_but_the_runs_in_progress_are_kept(tmp_path: Path, mon
 
 
 class Impatient(DCM):
-    """Users of the test's own, who may change their ways."""
+    """Users whose methods the test may patch."""
 
     __slots__ = ()
 
@@ -330,7 +330,7 @@ def test_a_simulation_is_not_continued_with_other_code(tmp_path: Path, monkeypat
         simulate(**arguments, runs=3)
 
 
-def test_progress_tells_what_an_earlier_call_had_done() -> None:
+def test_the_rate_excludes_steps_of_an_earlier_call() -> None:
     report = toplist.Progress(done=60, total=100, seconds=2.0, earlier=40)
     assert report.remaining == 4.0
     assert toplist.Progress(done=40, total=100, seconds=0.0, earlier=40).remaining == float("inf")
@@ -357,7 +357,7 @@ class HalfEmpty(Fixed):
 def test_lists_are_shorter_where_fewer_items_are_eligible(policy: str) -> None:
     world = HalfEmpty([1.0] * 5, 3)
     result = toplist.simulate(policy, world, DCM(0.0), steps=200, runs=1)
-    assert result.clicks[policy][0, -1] == 2 * 200  # everybody clicks both items, and nothing else is there
-    player = Player(Setting.of(toplist.make(policy), world, DCM(0.0), NeverSeenFirst(), 50), 1, np.array([50]))
+    assert result.clicks[policy][0, -1] == 2 * 200  # every visitor clicks both items, and no others are shown
+    player = Player(RunSetup.of(toplist.make(policy), world, DCM(0.0), NeverSeenFirst(), 50), 1, np.array([50]))
     player.play(50)
     assert sorted(player.run.slate.items[: player.run.slate.size[0]].tolist()) == [1, 3]

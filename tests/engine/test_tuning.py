@@ -1,4 +1,4 @@
-"""Sweeps of parameters: every combination, the same visitors, and a second look at the best."""
+"""Parameter sweeps: every combination, the same visitors, and a confirmation of the best."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import toplist
-from toplist.engine.tune import _draw
+from toplist.engine.tune import draw_value
 from toplist.worlds import b_lb
 
 WORLD, USERS = b_lb()
@@ -30,7 +30,7 @@ def found() -> toplist.Tuning:
 
 def test_every_combination_is_played_once_beside_the_default(found: toplist.Tuning) -> None:
     tried = [tuple(setting.values()) for setting in found.settings.values()]
-    assert tried[0] == (1.5, "first")  # the default, which the grid has too
+    assert tried[0] == (1.5, "first")  # the default, which is in the grid too
     assert sorted(tried, key=repr) == sorted(
         [(scale, order) for scale in (0.1, 1.5, 3) for order in ("first", "last")], key=repr
     )
@@ -53,7 +53,7 @@ def test_the_best_is_confirmed_on_fresh_visitors(found: toplist.Tuning) -> None:
     assert f"There {found.best} is clearly better, with {found.confirmed.ratio:.2f} of the regret." in str(found)
 
 
-def test_where_the_default_is_best_nothing_is_played_again() -> None:
+def test_nothing_is_played_again_if_the_default_is_best() -> None:
     found = tune(parameters={"scale": [9.0, 1.5, 1.5]})
     assert list(found.settings) == ["cascade-ucb1", "cascade-ucb1(scale=9.0)"]
     assert (found.best, found.again, found.confirmed) == ("cascade-ucb1", None, None)
@@ -87,7 +87,7 @@ def test_draws_are_seeded_and_the_first_of_many_are_those_of_fewer() -> None:
     few, many = tune(parameters=span, tries=4, runs=1), tune(parameters=span, tries=9, runs=1)
     assert list(few.settings) == list(many.settings)[:5]
     turned = tune(parameters=dict(reversed(span.items())), tries=4, runs=1)
-    assert turned.json_text() == few.json_text()  # whatever the order of the parameters
+    assert turned.json_text() == few.json_text()  # independent of the order of the parameters
     assert list(few.settings) != list(tune(parameters=span, tries=4, runs=1, seed=3).settings)
     scales = np.array([setting["scale"] for setting in list(many.settings.values())[1:]])
     assert np.all((scales >= 0.01) & (scales <= 10))
@@ -96,15 +96,15 @@ def test_draws_are_seeded_and_the_first_of_many_are_those_of_fewer() -> None:
 
 def test_draws_cover_their_range() -> None:
     shares = np.linspace(0.0, 0.999, 1000)
-    even = [_draw(toplist.Span(1.0, 3.0), share, False) for share in shares]
+    even = [draw_value(toplist.Span(1.0, 3.0), share, False) for share in shares]
     assert (min(even), max(even)) == (1.0, pytest.approx(3.0, abs=0.01))
     assert np.mean(even) == pytest.approx(2.0, abs=0.01)
-    log = [_draw(toplist.Span(0.01, 100.0, True), share, False) for share in shares]
+    log = [draw_value(toplist.Span(0.01, 100.0, True), share, False) for share in shares]
     assert np.median(log) == pytest.approx(1.0, rel=0.02)
-    whole = [_draw(toplist.Span(0.5, 4.5), share, True) for share in shares]
+    whole = [draw_value(toplist.Span(0.5, 4.5), share, True) for share in shares]
     assert set(whole) == {1, 2, 3, 4}
     assert all(type(value) is int for value in whole)
-    assert {_draw(["a", "b"], share, False) for share in shares} == {"a", "b"}
+    assert {draw_value(["a", "b"], share, False) for share in shares} == {"a", "b"}
 
 
 def test_rows_csv_and_json_say_the_same(found: toplist.Tuning, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_the_plot_has_a_panel_per_parameter(found: toplist.Tuning, tmp_path: Pat
     assert {text.get_text() for text in legend.get_texts()} == {"default", "best", "others"}
 
 
-def test_both_comparisons_are_kept_and_resumed(tmp_path: Path) -> None:
+def test_sweep_and_confirmation_are_saved_and_resumed(tmp_path: Path) -> None:
     file = tmp_path / "kept.npz"
     first = tune(resume=file)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept-again.npz", "kept.npz"]
@@ -170,8 +170,8 @@ def test_both_comparisons_are_kept_and_resumed(tmp_path: Path) -> None:
     ("policy", "parameters", "changes", "message"),
     [
         ("cascade-ucb1", {"scal": [1]}, {}, "has no parameter 'scal', but has scale, order; perhaps you mean 'scale'"),
-        ("cascade-ucb1", {"scale": []}, {}, r"What to try of scale is \[\], but must be some values"),
-        ("cascade-ucb1", {"scale": "0.5"}, {}, "What to try of scale is '0.5', but must be some values"),
+        ("cascade-ucb1", {"scale": []}, {}, r"The search space of scale is \[\], but must be values or a Span"),
+        ("cascade-ucb1", {"scale": "0.5"}, {}, "The search space of scale is '0.5', but must be values or a Span"),
         ("cascade-ucb1", {"scale": [-1]}, {}, "UCB1's scale is -1"),
         (
             "cascade-ucb1",
@@ -193,7 +193,7 @@ def test_both_comparisons_are_kept_and_resumed(tmp_path: Path) -> None:
         (3, {"scale": [1]}, {}, "The policy is 3, but must be a name of the catalogue, or a function"),
     ],
 )
-def test_what_cannot_be_tuned_is_refused(policy: Any, parameters: Any, changes: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_refused(policy: Any, parameters: Any, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(toplist.InvalidInput, match=message):
         tune(policy, parameters, **changes)
 

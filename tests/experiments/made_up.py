@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 import toplist
 from toplist.core.slate import Floats
-from toplist.engine.simulate import Watched, simulate_and_watch
+from toplist.engine.simulate import WatchedResult, simulate_with_watch
 from toplist.experiments.experiment import Data, Experiment, Found, Measure, Play, Size
 
 Curve = Callable[[Floats], Floats] | float  # of steps, or the regret at the end
@@ -29,8 +29,8 @@ def simulated(play: Play) -> toplist.Result:
     return watched_play(play).result
 
 
-def watched_play(play: Play) -> Watched:
-    return simulate_and_watch(
+def watched_play(play: Play) -> WatchedResult:
+    return simulate_with_watch(
         play.policies, play.world, play.users, play.steps, play.runs, play.seed,
         start=play.start, checkpoints=play.checkpoints, watch=play.watch,
     )  # fmt: skip

@@ -11,7 +11,7 @@ import toplist
 from toplist.clicks import DCM, Cascade
 from toplist.core.randomness import branch
 from toplist.datasets.ratings import made_up
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.result import Result
 from toplist.engine.starts import OneSample
 from toplist.experiments.experiment import Data, Found, Measure, Outcome, Size
@@ -78,7 +78,7 @@ def test_both_alphas_meet_the_same_visitors(both: Found) -> None:
 
 def last_lists(policy: str, count: int) -> list[frozenset[int]]:
     """The lists that a policy shows at the end of a run of figure 1, as sets of items counted from 1."""
-    setting = Setting.of(toplist.make(f"{policy}(norm={NORM})"), figure1(), Cascade(), OneSample(), 20_000)
+    setting = RunSetup.of(toplist.make(f"{policy}(norm={NORM})"), figure1(), Cascade(), OneSample(), 20_000)
     player = Player(setting, branch(1, 0), np.array([20_000]))
     player.play(20_000 - count)
     shown = []

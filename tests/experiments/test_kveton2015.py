@@ -10,7 +10,7 @@ import toplist
 from toplist.bounds import kveton2015_theorem1
 from toplist.clicks import Cascade
 from toplist.core.randomness import branch
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.experiments.experiment import Experiment, Found, Outcome, Size
 from toplist.experiments.kveton2015 import figure1, rows, table1, table2
@@ -166,7 +166,7 @@ def test_theorem_1_holds_in_the_mean(policy: str) -> None:
     """a D sum T <= R <= D sum T, exact at every n on B_top-K: 200 runs, each side within 4 standard errors."""
     items, positions, attraction, gap = 16, 4, 0.3, 0.2
     world = b_top_k(items, positions, attraction, gap)
-    setting = Setting.of(toplist.make(policy), world, Cascade(), OneSample(), 2000)
+    setting = RunSetup.of(toplist.make(policy), world, Cascade(), OneSample(), 2000)
     for steps in (50, 500, 2000):
         above, below = [], []
         for run in range(200):
@@ -186,7 +186,7 @@ def test_theorem_1_holds_in_the_mean(policy: str) -> None:
             assert np.mean(side) > -4 * error
 
 
-def _examined_suboptimal(setting: Setting, run: int, steps: int) -> float:
+def _examined_suboptimal(setting: RunSetup, run: int, steps: int) -> float:
     """Observations of suboptimal items when the reading is the cascade's, for the same lists."""
     counting = setting._replace(policy=setting.policy._replace(reading=toplist.feedback.ThroughFirstClick()))
     player = Player(counting, branch(7, run), np.array([steps]))

@@ -7,7 +7,7 @@ from shapes import linear, outcomes, result
 
 import toplist
 from toplist.clicks import ChangingDCM
-from toplist.engine.simulate import simulate_and_watch
+from toplist.engine.simulate import simulate_with_watch
 from toplist.experiments.experiment import Found, Outcome, Size
 from toplist.experiments.liu2018 import figure1, figure2
 from toplist.experiments.liu2018.figure1 import FRESH, KEPT, cosine_distance, distance
@@ -58,7 +58,7 @@ def test_cosine_distance_by_hand() -> None:
 def test_estimates_come_nearer_to_the_truth() -> None:
     """Regret is that of simulate, to the bit; the distance falls, and dcmKL-UCB has none."""
     world, policies = Contextual(items=10, positions=3, dimension=4), {"ours": "gl-cdcm", "none": "dcm-kl-ucb"}
-    found = simulate_and_watch(policies, world, ChangingDCM(), steps=1000, runs=6, seed=2, threads=1, watch=distance)
+    found = simulate_with_watch(policies, world, ChangingDCM(), steps=1000, runs=6, seed=2, threads=1, watch=distance)
     plain = toplist.simulate(policies, world, ChangingDCM(), steps=1000, runs=6, seed=2)
     for label, regret in plain.regret.items():
         np.testing.assert_array_equal(found.result.regret[label], regret)

@@ -11,7 +11,7 @@ import pytest
 from toplist.cli import Exit, main
 from toplist.experiments import reproduction_page
 from toplist.experiments.results_folder import chapters
-from toplist.support.files import optional
+from toplist.support.files import import_optional
 
 pytestmark = pytest.mark.usefixtures("made_up")
 
@@ -68,7 +68,7 @@ def test_equal_results_give_equal_pages(results: Path, target: Path) -> None:
 def noise(path: Path, width: int, height: int) -> None:
     """A picture that cannot be made small."""
     drawn = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    optional("PIL.Image", "plots").fromarray(drawn).save(path)
+    import_optional("PIL.Image", "plots").fromarray(drawn).save(path)
 
 
 def test_pictures_stay_within_the_budget(results: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_pictures_stay_within_the_budget(results: Path, target: Path, monkeypatc
         "kveton2015-ratio", "kveton2015-table1", "li2019-figure1",
     }  # fmt: skip
     assert 100_000 < sum(file.stat().st_size for file in files) <= 500_000
-    with optional("PIL.Image", "plots").open(
+    with import_optional("PIL.Image", "plots").open(
         target.parent / reproduction_page.PICTURES / "li2019-figure1.png"
     ) as small:
         assert small.width in reproduction_page.WIDTHS
@@ -102,7 +102,7 @@ def test_a_small_picture_is_not_made_larger(results: Path) -> None:
     assert path is not None
     content = reproduction_page.downscaled(path, 1400)
     assert len(content) < path.stat().st_size
-    with optional("PIL.Image", "plots").open(io.BytesIO(content)) as small:
+    with import_optional("PIL.Image", "plots").open(io.BytesIO(content)) as small:
         assert small.size == (600, 450)
 
 

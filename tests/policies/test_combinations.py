@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from toplist.clicks import DCM
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.parts.detectors import CUSUM, GLR
 from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
@@ -23,7 +23,7 @@ READINGS = [ThroughFirstClick(), ThroughLastClick(), OnlyLastClick(), UntilSatis
 def clicks(policy: Any, steps: int = 600) -> float:
     """Per step, in the last third of a run on users who click several items, uncompiled."""
     world = Fixed([0.8, 0.7, 0.1, 0.1, 0.05], 2)
-    setting = Setting.of(policy, world, DCM(0.5), OneSample(), steps)
+    setting = RunSetup.of(policy, world, DCM(0.5), OneSample(), steps)
     player = Player(setting, 3, np.array([steps]), None, compiled=False)
     player.play(2 * steps // 3)
     before = player.run.totals[1]

@@ -11,7 +11,7 @@ from toplist.clicks import DCM, PBM, Cascade
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch
 from toplist.core.slate import Request, empty_page
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.policies import make
 from toplist.policies.duels import record_win
@@ -25,7 +25,7 @@ USERS = {"cascade": Cascade(), "dcm": DCM([0.8, 0.6, 0.4]), "pbm": PBM([0.9, 0.6
 def player(
     policy: Any, users: Any, attraction: Any = EASY, positions: int = 3, steps: int = 10**6, key: int = 1
 ) -> Player:
-    setting = Setting.of(make(policy), Fixed(attraction, positions), users, OneSample(), steps)
+    setting = RunSetup.of(make(policy), Fixed(attraction, positions), users, OneSample(), steps)
     return Player(setting, key, np.array([steps]))
 
 

@@ -13,7 +13,7 @@ from toplist import Ranker
 from toplist.clicks import DCM
 from toplist.core.beliefs import array_bytes
 from toplist.core.randomness import branch
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import NeverSeenFirst
 from toplist.ranker.item_slots import label
 from toplist.ranker.learner import learn_compiled, rank_compiled
@@ -30,7 +30,7 @@ def simulated(policy: Any, seed: int) -> Player:
     """
     rows = list(known(policy, NAMES).get("features", {}).values())
     world = Fixed(np.linspace(0.7, 0.05, len(NAMES)), POSITIONS, rows)
-    setting = Setting.of(toplist.make(policy), world, DCM([0.6, 0.9, 0.3]), NeverSeenFirst(), STEPS)
+    setting = RunSetup.of(toplist.make(policy), world, DCM([0.6, 0.9, 0.3]), NeverSeenFirst(), STEPS)
     labels = np.array([label(name) for name in NAMES])
     return Player(setting, branch(seed, 0), np.array([STEPS]), labels, compiled=len(rows) > 0)
 

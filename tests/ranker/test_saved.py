@@ -277,7 +277,7 @@ def test_newer_and_incomplete_files_are_refused(tmp_path: Path) -> None:
         Ranker.load(changed(path, arrays={"belief.examined": np.zeros(3)}))
     used().save(path)
     header, _ = read_arrays(path, "", "")
-    with pytest.raises(InvalidInput, match="is not in this version of toplist as it was written"):
+    with pytest.raises(InvalidInput, match="is different or missing in this version of toplist"):
         Ranker.load(changed(path, {"policy": header["policy"] | {"scoring": {"part": "toplist.index.Nonsense"}}}))
 
 
@@ -375,7 +375,7 @@ def test_own_parts_must_be_given_again_since_files_import_nothing(tmp_path: Path
     ranker = used(mine)
     ranker.save(tmp_path / "ranker.npz")
     with pytest.raises(
-        InvalidInput, match=r"MyMemory does not come with toplist; .* Ranker\.load\(path, policy=\.\.\.\)"
+        InvalidInput, match=r"MyMemory does not belong to toplist; .* Ranker\.load\(path, policy=\.\.\.\)"
     ):
         Ranker.load(tmp_path / "ranker.npz")
     again = Ranker.load(tmp_path / "ranker.npz", policy=mine, compiled=False)

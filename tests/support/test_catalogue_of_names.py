@@ -5,28 +5,38 @@ import pytest
 import toplist
 from toplist.engine import starts
 from toplist.support import catalogue
-from toplist.support.catalogue import POLICIES, REQUIRED, STARTS, USERS, WORLDS, called, parse, parse_values, written
+from toplist.support.catalogue import (
+    POLICIES,
+    REQUIRED,
+    STARTS,
+    USERS,
+    WORLDS,
+    call_text,
+    parse,
+    parse_values,
+    part_text,
+)
 
 ALL = {"policies": POLICIES, "worlds": WORLDS, "users": USERS, "starts": STARTS}
 
 
-def test_everything_is_found_under_its_name_and_nothing_of_others() -> None:
+def test_entries_are_found_by_name_without_imported_ones() -> None:
     assert set(WORLDS.entries()) >= {"b-lb", "b-top-k", "fixed"}
     assert set(USERS.entries()) >= {"cascade", "dbn", "dcm"}
     assert set(STARTS.entries()) >= {"forced", "never-seen-first", "one-sample"}
-    assert "dcm" not in WORLDS.entries()  # which worlds.fixed imports
+    assert "dcm" not in WORLDS.entries()  # worlds.fixed imports it
 
 
 @pytest.mark.parametrize("catalogue", ALL.values(), ids=ALL)
-def test_every_entry_says_what_it_is_and_can_be_made_from_its_own_text(catalogue: catalogue.Catalogue) -> None:
+def test_every_entry_has_a_summary_and_can_be_made_from_its_own_text(catalogue: catalogue.Catalogue) -> None:
     for name, entry in catalogue.entries().items():
         assert entry.title
         assert entry.summary.endswith(".")
         if REQUIRED not in entry.parameters.values():
-            assert repr(catalogue.make(called(name, entry.parameters))) == repr(catalogue.make(name))
+            assert repr(catalogue.make(call_text(name, entry.parameters))) == repr(catalogue.make(name))
 
 
-def test_what_prepare_fills_is_not_offered() -> None:
+def test_fields_that_prepare_fills_are_hidden() -> None:
     assert list(USERS.entries()["dcm"].parameters) == ["termination"]
     assert all(not entry.parameters for entry in STARTS.entries().values())
     with pytest.raises(toplist.InvalidInput, match="dcm has no parameter 'order', but has termination; leave it out"):
@@ -35,7 +45,7 @@ def test_what_prepare_fills_is_not_offered() -> None:
         STARTS.make("forced(a=1)")
 
 
-def test_what_is_in_a_file_must_be_imported() -> None:
+def test_a_policy_in_a_file_must_be_imported() -> None:
     message = r"^There is no policy 'eps\.py:Eps', .*; in Python, import Eps and give Eps\(\) itself\.$"
     for text in ("eps.py:Eps", "eps.py:Eps(share=0.1)"):
         with pytest.raises(toplist.InvalidInput, match=message):
@@ -78,8 +88,8 @@ def test_errors_say_what_to_do(text: str, message: str) -> None:
         "a(b=-c)",
     ],
 )
-def test_only_names_with_plain_values_are_read(text: str) -> None:
-    with pytest.raises(ValueError, match=r"no name|cannot be read|no plain value|malformed"):
+def test_only_names_with_plain_values_are_parsed(text: str) -> None:
+    with pytest.raises(ValueError, match=r"not a name|has no name|cannot be parsed|not a plain value|malformed"):
         parse(text)
 
 
@@ -89,14 +99,14 @@ def test_words_need_no_quotes() -> None:
         {"b": "last", "c": "last", "d": [1, 2], "e": None, "f": -1.5},
     )
     assert parse_values("first,last") == ["first", "last"]
-    with pytest.raises(ValueError, match="is no sequence of values"):
+    with pytest.raises(ValueError, match="is not a sequence of values"):
         parse_values("1], [2")
 
 
-def test_texts_are_taken_apart_as_they_were_put_together() -> None:
+def test_parse_inverts_call_text() -> None:
     parameters = {"scale": 0.5, "order": [2, 1], "name": "it's"}
-    assert parse(called("a-b", parameters)) == ("a-b", parameters)
-    assert called("a", {}) == "a"
+    assert parse(call_text("a-b", parameters)) == ("a-b", parameters)
+    assert call_text("a", {}) == "a"
 
 
 def test_two_entries_of_one_name_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,18 +115,20 @@ def test_two_entries_of_one_name_are_a_mistake(monkeypatch: pytest.MonkeyPatch) 
 
     one_sample.__module__ = starts.__name__
     monkeypatch.setattr(starts, "another", catalogue.entry("Another")(one_sample), raising=False)
-    catalogue._found.cache_clear()
+    catalogue.entries_of.cache_clear()
     try:
         with pytest.raises(TypeError, match=r"two entries of toplist\.engine\.starts are called 'one-sample'"):
             STARTS.entries()
     finally:
-        catalogue._found.cache_clear()
+        catalogue.entries_of.cache_clear()
 
 
-def test_parts_are_written_as_one_would_write_them() -> None:
+def test_parts_print_as_python_code() -> None:
     policy = toplist.make("ranked-exp3(exploration=0.2)")
-    assert written(policy) == (
+    assert part_text(policy) == (
         "Ranked(EveryPlace(), ExponentialWeights(exploration=0.2), ExploringDraw(), collision='random')"
     )
-    assert written(policy.prepare(toplist.Problem(5, 2, 0, 9)).memory, shown=["exploration"]).startswith("Exponential")
-    assert written([1, 2]) == "[1, 2]"
+    assert part_text(policy.prepare(toplist.Problem(5, 2, 0, 9)).memory, shown=["exploration"]).startswith(
+        "Exponential"
+    )
+    assert part_text([1, 2]) == "[1, 2]"

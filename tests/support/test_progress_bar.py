@@ -1,21 +1,28 @@
-"""The progress bar, on a terminal that is not there and with a clock that stands still."""
+"""The progress bar, on a fake terminal and with given times."""
 
 import io
 
 import pytest
 
 from toplist import Progress
-from toplist.support.progress_bar import Bar, Bars, clock, line, pace, two_bars
+from toplist.support.progress_bar import (
+    ProgressBar,
+    TwoProgressBars,
+    duration_text,
+    progress_line,
+    rate_text,
+    two_bar_line,
+)
 
 
 class Screen(io.StringIO):
-    """A terminal of 80 columns: one that does not tell its size."""
+    """A terminal that does not report its size, taken as 80 columns."""
 
     def isatty(self) -> bool:
         return True
 
     def seen(self) -> str:
-        """What is left on the line."""
+        """Text on the line now."""
         seen = ""
         for text in self.getvalue().split("\r"):
             seen = text + seen[len(text) :]
@@ -26,17 +33,17 @@ def report(done: int, seconds: float, earlier: int = 0, total: int = 1000) -> Pr
     return Progress(done, total, seconds, earlier)
 
 
-def test_the_bar_tells_share_rate_and_time_left() -> None:
+def test_the_bar_has_share_rate_and_time_left() -> None:
     screen = Screen()
-    with Bar(screen) as bar:
+    with ProgressBar(screen) as bar:
         bar(report(0, 0.0))
         assert screen.seen() == f"  0% [{'.' * 26}] getting ready (half a minute, the first time)"
-        bar(report(100, 20.0))  # compiling took twenty seconds, which says nothing of the rate
+        bar(report(100, 20.0))  # compiling took twenty seconds, which the rate excludes
         assert screen.seen() == f" 10% [{'#' * 3}{'.' * 32}]"
         bar(report(200, 21.0))
         assert screen.seen() == f" 20% [{'#' * 7}{'.' * 28}] 100 steps/s, 0:08 left"
         bar(report(999, 28.0))
-        assert screen.seen() == f" 99% [{'#' * 34}.] 112 steps/s, 0:00 left"  # 100% is the end
+        assert screen.seen() == f" 99% [{'#' * 34}.] 112 steps/s, 0:00 left"  # only the end is 100%
         bar(report(1000, 28.1))
         assert screen.seen().startswith(f"100% [{'#' * 35}]")
     assert screen.seen() == ""
@@ -44,9 +51,9 @@ def test_the_bar_tells_share_rate_and_time_left() -> None:
     assert "\n" not in screen.getvalue()
 
 
-def test_steps_of_an_earlier_call_do_not_count_as_fast() -> None:
+def test_the_rate_excludes_steps_of_an_earlier_call() -> None:
     screen = Screen()
-    bar = Bar(screen)
+    bar = ProgressBar(screen)
     bar(report(500, 0.0, earlier=500))
     assert "50%" in screen.seen()
     assert "getting ready" in screen.seen()
@@ -55,9 +62,9 @@ def test_steps_of_an_earlier_call_do_not_count_as_fast() -> None:
     assert screen.seen().endswith("10 steps/s, 0:48 left")
 
 
-def test_a_second_simulation_starts_anew() -> None:
+def test_the_rate_is_reset_for_a_second_simulation() -> None:
     screen = Screen()
-    bar = Bar(screen)
+    bar = ProgressBar(screen)
     for done, seconds in ((100, 1.0), (1000, 10.0), (0, 0.0), (50, 1.0), (100, 2.0)):
         bar(report(done, seconds))
     assert screen.seen().endswith("50 steps/s, 0:18 left")
@@ -67,7 +74,7 @@ def test_an_error_leaves_a_clean_line_too() -> None:
     screen = Screen()
 
     def interrupted() -> None:
-        with Bar(screen) as bar:
+        with ProgressBar(screen) as bar:
             bar(report(100, 1.0))
             assert screen.seen()
             raise KeyboardInterrupt
@@ -78,16 +85,16 @@ def test_an_error_leaves_a_clean_line_too() -> None:
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_nobody_watching(shown: bool) -> None:
+def test_the_bar_is_not_drawn_off_a_terminal(shown: bool) -> None:
     stream = io.StringIO() if shown else Screen()
-    with Bar(stream, shown=shown) as bar:
+    with ProgressBar(stream, shown=shown) as bar:
         bar(report(100, 1.0))
     assert stream.getvalue() == ""
 
 
-def test_a_terminal_that_is_gone_does_not_stop_the_simulation() -> None:
+def test_a_closed_terminal_does_not_stop_the_simulation() -> None:
     screen = Screen()
-    with Bar(screen) as bar:
+    with ProgressBar(screen) as bar:
         bar(report(100, 1.0))
         screen.close()
         screen.isatty = lambda: True  # type: ignore[method-assign]
@@ -98,38 +105,38 @@ def test_a_terminal_that_is_gone_does_not_stop_the_simulation() -> None:
 def test_it_never_breaks_the_line(columns: int) -> None:
     for done in (0, 1, 500, 1000):
         for rate in (0.0, 1.0, 3.21e6):
-            assert len(line(report(done, 1.0), rate, columns)) <= columns
-    assert ("[" in line(report(500, 1.0), 1.0, columns)) == (columns >= 55)
+            assert len(progress_line(report(done, 1.0), rate, columns)) <= columns
+    assert ("[" in progress_line(report(500, 1.0), 1.0, columns)) == (columns >= 55)
 
 
 def test_two_bars_on_one_line() -> None:
     screen = Screen()
-    with Bars(screen) as bars:
-        bars.tell("li2019/figure1", 0.0, 0.25, 0.0, float("inf"))
+    with TwoProgressBars(screen) as bars:
+        bars.draw("li2019/figure1", 0.0, 0.25, 0.0, float("inf"))
         assert screen.seen() == " 25% [##......] li2019/figure1   0% [........]"
-        bars.tell("li2019/figure1", 0.999, 0.5, 2.5e6, 75.0)
+        bars.draw("li2019/figure1", 0.999, 0.5, 2.5e6, 75.0)
         assert screen.seen() == " 50% [####....] li2019/figure1  99% [#######.] 2.5 million steps/s, 1:15 left"
-        bars.tell("li2019/figure1", 1.0, 0.5, 0.0, 0.0)
-        assert screen.seen() == " 50% [####....] li2019/figure1 100% [########] 0:00 left"  # nothing of the longer line
+        bars.draw("li2019/figure1", 1.0, 0.5, 0.0, 0.0)
+        assert screen.seen() == " 50% [####....] li2019/figure1 100% [########] 0:00 left"  # the longer line is erased
         bars.clear()
         assert screen.seen() == ""
-        bars.tell("li2019/figure2", 0.0, 1.0, 0.0, float("inf"))
+        bars.draw("li2019/figure2", 0.0, 1.0, 0.0, float("inf"))
     assert screen.seen() == ""
     assert "\n" not in screen.getvalue()
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_nobody_watching_two_bars(shown: bool) -> None:
+def test_two_bars_are_not_drawn_off_a_terminal(shown: bool) -> None:
     stream = io.StringIO() if shown else Screen()
-    with Bars(stream, shown=shown) as bars:
-        bars.tell("li2019/figure1", 0.5, 0.25, 1.0, 1.0)
+    with TwoProgressBars(stream, shown=shown) as bars:
+        bars.draw("li2019/figure1", 0.5, 0.25, 1.0, 1.0)
         bars.clear()
     assert stream.getvalue() == ""
 
 
-def test_where_there_is_little_room_the_time_left_stays() -> None:
+def test_the_time_left_stays_when_there_is_little_room() -> None:
     lines = {
-        columns: two_bars("hiranandani2019/figure6a", 0.5, 0.25, 2.5e6, 4000.0, columns)
+        columns: two_bar_line("hiranandani2019/figure6a", 0.5, 0.25, 2.5e6, 4000.0, columns)
         for columns in (120, 79, 60, 40, 38, 10, 0)
     }
     assert all(len(text) <= columns for columns, text in lines.items())
@@ -139,10 +146,10 @@ def test_where_there_is_little_room_the_time_left_stays() -> None:
     assert lines[40] == " 25% hiranandani2019/figure6a  50%"
 
 
-def test_numbers_in_words() -> None:
-    assert [pace(number) for number in (0.5, 7, 999, 1000, 2.5e6, 1e9)] == [
+def test_rates_and_durations_as_text() -> None:
+    assert [rate_text(number) for number in (0.5, 7, 999, 1000, 2.5e6, 1e9)] == [
         "0.5", "7", "999", "1 thousand", "2.5 million", "1e+03 million",
     ]  # fmt: skip
-    assert [clock(seconds) for seconds in (0, 59.6, 61, 3600, 86400, 3e5, 1e12)] == [
+    assert [duration_text(seconds) for seconds in (0, 59.6, 61, 3600, 86400, 3e5, 1e12)] == [
         "0:00", "1:00", "1:01", "1:00:00", "24:00:00", "3 days", "very long",
     ]  # fmt: skip

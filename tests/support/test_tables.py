@@ -1,12 +1,12 @@
-"""Tables: what people read and what programs get."""
+"""Tables as text and as rows."""
 
 import pytest
 
 from toplist.core.problem import InvalidInput
-from toplist.support.tables import LONGEST, Table, aligned
+from toplist.support.tables import LONGEST, Table, aligned_lines
 
 
-def test_long_tables_print_their_beginning_and_keep_everything() -> None:
+def test_long_tables_print_their_first_rows_and_have_all() -> None:
     table = Table("Many", ("item", "examined"), [(f"item {n}", float(n)) for n in range(LONGEST + 5)])
     lines = str(table).splitlines()
     assert len(lines) == LONGEST + 3
@@ -34,8 +34,8 @@ def test_an_unknown_row_suggests_the_nearest() -> None:
 
 
 def test_columns_flush_left_and_right() -> None:
-    assert aligned([["a", "bbb"], ["1", "22"], ["x", "yy"]], left=(0, 2)) == ["a     1  x", "bbb  22  yy"]
+    assert aligned_lines([["a", "bbb"], ["1", "22"], ["x", "yy"]], left=(0, 2)) == ["a     1  x", "bbb  22  yy"]
 
 
-def test_an_empty_table_still_has_its_head() -> None:
+def test_an_empty_table_has_a_header() -> None:
     assert str(Table("None", ("item", "mean"), [])) == "None\nitem  mean"

@@ -16,7 +16,7 @@ from toplist.core.beliefs import array_bytes, copy_arrays
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.randomness import branch, toss, uniform
 from toplist.core.slate import Floats
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, NeverSeenFirst, OneSample
 from toplist.worlds import Changing, b_l, coming_and_going, drifting, jumping, piecewise
 
@@ -241,7 +241,7 @@ def earned(users: Any, items: tuple[int, ...], attraction: Floats) -> float:
 def test_regret_is_the_brute_force_one_at_every_step(name: str, kind: str) -> None:
     """The reward of the best list of the available items, without gaps, less that of the list shown."""
     users = USERS[kind]
-    setting = Setting.of(toplist.make("cascade-ucb1"), WORLDS[name], users, OneSample(), STEPS)
+    setting = RunSetup.of(toplist.make("cascade-ucb1"), WORLDS[name], users, OneSample(), STEPS)
     player = Player(setting, 7, np.arange(1, STEPS + 1), compiled=False)
     total = 0.0
     for step in range(STEPS):
@@ -286,7 +286,7 @@ def test_who_is_not_there_is_never_among_the_best(attraction: list[float], facto
 
 
 def player(name: str, policy: str, key: int = 3, compiled: bool = True) -> Player:
-    setting = Setting.of(toplist.make(policy), WORLDS[name], DCM(0.6), OneSample(), STEPS)
+    setting = RunSetup.of(toplist.make(policy), WORLDS[name], DCM(0.6), OneSample(), STEPS)
     return Player(setting, key, np.arange(10, STEPS + 1, 10), compiled=compiled)
 
 
@@ -296,7 +296,7 @@ def test_plain_and_compiled_agree_and_interruptions_do_not_matter(name: str) -> 
     plain.play(STEPS)
     compiled.play(STEPS)
     first.play(47)
-    second.take_up({name: np.copy(array) for name, array in first.put_aside().items()})
+    second.restore({name: np.copy(array) for name, array in first.state_arrays().items()})
     second.play(STEPS)
     for other in (compiled, second):
         assert plain.run.curves.tobytes() == other.run.curves.tobytes()
@@ -329,7 +329,7 @@ def test_the_numbers_of_items_do_not_matter(name: str) -> None:
     moved = world._replace(attraction=np.array(START)[order], how=how)
     lists = []
     for version, labels in ((world, np.arange(6)), (moved, order)):
-        setting = Setting.of(toplist.make("cascade-kl-ucb"), version, Cascade(), OneSample(), STEPS)
+        setting = RunSetup.of(toplist.make("cascade-kl-ucb"), version, Cascade(), OneSample(), STEPS)
         playing = Player(setting, 3, np.array([STEPS]), labels)
         shown = []
         for step in range(STEPS):
@@ -350,7 +350,7 @@ def test_the_all_knowing_policy_has_no_regret(name: str) -> None:
 @pytest.mark.parametrize("start", [OneSample(), NeverSeenFirst()])
 def test_an_item_that_comes_later_was_never_sampled_and_goes_first(start: Any) -> None:
     world = coming_and_going([0.9, 0.9, 0.9, 0.0], 2, [[0, None]] * 3 + [[30, None]])
-    setting = Setting.of(toplist.make("cascade-ucb1"), world, Cascade(), start, 60)
+    setting = RunSetup.of(toplist.make("cascade-ucb1"), world, Cascade(), start, 60)
     playing = Player(setting, 1, np.array([60]))
     playing.play(30)
     assert playing.belief.examined[3] == 0.0
@@ -361,9 +361,9 @@ def test_an_item_that_comes_later_was_never_sampled_and_goes_first(start: Any) -
 
 def test_policies_and_starts_that_need_all_items_are_refused_where_items_come_and_go() -> None:
     world = WORLDS["drawn lifetimes"]
-    with pytest.raises(InvalidInput, match="this policy always chooses among all; take one that takes subsets"):
+    with pytest.raises(InvalidInput, match="this policy always chooses among all; use one that takes subsets"):
         toplist.simulate("ranked-exp3", world, Cascade(), steps=10)
-    with pytest.raises(InvalidInput, match="Forced forces items to be shown, but in this world they may not be there"):
+    with pytest.raises(InvalidInput, match="Forced forces items to be shown, but in this world they may be absent"):
         toplist.simulate("cascade-ucb1", world, Cascade(), steps=10, start=Forced())
     toplist.simulate("ranked-exp3", WORLDS["jumping"], Cascade(), steps=10, runs=1)
 
@@ -438,7 +438,7 @@ def test_wrong_worlds_are_refused(make: Any, message: str) -> None:
 def test_the_all_knowing_policy_shows_only_who_is_there() -> None:
     """Two positions, and the second item comes after five lists."""
     world = coming_and_going([0.5, 0.3], 2, lifetimes=[[0, None], [5, None]])
-    setting = Setting.of(toplist.make("best"), world, Cascade(), NeverSeenFirst(), 10)
+    setting = RunSetup.of(toplist.make("best"), world, Cascade(), NeverSeenFirst(), 10)
     player = Player(setting, 1, np.array([10]))
     sizes = []
     for step in range(10):

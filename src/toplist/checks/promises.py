@@ -14,7 +14,7 @@ from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explain_compi
 from toplist.core.problem import InvalidInput
 from toplist.core.randomness import branch
 from toplist.core.slate import Ints, Page, Request, Slate, empty_page
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.simulate import simulate
 from toplist.engine.starts import NeverSeenFirst, OneSample
 from toplist.policies.by_name import make
@@ -114,9 +114,9 @@ def _world(policy: Any, attraction: Any = None, positions: int = POSITIONS) -> F
     return Fixed(attraction, positions, np.eye(len(attraction)) if policy.capabilities().needs_features else ())
 
 
-def _setting(policy: Any, world: Any = None, start: Any = None, steps: int = STEPS) -> Setting:
+def _setting(policy: Any, world: Any = None, start: Any = None, steps: int = STEPS) -> RunSetup:
     users = DCM([0.6, 0.9, 0.3])
-    return Setting.of(policy, world or _world(policy), users, start or OneSample(), steps)
+    return RunSetup.of(policy, world or _world(policy), users, start or OneSample(), steps)
 
 
 class Trace(NamedTuple):
@@ -155,7 +155,7 @@ def _request(player: Player, number: int, candidates: Ints | None = None, pins: 
 
 
 def _list(player: Player, number: int, **limits: Any) -> Slate:
-    slate: Slate = player.policy.slate(player.setting.problem)
+    slate: Slate = player.policy.slate(player.setup.problem)
     player.policy.rank(player.belief, player.cache, _request(player, number, **limits), slate)
     return slate
 
@@ -246,11 +246,11 @@ def saved_belief_continues(policy: Any) -> None:
     file = io.BytesIO()
     half = _player(policy)
     half.play(STEPS // 2)
-    np.savez(file, **half.put_aside())
+    np.savez(file, **half.state_arrays())
     file.seek(0)
     again = _player(policy)
     with np.load(file, allow_pickle=False) as kept:
-        again.take_up(dict(kept))
+        again.restore(dict(kept))
     rest = _trace(again)
     _fail_if(whole.lists[STEPS // 2 :] != rest.lists, "a policy resumed from its saved belief showed other lists")
     _fail_if(
@@ -300,7 +300,7 @@ def late_slates_are_learned_from_themselves(policy: Any) -> None:
     for slate, clicked in zip(reversed(slates), pages, strict=True):
         player.policy.learn(player.belief, slate, _page(clicked))
     for number, clicked in zip((2, 1, 0), pages, strict=True):
-        again = player.policy.slate(player.setting.problem)
+        again = player.policy.slate(player.setup.problem)
         player.policy.rank(before, player.cache, _request(player, number), again)
         player.policy.learn(prompt, again, _page(clicked))
     _fail_if(
@@ -343,7 +343,7 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
         return
     small = _player(policy)
     small.play(60)
-    problem = small.setting.problem
+    problem = small.setup.problem
     more = problem._replace(items=2 * ITEMS)
     layout = ItemRows.of(small.policy, problem)
     belief = grow_belief(copy_arrays(small.belief), small.policy.begin(more))
@@ -379,7 +379,7 @@ def changed_counts_are_told(policy: Any) -> None:
     if not can.adds_items or not can.learns_from_any_list or can.needs_features:
         return
     player = _player(policy)
-    problem = player.setting.problem._replace(items=MANY)
+    problem = player.setup.problem._replace(items=MANY)
     belief = player.policy.begin(problem)
     if not hasattr(belief, TOUCHED):
         return

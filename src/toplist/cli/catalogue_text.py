@@ -24,15 +24,15 @@ def entries_table(entries: Iterable[Entry]) -> str:
 
     Where that leaves no room for sentences, the titles are left out, which are much like the names.
     """
-    from toplist.support.tables import aligned
+    from toplist.support.tables import aligned_lines
 
     rows = list(entries)
     names, titles = ["name", *(row.name for row in rows)], ["title", *(row.title for row in rows)]
     papers = ["paper", *(row.paper or "-" for row in rows)]
     width = columns() if sys.stdout.isatty() else sys.maxsize
-    lines = aligned([names, titles, papers], left=(0, 1, 2))
+    lines = aligned_lines([names, titles, papers], left=(0, 1, 2))
     if width - max(map(len, lines)) - 2 < NARROWEST:
-        lines = aligned([names, papers], left=(0, 1))
+        lines = aligned_lines([names, papers], left=(0, 1))
     indent = max(map(len, lines)) + 2
     text = []
     for line, summary in zip(lines, ["rule", *(row.summary for row in rows)], strict=True):

@@ -46,20 +46,20 @@ def add_parser(commands: Any) -> None:
 def run(arguments: Namespace) -> int:
     """Check every promise; tell of kept ones as it goes, and of broken ones at the end, where they are seen."""
     from toplist.cli.policy_arguments import policy
-    from toplist.support.catalogue import written
+    from toplist.support.catalogue import part_text
 
     checked = policy(arguments.policy)
     promises = chosen(arguments.only)
     verdicts = []
     if not arguments.json:
-        print(f"{arguments.policy}: {written(checked)}", flush=True)
+        print(f"{arguments.policy}: {part_text(checked)}", flush=True)
     for verdict in judge(checked, promises):
         verdicts.append(verdict)
         if verdict.kept and not arguments.json:
             print(paragraph(verdict, columns(), arguments.verbose), flush=True)
     kept = sum(verdict.kept for verdict in verdicts)
     if arguments.json:
-        whole = {"policy": arguments.policy, "parts": written(checked), "kept": kept == len(verdicts)}
+        whole = {"policy": arguments.policy, "parts": part_text(checked), "kept": kept == len(verdicts)}
         print(json.dumps(whole | {"promises": [verdict._asdict() for verdict in verdicts]}, indent=1))
     else:
         for verdict in verdicts:

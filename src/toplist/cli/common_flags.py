@@ -114,15 +114,15 @@ def named_world(text: str) -> tuple[Any, Any, str]:
     world, brought = entry.make(**given), None
     if not hasattr(world, "problem"):
         world, brought = world
-    return world, brought, catalogue.called(entry.name, entry.parameters | given)
+    return world, brought, catalogue.call_text(entry.name, entry.parameters | given)
 
 
 def spelled(part: Any, catalogue: Catalogue) -> str:
     """The text that asks for such users, or such a start."""
-    from toplist.support.catalogue import called
+    from toplist.support.catalogue import call_text
 
     entry = next(entry for entry in catalogue.entries().values() if entry.build is type(part))
-    return called(entry.name, {name: getattr(part, name) for name in entry.parameters})
+    return call_text(entry.name, {name: getattr(part, name) for name in entry.parameters})
 
 
 def shortened(text: str) -> str:

@@ -19,7 +19,7 @@ from toplist.cli.common_flags import (
 )
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command, whole
-from toplist.support.progress_bar import Bar
+from toplist.support.progress_bar import ProgressBar
 
 STANDARD = "standard"  # the world that there is without --worlds
 POSITIONS = 3
@@ -92,7 +92,7 @@ def run(arguments: Namespace) -> int:
         worlds = [world for pairs in columns.values() for world, _ in pairs]
         played = stationary(features=all(world.problem(None).features > 0 for world in worlds))
     check_outputs(arguments)
-    with Bar(sys.stderr, shown=not arguments.quiet) as bar:
+    with ProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
         found = compare(
             played, columns, arguments.steps, arguments.runs, arguments.seed,
             start=start, threads=arguments.threads, progress=bar, resume=arguments.resume,

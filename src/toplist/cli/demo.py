@@ -39,10 +39,10 @@ def add_parser(commands: Any) -> None:
 def run(arguments: Namespace) -> int:
     """Serve, and send visitors."""
     from toplist.core.problem import refuse
-    from toplist.support.files import optional
+    from toplist.support.files import import_optional
 
     check_installed()
-    optional("httpx", "client")
+    import_optional("httpx", "client")
     for flag in ("rate", "seconds"):
         given = getattr(arguments, flag)
         if given is not None and not 0.0 < given < float("inf"):

@@ -30,9 +30,9 @@ def add_parser(commands: Any) -> None:
 def run(arguments: Namespace) -> int:
     """Print a key, and the lines for the settings."""
     from toplist.core.problem import refuse
-    from toplist.support.files import optional
+    from toplist.support.files import import_optional
 
-    msgspec = optional("msgspec", "serve")
+    msgspec = import_optional("msgspec", "serve")
     from toplist.service.config import FILE, PREFIX, ApiKeySetting
     from toplist.service.http.auth import hash_api_key, new_api_key, settings_lines
 

@@ -72,12 +72,12 @@ def check_parameters(policy: Any, given: dict[str, Any]) -> None:
 
 def about(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
     """All about one policy."""
-    from toplist.support.catalogue import written
+    from toplist.support.catalogue import part_text
 
     parameters = entry.parameters | given
     return described(entry) | {
         "parameters": parameters,
-        "parts": written(policy, shown=parameters),
+        "parts": part_text(policy, shown=parameters),
         "capabilities": policy.capabilities()._asdict(),
         "documentation": inspect.getdoc(entry.build) or "",
     }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toplist.cli.exit_codes import Exit, complain, judged
 from toplist.cli.parser import add_command, whole
-from toplist.support.progress_bar import Bars, clock
+from toplist.support.progress_bar import TwoProgressBars, duration_text
 
 if TYPE_CHECKING:
     from toplist.experiments.experiment import Experiment, Size
@@ -82,7 +82,7 @@ def run(arguments: Namespace) -> int:
     if not arguments.quiet:
         tell_without_figures()
     try:
-        with pool_of(arguments) as pool, Bars(sys.stderr, shown=not arguments.quiet) as bars:
+        with pool_of(arguments) as pool, TwoProgressBars(sys.stderr, shown=not arguments.quiet) as bars:
             code = play_all(wanted, arguments, data, Workplace(folder, arguments.jobs, pool), bars)
     except BaseException:
         with suppress(Exception):  # what is finished has its report; what went wrong is more important
@@ -129,10 +129,10 @@ def writable(folder: Path) -> None:
 
 def tell_without_figures() -> None:
     """Say that there will be none, where that is so."""
-    from toplist.support.files import optional
+    from toplist.support.files import import_optional
 
     try:
-        optional("matplotlib.figure", "plots")
+        import_optional("matplotlib.figure", "plots")
     except ImportError as problem:
         complain(f"no figures are drawn: {problem}")
 
@@ -157,7 +157,7 @@ def size_of(experiment: Experiment, arguments: Namespace) -> Size:
 
 
 def play_all(
-    wanted: dict[str, Experiment], arguments: Namespace, folder: Path | None, place: Workplace, bars: Bars
+    wanted: dict[str, Experiment], arguments: Namespace, folder: Path | None, place: Workplace, bars: TwoProgressBars
 ) -> Exit:
     """One experiment after the other; each is printed as it comes out. One that fails does not stop the others."""
     from toplist.experiments.required_data import Shelf
@@ -211,7 +211,13 @@ def outlook_on(wanted: dict[str, Experiment], sizes: dict[str, Size], folder: Pa
 
 
 def play_one(
-    name: str, experiment: Experiment, size: Size, data: Shelf, place: Workplace, bars: Bars, outlook: Outlook
+    name: str,
+    experiment: Experiment,
+    size: Size,
+    data: Shelf,
+    place: Workplace,
+    bars: TwoProgressBars,
+    outlook: Outlook,
 ) -> tuple[Verdict, list[str]]:
     """What comes out of an experiment, and the lines that tell it."""
     from toplist.experiments.run_experiment import Standing, run
@@ -222,7 +228,7 @@ def play_one(
         nonlocal last
         last = now
         ahead = outlook.at(name, now)
-        bars.tell(name, now.share, ahead.share, now.rate, ahead.left)
+        bars.draw(name, now.share, ahead.share, now.rate, ahead.left)
 
     report(last)
     try:
@@ -259,7 +265,7 @@ def told(verdict: Verdict) -> list[str]:
 
     lines = [f"{verdict.experiment}: {verdict.outcome}"]
     if verdict.outcome != Outcome.NEEDS_DATA:
-        lines[0] += f" ({spelled(verdict.size)}; {clock(verdict.seconds)})"
+        lines[0] += f" ({spelled(verdict.size)}; {duration_text(verdict.seconds)})"
     lines += [f"  on {verdict.data}"] if verdict.data else []
     for claim in verdict.claims:
         lines.append(f"  {claim.outcome}: {claim.text}; {claim.number}")
@@ -272,7 +278,7 @@ def listing(experiments: dict[str, Experiment], folder: Path, data: Path | None)
     from toplist.experiments.experiment import Outcome
     from toplist.experiments.required_data import KINDS, located
     from toplist.experiments.run_experiment import read_verdict
-    from toplist.support.tables import aligned
+    from toplist.support.tables import aligned_lines
 
     rows = [("experiment", "state", "what it is")]
     missing: dict[str, str] = {}
@@ -286,7 +292,7 @@ def listing(experiments: dict[str, Experiment], folder: Path, data: Path | None)
             missing[experiment.data] = KINDS[experiment.data].how
             state = f"needs data: {experiment.data}"
         rows.append((name, state, experiment.title))
-    lines = aligned(list(zip(*rows, strict=True)), left=(0, 1, 2))
+    lines = aligned_lines(list(zip(*rows, strict=True)), left=(0, 1, 2))
     return lines + [f"{kind}: get {how}, and name its folder with --data" for kind, how in missing.items()]
 
 

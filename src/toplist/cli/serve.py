@@ -50,10 +50,10 @@ def run(arguments: Namespace) -> int:
 
 def check_installed() -> None:
     """Refuse to begin without what the service needs."""
-    from toplist.support.files import optional
+    from toplist.support.files import import_optional
 
     for module in ("apsw", "msgspec", "prometheus_client", "uvicorn", "httptools", "uvloop"):
-        optional(module, "serve")
+        import_optional(module, "serve")
 
 
 def settings_of(arguments: Namespace) -> Any:

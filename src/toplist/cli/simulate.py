@@ -9,7 +9,7 @@ from typing import Any
 from toplist.cli.common_flags import Scene, add_outputs, add_problem, check_outputs, write_outputs
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command, checkpoints
-from toplist.support.progress_bar import Bar
+from toplist.support.progress_bar import ProgressBar
 
 POLICIES = ("dcm-kl-ucb", "first-click", "last-click", "cascade-ucb1", "ranked-kl-ucb")
 EXAMPLES = """examples:
@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> int:
     scene = Scene.of(arguments)
     played = policies(arguments.policies)
     check_outputs(arguments)
-    with Bar(sys.stderr, shown=not arguments.quiet) as bar:
+    with ProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
         result = simulate(
             played, scene.world, scene.users, arguments.steps, arguments.runs, arguments.seed,
             start=scene.start, checkpoints=arguments.checkpoints, threads=arguments.threads, progress=bar,

@@ -64,12 +64,12 @@ def backup(store: Path, file: str) -> int:
     """Write all that is committed to a new file."""
     from toplist.core.problem import refuse
     from toplist.service.store.sqlite import SQLiteReader
-    from toplist.support.files import check_writable, private, replacing
+    from toplist.support.files import check_writable, private_files, replace_file
 
     target = check_writable(file, "The backup")
     if target.exists():
         raise refuse("The backup", file, "a new file", "name another one, or remove it")
-    with closing(SQLiteReader(store)) as reader, private(), replacing(target, "The backup") as new:
+    with closing(SQLiteReader(store)) as reader, private_files(), replace_file(target, "The backup") as new:
         reader.backup(new)
     print(f"{store} is copied to {file}, {target.stat().st_size:,} bytes.")
     return Exit.FINE
@@ -79,11 +79,11 @@ def export(store: Path, file: str, ranking: str | None) -> int:
     """Write the event log of one ranking, or of all that there are."""
     from toplist.service.log.export import events_of_store, write_events
     from toplist.service.store.sqlite import SQLiteReader
-    from toplist.support.tables import counted
+    from toplist.support.tables import count_text
 
     with closing(SQLiteReader(store)) as reader:
         written = write_events(events_of_store(reader, ranking), Path(file))
-    print(f"{counted(written, 'event')} of {store} are written to {file}.")
+    print(f"{count_text(written, 'event')} of {store} are written to {file}.")
     return Exit.FINE
 
 
@@ -91,7 +91,7 @@ def check(store: Path) -> int:
     """Say what differs from the log."""
     from toplist.service.log.verify import rebuild_learners
     from toplist.service.store.sqlite import SQLiteReader
-    from toplist.support.tables import counted
+    from toplist.support.tables import count_text
 
     learners = differing = 0
     with closing(SQLiteReader(store)) as reader:
@@ -100,5 +100,5 @@ def check(store: Path) -> int:
             if rebuilt.differs_from:
                 differing += 1
                 print(rebuilt.difference)
-    print(f"{counted(learners, 'learner')} rebuilt from the log; what is kept differs in {differing}.")
+    print(f"{count_text(learners, 'learner')} rebuilt from the log; what is kept differs in {differing}.")
     return Exit.BROKEN if differing else Exit.FINE

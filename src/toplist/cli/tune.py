@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toplist.cli.common_flags import Scene, add_outputs, add_problem, check_outputs, write_outputs
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command, whole
-from toplist.support.progress_bar import Bar
+from toplist.support.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from toplist.engine.tune import Span
@@ -72,7 +72,7 @@ def run(arguments: Namespace) -> int:
         known = ", ".join(entry.parameters) or "no parameters"
         raise InvalidInput(f"There is nothing to tune; {entry.name} has {known}: write --grid NAME=VALUE,VALUE.")
     check_outputs(arguments)
-    with Bar(sys.stderr, shown=not arguments.quiet) as bar:
+    with ProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
         found = tune(
             tunable(arguments.policy), parameters, scene.world, scene.users, arguments.steps, arguments.runs,
             arguments.seed, tries=arguments.tries, start=scene.start, threads=arguments.threads, progress=bar,

@@ -19,7 +19,7 @@ from toplist.core.problem import InvalidInput, nearest, refuse, whole
 from toplist.core.slate import Floats
 from toplist.datasets.sources import File
 from toplist.support.files import AnyPath
-from toplist.support.tables import counted
+from toplist.support.tables import count_text
 from toplist.worlds import Fixed
 
 # Per model and parameter: 0 for one number, 1 for one per document, 2 for one per pair of ranks.
@@ -73,7 +73,7 @@ class ClickModels(NamedTuple):
 
     def __str__(self) -> str:
         """What it is, in a line."""
-        size = f"{len(self.queries)} queries of {counted(self.documents, 'document')}"
+        size = f"{len(self.queries)} queries of {count_text(self.documents, 'document')}"
         return f"{self.path}: {size} each, models {', '.join(self.models)}"
 
 

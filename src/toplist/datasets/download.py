@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from toplist.core.problem import InvalidInput, nearest, refuse
-from toplist.support.files import AnyPath, replacing
+from toplist.support.files import AnyPath, replace_file
 
 GROUPLENS = "https://files.grouplens.org/datasets"
 SONGS = "http://millionsongdataset.com/sites/default/files"
@@ -104,7 +104,7 @@ def fetch(name: str, folder: AnyPath, sha256: str | None = None, tell: Callable[
         raise refuse("The file to write", str(target), "a new one", "use it, or move it away first")
     tell(offer.terms)
     md5 = _published(f"{offer.address}.md5") if offer.published else ""
-    with replacing(target, "The file to write") as new:
+    with replace_file(target, "The file to write") as new:
         found = _download(offer, new)
         checks = [("MD5", md5, found["md5"]), ("SHA-256", (sha256 or offer.sha256).lower(), found["sha256"])]
         for kind, wanted, got in checks:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toplist.core.problem import whole
-from toplist.support.tables import counted
+from toplist.support.tables import count_text
 
 Numbers = NDArray[np.int32]  # half as large as usual, since there may be 48 million of them
 Values = NDArray[np.float32]
@@ -37,8 +37,8 @@ class Ratings(NamedTuple):
         about = sum(map(bool, self.topics.values()))
         attracted = int((self.value >= self.least).sum())
         return (
-            f"{counted(len(self.value), 'rating')} of {counted(rated, 'item')} by {people:,} people; "
-            f"{counted(about, 'item')} in {counted(len(topics), 'topic')}; "
+            f"{count_text(len(self.value), 'rating')} of {count_text(rated, 'item')} by {people:,} people; "
+            f"{count_text(about, 'item')} in {count_text(len(topics), 'topic')}; "
             f"{attracted:,} with {self.least:g} {self.unit} or more"
         )
 

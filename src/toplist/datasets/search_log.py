@@ -17,7 +17,7 @@ from toplist.core.problem import InvalidInput, refuse, whole
 from toplist.core.slate import Floats
 from toplist.datasets.sources import AGAIN, File
 from toplist.support.files import AnyPath
-from toplist.support.tables import counted
+from toplist.support.tables import count_text
 
 HEADER = "query\tregion\tdocs\tclicked_positions"
 ENDINGS = (".tsv", ".tsv.gz")
@@ -55,8 +55,8 @@ class SearchLog(NamedTuple):
         pages = [page for several in self.queries.values() for page in several]
         clicks, bare = sum(len(page.clicked) for page in pages), sum(not page.clicked for page in pages)
         return (
-            f"{self.path}: {counted(len(pages), 'page')} of up to {counted(self.positions, 'result')} for "
-            f"{len(self.queries):,} queries, {counted(clicks, 'click')}, {bare:,} pages without any"
+            f"{self.path}: {count_text(len(pages), 'page')} of up to {count_text(self.positions, 'result')} for "
+            f"{len(self.queries):,} queries, {count_text(clicks, 'click')}, {bare:,} pages without any"
         )
 
 

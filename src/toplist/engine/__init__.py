@@ -1,1 +1,1 @@
-"""How a simulation is run."""
+"""Simulations: played, compared, tuned, summarised and saved."""

@@ -1,4 +1,4 @@
-"""A comparison of policies on several kinds of users: every policy also on users whom it was not built for."""
+"""`compare`: every policy on several kinds of users, including those that violate its assumptions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from toplist.core.problem import InvalidInput, checked_seed, refuse, whole
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats
 from toplist.engine.comparison import Comparison
-from toplist.engine.player import Setting
-from toplist.engine.resume_file import Store, describe
-from toplist.engine.scheduler import Crew, Progress
-from toplist.engine.shared_user_type import alike
-from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, labelled
+from toplist.engine.player import RunSetup
+from toplist.engine.resume_file import ResumeFile, describe
+from toplist.engine.scheduler import Progress, RunScheduler
+from toplist.engine.shared_user_type import with_shared_type
+from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, policies_by_label
 from toplist.policies.by_name import make
-from toplist.support.catalogue import written
+from toplist.support.catalogue import part_text
 from toplist.support.files import Unwritable, slug
 
 __all__ = ["Comparison", "compare"]
@@ -30,8 +30,8 @@ __all__ = ["Comparison", "compare"]
 YARDSTICK = "random"
 
 
-class Pair(NamedTuple):
-    """A world with its users: a column, or one of several that a column is made of."""
+class WorldAndUsers(NamedTuple):
+    """A world with its users: a whole column of a comparison, or one of several pairs in it."""
 
     column: str
     number: int  # in its column, from 0
@@ -51,16 +51,46 @@ def compare(
     progress: Callable[[Progress], None] | None = None,
     resume: str | PathLike[str] | None = None,
 ) -> Comparison:
-    """Play every policy on every kind of users, and tell what each one lost there.
+    """Play every policy on every kind of users and return its regret there.
 
-    `policies` are given as to `simulate`; "random" is played besides, as the yardstick. `columns` maps labels to pairs
-    of a world and its users, or to sequences of such pairs, whose runs together are the runs of the column. In run r
-    of a pair, all policies meet the same visitors, those of `simulate` with the same seed; in a sequence, each pair
-    after the first has a seed of its own.
+    Random lists are always played too, as the baseline (`yardstick`). In run r of a world and its users, all policies
+    meet the same visitors, those of `simulate` with the same seed.
 
-    `resume` names a folder, which keeps a file per pair: an interrupted comparison called again with it goes on where
-    it stopped, and a finished one shows at once.
+    Parameters
+    ----------
+    policies : str, policy, sequence of these, or mapping of str to these
+        As for `simulate`.
+    columns : mapping of str to (world, users) or to a sequence of such pairs
+        What to play the policies on, by label. A column of several pairs has the runs of all of them; each pair after
+        the first has a seed of its own.
+    steps : int
+        Number of lists that each run shows.
+    runs : int, default 20
+        Number of independent runs of each policy on each pair.
+    seed : int, default 0
+        Seed of all random numbers.
+    start : start, default OneSample()
+        How a policy first sees the items, as for `simulate`.
+    threads : int or None, default None
+        Number of threads; None uses all cores.
+    progress : callable or None, default None
+        Called with a `Progress` of the whole comparison about ten times a second.
+    resume : path or None, default None
+        A folder that stores a file per pair, and is made if it does not exist. An interrupted comparison that is
+        called again with the same folder continues where it stopped, and a finished one returns at once.
 
+    Returns
+    -------
+    Comparison
+        Final regret of every policy, column and run.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument cannot be used, a part does not fit the others, or `resume` holds another comparison.
+
+    Examples
+    --------
     >>> from toplist import clicks, compare, worlds
     >>> world = worlds.Fixed([0.5, 0.4, 0.3, 0.2, 0.1], positions=2)
     >>> columns = {"cascade": (world, clicks.Cascade()), "pbm": (world, clicks.PBM([0.9, 0.3]))}
@@ -68,90 +98,91 @@ def compare(
     >>> found.policies, found.relative("cascade-ucb1", "cascade").high < 1
     (('cascade-ucb1', 'random'), True)
     """
-    steps = whole("The number of steps", steps, 1, "give how many lists each run shows")
-    runs = whole("The number of runs", runs, 1, "give how often each policy starts anew")
+    steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
+    runs = whole("The number of runs", runs, 1, "give the number of runs of each policy")
     seed, threads = checked_seed(seed), checked_threads(threads)
     check_progress(progress)
-    named, yardstick = _with_yardstick(labelled(policies))
-    pairs = _pairs(columns)
-    kept, folder = np.array([steps]), None if resume is None else _folder(resume)
+    named, yardstick = _with_yardstick(policies_by_label(policies))
+    pairs = _checked_pairs(columns)
+    checkpoints, folder = np.array([steps]), None if resume is None else _checked_folder(resume)
 
-    settings = [
-        {label: Setting.of(policy, pair.world, pair.users, start, steps) for label, policy in named.items()}
+    setups = [
+        {label: RunSetup.of(policy, pair.world, pair.users, start, steps) for label, policy in named.items()}
         for pair in pairs
     ]
-    crews = []
-    for pair, own, users in zip(pairs, settings, _alike_by_world([own[yardstick] for own in settings]), strict=True):
+    schedulers = []
+    for pair, own, users in zip(pairs, setups, _users_of_shared_types([own[yardstick] for own in setups]), strict=True):
         own_seed = seed if pair.number == 0 else int(branch(seed, pair.number)) % 2**63
         path = None if folder is None else folder / file_name(pair.column, pair.number)
-        store = Store(path, describe(own, kept, own_seed))  # by the users as they are: what is played is the same
-        played = {label: setting._replace(users=users) for label, setting in own.items()}
-        crews.append(Crew(played, kept, runs, own_seed, store))
+        # The file describes the original users, not the union: it does not depend on the other columns.
+        file = ResumeFile(path, describe(own, checkpoints, own_seed))
+        played = {label: setup._replace(users=users) for label, setup in own.items()}
+        schedulers.append(RunScheduler(played, checkpoints, runs, own_seed, file))
 
     regret: dict[str, dict[str, Any]] = {}
-    for pair, curves in zip(pairs, _played(crews, threads, progress), strict=True):
+    for pair, curves in zip(pairs, _curves_in_turn(schedulers, threads, progress), strict=True):
         cells = regret.setdefault(pair.column, {})
         for label in named:
             ends = curves[label][:, -1, 0]
             cells[label] = np.concatenate([cells[label], ends]) if label in cells else ends
     columns_played: dict[str, dict[str, int]] = {}
-    for pair, own in zip(pairs, settings, strict=True):
+    for pair, own in zip(pairs, setups, strict=True):
         size = own[yardstick].problem
         columns_played[pair.column] = {"pairs": pair.number + 1, "items": size.items, "positions": size.positions}
     about = {"steps": steps, "runs": runs, "seed": seed, "start": type(start).__name__}
     return Comparison(regret, yardstick, about | {"columns": columns_played, "version": toplist.__version__})
 
 
-def _alike_by_world(settings: Sequence[Setting]) -> list[Any]:
-    """The users of each, of one class where the world is, since users may need what only their own world has."""
-    users: list[Any] = [None] * len(settings)
-    for world in {type(setting.world) for setting in settings}:
-        among = [place for place, setting in enumerate(settings) if type(setting.world) is world]
-        own = [settings[place] for place in among]
-        for place, one in zip(among, alike([setting.users for setting in own]), strict=True):
-            users[place] = one
+def _users_of_shared_types(setups: Sequence[RunSetup]) -> list[Any]:
+    """Users of every setup, of one type per class of worlds: users may read state that only their own world has."""
+    users: list[Any] = [None] * len(setups)
+    for world in {type(setup.world) for setup in setups}:
+        members = [number for number, setup in enumerate(setups) if type(setup.world) is world]
+        shared = with_shared_type([setups[number].users for number in members])
+        for number, one in zip(members, shared, strict=True):
+            users[number] = one
     return users
 
 
 def _with_yardstick(named: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The policies, with random lists among them, and the label of these."""
-    by_chance = make(YARDSTICK)
+    """The policies with random lists among them, and the label of the latter."""
+    random_lists = make(YARDSTICK)
     for label, policy in named.items():
-        if written(policy) == written(by_chance):
+        if part_text(policy) == part_text(random_lists):
             return named, label
     if YARDSTICK in named:
         raise InvalidInput(
-            f"A policy is labelled {YARDSTICK!r}, but that is the label of random lists, which are the yardstick; "
-            f"label yours otherwise."
+            f"A policy is labelled {YARDSTICK!r}, but that is the label of random lists, the baseline; "
+            f"choose another label."
         )
-    return named | {YARDSTICK: by_chance}, YARDSTICK
+    return named | {YARDSTICK: random_lists}, YARDSTICK
 
 
-def _pairs(columns: Any) -> list[Pair]:
+def _checked_pairs(columns: Any) -> list[WorldAndUsers]:
     """All pairs, column by column."""
     if not isinstance(columns, Mapping) or not columns:
         accepted = "a dict from labels to pairs of a world and its users"
         raise refuse("columns", columns, accepted, 'write {"cascade": (world, Cascade())}')
-    pairs: list[Pair] = []
+    pairs: list[WorldAndUsers] = []
     for label, given in columns.items():
         if not isinstance(label, str):
-            raise refuse("A column's label", label, "text", "give each column a name of your own")
+            raise refuse("A column's label", label, "text", "label each column with a name of your own")
         several = [given] if _is_pair(given) else given
         if not isinstance(several, list | tuple) or not several or not all(map(_is_pair, several)):
             accepted = "a pair of a world and its users, or a list of such pairs"
             raise refuse(f"The column {label!r}", given, accepted, "write (world, users)")
-        pairs += [Pair(label, number, *pair) for number, pair in enumerate(several)]
+        pairs += [WorldAndUsers(label, number, *pair) for number, pair in enumerate(several)]
     return pairs
 
 
 def _is_pair(given: Any) -> bool:
-    """Whether it is a world and its users; a world is a tuple as well, and so may be a sequence of two pairs."""
+    """Whether it is one (world, users) pair; worlds are tuples too, and a sequence of two pairs also has length 2."""
     fits = isinstance(given, list | tuple) and len(given) == 2
     return fits and hasattr(given[0], "problem") and hasattr(given[1], "click")
 
 
-def _folder(resume: Any) -> Path:
-    """The folder to keep what is played in, which is made if it is not there."""
+def _checked_folder(resume: Any) -> Path:
+    """The folder of resume files, created if it does not exist."""
     what, accepted = "The folder to resume from", "a folder that can be written to"
     if not isinstance(resume, str | PathLike) or not os.fspath(resume):
         raise refuse(what, resume, "a path, as text or pathlib.Path", "give a folder")
@@ -166,7 +197,7 @@ def _folder(resume: Any) -> Path:
 
 
 def file_name(column: str, number: int) -> str:
-    """The file of a pair in the folder to resume from: readable, and no other column's.
+    """Name of a pair's resume file: readable, and unique to its column.
 
     >>> file_name("cascade", 0), file_name("dcm(termination=0.5)", 12)
     ('cascade-000.npz', 'dcm-termination-0.5-9d58659d-012.npz')
@@ -174,19 +205,19 @@ def file_name(column: str, number: int) -> str:
     return f"{slug(column)}-{number:03}.npz"
 
 
-def _played(
-    crews: Sequence[Crew], threads: int, progress: Callable[[Progress], None] | None
+def _curves_in_turn(
+    schedulers: Sequence[RunScheduler], threads: int, progress: Callable[[Progress], None] | None
 ) -> Iterator[dict[str, Floats]]:
-    """The curves of one crew after the other; progress is that of all together."""
+    """Play one scheduler after the other and yield its curves; progress covers all of them."""
     begun = time.monotonic()
-    total, earlier = sum(crew.total for crew in crews), sum(crew.earlier for crew in crews)
-    before = earlier  # steps that are done but for those of the crew at work
-    for crew in crews:
-        before -= crew.earlier
+    total, earlier = sum(each.total for each in schedulers), sum(each.earlier for each in schedulers)
+    before = earlier  # steps done, without those of the current scheduler
+    for scheduler in schedulers:
+        before -= scheduler.earlier
 
         def report(now: Progress, before: int = before) -> None:
             if progress is not None:
                 progress(Progress(before + now.done, total, time.monotonic() - begun, earlier))
 
-        yield crew.play(threads, report)
-        before += crew.total
+        yield scheduler.play(threads, report)
+        before += scheduler.total

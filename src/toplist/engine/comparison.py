@@ -1,4 +1,4 @@
-"""What a comparison on several kinds of users found: policies x users, as tables, a heat map, CSV and JSON."""
+"""`Comparison` of policies on several kinds of users: regret as tables, a heat map, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import numpy as np
 
 from toplist.core.problem import nearest, refuse
 from toplist.core.slate import Floats
-from toplist.engine.result import as_csv, drawn, plain_settings
+from toplist.engine.result import as_csv, checked_settings, draw_and_save
 from toplist.engine.statistics import (
     Difference,
     Ratio,
-    finite,
+    finite_or_none,
+    number_texts,
     paired_difference,
     paired_ratio,
     standard_error,
-    written,
 )
 from toplist.support.files import AnyPath, read_json, write_text
-from toplist.support.tables import aligned, counted
+from toplist.support.tables import aligned_lines, count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,11 +37,28 @@ LEGEND = f"{BEST} least of its column; {CLOSE} not clearly more (95% paired)"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """The regret of every policy on every kind of users; run r of a column met the same visitors with all policies.
+    """Final regret of every policy on every kind of users.
 
-    A column is a kind of users, or a world with its users. Regret is given as a share of that of the `yardstick`,
-    which shows random lists, and as a multiple of the least of the column.
+    A column is a kind of users, or a world with its users. In run r of a column, all policies met the same visitors.
+    Regret is shown as a share of the baseline's (`yardstick`, random lists) and as a multiple of the column's least.
 
+    Parameters
+    ----------
+    regret : mapping of str to mapping of str to array_like of float
+        Final regret of each run, by column and policy.
+    yardstick : str
+        Label of the baseline: the policy that shows random lists.
+    settings : mapping, default {}
+        Arguments of the comparison, as JSON can hold them.
+
+    Raises
+    ------
+    InvalidInput
+        If the columns have different policies, the policies of a column different numbers of runs, or the yardstick
+        is not among them.
+
+    Examples
+    --------
     >>> cascade = {"a": [4, 8], "b": [10, 12], "random": [40, 60]}
     >>> found = Comparison({"cascade": cascade, "pbm": cascade | {"a": [30, 10], "b": [4, 8]}}, "random")
     >>> found.best("pbm"), found.relative("a", "pbm").value
@@ -61,21 +78,21 @@ class Comparison:
     random     8.33  8.33
     """
 
-    regret: dict[str, dict[str, Floats]]  # per column and policy, of each run at the end
-    yardstick: str  # the policy that shows random lists
-    settings: dict[str, Any] = field(default_factory=dict)  # carried along, as JSON would give it back
+    regret: dict[str, dict[str, Floats]]
+    yardstick: str
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Take copies, after checking that everything fits together."""
+        """Check that everything fits together, and take copies."""
         given = self.regret
         if not isinstance(given, Mapping) or not given or not all(isinstance(cell, Mapping) for cell in given.values()):
             raise refuse("regret", given, "a dict of columns, each a dict of policies", "give at least one column")
         copies = {
-            column: {name: _runs(f"regret[{column!r}][{name!r}]", runs) for name, runs in cells.items()}
+            column: {name: _checked_runs(f"regret[{column!r}][{name!r}]", runs) for name, runs in cells.items()}
             for column, cells in given.items()
         }
         object.__setattr__(self, "regret", copies)
-        object.__setattr__(self, "settings", plain_settings(self.settings))
+        object.__setattr__(self, "settings", checked_settings(self.settings))
         for column, cells in copies.items():
             if cells.keys() != copies[self.columns[0]].keys():
                 raise refuse(
@@ -88,19 +105,19 @@ class Comparison:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The labels of the columns, in the order they were given."""
+        """Labels of the columns, in the order given."""
         return tuple(self.regret)
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The labels of the policies, in the order they were given."""
+        """Labels of the policies, in the order given."""
         return tuple(self.regret[self.columns[0]])
 
     @property
     def order(self) -> list[str]:
-        """The policies by their mean rank over the columns, the best first, and the yardstick at the end.
+        """Labels of the policies by mean rank over the columns, the best first and the yardstick last.
 
-        Equals have the same rank, so that what is the same in all columns stands together.
+        Equals share a rank, so policies that are equal in all columns stand together.
         """
         ranks = dict.fromkeys(self.policies, 0)
         for column in self.columns:
@@ -111,21 +128,54 @@ class Comparison:
         return sorted(self.policies, key=lambda name: (name == self.yardstick, ranks[name]))
 
     def runs(self, column: str) -> int:
-        """How many runs of every policy a column has."""
+        """Number of runs of every policy in a column.
+
+        Parameters
+        ----------
+        column : str
+            Label of a column.
+        """
         return len(self.of(self.yardstick, column))
 
     def of(self, policy: str, column: str) -> Floats:
-        """The regret of a policy in each run of a column."""
+        """Regret of a policy in each run of a column.
+
+        Parameters
+        ----------
+        policy : str
+            Label of a policy.
+        column : str
+            Label of a column.
+
+        Returns
+        -------
+        ndarray of float
+            One value per run.
+        """
         self._check("The column", column, self.columns)
         self._check("The policy", policy, self.policies)
         return self.regret[column][policy]
 
     def mean(self, policy: str, column: str) -> float:
-        """The mean regret of a policy in a column."""
+        """Mean regret of a policy in a column.
+
+        Parameters
+        ----------
+        policy : str
+            Label of a policy.
+        column : str
+            Label of a column.
+        """
         return float(self.of(policy, column).mean())
 
     def best(self, column: str) -> str:
-        """The policy that lost least in a column."""
+        """Label of the policy with the least mean regret in a column.
+
+        Parameters
+        ----------
+        column : str
+            Label of a column.
+        """
         self._check("The column", column, self.columns)
         return self._best[column]
 
@@ -137,32 +187,104 @@ class Comparison:
         }
 
     def relative(self, policy: str, column: str, confidence: float = 0.95) -> Ratio:
-        """The mean regret over that of random lists, with its paired interval by the delta method."""
+        """Mean regret over that of random lists.
+
+        Parameters
+        ----------
+        policy : str
+            Label of a policy.
+        column : str
+            Label of a column.
+        confidence : float, default 0.95
+            Confidence level of the interval.
+
+        Returns
+        -------
+        Ratio
+            The ratio, with a paired interval by the delta method.
+        """
         return paired_ratio(self.of(policy, column), self.of(self.yardstick, column), confidence)
 
     def over_best(self, policy: str, column: str, confidence: float = 0.95) -> Ratio:
-        """The mean regret over the least of the column, with its paired interval by the delta method.
+        """Mean regret over the least of the column.
 
-        The best was chosen by the same runs, so that ratios to it are a little large where several are close.
+        The best is selected on the same runs, so ratios to it are biased upwards a little where several are close.
+
+        Parameters
+        ----------
+        policy : str
+            Label of a policy.
+        column : str
+            Label of a column.
+        confidence : float, default 0.95
+            Confidence level of the interval.
+
+        Returns
+        -------
+        Ratio
+            The ratio, with a paired interval by the delta method.
         """
         return paired_ratio(self.of(policy, column), self.of(self.best(column), column), confidence)
 
     def against_best(self, policy: str, column: str, confidence: float = 0.95) -> Difference:
-        """The mean regret less the least of the column, with Student's interval, paired by run."""
+        """Mean regret minus the least of the column.
+
+        Parameters
+        ----------
+        policy : str
+            Label of a policy.
+        column : str
+            Label of a column.
+        confidence : float, default 0.95
+            Confidence level of the interval.
+
+        Returns
+        -------
+        Difference
+            The difference, with Student's interval, paired by run.
+        """
         return paired_difference(self.of(policy, column), self.of(self.best(column), column), confidence)
 
     def against_random(self, policy: str, column: str, confidence: float = 0.95) -> Difference:
-        """The mean regret less that of random lists, with Student's interval, paired by run."""
+        """Mean regret minus that of random lists.
+
+        Parameters
+        ----------
+        policy : str
+            Label of a policy.
+        column : str
+            Label of a column.
+        confidence : float, default 0.95
+            Confidence level of the interval.
+
+        Returns
+        -------
+        Difference
+            The difference, with Student's interval, paired by run.
+        """
         return paired_difference(self.of(policy, column), self.of(self.yardstick, column), confidence)
 
     def mark(self, policy: str, column: str) -> str:
-        """`*` for the best of a column, `~` where the interval of the difference from it holds 0, else nothing."""
+        """Mark of a cell of the table.
+
+        Parameters
+        ----------
+        policy : str
+            Label of a policy.
+        column : str
+            Label of a column.
+
+        Returns
+        -------
+        str
+            `"*"` for the best of the column, `"~"` if the interval of the difference from it contains 0, else `""`.
+        """
         if policy == self.best(column):
             return BEST
         return CLOSE if self.against_best(policy, column).low <= 0 else ""
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other comparison holds the same numbers and settings."""
+        """Whether the other comparison has the same numbers and settings."""
         if not isinstance(other, Comparison):
             return NotImplemented
         return (
@@ -173,47 +295,53 @@ class Comparison:
             and all(np.array_equal(self.of(*cell), other.of(*cell)) for cell in self._cells())
         )
 
-    __hash__ = None  # type: ignore[assignment]  # as for everything that holds arrays
+    __hash__ = None  # type: ignore[assignment]  # arrays are not hashable
 
     def __repr__(self) -> str:
-        """What it is, without the numbers."""
+        """Policies, columns and size, without the numbers."""
         return f"<Comparison of {len(self.policies)} policies on {', '.join(self.columns)}: {self.size()}>"
 
     def __str__(self) -> str:
-        """Both tables."""
+        """Return both tables."""
         return self.table()
 
     def table(self) -> str:
-        """Policies x users: regret in percent of that of random lists, and below it as a multiple of the least."""
+        """Plain-text tables: regret in percent of that of random lists, and as a multiple of the column's least."""
         shares = {(name, column): 100 * self.relative(name, column).value for name, column in self._cells()}
         digits = 2 if any(0 < share < 1 for share in shares.values()) else 1
         first = self._table(
             lambda column: [
                 share + (self.mark(name, column) or " ")
                 for name, share in zip(
-                    self.order, written([shares[n, column] for n in self.order], digits), strict=True
+                    self.order, number_texts([shares[n, column] for n in self.order], digits), strict=True
                 )
             ],
             after=" ",
         )
-        second = self._table(lambda column: written([self.over_best(name, column).value for name in self.order], 2))
+        second = self._table(
+            lambda column: number_texts([self.over_best(name, column).value for name in self.order], 2)
+        )
         title = f"Regret in % of that of {self.yardstick}: {self.size()}"
         return "\n".join([title, *first, LEGEND, "", "Regret over the least of the column", *second])
 
     def _table(self, cells: Callable[[str], Sequence[str]], after: str = "") -> list[str]:
         names = ["policy", *(" ".join(name.split()) for name in self.order)]
-        return aligned([names, *([" ".join(column.split()) + after, *cells(column)] for column in self.columns)])
+        return aligned_lines([names, *([" ".join(column.split()) + after, *cells(column)] for column in self.columns)])
 
     def size(self) -> str:
-        """How much was played, in words."""
-        steps = [counted(self.settings["steps"], "step")] if "steps" in self.settings else []
+        """Steps, runs and seed, as text."""
+        steps = [count_text(self.settings["steps"], "step")] if "steps" in self.settings else []
         numbers = sorted({self.runs(column) for column in self.columns})
-        runs = counted(numbers[-1], "run") if len(numbers) == 1 else f"{numbers[0]:,} to {counted(numbers[-1], 'run')}"
+        runs = (
+            count_text(numbers[-1], "run")
+            if len(numbers) == 1
+            else f"{numbers[0]:,} to {count_text(numbers[-1], 'run')}"
+        )
         seed = [f"seed {self.settings['seed']}"] if "seed" in self.settings else []
         return ", ".join([*steps, runs, *seed])
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per column and policy; what cannot be known, as an interval of one run, is None."""
+        """One dict per column and policy; values that are undefined, as the interval of one run, are None."""
         rows = []
         for column in self.columns:
             for name in self.order:
@@ -223,48 +351,88 @@ class Comparison:
                     "standard_error": float(standard_error(self.of(name, column))),
                 }
                 for what in ("relative", "over_best"):
-                    found: Ratio = getattr(self, what)(name, column)
-                    row |= {what: found.value, f"{what}_low": found.low, f"{what}_high": found.high}
+                    ratio: Ratio = getattr(self, what)(name, column)
+                    row |= {what: ratio.value, f"{what}_low": ratio.low, f"{what}_high": ratio.high}
                 for what in ("against_best", "against_random"):
-                    apart: Difference = getattr(self, what)(name, column)
-                    row |= {what: apart.mean, f"{what}_low": apart.low, f"{what}_high": apart.high}
+                    difference: Difference = getattr(self, what)(name, column)
+                    row |= {what: difference.mean, f"{what}_low": difference.low, f"{what}_high": difference.high}
                 row |= {"best": self.mark(name, column) == BEST, "close": self.mark(name, column) == CLOSE}
-                rows.append({key: finite(value) if isinstance(value, float) else value for key, value in row.items()})
+                rows.append(
+                    {key: finite_or_none(value) if isinstance(value, float) else value for key, value in row.items()}
+                )
         return rows
 
     def csv_text(self) -> str:
-        """The rows as comma-separated values."""
+        """`rows` as comma-separated values."""
         rows = self.rows()
         return as_csv(rows, list(rows[0]))
 
     def json_text(self) -> str:
-        """Everything, in the form that `Comparison.from_json` reads, and the rows for other programs."""
+        """The whole comparison as JSON, as read by `from_json`, with `rows` for other programs."""
         runs = {column: {name: cell.tolist() for name, cell in cells.items()} for column, cells in self.regret.items()}
         everything = FORMAT | {"settings": self.settings, "yardstick": self.yardstick, "regret": runs}
         return json.dumps(everything | {"rows": self.rows()}, allow_nan=False) + "\n"
 
     def to_csv(self, path: AnyPath) -> None:
-        """Write the rows as comma-separated values."""
+        """Write `csv_text` to a file.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        """
         write_text(path, "The csv file", self.csv_text())
 
     def to_json(self, path: AnyPath) -> None:
-        """Write everything, so that `Comparison.from_json` gives an equal comparison."""
+        """Write `json_text` to a file, from which `from_json` reads an equal comparison.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        """
         write_text(path, "The json file", self.json_text())
 
     @classmethod
     def from_json(cls, path: AnyPath) -> Comparison:
-        """The comparison that `to_json` wrote."""
+        """Read a comparison that `to_json` wrote.
+
+        Parameters
+        ----------
+        path : path
+            File to read.
+
+        Returns
+        -------
+        Comparison
+            Equal to the one written.
+
+        Raises
+        ------
+        InvalidInput
+            If the file cannot be read or holds something else.
+        """
         return cls(**read_json(path, FORMAT, FIELDS))
 
     def plot(self, path: AnyPath | None = None) -> Figure:
-        """A heat map, saved to a png, svg or pdf file if there is a path.
+        """Draw a heat map (needs the extra `plots`).
 
-        Colours are ratios to the least regret of the column, on a logarithmic scale; the numbers are percents of the
+        Colours are ratios to the least regret of the column, on a logarithmic scale; numbers are percentages of the
         regret of random lists.
-        """
-        from toplist.engine.heatmap import heatmap  # noqa: PLC0415  it draws what this module defines
 
-        return drawn(lambda: heatmap(self), path)
+        Parameters
+        ----------
+        path : path or None, default None
+            A .png, .svg or .pdf file to save the figure to.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+        """
+        from toplist.engine.heatmap import heatmap  # noqa: PLC0415  that module imports this one
+
+        return draw_and_save(lambda: heatmap(self), path)
 
     def _cells(self) -> list[tuple[str, str]]:
         return [(name, column) for name in self.policies for column in self.columns]
@@ -276,13 +444,13 @@ class Comparison:
             raise refuse(what, given, f"one of {', '.join(map(repr, known))}", advice)
 
 
-def _runs(what: str, given: Any) -> Floats:
-    """The regret of each run as a read-only array of its own."""
+def _checked_runs(what: str, given: Any) -> Floats:
+    """Regret of each run as a read-only copy."""
     try:
         runs = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         runs = np.empty(0)
     if runs.ndim != 1 or runs.size == 0 or not np.isfinite(runs).all():
-        raise refuse(what, given, "one finite number per run, of at least one", "leave out what was not played")
+        raise refuse(what, given, "one finite number per run, of at least one", "leave out unfinished runs")
     runs.flags.writeable = False
     return runs

@@ -1,4 +1,4 @@
-"""The heat map of a comparison: a row per policy, a column per kind of users."""
+"""Heat map of a comparison: a row per policy, a column per kind of users."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 
 from toplist.core.slate import Floats
 from toplist.engine.comparison import LEGEND, Comparison
-from toplist.support.files import optional
+from toplist.support.files import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = "cividis_r"  # made for colour-blind readers, and as readable in grey: pale is good, dark is bad
-MOST = 100.0  # times the best: what is worse looks the same
+MOST = 100.0  # times the best; larger ratios have the same colour
 STEPS = (1, 2, 5, 10, 20, 50, 100)  # on the colour bar
 ROW, COLUMN = 0.27, 0.92  # inches
 
 
 def heatmap(found: Comparison) -> Figure:
-    """The figure: colours are multiples of the least regret of a column, numbers are percents of random's regret."""
-    # No pyplot: it would keep the figure for ever and might open a window.
-    figures, colors = optional("matplotlib.figure", "plots"), optional("matplotlib.colors", "plots")
+    """Figure whose colours are multiples of the column's least regret, and numbers percentages of random's regret."""
+    # No pyplot: it would hold the figure forever and might open a window.
+    figures, colors = import_optional("matplotlib.figure", "plots"), import_optional("matplotlib.colors", "plots")
     rows, columns = found.order, found.columns
     ratios = np.array([[found.over_best(name, column).value for column in columns] for name in rows])
-    ratios = np.clip(ratios, 1.0, MOST)  # nan stays, where the least is not above 0
+    ratios = np.clip(ratios, 1.0, MOST)  # nan stays: the least regret is not above 0
     size = (1.6 + 0.085 * max(map(len, rows)) + COLUMN * len(columns), 1.5 + ROW * len(rows))
     figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
-    optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
+    import_optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     top = float(np.nanmax(ratios, initial=2.0))
-    colours = optional("matplotlib", "plots").colormaps[COLOURS].with_extremes(bad="0.85")
+    colours = import_optional("matplotlib", "plots").colormaps[COLOURS].with_extremes(bad="0.85")
     image = axes.imshow(ratios, cmap=colours, norm=colors.LogNorm(1.0, top), aspect="auto")
     _annotate(axes, image, found, ratios)
     _frame(axes, found)
@@ -46,15 +46,15 @@ def heatmap(found: Comparison) -> Figure:
 
 
 def _percent(share: float) -> str:
-    """A share with two figures, or all of them."""
+    """A share as a percentage: two decimals below 1%, one below 10%, else none."""
     if math.isnan(share):
         return "n/a"
     return f"{100 * share:.{2 if share < 0.00995 else 1 if share < 0.0995 else 0}f}"
 
 
 def _annotate(axes: Any, image: Any, found: Comparison, ratios: Floats) -> None:
-    """The numbers, in the colour that can be read on their cell; the best and those close to it are bold and framed."""
-    patches = optional("matplotlib.patches", "plots")
+    """Write the numbers in black or white, whichever contrasts; the best and those close to it are bold and framed."""
+    patches = import_optional("matplotlib.patches", "plots")
     for row, name in enumerate(found.order):
         for column, label in enumerate(found.columns):
             mark = found.mark(name, label)
@@ -75,7 +75,7 @@ def _annotate(axes: Any, image: Any, found: Comparison, ratios: Floats) -> None:
 
 
 def _frame(axes: Any, found: Comparison) -> None:
-    """Names as they are, around the cells and never typeset; a gap between all cells."""
+    """Label rows and columns, without typesetting the names, and leave a gap between cells."""
     rows, columns = found.order, found.columns
     axes.set_xticks(range(len(columns)), columns, parse_math=False)
     axes.set_yticks(range(len(rows)), rows, parse_math=False)

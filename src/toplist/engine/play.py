@@ -1,4 +1,4 @@
-"""The loop: list after list, click after click. One plain function, and its compiled twin from the same source."""
+"""The simulation loop: one plain Python function, and its compiled twin from the same source."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from toplist.core.slate import Floats, Ints, Page, Request, Slate
 
 
 class Run(NamedTuple):
-    """One run at work: everything in it that is not the policy's own."""
+    """State of one run, apart from the policy's belief and cache."""
 
     moment: Any  # the world's state
     slate: Slate
     page: Page
-    request: Request  # what every list of this run is asked for; its key is the run's
-    attraction: Floats  # per place, of the list shown
-    best_items: Ints  # the best list of the moment
+    request: Request  # the request of every list of this run; its key is derived from the run's
+    attraction: Floats  # of the list shown, per position
+    best_items: Ints  # the best list at the moment
     totals: Floats  # regret and clicks so far, and the best list's reward
-    checkpoints: Ints  # steps after which the totals are kept
-    curves: Floats  # (checkpoints, 2 or more): regret and clicks there; what else there is stays as it is
+    checkpoints: Ints  # steps at which the totals are recorded
+    curves: Floats  # (checkpoints, 2 or more): regret and clicks; further columns are not written here
 
 
 @helper
 def changes_key(key: int) -> int:
-    """The key of what changes in a run's world, from that of its requests: the same for every policy."""
+    """Key of the changes in a run's world, from the key of its requests: the same for every policy."""
     return branch(key, CHANGES)
 
 
 def play(
     policy: Any, belief: Any, cache: Any, world: Any, users: Any, start: Any, run: Run, first: int, last: int
 ) -> None:
-    """Play the steps from `first` up to but without `last`; the first of all is 0."""
+    """Play the steps from `first` to `last` - 1, counted from 0."""
     asked, slate, page = run.request, run.slate, run.page
     choices, visitors = branch(asked.key, CHOICES), branch(asked.key, VISITORS)
     changes = changes_key(asked.key)
-    kept = 0
-    while kept < len(run.checkpoints) and run.checkpoints[kept] <= first:
-        kept += 1
-    checkpoint = run.checkpoints[kept] if kept < len(run.checkpoints) else 0
+    recorded = 0
+    while recorded < len(run.checkpoints) and run.checkpoints[recorded] <= first:
+        recorded += 1
+    checkpoint = run.checkpoints[recorded] if recorded < len(run.checkpoints) else 0
     regret, clicks, ideal = run.totals[0], run.totals[1], run.totals[2]
     for step in range(first, last):
         if world.advance(run.moment, step, changes):
@@ -59,32 +59,32 @@ def play(
         )  # fmt: skip
         policy.rank(belief, cache, request, slate)
         world.attract(run.moment, slate.items, run.attraction)
-        for place in range(slate.size[0], len(slate.items)):
-            run.attraction[place] = 0.0  # whatever stands there from an earlier list is not shown
+        for position in range(slate.size[0], len(slate.items)):
+            run.attraction[position] = 0.0  # left over from an earlier, longer list
         clicks += users.click(run.moment, slate.items, run.attraction, asked.labels, branch(visitors, step), page)
         policy.learn(belief, slate, page)
         regret += ideal - users.reward(run.moment, slate.items, run.attraction)
         if step + 1 == checkpoint:
-            run.curves[kept, 0], run.curves[kept, 1] = regret, clicks
-            kept += 1
-            checkpoint = run.checkpoints[kept] if kept < len(run.checkpoints) else 0
+            run.curves[recorded, 0], run.curves[recorded, 1] = regret, clicks
+            recorded += 1
+            checkpoint = run.checkpoints[recorded] if recorded < len(run.checkpoints) else 0
     run.totals[0], run.totals[1], run.totals[2] = regret, clicks, ideal
 
 
-def open_run(policy: Any, belief: Any, world: Any, places: int, run: Run) -> None:
-    """Before step 1: give the policy one sample of every item that is there, at each of so many places."""
+def sample_every_item(policy: Any, belief: Any, world: Any, positions: int, run: Run) -> None:
+    """Give the policy, before step 1, one sample of every present item at each of the first `positions` positions."""
     key = branch(branch(run.request.key, VISITORS), -1)
     world.advance(run.moment, 0, changes_key(run.request.key))
     candidates = run.request.candidates
     count = world.eligible(run.moment, candidates)
-    for place in range(places):
+    for position in range(positions):
         for item in candidates[:count]:
             for other in range(len(run.best_items)):
-                run.best_items[other] = item  # whose first place is this item with nothing above it
+                run.best_items[other] = item  # a list whose first position is this item, with nothing above it
             world.attract(run.moment, run.best_items, run.attraction)
-            drawn = toss(branch(key, place), run.request.labels[item], run.attraction[0])
-            policy.sample(belief, item, place, 1.0, 1.0 if drawn else 0.0, run.slate)
+            drawn = toss(branch(key, position), run.request.labels[item], run.attraction[0])
+            policy.sample(belief, item, position, 1.0, 1.0 if drawn else 0.0, run.slate)
 
 
 play_compiled = compiled(play)
-open_run_compiled = compiled(open_run)
+sample_every_item_compiled = compiled(sample_every_item)

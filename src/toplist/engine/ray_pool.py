@@ -1,4 +1,4 @@
-"""A pool whose workers are those of a Ray cluster: the same runs, bit for bit, on as many machines as it has."""
+"""A pool of Ray workers: the same runs, bit for bit, on all machines of a cluster."""
 
 from __future__ import annotations
 
@@ -8,39 +8,46 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from toplist.support.files import optional
+from toplist.support.files import import_optional
 
 
 class RayPool(Executor):
-    """Takes every call to a Ray cluster: one that `address` names, as "auto", or a local one of so many workers.
+    """An executor whose calls run on the workers of a Ray cluster.
 
-    Workers need toplist, and the parts that are played, as this process has them. Use it as a context. A connection
-    that this process has already is used, and left open.
+    Workers need the same toplist, and the same parts of your own, as this process. Use the pool as a context manager.
+    If this process is already connected to Ray, that connection is used and left open.
+
+    Parameters
+    ----------
+    address : str or None, default None
+        Address of a running cluster, such as "auto"; None starts a local one.
+    workers : int or None, default None
+        Number of workers of a local cluster; None uses all cores.
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers
-        self._ray = optional("ray", "ray")
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send no usage statistics
+        self._ray = import_optional("ray", "ray")
         self._own = not self._ray.is_initialized()
         if self._own:
             joined = {"address": "local", "num_cpus": workers} if address is None else {"address": address}
             self._ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, **joined)
-        self._pickle = optional("ray.cloudpickle", "ray")
+        self._pickle = import_optional("ray.cloudpickle", "ray")
         self._call = self._ray.remote(call)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have it called by some worker."""
-        # Arrays that Ray carries itself cannot be written to, which to numba is another type, and to be compiled anew.
+        """Schedule the call on a worker."""
+        # Pickled here, since arrays that Ray deserialises are read-only: another type to numba, compiled again.
         future: Future[Any] = self._call.remote(self._pickle.dumps((fn, args, kwargs))).future()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leave the cluster; a local one ends."""
+        """Disconnect, which stops a local cluster."""
         if self._own:
             self._ray.shutdown()
 
 
 def call(packed: bytes) -> Any:
-    """What a worker does."""
-    fn, args, kwargs = optional("ray.cloudpickle", "ray").loads(packed)
+    """Unpack and run a call, on a worker."""
+    fn, args, kwargs = import_optional("ray.cloudpickle", "ray").loads(packed)
     return fn(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What a simulation found: curves per policy and run, compared pair by pair, tabulated, plotted and saved."""
+"""`Result` of a simulation: curves per policy and run, with paired differences, tables, plots and files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import numpy as np
 
 from toplist.core.problem import nearest, refuse, whole
 from toplist.core.slate import Floats, Ints
-from toplist.engine.plot_marks import Marks, checked_marks, draw_detections, draw_marks
-from toplist.engine.statistics import Difference, decimals, paired_difference, standard_error, written
-from toplist.support.files import AnyPath, check_writable, optional, read_json, replacing, write_text
-from toplist.support.tables import aligned, counted
+from toplist.engine.plot_marks import StepsByRun, checked_steps_by_run, draw_breakpoints, draw_detections
+from toplist.engine.statistics import Difference, decimals, number_texts, paired_difference, standard_error
+from toplist.support.files import AnyPath, check_writable, import_optional, read_json, replace_file, write_text
+from toplist.support.tables import aligned_lines, count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,17 +33,39 @@ What = Literal["regret", "clicks"]
 FORMAT = {"format": "toplist.Result", "format_version": 1}
 COLUMNS = ("policy", "run", "step", "regret", "clicks")
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
-# Okabe and Ito's colours, told apart by colour-blind readers; their yellow is left out, it is too pale for a line.
+# Okabe and Ito's colours, which colour-blind readers can distinguish, without yellow: too pale for a line.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 STYLES = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 4)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """The cumulative regret and clicks of every policy, run and checkpoint; run r of all policies met the same users.
+    """Cumulative regret and clicks of every policy, run and checkpoint.
 
-    The result keeps copies of its own, and its arrays cannot be written to.
+    Run r of every policy met the same visitors, so differences are paired by run. The arrays are read-only copies.
 
+    Parameters
+    ----------
+    checkpoints : array_like of int
+        Steps at which the curves were recorded, counted from 1, ascending; the last is the number of steps.
+    regret : mapping of str to array_like of float
+        Cumulative regret of each policy, of shape (runs, checkpoints).
+    clicks : mapping of str to array_like of float
+        Cumulative clicks of each policy, of the same shape.
+    settings : mapping, default {}
+        Arguments of the simulation, as JSON can hold them.
+    breakpoints : list of list of int, default []
+        Steps after which the world changed abruptly, for each run; empty if unknown.
+    detections : mapping of str to list of list of int, default {}
+        Steps at which each policy with change detection found a change, for each run.
+
+    Raises
+    ------
+    InvalidInput
+        If the arguments do not fit each other.
+
+    Examples
+    --------
     >>> result = Result([1, 10], {"a": [[0, 3], [1, 5]], "b": [[1, 6], [1, 9]]}, {"a": [[1, 9]] * 2, "b": [[0, 5]] * 2})
     >>> result.difference("b", "a").ratio
     1.875
@@ -54,18 +76,18 @@ class Result:
     b       7.5 ± 1.5       0.5000        +3.5 [-2.9, +9.9]   1.88
     """
 
-    checkpoints: Ints  # steps played, counted from 1, ascending; the last is n
-    regret: dict[str, Floats]  # per policy (runs, checkpoints), cumulative
-    clicks: dict[str, Floats]  # likewise
-    settings: dict[str, Any] = field(default_factory=dict)  # carried along, as JSON would give it back
-    breakpoints: Marks = field(default_factory=list)  # per run, after how many steps the world changed; none: unknown
-    detections: dict[str, Marks] = field(default_factory=dict)  # per policy that looks: per run, when it found a change
+    checkpoints: Ints
+    regret: dict[str, Floats]
+    clicks: dict[str, Floats]
+    settings: dict[str, Any] = field(default_factory=dict)
+    breakpoints: StepsByRun = field(default_factory=list)
+    detections: dict[str, StepsByRun] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Take copies, after checking that everything fits together."""
-        steps = _steps(self.checkpoints)
-        regret = _curves("regret", self.regret, len(steps))
-        clicks = _curves("clicks", self.clicks, len(steps))
+        """Check that everything fits together, and take copies."""
+        steps = _checked_checkpoints(self.checkpoints)
+        regret = _checked_curves("regret", self.regret, len(steps))
+        clicks = _checked_curves("clicks", self.clicks, len(steps))
         if regret.keys() != clicks.keys():
             raise refuse("clicks", sorted(clicks), f"given for the policies of regret, {sorted(regret)}", "give both")
         shapes = {array.shape for array in itertools.chain(regret.values(), clicks.values())}
@@ -75,35 +97,36 @@ class Result:
         object.__setattr__(self, "checkpoints", steps)
         object.__setattr__(self, "regret", regret)
         object.__setattr__(self, "clicks", {name: clicks[name] for name in regret})
-        object.__setattr__(self, "settings", plain_settings(self.settings))
-        object.__setattr__(self, "breakpoints", checked_marks("breakpoints", self.breakpoints, self.runs, self.steps))
+        object.__setattr__(self, "settings", checked_settings(self.settings))
+        breakpoints = checked_steps_by_run("breakpoints", self.breakpoints, self.runs, self.steps)
+        object.__setattr__(self, "breakpoints", breakpoints)
         object.__setattr__(self, "detections", self._checked_detections())
 
-    def _checked_detections(self) -> dict[str, Marks]:
+    def _checked_detections(self) -> dict[str, StepsByRun]:
         if not isinstance(self.detections, Mapping) or not set(self.detections) <= set(self.regret):
             raise refuse("detections", self.detections, "a dict by policies of the result", "or leave it out")
         return {
-            name: checked_marks(f"detections of {name!r}", marks, self.runs, self.steps)
-            for name, marks in self.detections.items()
+            name: checked_steps_by_run(f"detections of {name!r}", steps, self.runs, self.steps)
+            for name, steps in self.detections.items()
         }
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The names of the policies, in the order they were given."""
+        """Labels of the policies, in the order given."""
         return tuple(self.regret)
 
     @property
     def runs(self) -> int:
-        """How often each policy was run."""
+        """Number of runs of each policy."""
         return len(next(iter(self.regret.values())))
 
     @property
     def steps(self) -> int:
-        """How many steps each run played."""
+        """Number of steps of each run."""
         return int(self.checkpoints[-1])
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other result holds the same numbers and settings."""
+        """Whether the other result has the same numbers and settings."""
         if not isinstance(other, Result):
             return NotImplemented
         return (
@@ -116,55 +139,98 @@ class Result:
             and all(np.array_equal(self.clicks[name], other.clicks[name]) for name in self.clicks)
         )
 
-    __hash__ = None  # type: ignore[assignment]  # as for everything that holds arrays
+    __hash__ = None  # type: ignore[assignment]  # arrays are not hashable
 
     def __repr__(self) -> str:
-        """What it is, without the numbers."""
+        """Policies, steps and runs, without the numbers."""
         return f"<Result of {', '.join(self.policies)}: {self._size()}>"
 
     def __str__(self) -> str:
-        """The table."""
+        """Return the table."""
         return self.table()
 
     def mean(self, policy: str, what: What = "regret") -> Floats:
-        """The mean over runs at every checkpoint."""
-        return np.asarray(self._of(policy, what).mean(axis=0), dtype=np.float64)
+        """Mean over the runs at every checkpoint.
+
+        Parameters
+        ----------
+        policy : str
+            Label of a policy.
+        what : {"regret", "clicks"}, default "regret"
+            Curve to average.
+
+        Returns
+        -------
+        ndarray of float
+            One value per checkpoint.
+        """
+        return np.asarray(self._curves(policy, what).mean(axis=0), dtype=np.float64)
 
     def standard_error(self, policy: str, what: What = "regret") -> Floats:
-        """The standard error of that mean at every checkpoint; nan with one run."""
-        return standard_error(self._of(policy, what))
+        """Standard error of the mean at every checkpoint.
+
+        Parameters
+        ----------
+        policy : str
+            Label of a policy.
+        what : {"regret", "clicks"}, default "regret"
+            Curve to average.
+
+        Returns
+        -------
+        ndarray of float
+            One value per checkpoint; nan with one run.
+        """
+        return standard_error(self._curves(policy, what))
 
     def difference(
         self, a: str, b: str, what: What = "regret", at: int | None = None, confidence: float = 0.95
     ) -> Difference:
-        """The mean of (a - b) at a checkpoint (else the last), with Student's interval, paired by run."""
-        place = -1 if at is None else self._place(at)
-        return paired_difference(self._of(a, what)[:, place], self._of(b, what)[:, place], confidence)
+        """Mean difference of two policies with Student's confidence interval, paired by run.
+
+        Parameters
+        ----------
+        a, b : str
+            Labels of the policies.
+        what : {"regret", "clicks"}, default "regret"
+            Curve to compare.
+        at : int or None, default None
+            A checkpoint; None is the last.
+        confidence : float, default 0.95
+            Confidence level of the interval.
+
+        Returns
+        -------
+        Difference
+            Mean of (a - b), its interval, and the ratio of the means.
+        """
+        index = -1 if at is None else self._checkpoint_index(at)
+        return paired_difference(self._curves(a, what)[:, index], self._curves(b, what)[:, index], confidence)
 
     def table(self) -> str:
-        """One row per policy, the least final regret first, as aligned plain text."""
+        """Plain-text table with a row per policy, the least final regret first."""
         order = sorted(self.policies, key=lambda name: float(self.mean(name)[-1]))
         means = [float(self.mean(name)[-1]) for name in order]
         errors = [float(self.standard_error(name)[-1]) for name in order]
         rates = [float(self.mean(name, "clicks")[-1]) / self.steps for name in order]
         behind = [self.difference(name, order[0]) for name in order]
         digits = decimals(means, errors)
-        apart, low, high = (written([other[part] for other in behind[1:]], digits, "+") for part in range(3))
-        spread = map(" ± ".join, zip(written(means, digits), written(errors, digits), strict=True))
+        apart, low, high = (number_texts([other[part] for other in behind[1:]], digits, "+") for part in range(3))
+        spread = map(" ± ".join, zip(number_texts(means, digits), number_texts(errors, digits), strict=True))
         intervals = map("{} [{}, {}]".format, apart, low, high)
         columns = [
             ["policy", *(" ".join(name.split()) for name in order)],
             ["regret", *spread],
-            ["clicks/step", *written(rates, 4)],
+            ["clicks/step", *number_texts(rates, 4)],
             ["difference [95% paired]", "-", *intervals],
-            # Against the greedy list regret may be below 0, and then a ratio says nothing.
-            ["ratio", *written([difference.ratio if means[0] >= 0 else math.nan for difference in behind], 2)],
+            # Regret against the greedy list may be below 0; a ratio is then meaningless.
+            ["ratio", *number_texts([difference.ratio if means[0] >= 0 else math.nan for difference in behind], 2)],
         ]
         title = self._size() + (f", seed {self.settings['seed']}" if "seed" in self.settings else "")
-        return "\n".join([title, *aligned(columns)])
+        return "\n".join([title, *aligned_lines(columns)])
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per policy, run (counted from 1) and checkpoint, with its step, regret and clicks."""
+        """One dict per policy, run (counted from 1) and checkpoint, with step, regret and clicks."""
         steps = self.checkpoints.tolist()
         return [
             dict(zip(COLUMNS, (name, run, *values), strict=True))
@@ -174,11 +240,11 @@ class Result:
         ]
 
     def csv_text(self) -> str:
-        """The rows as comma-separated values; every number reads back exactly."""
+        """`rows` as comma-separated values; every number reads back exactly."""
         return as_csv(self.rows(), COLUMNS)
 
     def json_text(self) -> str:
-        """Everything, in the form that `Result.from_json` reads."""
+        """The whole result as JSON, as read by `from_json`."""
         everything = FORMAT | {"settings": self.settings, "checkpoints": self.checkpoints.tolist()}
         everything |= {"breakpoints": self.breakpoints} if self.breakpoints else {}
         everything |= {"detections": self.detections} if self.detections else {}
@@ -187,42 +253,82 @@ class Result:
         return json.dumps(everything, allow_nan=False) + "\n"
 
     def to_csv(self, path: AnyPath) -> None:
-        """Write the rows as comma-separated values."""
+        """Write `csv_text` to a file.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        """
         write_text(path, "The csv file", self.csv_text())
 
     def to_json(self, path: AnyPath) -> None:
-        """Write everything, so that `Result.from_json` gives an equal result."""
+        """Write `json_text` to a file, from which `from_json` reads an equal result.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        """
         write_text(path, "The json file", self.json_text())
 
     @classmethod
     def from_json(cls, path: AnyPath) -> Result:
-        """The result that `to_json` wrote."""
+        """Read a result that `to_json` wrote.
+
+        Parameters
+        ----------
+        path : path
+            File to read.
+
+        Returns
+        -------
+        Result
+            Equal to the one written.
+
+        Raises
+        ------
+        InvalidInput
+            If the file cannot be read or holds something else.
+        """
         fields = ("checkpoints", "regret", "clicks", "settings")
         return cls(**read_json(path, FORMAT, fields, ("breakpoints", "detections")))
 
     def to_frame(self) -> DataFrame:
-        """The rows as a pandas data frame."""
-        frame: DataFrame = optional("pandas", "frames").DataFrame(self.rows(), columns=list(COLUMNS))
+        """`rows` as a pandas data frame (needs the extra `frames`)."""
+        frame: DataFrame = import_optional("pandas", "frames").DataFrame(self.rows(), columns=list(COLUMNS))
         return frame
 
     def plot(self, path: AnyPath | None = None, what: What = "regret") -> Figure:
-        """The mean curves with bands of one standard error, saved to a png, svg or pdf file if there is a path.
+        """Plot the mean curves with bands of one standard error (needs the extra `plots`).
 
-        Breakpoints are thin lines, where they are the same in all runs. What policies found to have changed, in any
-        run, are ticks of their colour at the bottom.
+        Breakpoints common to all runs are thin lines. Detections, in any run, are ticks at the bottom in the colour of
+        the policy.
+
+        Parameters
+        ----------
+        path : path or None, default None
+            A .png, .svg or .pdf file to save the figure to.
+        what : {"regret", "clicks"}, default "regret"
+            Curve to plot.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
         """
-        return drawn(lambda: self._figure(what), path)
+        return draw_and_save(lambda: self._figure(what), path)
 
     def _figure(self, what: What) -> Figure:
         means = {name: self.mean(name, what) for name in self.policies}
         order = sorted(means, key=lambda name: float(means[name][-1]), reverse=True)
-        # No pyplot: it would keep the figure for ever and might open a window.
-        figures, ticker = optional("matplotlib.figure", "plots"), optional("matplotlib.ticker", "plots")
+        # No pyplot: it would hold the figure forever and might open a window.
+        figures, ticker = import_optional("matplotlib.figure", "plots"), import_optional("matplotlib.ticker", "plots")
         size = (6.5 + 0.09 * max(map(len, order)), max(4.2, 0.8 + 0.24 * len(order)))  # room for the legend
         figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
-        optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
+        import_optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
         axes = figure.add_subplot()
-        marker = "o" if len(self.checkpoints) == 1 else None  # a line through one point cannot be seen
+        marker = "o" if len(self.checkpoints) == 1 else None  # a line through one point is invisible
         lines = {}
         looks = itertools.cycle(itertools.product(STYLES, PALETTE))
         for name, (style, colour) in zip(self.policies, looks, strict=False):
@@ -231,17 +337,17 @@ class Result:
             if self.runs > 1:
                 axes.fill_between(self.checkpoints, mean - error, mean + error, color=colour, alpha=0.18, linewidth=0)
         colours = {name: lines[name].get_color() for name in self.policies}
-        marks = draw_marks(axes, self.breakpoints) | draw_detections(axes, self.detections, colours)
+        marks = draw_breakpoints(axes, self.breakpoints) | draw_detections(axes, self.detections, colours)
         names = [*order, *marks]
-        # The names are set afterwards, as they are: matplotlib would hide a label that begins with _ and typeset $.
-        places = [str(place) for place in range(len(names))]
+        # Names are set afterwards: matplotlib would hide a label that begins with _ and typeset $.
+        placeholders = [str(number) for number in range(len(names))]
         handles = [*(lines[name] for name in order), *marks.values()]
-        legend = figure.legend(handles, places, loc="outside right upper", frameon=False)
+        legend = figure.legend(handles, placeholders, loc="outside right upper", frameon=False)
         for text, name in zip(legend.get_texts(), names, strict=True):
             text.set(text=name, parse_math=False)
         axes.set_title(self._title(), fontsize="medium", loc="left", parse_math=False)
         axes.set_xlabel("steps")
-        axes.set_ylabel(f"cumulative {what}, {'mean of ' if self.runs > 1 else ''}{counted(self.runs, 'run')}")
+        axes.set_ylabel(f"cumulative {what}, {'mean of ' if self.runs > 1 else ''}{count_text(self.runs, 'run')}")
         axes.set_xlim(left=0)
         if all(mean.min() >= 0 for mean in means.values()):
             axes.set_ylim(bottom=0)
@@ -253,13 +359,13 @@ class Result:
         return figure
 
     def _size(self) -> str:
-        return f"{counted(self.steps, 'step')}, {counted(self.runs, 'run')}"
+        return f"{count_text(self.steps, 'step')}, {count_text(self.runs, 'run')}"
 
     def _title(self) -> str:
         keys = ("title",) if "title" in self.settings else ("world", "users")
         return textwrap.fill("; ".join(str(self.settings[key]) for key in keys if key in self.settings), 72)
 
-    def _of(self, policy: str, what: What) -> Floats:
+    def _curves(self, policy: str, what: What) -> Floats:
         if what not in ("regret", "clicks"):
             raise refuse("what", what, "'regret' or 'clicks'", "choose one of them")
         if not isinstance(policy, str) or policy not in self.regret:
@@ -268,24 +374,24 @@ class Result:
         curves: dict[str, Floats] = getattr(self, what)
         return curves[policy]
 
-    def _place(self, at: int) -> int:
+    def _checkpoint_index(self, at: int) -> int:
         step = whole("at", at, 1, "give a checkpoint")
-        kept: list[int] = self.checkpoints.tolist()
-        closest = min(kept, key=lambda checkpoint: abs(checkpoint - step))
+        steps: list[int] = self.checkpoints.tolist()
+        closest = min(steps, key=lambda checkpoint: abs(checkpoint - step))
         if closest != step:
-            accepted = f"one of the {len(kept):,} checkpoints from {kept[0]:,} to {kept[-1]:,}"
+            accepted = f"one of the {len(steps):,} checkpoints from {steps[0]:,} to {steps[-1]:,}"
             raise refuse("at", at, accepted, f"the nearest is {closest}")
-        return kept.index(step)
+        return steps.index(step)
 
 
 def as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Rows as comma-separated values under their header.
+    """Rows as comma-separated values with a header.
 
     >>> as_csv([{"policy": "a", "regret": 0.5}], ("policy", "regret"))
     '"policy","regret"\\n"a",0.5\\n'
     """
     file = io.StringIO()
-    # Texts are quoted: otherwise a carriage return in a name would end the line for a reader.
+    # Texts are quoted: a carriage return in a name must not end the line.
     writer = csv.DictWriter(file, columns, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writeheader()
     writer.writerows(rows)
@@ -293,24 +399,24 @@ def as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def check_plot(path: AnyPath) -> None:
-    """Refuse what could not be drawn in the end: a path that cannot be written, or no matplotlib."""
+    """Refuse a plot before the work starts: a path that cannot be written, or no matplotlib."""
     check_writable(path, "The plot", PLOT_SUFFIXES)
-    optional("matplotlib", "plots")
+    import_optional("matplotlib", "plots")
 
 
-def drawn(draw: Callable[[], Figure], path: AnyPath | None) -> Figure:
-    """A figure, saved to a png, svg or pdf file if there is a path, which is checked before anything is drawn."""
+def draw_and_save(draw: Callable[[], Figure], path: AnyPath | None) -> Figure:
+    """Draw a figure and save it to a png, svg or pdf file if there is a path, which is checked first."""
     if path is not None:
         check_plot(path)
     figure = draw()
     if path is not None:
-        with replacing(path, "The plot", PLOT_SUFFIXES) as new:
+        with replace_file(path, "The plot", PLOT_SUFFIXES) as new:
             figure.savefig(new, format=Path(path).suffix[1:].lower())
     return figure
 
 
-def _steps(given: Any) -> Ints:
-    """The checkpoints as a read-only array of their own."""
+def _checked_checkpoints(given: Any) -> Ints:
+    """Checkpoints as a read-only copy."""
     try:
         steps = np.array(given)
     except ValueError:  # rows of different lengths
@@ -321,13 +427,13 @@ def _steps(given: Any) -> Ints:
         fine = bool(steps[0] >= 1 and (np.diff(steps) > 0).all())
     if not fine:
         accepted = "ascending whole numbers of at least 1"
-        raise refuse("checkpoints", given, accepted, "give the numbers of steps after which the curves were kept")
+        raise refuse("checkpoints", given, accepted, "give the steps at which the curves were recorded")
     steps.flags.writeable = False
     return steps
 
 
-def _curves(what: str, given: Any, checkpoints: int) -> dict[str, Floats]:
-    """The curves of every policy as read-only arrays of their own."""
+def _checked_curves(what: str, given: Any, checkpoints: int) -> dict[str, Floats]:
+    """Curves of every policy as read-only copies."""
     if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
         raise refuse(what, given, "a dict from the name of each policy to its curves", "name at least one policy")
     curves = {}
@@ -341,18 +447,18 @@ def _curves(what: str, given: Any, checkpoints: int) -> dict[str, Floats]:
         if array.ndim != 2 or not len(array) or array.shape[1] != checkpoints:
             raise refuse(f"the shape of {label}", array.shape, f"(runs, {checkpoints})", advice)
         if not np.isfinite(array).all():
-            raise refuse(label, values, "finite throughout", "leave out runs that were not played to the end")
+            raise refuse(label, values, "finite throughout", "leave out unfinished runs")
         array.flags.writeable = False
         curves[name] = array
     return curves
 
 
-def plain_settings(settings: Any) -> dict[str, Any]:
-    """The settings as JSON gives them back, so that a saved result equals the one in memory."""
+def checked_settings(settings: Any) -> dict[str, Any]:
+    """Settings as JSON reads them back, so that a saved result equals the one in memory."""
     try:
         if not isinstance(settings, Mapping):
-            raise TypeError("it is no dict")
-        text = json.dumps(dict(settings), allow_nan=False, default=lambda value: value.tolist())  # numpy's own values
+            raise TypeError("it is not a dict")
+        text = json.dumps(dict(settings), allow_nan=False, default=lambda value: value.tolist())  # NumPy's values
     except (AttributeError, TypeError, ValueError, RecursionError) as problem:
         advice = f"give texts, finite numbers, lists and dicts ({problem})"
         raise refuse("settings", settings, "a dict that JSON can hold", advice) from None

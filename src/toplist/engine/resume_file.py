@@ -1,4 +1,4 @@
-"""A file that keeps what was played, so that an interrupted simulation goes on where it stopped."""
+"""The file from which an interrupted simulation continues: finished runs, and snapshots of unfinished ones."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import toplist
 from toplist.core.compiling import fingerprint
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats, Ints
-from toplist.engine.play import open_run, play
-from toplist.engine.player import Setting
+from toplist.engine.play import play, sample_every_item
+from toplist.engine.player import RunSetup
 from toplist.support.files import AnyPath, check_writable, read_arrays, write_arrays
 from toplist.support.part_json import as_plain
 
 FORMAT = "toplist simulation 1"
-WHAT = "The file to resume from"
-PAUSE = 10.0  # times as long as writing took, before it is written again: a large file must not be written all the time
+FILE_LABEL = "The file to resume from"
+PAUSE = 10.0  # times the last write's duration before the next write: a large file must not be written all the time
 
 
-class Store:
-    """Curves of finished runs and the state of unfinished ones, in one file of arrays; or nothing, without a path.
+class ResumeFile:
+    """Curves of finished runs and snapshots of unfinished ones, in one file of arrays; in memory only, without a path.
 
     The file is replaced as a whole, so that a killed process leaves the last complete one behind.
     """
@@ -40,57 +40,58 @@ class Store:
         self._pause = 0.0
         self._changed = False
         if self._path is not None:
-            check_writable(self._path, WHAT, suffixes=(".npz",))
+            check_writable(self._path, FILE_LABEL, suffixes=(".npz",))
             if self._path.exists():
-                self._take(self._load(self._path))
+                self._unpack(self._load(self._path))
 
     @property
-    def keeps(self) -> bool:
-        """Whether there is a file at all."""
+    def has_path(self) -> bool:
+        """Whether there is a file to save to."""
         return self._path is not None
 
     def finished(self, label: str, run: int) -> Floats | None:
-        """The curves of a run that was played to its end."""
+        """Curves of a finished run."""
         return self._finished.get((label, run))
 
     def detections(self, label: str, run: int) -> list[int]:
-        """At which steps of a finished run the policy found a change."""
-        found: list[int] = self._detections[label, run].tolist() if (label, run) in self._detections else []
-        return found
+        """Steps of a finished run at which the policy detected a change."""
+        steps: list[int] = self._detections[label, run].tolist() if (label, run) in self._detections else []
+        return steps
 
     def unfinished(self, label: str, run: int) -> dict[str, Any] | None:
-        """What was put aside of a run that was not."""
+        """Snapshot of an unfinished run."""
         return self._unfinished.get((label, run))
 
-    def keep_finished(self, label: str, run: int, curves: Floats, detections: list[int]) -> None:
-        """Remember a finished run, and forget that it ever was unfinished."""
+    def add_finished(self, label: str, run: int, curves: Floats, detections: list[int]) -> None:
+        """Add a finished run and drop its snapshot."""
         self._unfinished.pop((label, run), None)
         self._finished[label, run] = curves
         if detections:
             self._detections[label, run] = np.array(detections)
         self._changed = True
 
-    def keep_unfinished(self, label: str, run: int, kept: dict[str, Any]) -> None:
-        """Remember an unfinished run."""
-        self._unfinished[label, run] = kept
+    def add_unfinished(self, label: str, run: int, snapshot: dict[str, Any]) -> None:
+        """Add the snapshot of an unfinished run."""
+        self._unfinished[label, run] = snapshot
         self._changed = True
 
-    def save(self, patient: bool = False) -> None:
-        """Write the file, unless nothing changed; who is `patient` does not spend all the time on writing."""
+    def save(self, throttled: bool = False) -> None:
+        """Write the file if something changed; `throttled`, only a fraction of the time is spent on writing."""
         begun = time.monotonic()
-        if self._path is None or not self._changed or (patient and begun - self._saved_at < self._pause):
+        if self._path is None or not self._changed or (throttled and begun - self._saved_at < self._pause):
             return
         arrays: dict[str, Any] = {f"finished/{label}/{run}": curves for (label, run), curves in self._finished.items()}
-        arrays |= {f"detections/{label}/{run}": found for (label, run), found in self._detections.items()}
-        for (label, run), kept in self._unfinished.items():
-            arrays |= {f"unfinished/{label}/{run}/{name}": value for name, value in kept.items()}
-        write_arrays(self._path, WHAT, self._description, arrays)
+        arrays |= {f"detections/{label}/{run}": steps for (label, run), steps in self._detections.items()}
+        for (label, run), snapshot in self._unfinished.items():
+            arrays |= {f"unfinished/{label}/{run}/{name}": value for name, value in snapshot.items()}
+        write_arrays(self._path, FILE_LABEL, self._description, arrays)
         self._saved_at, self._changed = time.monotonic(), False
         self._pause = PAUSE * (self._saved_at - begun)
 
-    def _take(self, arrays: dict[str, Any]) -> None:
-        for key, value in arrays.items():
-            kind, _, rest = key.partition("/")
+    def _unpack(self, arrays: dict[str, Any]) -> None:
+        """Read the names of the arrays as `save` writes them."""
+        for full_name, value in arrays.items():
+            kind, _, rest = full_name.partition("/")
             if kind in ("finished", "detections"):
                 label, run = rest.rsplit("/", 1)
                 (self._finished if kind == "finished" else self._detections)[label, int(run)] = value
@@ -99,52 +100,54 @@ class Store:
                 self._unfinished.setdefault((label, int(run)), {})[name] = value
 
     def _load(self, path: Path) -> dict[str, Any]:
-        found, arrays = read_arrays(path, WHAT, "a simulation")
-        differing = [key for key, value in self._description.items() if found.get(key) != value]
+        """The arrays of the file, or the error that says how its simulation differs from this one."""
+        saved, arrays = read_arrays(path, FILE_LABEL, "a simulation")
+        differing = [name for name, value in self._description.items() if saved.get(name) != value]
         if differing == ["code"]:
             raise InvalidInput(
                 f"{path} was played by other code: a part, or toplist itself, has changed since; "
                 f"name another file or remove it."
             )
         if differing:
-            key = differing[0]
-            there, here = found.get(key), self._description[key]
-            if key == "policies" and isinstance(there, dict) and set(there) != set(here):
+            name = differing[0]
+            there, here = saved.get(name), self._description[name]
+            if name == "policies" and isinstance(there, dict) and set(there) != set(here):
                 there, here = list(there), list(here)
             raise InvalidInput(
-                f"{path} keeps a simulation with {key} {_short(there)}, but this one has {_short(here)}; "
+                f"{path} holds a simulation with {name} {_short(there)}, but this one has {_short(here)}; "
                 f"name another file, or ask for the same simulation."
             )
         return arrays
 
 
-def describe(settings: dict[str, Setting], checkpoints: Ints, seed: int, watch: Any = None) -> dict[str, Any]:
-    """What must be equal for two simulations to be the same but for the number of runs.
+def describe(setups: dict[str, RunSetup], checkpoints: Ints, seed: int, watch: Any = None) -> dict[str, Any]:
+    """Everything that must be equal for two simulations to be the same, apart from the number of runs.
 
-    Where several things differ, the first is named; so what others follow from stands before them.
+    An error names the first difference, so causes stand before their consequences.
     """
-    some = next(iter(settings.values()))
-    played = [settings[label] for label in sorted(settings)]
-    parts = [part for setting in played for part in (setting.policy, setting.world, setting.users)]
+    first = next(iter(setups.values()))
+    ordered = [setups[label] for label in sorted(setups)]
+    parts = [part for setup in ordered for part in (setup.policy, setup.world, setup.users)]
+    classes = (cls for part in [*parts, first.start] for cls in _classes(part))
     description = {
         "format": FORMAT,
         "version": toplist.__version__,
         "steps": int(checkpoints[-1]),
-        "policies": {label: as_plain(setting.policy) for label, setting in settings.items()},
-        "world": as_plain(some.world),
-        "users": as_plain(some.users),
-        "start": as_plain(some.start),
+        "policies": {label: as_plain(setup.policy) for label, setup in setups.items()},
+        "world": as_plain(first.world),
+        "users": as_plain(first.users),
+        "start": as_plain(first.start),
         "seed": seed,
         "checkpoints": as_plain(checkpoints),
         "watch": None if watch is None else fingerprint(watch),
-        "code": fingerprint(play, open_run, *(cls for part in [*parts, some.start] for cls in _classes(part))),
+        "code": fingerprint(play, sample_every_item, *classes),
     }
-    plain: dict[str, Any] = json.loads(json.dumps(description))  # as it will be read again
+    plain: dict[str, Any] = json.loads(json.dumps(description))  # as it reads back from the file
     return plain
 
 
 def _classes(part: Any) -> Iterator[type]:
-    """The classes of a part and of the parts it is made of."""
+    """Classes of a part and of its own parts."""
     if isinstance(part, tuple | list):
         yield type(part)
         for field in part:

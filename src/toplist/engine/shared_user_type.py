@@ -1,4 +1,4 @@
-"""Users of different classes as users of one class, so that a policy is compiled once for all of them."""
+"""Click models of different classes wrapped in one shared type, so that a policy is compiled once for all of them."""
 
 from __future__ import annotations
 
@@ -8,55 +8,55 @@ from typing import Any, NamedTuple
 from toplist.core.slate import Floats, Ints, Page
 
 
-class Either(NamedTuple):
-    """Users of the first kind or of the second, both prepared, by what a number says and not by their class."""
+class UserUnion(NamedTuple):
+    """A tagged union of two prepared click models: a flag, not the class, selects the active one."""
 
     first: Any
     second: Any
     is_first: bool
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
-        """As they click."""
+        """Clicks of the active users."""
         if self.is_first:
             return int(self.first.click(moment, items, attraction, labels, visitor, page))
         return int(self.second.click(moment, items, attraction, labels, visitor, page))
 
     def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
-        """As they see it."""
+        """Reward of the active users."""
         if self.is_first:
             return float(self.first.reward(moment, items, attraction))
         return float(self.second.reward(moment, items, attraction))
 
     def best(self, moment: Any, attraction: Floats, items: Ints) -> None:
-        """As they would have it."""
+        """Best list of the active users."""
         if self.is_first:
             self.first.best(moment, attraction, items)
         else:
             self.second.best(moment, attraction, items)
 
 
-def alike(users: Sequence[Any]) -> list[Any]:
-    """The same users, prepared as they are, but all of one class: every click and every reward stays what it was.
+def with_shared_type(users: Sequence[Any]) -> list[Any]:
+    """The same prepared users, all of one type; every click and every reward is unchanged.
 
-    `play` is compiled for the classes of its arguments, and compiling takes a policy seconds; seven classes of users
-    would take it seven times. So everybody becomes a chain with a link for each class among them, of which only that of
-    their own is ever asked; in the others, somebody else stands in.
+    `play` is compiled for the types of its arguments, which takes seconds per policy, and seven types of users would
+    take it seven times. So each becomes a chain with one link per type, of which only its own link is active; the
+    other links are placeholders.
     """
-    somebody: dict[Any, Any] = {}
+    examples: dict[Any, Any] = {}  # one of each type, as placeholder
     for one in users:
-        somebody.setdefault(_shape(one), one)
+        examples.setdefault(_type_of(one), one)
     chained = []
     for one in users:
-        kinds = [one if shape == _shape(one) else other for shape, other in somebody.items()]
-        chain = kinds.pop()
-        for kind in reversed(kinds):
-            chain = Either(kind, chain, kind is one)
+        links = [one if kind == _type_of(one) else example for kind, example in examples.items()]
+        chain = links.pop()
+        for link in reversed(links):
+            chain = UserUnion(link, chain, link is one)
         chained.append(chain)
     return chained
 
 
-def _shape(part: Any) -> Any:
-    """The class of a part and those of the parts it is made of, as the compiler tells parts apart."""
+def _type_of(part: Any) -> Any:
+    """The class of a part with the classes of its own parts, as the compiler distinguishes them."""
     if hasattr(part, "_fields"):
-        return (type(part), *(_shape(field) for field in part))
+        return (type(part), *(_type_of(field) for field in part))
     return type(part)

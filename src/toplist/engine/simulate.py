@@ -1,4 +1,4 @@
-"""Simulations: several policies, many runs, the same visitors for all, on as many threads as there are cores."""
+"""`simulate`: several policies, many runs, the same visitors for every policy, on all cores."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput, checked_seed, refuse, whole
 from toplist.core.slate import Floats, Ints
-from toplist.engine.player import Setting
+from toplist.engine.player import RunSetup
 from toplist.engine.result import Result, check_plot
-from toplist.engine.resume_file import Store, describe
-from toplist.engine.scheduler import Crew, Progress, Watch
+from toplist.engine.resume_file import ResumeFile, describe
+from toplist.engine.scheduler import Progress, RunScheduler, Watch
 from toplist.engine.starts import OneSample
 from toplist.policies.by_name import make
 
@@ -39,18 +39,58 @@ def simulate(
     resume: str | PathLike[str] | None = None,
     plot: str | PathLike[str] | None = None,
 ) -> Result:
-    """Play every policy against the same simulated visitors, and tell what each one lost and earned.
+    """Play policies against the same simulated visitors and return their regret and clicks.
 
-    `policies` is a policy or a name of the catalogue, a sequence of these, or a mapping from labels to them. In run r
-    of any policy, visitor t is attracted by the same items, so that differences between policies are paired. Equal
-    arguments give equal numbers, whatever the number of `threads` (all cores by default).
+    In run r, visitor t is attracted by the same items whichever policy ranks them, so differences between policies
+    are paired by run. Equal arguments give equal numbers, for any number of threads.
 
-    `checkpoints` are the steps after which curves are kept: a sequence, or a number of evenly spaced ones. `progress`
-    is called about ten times a second. `resume` names a file that keeps what was played: an interrupted simulation
-    called again with it goes on where it stopped, and one that asks for more runs plays only those; a killed process
-    loses seconds of the runs in progress. `plot` names a picture to draw at the end; whether it can be written is
-    checked before the first step.
+    Parameters
+    ----------
+    policies : str, policy, sequence of these, or mapping of str to these
+        Names of the catalogue, such as `"cascade-kl-ucb"` or `"cascade-ucb1(scale=0.5)"`, or policies. A mapping
+        gives each one a label of your own; otherwise a name is its own label, and a policy is labelled by its class.
+    world : world
+        Attraction of the items, such as `worlds.Fixed([0.5, 0.2, 0.1], positions=2)`.
+    users : click model
+        Turns attraction into clicks, such as `clicks.Cascade()`.
+    steps : int
+        Number of lists that each run shows.
+    runs : int, default 20
+        Number of independent runs of each policy.
+    seed : int, default 0
+        Seed of all random numbers.
+    start : start, default OneSample()
+        How a policy first sees the items: `starts.OneSample()`, `starts.Forced()` or `starts.NeverSeenFirst()`.
+    checkpoints : int or sequence of int, default 100
+        Steps at which the curves are recorded, or the number of evenly spaced ones. The last step always is one.
+    threads : int or None, default None
+        Number of threads; None uses all cores.
+    progress : callable or None, default None
+        Called with a `Progress` about ten times a second.
+    resume : path or None, default None
+        An .npz file that stores what was played. An interrupted simulation that is called again with the same file
+        continues where it stopped, and one with more `runs` plays only the additional ones. A killed process loses
+        seconds of the runs in progress.
+    plot : path or None, default None
+        A .png, .svg or .pdf file to save the regret curves to. The path is checked before the first step.
 
+    Returns
+    -------
+    Result
+        Cumulative regret and clicks of every policy, run and checkpoint.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument cannot be used, a part does not fit the others, or `resume` holds another simulation.
+
+    See Also
+    --------
+    compare : Play policies on several kinds of users.
+    tune : Find good parameters of one policy.
+
+    Examples
+    --------
     >>> from toplist import simulate, worlds
     >>> result = simulate("best", *worlds.b_lb(16, 4, 0.2, 0.15, 0.5), steps=100, runs=2, threads=1)
     >>> float(result.mean("best")[-1])
@@ -58,7 +98,7 @@ def simulate(
     """
     if plot is not None:
         check_plot(plot)
-    result = simulate_and_watch(
+    result = simulate_with_watch(
         policies, world, users, steps, runs, seed,
         start=start, checkpoints=checkpoints, threads=threads, progress=progress, resume=resume,
     ).result  # fmt: skip
@@ -67,14 +107,14 @@ def simulate(
     return result
 
 
-class Watched(NamedTuple):
-    """What came out, and per policy what was watched, (runs, checkpoints); empty where nothing was."""
+class WatchedResult(NamedTuple):
+    """A result, and the values of `watch` per policy, (runs, checkpoints); empty without a `watch`."""
 
     result: Result
     watched: dict[str, Floats]
 
 
-def simulate_and_watch(
+def simulate_with_watch(
     policies: Any,
     world: Any,
     users: Any,
@@ -89,26 +129,27 @@ def simulate_and_watch(
     resume: str | PathLike[str] | None = None,
     watch: Watch | None = None,
     pool: Executor | None = None,
-) -> Watched:
-    """`simulate`, with a look at every player at each checkpoint, and on any pool of workers."""
-    steps = whole("The number of steps", steps, 1, "give how many lists each run shows")
-    runs = whole("The number of runs", runs, 1, "give how often each policy starts anew")
+) -> WatchedResult:
+    """`simulate` that also calls `watch` on every player at each checkpoint, and can play on any pool of workers."""
+    steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
+    runs = whole("The number of runs", runs, 1, "give the number of runs of each policy")
     seed = checked_seed(seed)
     threads = checked_threads(threads)
-    kept = checked_checkpoints(checkpoints, steps)
-    settings = {label: Setting.of(policy, world, users, start, steps) for label, policy in labelled(policies).items()}
+    recorded = checked_checkpoints(checkpoints, steps)
+    by_label = policies_by_label(policies)
+    setups = {label: RunSetup.of(policy, world, users, start, steps) for label, policy in by_label.items()}
     check_progress(progress)
-    description = describe(settings, kept, seed, watch)
-    crew = Crew(settings, kept, runs, seed, Store(resume, description), watch)
+    description = describe(setups, recorded, seed, watch)
+    scheduler = RunScheduler(setups, recorded, runs, seed, ResumeFile(resume, description), watch)
 
-    played = crew.play(threads, progress, pool)
-    some = next(iter(settings.values()))
+    curves = scheduler.play(threads, progress, pool)
+    problem = next(iter(setups.values())).problem
     result = Result(
-        checkpoints=kept,
-        regret={label: played[label][:, :, 0] for label in settings},
-        clicks={label: played[label][:, :, 1] for label in settings},
+        checkpoints=recorded,
+        regret={label: curves[label][:, :, 0] for label in setups},
+        clicks={label: curves[label][:, :, 1] for label in setups},
         settings={
-            "world": f"{type(world).__name__}, L = {some.problem.items}, K = {some.problem.positions}",
+            "world": f"{type(world).__name__}, L = {problem.items}, K = {problem.positions}",
             "users": type(users).__name__,
             "start": type(start).__name__,
             "steps": steps,
@@ -116,18 +157,18 @@ def simulate_and_watch(
             "seed": seed,
             "version": description["version"],
         },
-        breakpoints=crew.breakpoints(),
-        detections=crew.detections(),
+        breakpoints=scheduler.breakpoints(),
+        detections=scheduler.detections(),
     )
-    return Watched(result, {} if watch is None else {label: played[label][:, :, 2] for label in settings})
+    return WatchedResult(result, {} if watch is None else {label: curves[label][:, :, 2] for label in setups})
 
 
-def labelled(policies: Any) -> dict[str, Any]:
-    """Policies by label: a name labels itself, and a policy made of parts is labelled by its class."""
+def policies_by_label(policies: Any) -> dict[str, Any]:
+    """Policies by label: a name is its own label, a policy is labelled by its class."""
     if isinstance(policies, Mapping):
         for label in policies:
             if not isinstance(label, str):
-                raise refuse("A policy's label", label, "text", "give each policy a name of your own")
+                raise refuse("A policy's label", label, "text", "label each policy with a name of your own")
         named = {label: make(policy) for label, policy in policies.items()}
     else:
         several = policies if type(policies) in (list, tuple) else [policies]
@@ -138,31 +179,31 @@ def labelled(policies: Any) -> dict[str, Any]:
                 label += "'"
             named[label] = make(policy)
     if not named:
-        raise InvalidInput("There are no policies, but a simulation needs at least one; give a name of the catalogue.")
+        raise InvalidInput("No policies were given, but a simulation needs one; give a name of the catalogue.")
     return named
 
 
 def check_progress(progress: Any) -> None:
-    """Refuse what cannot be called."""
+    """Refuse a `progress` that is not callable."""
     if progress is not None and not callable(progress):
         raise refuse("progress", progress, "a function that takes a Progress", "or leave it out")
 
 
 def checked_threads(threads: int | None) -> int:
-    """How many threads to play on; all cores where nothing is said."""
+    """Number of threads to play on; all cores for None."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return whole("The number of threads", threads, 1, "or leave it out for all cores")
 
 
 def checked_checkpoints(given: int | Sequence[int], steps: int) -> Ints:
-    """Ascending steps, of which the last is the last of all."""
+    """Checkpoints as ascending steps that end with the last step."""
     if isinstance(given, int | np.integer):
-        count = whole("The number of checkpoints", given, 1, "give how many points a curve has")
+        count = whole("The number of checkpoints", given, 1, "give the number of points of a curve")
         return np.unique(np.linspace(steps / min(count, steps), steps, min(count, steps)).round().astype(np.int64))
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise refuse("checkpoints", given, "a number of points or a sequence of steps", "100 is usual")
-    wanted = sorted({whole("A checkpoint", step, 1, "give steps after which curves are kept") for step in given})
+    wanted = sorted({whole("A checkpoint", step, 1, "give steps at which curves are recorded") for step in given})
     if wanted and wanted[-1] > steps:
         raise refuse("A checkpoint", wanted[-1], f"at most the number of steps, {steps}", "leave it out")
     return np.array(sorted({*wanted, steps}), dtype=np.int64)

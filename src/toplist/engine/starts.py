@@ -1,4 +1,4 @@
-"""How a simulated policy gets its first look at the items."""
+"""Starts: how a simulated policy first sees the items."""
 
 from __future__ import annotations
 
@@ -11,66 +11,84 @@ from toplist.support.catalogue import entry
 
 @entry("One sample", hides=("given",))
 class OneSample(NamedTuple):
-    """One sample of everything before step 1, not counted as steps or regret, as the papers simulate."""
+    """One sample of every item before step 1, not counted as steps or regret, as in the papers' simulations.
+
+    Parameters
+    ----------
+    given : bool, default True
+        Not a setting: compiled code needs a part to have a field.
+    """
 
     given: bool = True
 
     def prepare(self, problem: Problem) -> Self:
-        """Nothing to resolve."""
+        """Return itself: there is nothing to resolve."""
         return self
 
     def sampled(self) -> bool:
-        """Yes."""
+        """Return True: samples are given before step 1."""
         return self.given
 
     def places(self, problem: Problem) -> int:
-        """No place is ever forced."""
+        """Return 0: no position is pinned."""
         return 0
 
     def pin(self, step: int, pins: Ints) -> None:
-        """Nothing is forced."""
+        """Pin nothing."""
 
 
 @entry("Forced", "katariya2016", hides=("items",))
 class Forced(NamedTuple):
-    """Item t at position 1 at step t, for the first L steps, which count (katariya2016, section 3.3)."""
+    """Item t at position 1 at step t, for the first L steps, which count (katariya2016, section 3.3).
+
+    Parameters
+    ----------
+    items : int, default 0
+        Number of items, set by `prepare`.
+    """
 
     items: int = 0
 
     def prepare(self, problem: Problem) -> Self:
-        """The number of items."""
+        """Return a copy with the number of items."""
         return self._replace(items=problem.items)
 
     def sampled(self) -> bool:
-        """No."""
+        """Return False: there are no samples before step 1."""
         return False
 
     def places(self, problem: Problem) -> int:
-        """Any place may be."""
+        """Return the number of positions, any of which may be pinned."""
         return problem.positions
 
     def pin(self, step: int, pins: Ints) -> None:
-        """The next item, while there is one."""
+        """Pin the next item to position 1 for the first L steps."""
         pins[0] = step if step < self.items else -1
 
 
 @entry("Never seen first", hides=("given",))
 class NeverSeenFirst(NamedTuple):
-    """Nothing beforehand: what was never seen ranks above everything seen. The start of a live page."""
+    """No samples beforehand: items never seen rank above all others, as on a live page.
+
+    Parameters
+    ----------
+    given : bool, default False
+        Not a setting: compiled code needs a part to have a field.
+    """
 
     given: bool = False
 
     def prepare(self, problem: Problem) -> Self:
-        """Nothing to resolve."""
+        """Return itself: there is nothing to resolve."""
         return self
 
     def sampled(self) -> bool:
-        """No."""
+        """Return False: there are no samples before step 1."""
         return self.given
 
     def places(self, problem: Problem) -> int:
-        """No place is ever forced."""
+        """Return 0: no position is pinned."""
         return 0
 
     def pin(self, step: int, pins: Ints) -> None:
-        """Nothing is forced."""
+        """Pin nothing."""

@@ -1,4 +1,4 @@
-"""How sure a mean is, and how to write it: standard errors, Student's interval for paired differences, decimals."""
+"""Standard errors, paired confidence intervals of differences and ratios, and the number of decimals to print."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ MANY = 10_000  # degrees of freedom from which an expansion around the normal qu
 
 
 class Difference(NamedTuple):
-    """How far two policies lie apart: the mean of (a - b), its interval, and mean a over mean b."""
+    """Paired difference of two policies, with its confidence interval.
+
+    Parameters
+    ----------
+    mean : float
+        Mean of (a - b) over the runs.
+    low, high : float
+        Ends of Student's confidence interval of that mean, paired by run; infinite with one run.
+    ratio : float
+        Mean of a over mean of b.
+    """
 
     mean: float
     low: float
@@ -26,7 +36,15 @@ class Difference(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """How many times as much as another a policy loses: mean a over mean b, and its interval."""
+    """Ratio of the regret of two policies, with its confidence interval.
+
+    Parameters
+    ----------
+    value : float
+        Mean of a over mean of b; nan where the mean of b is not above 0.
+    low, high : float
+        Ends of the confidence interval by the delta method, paired by run; infinite with one run.
+    """
 
     value: float
     low: float
@@ -44,19 +62,20 @@ def _central_probability(angle: float, freedom: int) -> float:
     for j in range(1, (freedom - odd) // 2):
         term *= cosine * cosine * (2 * j - 1 + odd) / (2 * j + odd)
         total += term
-        if term < 1e-20 * total:  # what follows is smaller still
+        if term < 1e-20 * total:  # later terms are smaller still
             break
     return 2 / math.pi * (angle + sine * total) if odd else sine * total
 
 
 @lru_cache(maxsize=256)
 def _quantile(freedom: int, confidence: float) -> float:
+    """`t_quantile` of checked arguments."""
     if freedom > MANY:
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         first = (z**3 + z) / 4
         second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
         return z + first / freedom + second / freedom**2
-    # The angle lives in a bounded interval, so that bisection needs no search for a bracket.
+    # The angle is bounded, so bisection needs no search for a bracket.
     low, high = 0.0, math.pi / 2
     while low < (middle := (low + high) / 2) < high:
         if _central_probability(middle, freedom) < confidence:
@@ -73,10 +92,10 @@ def t_quantile(freedom: int, confidence: float) -> float:
     2.262157
     """
     freedom = whole("degrees of freedom", freedom, 1, "give the number of runs less one")
-    return _quantile(freedom, check_confidence(confidence))
+    return _quantile(freedom, checked_confidence(confidence))
 
 
-def check_confidence(confidence: Any) -> float:
+def checked_confidence(confidence: Any) -> float:
     """`confidence` as a float strictly between 0 and 1, or the error that says why not."""
     try:
         share = float(confidence)
@@ -101,12 +120,12 @@ def standard_error(values: Floats) -> Floats:
 
 
 def paired_difference(a: Floats, b: Floats, confidence: float = 0.95) -> Difference:
-    """Student's interval for the mean of (a - b), where a[r] and b[r] come from the same run r.
+    """Student's interval of the mean of (a - b), where a[r] and b[r] come from the same run r.
 
     >>> round(paired_difference(np.array([5.0, 7.0, 9.0]), np.array([4.0, 5.0, 6.0])).low, 6)
     -0.484138
     """
-    confidence = check_confidence(confidence)
+    confidence = checked_confidence(confidence)
     differences = a - b
     mean = float(differences.mean())
     half = math.inf
@@ -118,13 +137,13 @@ def paired_difference(a: Floats, b: Floats, confidence: float = 0.95) -> Differe
 def paired_ratio(a: Floats, b: Floats, confidence: float = 0.95) -> Ratio:
     """Mean a over mean b, where a[r] and b[r] come from the same run r, with an interval by the delta method.
 
-    With R the ratio, its standard error is that of the mean of (a - R b), over the mean of b; the quantile is
-    Student's, as for differences. Where mean b is not above 0 a ratio says nothing, and is nan.
+    The standard error of the ratio R is that of the mean of (a - R b), divided by the mean of b; the quantile is
+    Student's, as for differences. If the mean of b is not above 0, the ratio is meaningless and nan.
 
     >>> tuple(round(number, 6) for number in paired_ratio(np.array([5.0, 7.0, 9.0]), np.array([4.0, 5.0, 6.0])))
     (1.4, 1.101903, 1.698097)
     """
-    confidence = check_confidence(confidence)
+    confidence = checked_confidence(confidence)
     below = float(b.mean())
     if not below > 0:
         return Ratio(math.nan, math.nan, math.nan)
@@ -135,7 +154,7 @@ def paired_ratio(a: Floats, b: Floats, confidence: float = 0.95) -> Ratio:
 
 
 def ratio(a: float, b: float) -> float:
-    """`a` over `b`; infinite over zero, and nan where both are zero.
+    """`a` over `b`; infinite if only `b` is zero, and nan if both are.
 
     >>> ratio(3.0, 2.0), ratio(1.0, 0.0)
     (1.5, inf)
@@ -145,26 +164,26 @@ def ratio(a: float, b: float) -> float:
     return a / b
 
 
-def finite(value: float) -> float | None:
-    """A number as JSON can hold it: None for what is not known, or has no end.
+def finite_or_none(value: float) -> float | None:
+    """A number as JSON can hold it: None for nan and infinity.
 
-    >>> finite(2.5), finite(math.inf)
+    >>> finite_or_none(2.5), finite_or_none(math.inf)
     (2.5, None)
     """
     return value if math.isfinite(value) else None
 
 
 def decimals(means: Sequence[float], errors: Sequence[float]) -> int:
-    """How many decimals to show: two figures of a typical standard error, else as the largest mean allows."""
+    """Number of decimals to print: two digits of a typical standard error, else of 1% of the largest mean."""
     known = [error for error in errors if error > 0]  # nan is not
     size = float(np.median(known)) if known else max(map(abs, means)) / 100
     return min(max(1 - math.floor(math.log10(size)), 0), 4) if size > 0 else 1
 
 
-def written(values: Sequence[float], digits: int, sign: str = "") -> list[str]:
-    """The numbers with the same decimals, and equally wide.
+def number_texts(values: Sequence[float], digits: int, sign: str = "") -> list[str]:
+    """Numbers as texts of equal width and with the same number of decimals.
 
-    >>> written([3.14159, 2718.28], 1, "+")
+    >>> number_texts([3.14159, 2718.28], 1, "+")
     ['    +3.1', '+2,718.3']
     """
     texts = []

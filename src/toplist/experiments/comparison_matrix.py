@@ -8,7 +8,7 @@ import numpy as np
 
 from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade, Mixture
 from toplist.policies import catalogue
-from toplist.support.catalogue import REQUIRED, written
+from toplist.support.catalogue import REQUIRED, part_text
 from toplist.worlds import Fixed
 
 ITEMS, POSITIONS = 16, 4
@@ -61,5 +61,5 @@ def stationary(features: bool) -> dict[str, Any]:
         able = policy.capabilities()
         changes = able.forgets or able.detects
         if not changes and not able.needs_simulator and (features or not able.needs_features):
-            found.setdefault(written(policy), (name, policy))
+            found.setdefault(part_text(policy), (name, policy))
     return dict(found.values())

@@ -16,7 +16,7 @@ from toplist.core.randomness import branch, toss
 from toplist.core.slate import Floats, Ints
 from toplist.experiments import script
 from toplist.parts.detectors import CUSUM, GLR
-from toplist.support.tables import aligned
+from toplist.support.tables import aligned_lines
 
 JUMPS = ((0.2, 0.3), (0.2, 0.5), (0.2, 0.9))  # by 0.1, 0.3 and 0.7
 MEANS = (0.05, 0.2, 0.5)
@@ -101,10 +101,10 @@ def report(streams: int) -> str:
     return "\n".join(
         [
             f"Streams that never change: {streams} of {length} observations each.",
-            *aligned(list(zip(*quiet, strict=True))),
+            *aligned_lines(list(zip(*quiet, strict=True))),
             "",
             f"Streams that jump after {BEFORE} observations: {streams} each.",
-            *aligned(list(zip(*jumping, strict=True))),
+            *aligned_lines(list(zip(*jumping, strict=True))),
         ]
     )
 

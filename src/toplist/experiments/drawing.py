@@ -10,7 +10,7 @@ import numpy as np
 from toplist.core.slate import Floats
 from toplist.engine.result import PALETTE, STYLES, Result, What
 from toplist.experiments.verdicts import Measured
-from toplist.support.files import optional
+from toplist.support.files import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def curves(
         band(axes, result.checkpoints.astype(np.float64), mean, error, name, place)
     frame(axes, title, "steps", what)
     axes.set_xlim(0, result.steps)
-    axes.xaxis.set_major_locator(optional("matplotlib.ticker", "plots").MaxNLocator(nbins=4, integer=True))
+    axes.xaxis.set_major_locator(import_optional("matplotlib.ticker", "plots").MaxNLocator(nbins=4, integer=True))
 
 
 def band(axes: Axes, x: Floats, mean: Floats, error: Floats, name: str, place: int) -> None:
@@ -110,7 +110,7 @@ def bound(
 
 def frame(axes: Axes, title: str = "", x_label: str = "", y_label: str = "") -> None:
     """The style that all have: from 0 where nothing is below, thousands with commas, a pale grid."""
-    formatter = optional("matplotlib.ticker", "plots").StrMethodFormatter
+    formatter = import_optional("matplotlib.ticker", "plots").StrMethodFormatter
     axes.set_title(title, fontsize="medium", loc="left", parse_math=False)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)

@@ -25,8 +25,8 @@ from toplist.experiments.results_folder import (
 from toplist.experiments.run_experiment import Verdict, spelled
 from toplist.experiments.verdicts import RULES
 from toplist.support.files import slug, write_text
-from toplist.support.progress_bar import clock
-from toplist.support.tables import counted
+from toplist.support.progress_bar import duration_text
+from toplist.support.tables import count_text
 
 REPORT = "report.html"
 LARGE = 9.0  # inches: from here on a figure has several panels in a row, and half a page is too small for it
@@ -96,12 +96,12 @@ def front(book: Sequence[Chapter], entries: Sequence[Entry]) -> list[str]:
     segments = [f'<span class="{kind(state)}" style="flex:{n}">{n}</span>' for state, n in found.items()]
     counts = [f"<li>{badge(state)} {n}</li>" for state, n in found.items()]
     states = [claim.outcome for entry in entries if entry.played is not None for claim in entry.played.claims]
-    claims = f"{states.count(Outcome.MET)} of {counted(len(states), 'claim')} are met as printed" if states else ""
+    claims = f"{states.count(Outcome.MET)} of {count_text(len(states), 'claim')} are met as printed" if states else ""
     held = sum(state in (Outcome.SCALED, Outcome.SUBSTITUTE) for state in states)
     more = f", and {held} with the exploration scaled or on substitute data" if held else ""
     lead = (
-        f"{len(entries)} tables and figures of {counted(len(book), 'paper')}, each played again and judged by numeric "
-        f"tests. An experiment is as good as the worst of its claims. "
+        f"{len(entries)} tables and figures of {count_text(len(book), 'paper')}, each played again and judged by "
+        f"numeric tests. An experiment is as good as the worst of its claims. "
     )
     return [
         '<section class="page" id="overview">',
@@ -263,8 +263,8 @@ def ends(verdict: Verdict) -> list[str]:
 
 def played_how(verdict: Verdict) -> list[str]:
     """Data, size, time and machine."""
-    times = [f"{escape(label)}: {clock(seconds)}" for label, seconds in verdict.parts.items()]
-    time = clock(verdict.seconds)
+    times = [f"{escape(label)}: {duration_text(seconds)}" for label, seconds in verdict.parts.items()]
+    time = duration_text(verdict.seconds)
     if len(times) > 1:
         listed = "".join(f"<li>{each}</li>" for each in times)
         time = f"<details><summary>{time}, in {len(times)} parts</summary><ul>{listed}</ul></details>"
@@ -288,7 +288,7 @@ def facts(told: dict[str, str]) -> list[str]:
 def took(entries: Iterable[Entry]) -> str:
     """How long these took together; nothing where none was played."""
     played = [entry.seconds for entry in entries if entry.played is not None]
-    return clock(sum(played)) if played else ""
+    return duration_text(sum(played)) if played else ""
 
 
 def badge(state: str) -> str:

@@ -21,9 +21,9 @@ from toplist.experiments.experiment import Outcome
 from toplist.experiments.results_folder import SIGNS, Chapter, Entry, chapters, machine, moment, regrets, several, tally
 from toplist.experiments.run_experiment import Verdict, spelled
 from toplist.experiments.verdicts import RULES
-from toplist.support.files import optional, replacing, write_text
-from toplist.support.progress_bar import clock
-from toplist.support.tables import counted
+from toplist.support.files import import_optional, replace_file, write_text
+from toplist.support.progress_bar import duration_text
+from toplist.support.tables import count_text
 
 NOTE = (
     "<!-- Made by python -m toplist.experiments.reproduction_page from a folder of results: run that again to change "
@@ -60,7 +60,7 @@ def make(results: Path, page: Path) -> Path:
     folder = page.parent / PICTURES
     folder.mkdir(parents=True, exist_ok=True)
     for picture in drawn.values():
-        with replacing(folder / picture.file, "The picture") as new:
+        with replace_file(folder / picture.file, "The picture") as new:
             new.write_bytes(picture.content)
     wanted = {picture.file for picture in drawn.values()}
     for old in folder.iterdir():
@@ -93,7 +93,7 @@ def picture_of(entry: Entry, width: int) -> Picture | None:
 
 def downscaled(path: Path, width: int) -> bytes:
     """A PNG of few colours, at most so many pixels wide."""
-    images = optional("PIL.Image", "plots")
+    images = import_optional("PIL.Image", "plots")
     try:
         with images.open(path) as opened:
             picture = opened.convert("RGB")
@@ -133,8 +133,8 @@ def opening(entries: Sequence[Entry], papers: int) -> Iterator[str]:
     claims = [claim.outcome for verdict in played for claim in verdict.claims]
     counts = ", ".join(f"{count} {state}" for state, count in tally(entries).items())
     yield (
-        f"{len(entries)} tables and figures of {counted(papers, 'paper')}, each played again and judged by numeric "
-        f"tests: {counts}. An experiment is as good as the worst of its claims; of {counted(len(claims), 'claim')}, "
+        f"{len(entries)} tables and figures of {count_text(papers, 'paper')}, each played again and judged by numeric "
+        f"tests: {counts}. An experiment is as good as the worst of its claims; of {count_text(len(claims), 'claim')}, "
         f"{claims.count(Outcome.MET)} are met as printed."
     )
     ends = sorted(verdict.finished for verdict in played)
@@ -149,7 +149,7 @@ def opening(entries: Sequence[Entry], papers: int) -> Iterator[str]:
         f"| machine | {plain('; '.join(several(map(machine, played))))} |",
         f"| total time | {took(entries)} |",
         f"| finished | {' to '.join(several(map(moment, (ends[0], ends[-1]))))} |",
-        *([f"| quick | {counted(quick, 'experiment')} at a smaller size than the paper's |"] if quick else []),
+        *([f"| quick | {count_text(quick, 'experiment')} at a smaller size than the paper's |"] if quick else []),
         "",
     )
 
@@ -214,7 +214,7 @@ def played_how(verdict: Verdict | None) -> Iterator[str]:
     """Size, time and data, in sentences."""
     if verdict is not None:
         size = spelled(verdict.size)
-        yield f"{size[0].upper()}{size[1:]}; it took {clock(verdict.seconds)}."
+        yield f"{size[0].upper()}{size[1:]}; it took {duration_text(verdict.seconds)}."
         if verdict.data:
             yield f"Data: {plain(verdict.data)}{f' ({plain(verdict.substitute)})' if verdict.substitute else ''}."
 
@@ -243,7 +243,7 @@ def shown(state: str) -> str:
 def took(entries: Iterable[Entry]) -> str:
     """How long these took together; nothing where none was played."""
     played = [entry.seconds for entry in entries if entry.played is not None]
-    return clock(sum(played)) if played else ""
+    return duration_text(sum(played)) if played else ""
 
 
 def plain(text: str) -> str:

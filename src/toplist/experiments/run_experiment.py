@@ -20,12 +20,12 @@ from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
 from toplist.engine.result import Result
 from toplist.engine.scheduler import Progress
-from toplist.engine.simulate import checked_threads, simulate_and_watch
+from toplist.engine.simulate import checked_threads, simulate_with_watch
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Outcome, Play, Size
 from toplist.experiments.verdicts import final, measured
-from toplist.support.files import Unwritable, optional, read_arrays, replacing, slug, write_arrays, write_text
-from toplist.support.progress_bar import rate
-from toplist.support.tables import counted
+from toplist.support.files import Unwritable, import_optional, read_arrays, replace_file, slug, write_arrays, write_text
+from toplist.support.progress_bar import steps_per_second
+from toplist.support.tables import count_text
 
 FORMAT = {"format": "toplist.Reproduction", "format_version": 1}
 VERDICT, FIGURE, PICTURES = "verdict.json", "figure", (".png", ".svg")
@@ -174,7 +174,7 @@ class Meter:
                 first = now
             part = weight(job) / now.total
             self._earlier = earlier + part * now.earlier
-            self._tell(before + part * now.done, rate(first, now))
+            self._tell(before + part * now.done, steps_per_second(first, now))
 
         return tell
 
@@ -196,7 +196,7 @@ def play(job: Play, file: Path, place: Workplace, progress: Callable[[Progress],
     """One simulation, from where it was left; anew, where what is kept is damaged, of other code or another setting."""
 
     def go() -> Any:
-        return simulate_and_watch(
+        return simulate_with_watch(
             job.policies, job.world, job.users, job.steps, job.runs, job.seed, start=job.start,
             checkpoints=job.checkpoints, threads=place.threads, progress=progress, resume=file, watch=job.watch,
             pool=place.pool,
@@ -292,7 +292,7 @@ def processor() -> str:
 def draw(experiment: Experiment, found: Found, path: Path) -> None:
     """The figure, as PNG and SVG; without matplotlib none, not even that of an earlier call."""
     try:
-        matplotlib, figures = optional("matplotlib", "plots"), optional("matplotlib.figure", "plots")
+        matplotlib, figures = import_optional("matplotlib", "plots"), import_optional("matplotlib.figure", "plots")
     except ImportError:
         for suffix in PICTURES:
             path.with_suffix(suffix).unlink(missing_ok=True)
@@ -301,7 +301,7 @@ def draw(experiment: Experiment, found: Found, path: Path) -> None:
     experiment.draw(found, figure)
     with matplotlib.rc_context({"svg.hashsalt": "toplist"}):  # else identifiers in an SVG are drawn at random
         for suffix, metadata in zip(PICTURES, ({}, {"Date": None}), strict=True):
-            with replacing(path.with_suffix(suffix), "The figure") as new:
+            with replace_file(path.with_suffix(suffix), "The figure") as new:
                 figure.savefig(new, format=suffix[1:], dpi=150, metadata=metadata)
 
 
@@ -352,5 +352,5 @@ def spelled(size: Size) -> str:
     >>> spelled(Size(100_000, 20)), spelled(Size(50, 1, seed=3, quick=True))
     ('100,000 steps, 20 runs, seed 0', 'quick: 50 steps, 1 run, seed 3')
     """
-    text = f"{counted(size.steps, 'step')}, {counted(size.runs, 'run')}, seed {size.seed}"
+    text = f"{count_text(size.steps, 'step')}, {count_text(size.runs, 'run')}, seed {size.seed}"
     return f"quick: {text}" if size.quick else text

@@ -20,7 +20,7 @@ from toplist.ranker.open_lists import Book, ForeignSlate
 from toplist.ranker.options import Options
 from toplist.ranker.read_write_lock import Gate
 from toplist.ranker.shown import Identity, Shown
-from toplist.support.tables import Table, counted
+from toplist.support.tables import Table, count_text
 
 
 class Core:
@@ -127,7 +127,7 @@ class Core:
     def __repr__(self) -> str:
         """What it is, without the items."""
         sizes = ((len(self), "item"), (self.positions, "position"), (self._learned, "list"))
-        size = ", ".join(counted(count, word) for count, word in sizes)
+        size = ", ".join(count_text(count, word) for count, word in sizes)
         return f"<Ranker {self.name} with {self._title}: {size} learned>"
 
     def estimates(self, person: Any = None) -> Table:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from toplist.support.tables import Table, counted
+from toplist.support.tables import Table, count_text
 
 REMEMBERED = 1000
 COLUMNS = ("list", "item", "mean until then")
@@ -29,7 +29,7 @@ class ChangeLog:
 
     def table(self) -> Table:
         """One row per change, the latest last."""
-        title = f"{counted(self.noted, 'change')} found"
+        title = f"{count_text(self.noted, 'change')} found"
         if self.noted > len(self.rows):
             title += f", the last {len(self.rows)} of them"
         return Table(title, COLUMNS, list(self.rows))

@@ -12,7 +12,7 @@ from toplist.core.protocols import Assessment
 from toplist.core.slate import Floats, Request
 from toplist.ranker.item_slots import Roster
 from toplist.ranker.shown import Shown
-from toplist.support.tables import Table, counted
+from toplist.support.tables import Table, count_text
 
 NORMAL_95 = 1.959963984540054  # the standard normal distribution has 95% between minus and plus this
 
@@ -60,7 +60,7 @@ def estimates(names: Sequence[str], assessment: Assessment, learned: int) -> Tab
     rows.sort(key=lambda row: (_descending(row[5]), _descending(row[2]), row[0]))
     told = any(bool(np.isfinite(column).any()) for column in (assessment.examined, assessment.mean, assessment.index))
     note = "means as the policy reads clicks" if told or not rows else "the policy gives no estimates"
-    return Table(f"{counted(len(rows), 'item')}, {counted(learned, 'list')} learned; {note}", ESTIMATES, rows)
+    return Table(f"{count_text(len(rows), 'item')}, {count_text(learned, 'list')} learned; {note}", ESTIMATES, rows)
 
 
 def reasons(shown: Shown, policy: Any, belief: Any, request: Request, roster: Roster, learned: int) -> Table:
@@ -102,7 +102,7 @@ def reasons(shown: Shown, policy: Any, belief: Any, request: Request, roster: Ro
         bonus = index - mean if index is not None and mean is not None else None
         rows.append((place + 1, item, examined, mean, bonus, index, why))
     since = learned - shown.learned_before
-    moment = f"; numbers of now, {counted(since, 'list')} later" if since > 0 else ""
+    moment = f"; numbers of now, {count_text(since, 'list')} later" if since > 0 else ""
     return Table(f"List {shown.number} of {shown.ranker}{moment}", REASONS, rows)
 
 
@@ -120,7 +120,7 @@ def preferences(policy: Any, belief: Any, learned: int) -> Table:
         (number + 1, *values)
         for number, values in enumerate(zip(belief.theta.tolist(), deviation.tolist(), strict=True))
     ]
-    return Table(f"{counted(len(rows), 'feature')}, {counted(learned, 'list')} learned", PREFERENCES, rows)
+    return Table(f"{count_text(len(rows), 'feature')}, {count_text(learned, 'list')} learned", PREFERENCES, rows)
 
 
 def _topics(row: Floats) -> str:

@@ -23,7 +23,7 @@ from toplist.ranker.item_slots import Roster
 from toplist.ranker.options import Options
 from toplist.ranker.reported_page import page_of
 from toplist.ranker.shown import Identity, Shown
-from toplist.support.catalogue import written
+from toplist.support.catalogue import part_text
 from toplist.support.files import AnyPath
 
 
@@ -89,7 +89,7 @@ class Ranker(Core):
             raise refuse("The ranker's name", name, "text", "or leave it out")
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
         made = make(policy)
-        title = policy if isinstance(policy, str) else written(made)
+        title = policy if isinstance(policy, str) else part_text(made)
         known, rows = Features.of(names, features, person, join, made.capabilities(), title, self._warns)
         problem = Problem(max(1, len(names)), options.positions, known.total, options.steps)
         identity = Identity(name or secrets.token_hex(4), secrets.token_hex(16))

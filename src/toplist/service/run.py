@@ -23,7 +23,7 @@ from toplist.service.http.app import make_app
 from toplist.service.http.logs import JsonLogHandler, Log
 from toplist.service.http.server import Server, listening, url
 from toplist.service.live.service import Service
-from toplist.support.files import check_writable, private
+from toplist.support.files import check_writable, private_files
 
 # Seconds between two runs of periodic work:
 CLOSE_EVERY = 0.1  # impressions whose click window has ended
@@ -43,9 +43,9 @@ def serve(
     store = check_writable(settings.store, "The store")
     with listening(settings.host, settings.port) as listener:
         log = Log(settings.logs.requests)
-        # Segments and items may be personal data: files are private.
+        # Segments and items may be personal data: files are private_files.
         with (
-            private(),
+            private_files(),
             libraries_logged(log),
             rare_garbage_collection(),
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,

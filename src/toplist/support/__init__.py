@@ -1,1 +1,1 @@
-"""Helpers for people: files, tables, catalogues of names and a progress bar."""
+"""Support for all other packages: files, tables, catalogues of names and a progress bar for terminals."""

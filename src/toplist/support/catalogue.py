@@ -1,6 +1,6 @@
-"""Names: policies, worlds, users and starts are found in their folders, and made from `name(parameter=value)`.
+"""Catalogues: policies, worlds, users and starts by name, made from texts such as `name(parameter=value)`.
 
-There is no list of them anywhere: `entry` marks what can be asked for, and a `Catalogue` finds the marks.
+No list of them is kept by hand: `entry` marks functions and classes, and a `Catalogue` finds the marks in a folder.
 """
 
 from __future__ import annotations
@@ -25,22 +25,36 @@ REQUIRED = inspect.Parameter.empty  # the default of a parameter that has none
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that can be asked for by name."""
+    """A policy, world, click model or start that has a name.
 
-    name: str  # lower-case, as it is asked for
-    title: str  # as its paper writes it
-    paper: str  # key of the paper, or "" for our own
+    Parameters
+    ----------
+    name : str
+        Name in lower case with dashes.
+    title : str
+        Name as its paper writes it.
+    paper : str
+        Key of the paper, or "" without one.
+    build : callable
+        Function or class that makes it.
+    hides : tuple of str, default ()
+        Parameters of `build` that are internal and cannot be given.
+    """
+
+    name: str
+    title: str
+    paper: str
     build: Callable[..., Any]
-    hides: tuple[str, ...] = ()  # what `build` takes for its own use, and nobody else should give
+    hides: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
-        """One sentence."""
+        """First line of its docstring."""
         return (inspect.getdoc(self.build) or "").partition("\n")[0]
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Names and defaults; `REQUIRED` where there is none."""
+        """Names and defaults of its parameters; `REQUIRED` stands for no default."""
         return {
             name: field.default
             for name, field in inspect.signature(self.build).parameters.items()
@@ -48,7 +62,13 @@ class Entry:
         }
 
     def make(self, **parameters: Any) -> Any:
-        """What it names, with these parameters."""
+        """Make it with these parameters.
+
+        Raises
+        ------
+        InvalidInput
+            If a parameter is unknown, missing or invalid.
+        """
         self.check_known(parameters)
         needed = [name for name, default in self.parameters.items() if default is REQUIRED]
         if missing := [name for name in needed if name not in parameters]:
@@ -57,7 +77,7 @@ class Entry:
         return self.build(**parameters)
 
     def check_known(self, parameters: Iterable[str]) -> None:
-        """Refuse names that are no parameters of it, with the nearest that is."""
+        """Refuse unknown names of parameters, with the nearest known one as advice."""
         known = self.parameters
         for given in parameters:
             if given not in known:
@@ -70,7 +90,19 @@ class Entry:
 def entry(title: str, paper: str = "", hides: tuple[str, ...] = ()) -> Callable[[F], F]:
     """Mark a function or class as an entry of its folder's catalogue, under its own name in lower case with dashes.
 
-    `hides` are parameters that are not for everybody, as a field that `prepare` fills.
+    Parameters
+    ----------
+    title : str
+        Name as its paper writes it.
+    paper : str, default ""
+        Key of the paper.
+    hides : tuple of str, default ()
+        Parameters that are internal, such as a field that `prepare` fills.
+
+    Returns
+    -------
+    callable
+        The decorator, which returns the function or class unchanged.
     """
 
     def mark(build: F) -> F:
@@ -81,14 +113,25 @@ def entry(title: str, paper: str = "", hides: tuple[str, ...] = ()) -> Callable[
 
 
 def _dashed(name: str) -> str:
-    """`OneSample` and `one_sample` are asked for as one-sample, and `DCM` as dcm."""
+    """Name of an entry: one-sample for `OneSample` and `one_sample`, dcm for `DCM`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).replace("_", "-").lower()
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Everything in one folder, or module, that can be asked for by name.
+    """All entries of one folder or module.
 
+    Parameters
+    ----------
+    module : str
+        Package or module that is searched for marks.
+    kind : str
+        What an entry is called in messages, such as "policy".
+    example : str
+        A name with parameters, for messages.
+
+    Examples
+    --------
     >>> USERS.make("dcm(termination=0.8)").termination
     0.8
     >>> USERS.make("dcm(term=0.8)")
@@ -97,15 +140,33 @@ class Catalogue:
     """
 
     module: str
-    kind: str  # what its entries are called
+    kind: str
     example: str
 
     def entries(self) -> dict[str, Entry]:
-        """All entries by name."""
-        return _found(self.module)
+        """All entries by name, sorted."""
+        return entries_of(self.module)
 
     def find(self, text: str) -> tuple[Entry, dict[str, Any]]:
-        """The entry that `name` or `name(parameter=value, ...)` asks for, and the parameters given."""
+        """Find the entry of `name` or `name(parameter=value, ...)`.
+
+        Parameters
+        ----------
+        text : str
+            A name, with or without parameters.
+
+        Returns
+        -------
+        Entry
+            The entry of that name.
+        dict
+            The parameters in the text.
+
+        Raises
+        ------
+        InvalidInput
+            If the text cannot be parsed or the name is unknown.
+        """
         try:
             name, parameters = parse(text)
         except ValueError:
@@ -126,7 +187,18 @@ class Catalogue:
         return known[name], parameters
 
     def make(self, text: str) -> Any:
-        """What `name` or `name(parameter=value, ...)` asks for."""
+        """Make the entry of `name` or `name(parameter=value, ...)`.
+
+        Parameters
+        ----------
+        text : str
+            A name, with or without parameters.
+
+        Raises
+        ------
+        InvalidInput
+            If the text cannot be parsed, or a name or parameter is unknown or invalid.
+        """
         named, parameters = self.find(text)
         return named.make(**parameters)
 
@@ -138,27 +210,29 @@ STARTS = Catalogue("toplist.engine.starts", "start", "one-sample")
 
 
 @cache
-def _found(module: str) -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
+def entries_of(module: str) -> dict[str, Entry]:
+    """Entries marked in a package or module, by name, sorted."""
+    entries: dict[str, Entry] = {}
     for part in _modules(importlib.import_module(module)):
         for value in vars(part).values():
             mark = getattr(value, _MARK, None)
-            # What a module has imported, or a class inherits, is somebody else's entry.
+            # Imported names and inherited marks belong to another module or class.
             if isinstance(mark, Entry) and mark.build is value and value.__module__ == part.__name__:
-                if mark.name in found:
+                if mark.name in entries:
                     raise TypeError(f"two entries of {module} are called {mark.name!r}; rename one of them")
-                found[mark.name] = mark
-    return dict(sorted(found.items()))
+                entries[mark.name] = mark
+    return dict(sorted(entries.items()))
 
 
 def _modules(module: ModuleType) -> Iterator[ModuleType]:
+    """A module and, if it is a package, the modules directly in it."""
     yield module
     for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
         yield importlib.import_module(f"{module.__name__}.{info.name}")
 
 
 def parse(text: str) -> tuple[str, dict[str, Any]]:
-    """`name` or `name(parameter=value, ...)` taken apart; values are plain Python literals or bare words.
+    """Parse `name` or `name(parameter=value, ...)`; values are Python literals or bare words.
 
     >>> parse("cascade-ucb1(scale=2, order=last)")
     ('cascade-ucb1', {'scale': 2, 'order': 'last'})
@@ -168,68 +242,68 @@ def parse(text: str) -> tuple[str, dict[str, Any]]:
         return name.strip(), {}
     call = _expression(f"f({rest}")
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-        raise ValueError(f"{text!r} is no name with parameters")
+        raise ValueError(f"{text!r} is not a name with parameters")
     parameters: dict[str, Any] = {}
     for word in call.keywords:
         if word.arg is None or word.arg in parameters:
-            raise ValueError(f"a parameter of {text!r} has no name, or the name of another")
+            raise ValueError(f"a parameter of {text!r} has no name or is given twice")
         parameters[word.arg] = _literal(word.value)
     return name.strip(), parameters
 
 
 def parse_values(text: str) -> list[Any]:
-    """Values between commas.
+    """Parse values separated by commas.
 
     >>> parse_values("0.5, 2, last, [2, 1]")
     [0.5, 2, 'last', [2, 1]]
     """
     values = _expression(f"[{text}]")
     if not isinstance(values, ast.List):
-        raise ValueError(f"{text!r} is no sequence of values")
+        raise ValueError(f"{text!r} is not a sequence of values")
     return [_literal(value) for value in values.elts]
 
 
 def _expression(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body
-    except (SyntaxError, MemoryError, RecursionError) as problem:  # the latter two: brackets within brackets
-        raise ValueError(f"{text!r} cannot be read") from problem
+    except (SyntaxError, MemoryError, RecursionError) as problem:  # the latter two: deeply nested brackets
+        raise ValueError(f"{text!r} cannot be parsed") from problem
 
 
 def _literal(node: ast.expr) -> Any:
-    """A value as it is written; a word needs no quotes, which a shell would take away anyway."""
+    """Value of a literal; a word needs no quotes, which a shell would remove anyway."""
     if isinstance(node, ast.Name):
         return node.id
     try:
         return ast.literal_eval(node)
     except (TypeError, SyntaxError, MemoryError, RecursionError) as problem:
-        raise ValueError("that is no plain value") from problem
+        raise ValueError("that is not a plain value") from problem
 
 
-def called(name: str, parameters: Mapping[str, Any]) -> str:
-    """The text that `parse` takes apart.
+def call_text(name: str, parameters: Mapping[str, Any]) -> str:
+    """`name(parameter=value, ...)`, the text that `parse` reads.
 
-    >>> called("cascade-ucb1", {"scale": 2, "order": "last"})
+    >>> call_text("cascade-ucb1", {"scale": 2, "order": "last"})
     "cascade-ucb1(scale=2, order='last')"
     """
     given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
     return f"{name}({given})" if given else name
 
 
-def written(part: Any, shown: Collection[str] = ()) -> str:
-    """A part, or a policy made of parts, as one would write it; fields at their defaults are left out unless `shown`.
+def part_text(part: Any, shown: Collection[str] = ()) -> str:
+    """A part, or a policy made of parts, as Python code; fields at their defaults are left out unless `shown`.
 
     >>> from toplist.policies import make
-    >>> written(make("cascade-kl-ucb"), shown=["loglog"])
+    >>> part_text(make("cascade-kl-ucb"), shown=["loglog"])
     'Policy(ThroughFirstClick(), Everything(), KLUCB(loglog=3.0), TopK())'
     """
     if not hasattr(part, "_fields"):
         return repr(part)
-    by_place: list[str] = []
+    positional: list[str] = []
     by_name: list[str] = []
     for name, value in part._asdict().items():
         if hasattr(value, "_fields") and not by_name:
-            by_place.append(written(value, shown))
+            positional.append(part_text(value, shown))
         elif name in shown or repr(value) != repr(part._field_defaults.get(name, REQUIRED)):
-            by_name.append(f"{name}={written(value, shown)}")
-    return f"{type(part).__name__}({', '.join(by_place + by_name)})"
+            by_name.append(f"{name}={part_text(value, shown)}")
+    return f"{type(part).__name__}({', '.join(positional + by_name)})"

@@ -1,4 +1,4 @@
-"""Files and optional modules: refused before any work starts, and written so that no half of one is ever seen."""
+"""Files that are checked before the work starts and replaced atomically, and imports of optional modules."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _HEADER = "header"
 
 
 class Unwritable(InvalidInput):
-    """A path that makes sense, but where this system does not let a file be written."""
+    """A valid path to which this system does not let a file be written."""
 
 
 def check_writable(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Path:
-    """Where a file written to `path` will lie, or the error that says why it cannot; nothing is touched.
+    """The file that writing to `path` replaces, links resolved, or the error that says why not; nothing is changed.
 
     >>> check_writable("regret.txt", "The plot", suffixes=(".png", ".svg", ".pdf"))
     Traceback (most recent call last):
@@ -46,37 +46,37 @@ change the ending of its name.
         ordinary, there = stat.S_ISREG(os.stat(text).st_mode), True
     except (FileNotFoundError, NotADirectoryError):
         ordinary, there = True, False
-    except (OSError, ValueError) as problem:  # too long, in a circle, not to be looked at
+    except (OSError, ValueError) as problem:  # too long, circular links, no permission
         advice = f"choose another one ({problem})"
         raise Unwritable(str(refuse(what, text, "a path that can be written to", advice))) from problem
-    target = Path(os.path.realpath(text))  # what a link points to is written, not the link
+    target = Path(os.path.realpath(text))  # a link's target is replaced, not the link
     folder = str(target.parent)
     obstacles = (
         (not os.path.exists(folder), "in a folder that exists", f"create the folder {folder!r} first"),
         (not os.path.isdir(folder), "in a folder", f"choose another place, since {folder!r} is a file"),
-        # A new file takes the old one's place, which would be the end of a device or a pipe.
+        # The file is replaced, which would delete a device or a pipe.
         (not ordinary, "an ordinary file", "write to an ordinary one and copy it from there"),
-        (not os.access(folder, os.W_OK | os.X_OK), "in a folder you may write to", f"get that right on {folder!r}"),
-        (there and not os.access(target, os.W_OK), "a file you may write to", "choose another one or get that right"),
+        (not os.access(folder, os.W_OK | os.X_OK), "in a folder you may write to", f"get permission for {folder!r}"),
+        (there and not os.access(target, os.W_OK), "a file you may write to", "choose another one or get permission"),
     )
-    for hinders, accepted, advice in obstacles:
-        if hinders:
+    for is_present, accepted, advice in obstacles:
+        if is_present:
             raise Unwritable(str(refuse(what, text, accepted, advice)))
     return target
 
 
 @contextmanager
-def replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterator[Path]:
-    """A new file beside `path` that takes its place once it is complete, and is gone if it never is.
+def replace_file(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterator[Path]:
+    """Yield a new file beside `path` that replaces it on success and is removed on failure.
 
-    Whoever may read and write the old one may do so with the new one.
+    The new file has the permissions of the old one.
     """
     target = check_writable(path, what, suffixes)
     new = target.with_name(f".toplist-{secrets.token_hex(8)}.tmp")
     try:
         yield new
-        with new.open("rb") as written:
-            os.fsync(written.fileno())  # complete on the disk before the old one goes
+        with new.open("rb") as complete:
+            os.fsync(complete.fileno())  # complete on the disk before the old one is gone
         if target.exists():
             new.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(new, target)
@@ -85,8 +85,8 @@ def replacing(path: AnyPath, what: str, suffixes: Sequence[str] = ()) -> Iterato
 
 
 @contextmanager
-def private() -> Iterator[None]:
-    """New files are for nobody else meanwhile; only for a whole process, as all its threads share the mask."""
+def private_files() -> Iterator[None]:
+    """New files are readable by their owner alone; for a whole process only, since threads share the umask."""
     before = os.umask(0o077)
     try:
         yield
@@ -95,7 +95,7 @@ def private() -> Iterator[None]:
 
 
 def slug(label: str) -> str:
-    """A label as the name of a file: readable, and no other label's.
+    """A label as the name of a file: readable, and unique to the label.
 
     >>> slug("L=16 K=2"), slug("a")
     ('L-16-K-2-4d218156', 'a')
@@ -105,41 +105,41 @@ def slug(label: str) -> str:
 
 
 def write_text(path: AnyPath, what: str, text: str) -> None:
-    """Write a text as it is to one file, whole or not at all."""
-    with replacing(path, what) as new, new.open("x", encoding="utf-8", newline="") as file:
+    """Write a text to a file, atomically and without translating line ends."""
+    with replace_file(path, what) as new, new.open("x", encoding="utf-8", newline="") as file:
         file.write(text)
 
 
 def read_json(
     path: AnyPath, form: Mapping[str, Any], fields: Sequence[str], more: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The fields of a file that begins with its `form`, and those of `more` that it has."""
+    """The `fields` of a JSON file that has the given `form`, and those of `more` that it contains."""
     accepted = f"a file that {str(form['format']).rpartition('.')[2]}.to_json wrote"
     try:
-        everything = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, TypeError, ValueError) as problem:
         raise refuse("The json file", path, accepted, f"it cannot be read: {problem}") from problem
-    head = {key: everything.get(key) for key in form} if isinstance(everything, dict) else None
+    head = {name: content.get(name) for name in form} if isinstance(content, dict) else None
     if head != form:
         raise refuse("The json file", path, accepted, f"it begins with {head}, not {form}")
-    if missing := [key for key in fields if key not in everything]:
+    if missing := [name for name in fields if name not in content]:
         raise refuse("The json file", path, accepted, f"it lacks {', '.join(missing)}")
-    return {key: everything[key] for key in (*fields, *more) if key in everything}
+    return {name: content[name] for name in (*fields, *more) if name in content}
 
 
 def write_arrays(
     path: AnyPath, what: str, header: dict[str, Any], arrays: dict[str, Any], private: bool = False
 ) -> None:
-    """Write arrays and a header of plain values to one file, whole or not at all; a new `private` one is one's own."""
-    described = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    """Write arrays and a header of plain values to a file, atomically; a new `private` file is its owner's alone."""
+    header_bytes = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     mode = 0o600 if private else 0o666
-    opened = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with replacing(path, what) as new, open(os.open(new, opened, mode), "wb") as file:
-        np.savez(file, **{_HEADER: described}, **arrays)  # type: ignore[arg-type]
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with replace_file(path, what) as new, open(os.open(new, flags, mode), "wb") as file:
+        np.savez(file, **{_HEADER: header_bytes}, **arrays)  # type: ignore[arg-type]
 
 
 def read_arrays(path: AnyPath, what: str, written_by: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The header and the arrays of such a file; code in it is never run."""
+    """Header and arrays of a file that `write_arrays` wrote; pickled code is never run."""
     if not isinstance(path, str | os.PathLike):
         raise refuse(what, path, "a path, as text or pathlib.Path", "give the file to read")
     try:
@@ -152,14 +152,14 @@ def read_arrays(path: AnyPath, what: str, written_by: str) -> tuple[dict[str, An
         raise refuse(what, os.fspath(path), "a file that can be read", f"see why it cannot ({problem})") from problem
     except MemoryError:
         raise
-    except Exception:  # damaged files raise whatever comes to mind of those who read them
+    except Exception:  # a damaged file may raise any exception in NumPy, zipfile or json
         raise InvalidInput(
             f"{path} is not a file that {written_by} has written, or is damaged; name another file or remove it."
         ) from None
 
 
-def optional(module: str, extra: str) -> Any:
-    """A module that only some installations have."""
+def import_optional(module: str, extra: str) -> Any:
+    """Import a module of an optional dependency, or raise an error that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as problem:

@@ -1,4 +1,4 @@
-"""Parts as JSON, and back: a part is its class and its fields."""
+"""Parts to and from JSON: a part is its class and its fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SAVED_FOLDERS = ("arrange", "detectors", "feedback", "index", "memory", "polici
 
 
 def saved_module(module: str) -> str:
-    """Name of a module as files have it.
+    """Name of a module in files.
 
     >>> saved_module("toplist.parts.index.ucb1")
     'toplist.index.ucb1'
@@ -28,7 +28,7 @@ def saved_module(module: str) -> str:
 
 
 def _code_module(saved: str) -> str:
-    """Module of the code that a file names."""
+    """Name in the code of a module that a file names."""
     for code, file in _SAVED_AS[:-1]:
         if saved == file:
             return code
@@ -36,15 +36,15 @@ def _code_module(saved: str) -> str:
 
 
 def as_plain(value: Any) -> Any:
-    """A part, an array or a plain value as JSON can hold it.
+    """A part, array or plain value as JSON can hold it.
 
     >>> from toplist.parts.index import UCB1
     >>> as_plain(UCB1(scale=2.0))
     {'part': 'toplist.index.ucb1.UCB1', 'scale': 2.0}
     """
     if hasattr(value, "_asdict"):
-        named = {_CLASS: f"{saved_module(type(value).__module__)}.{type(value).__qualname__}"}
-        return named | {name: as_plain(field) for name, field in value._asdict().items()}
+        head = {_CLASS: f"{saved_module(type(value).__module__)}.{type(value).__qualname__}"}
+        return head | {name: as_plain(field) for name, field in value._asdict().items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, tuple | list):
@@ -53,7 +53,7 @@ def as_plain(value: Any) -> Any:
 
 
 def from_plain(plain: Any) -> Any:
-    """The part that was written, where all it is made of comes with toplist; nothing else is ever imported.
+    """The part that `as_plain` described; only classes of toplist are imported.
 
     >>> from_plain({"part": "toplist.index.ucb1.UCB1", "scale": 2.0})
     UCB1(scale=2.0)
@@ -62,23 +62,23 @@ def from_plain(plain: Any) -> Any:
         return [from_plain(element) for element in plain]
     if not isinstance(plain, dict):
         return plain
-    named = str(plain.get(_CLASS))
-    module, _, name = named.rpartition(".")
+    path = str(plain.get(_CLASS))
+    module, _, name = path.rpartition(".")
     if module.split(".")[:1] != ["toplist"]:
         raise InvalidInput(
-            f"The part {named} does not come with toplist; give the policy that it belongs to, as "
+            f"The part {path} does not belong to toplist; give the policy that uses it, as "
             f"Ranker.load(path, policy=...)."
         )
     try:
         if not any(module.split(".")[1:2] == [folder] for folder in _SAVED_FOLDERS):
-            raise ImportError("there are no parts in that module")
+            raise ImportError("that module has no parts")
         code = _code_module(module)
         cls = getattr(importlib.import_module(code), name)
         if not (isinstance(cls, type) and issubclass(cls, tuple) and cls.__module__ == code):
-            raise TypeError("it is no part")
+            raise TypeError("it is not a part")
         return cls(**{field: from_plain(value) for field, value in plain.items() if field != _CLASS})
     except (ImportError, AttributeError, TypeError) as problem:
         raise InvalidInput(
-            f"The part {named} is not in this version of toplist as it was written ({problem}); "
+            f"The part {path} is different or missing in this version of toplist ({problem}); "
             f"use the version that wrote it."
         ) from problem

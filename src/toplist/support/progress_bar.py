@@ -1,4 +1,4 @@
-"""A line on a terminal that tells how far a simulation is, how fast it goes and how long it will take."""
+"""A progress bar for terminals: share done, steps per second and time left, on one line that is redrawn."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Self, TextIO
 if TYPE_CHECKING:
     from toplist.engine.scheduler import Progress
 
-NARROWEST = 10  # a bar of fewer places tells nothing
+NARROWEST = 10  # characters of a bar; a shorter one is left out
 WIDEST = 40
-USUAL = 36  # places for what stands beside the bar, so that its length does not change all the time
+USUAL = 36  # characters reserved beside the bar, so that its length does not change all the time
 
 
-class Bar:
-    """Draws itself where somebody is watching, and leaves an empty line behind.
+class ProgressBar:
+    """A progress bar that is drawn on terminals only, and leaves an empty line behind.
 
-    Use it as a context, and as the `progress` of `toplist.simulate`:
+    Use it as a context manager, and as the `progress` of `toplist.simulate`:
 
-        with Bar(sys.stderr) as bar:
+        with ProgressBar(sys.stderr) as bar:
             toplist.simulate(..., progress=bar)
     """
 
     def __init__(self, stream: TextIO, shown: bool = True) -> None:
         self._stream = stream
         self._shown = shown and stream.isatty()
-        self._drawn = 0  # how many columns are written on
-        self._first: Progress | None = None  # the first report of steps, which comes after compiling
+        self._width = 0  # characters on the line now
+        self._first: Progress | None = None  # the first report of steps, after compiling
 
     def __enter__(self) -> Self:
         return self
@@ -39,19 +39,19 @@ class Bar:
         self._write("")
 
     def __call__(self, progress: Progress) -> None:
-        """Draw how far it is."""
+        """Draw the bar."""
         if self._shown:
             if self._first is None or progress.done < self._first.done or self._first.done == self._first.earlier:
                 self._first = progress
-            self._write(line(progress, rate(self._first, progress), self._columns() - 1))
+            self._write(progress_line(progress, steps_per_second(self._first, progress), self._columns() - 1))
 
     def _write(self, text: str) -> None:
-        """Replace what is on the line; blanks rather than a code, which not every terminal knows."""
-        if self._drawn or text:
-            with suppress(OSError, ValueError):  # a terminal that is gone is no reason to stop
-                self._stream.write("\r" + text.ljust(self._drawn) + ("" if text else "\r"))
+        """Replace the line; with blanks, not an escape code, which some terminals do not support."""
+        if self._width or text:
+            with suppress(OSError, ValueError):  # a closed terminal must not stop the work
+                self._stream.write("\r" + text.ljust(self._width) + ("" if text else "\r"))
                 self._stream.flush()
-            self._drawn = len(text)
+            self._width = len(text)
 
     def _columns(self) -> int:
         try:
@@ -60,65 +60,67 @@ class Bar:
             return 80
 
 
-class Bars(Bar):
-    """Two bars on one line: one for everything, and one for what is at work just now."""
+class TwoProgressBars(ProgressBar):
+    """Two bars on one line: one for the whole job, and one for its current part."""
 
     def clear(self) -> None:
-        """Leave the line to somebody else."""
+        """Empty the line, for other output."""
         self._write("")
 
-    def tell(self, name: str, share: float, everything: float, per_second: float, left: float) -> None:
-        """Draw how far both are, as shares, and how many seconds everything will take."""
+    def draw(self, name: str, share: float, everything: float, per_second: float, left: float) -> None:
+        """Draw the shares done of the part and of everything, and the seconds left of everything."""
         if self._shown:
-            self._write(two_bars(name, share, everything, per_second, left, self._columns() - 1))
+            self._write(two_bar_line(name, share, everything, per_second, left, self._columns() - 1))
 
 
-def two_bars(name: str, share: float, everything: float, per_second: float, left: float, columns: int) -> str:
-    """The line, in at most so many columns; the seconds left are not shown where they are not known.
+def two_bar_line(name: str, share: float, everything: float, per_second: float, left: float, columns: int) -> str:
+    """A line of at most `columns` characters; an infinite number of seconds left is not shown.
 
-    >>> two_bars("kveton2015/table1", 0.5, 0.25, 2_500_000.0, 75.0, 100)
+    >>> two_bar_line("kveton2015/table1", 0.5, 0.25, 2_500_000.0, 75.0, 100)
     ' 25% [##......] kveton2015/table1  50% [####....] 2.5 million steps/s, 1:15 left'
-    >>> two_bars("kveton2015/table1", 0.5, 0.25, 2_500_000.0, 75.0, 70)
+    >>> two_bar_line("kveton2015/table1", 0.5, 0.25, 2_500_000.0, 75.0, 70)
     ' 25% [##......] kveton2015/table1  50% [####....] 1:15 left'
     """
-    speed = [f"{pace(per_second)} steps/s"] if per_second > 0 else []
-    time = [f"{clock(left)} left"] if left < 1e9 else []
-    # Where there is little room, how long it takes matters more than how fast it goes, and both more than the bars.
+    speed = [f"{rate_text(per_second)} steps/s"] if per_second > 0 else []
+    time = [f"{duration_text(left)} left"] if left < 1e9 else []
+    # With little room, the time left matters more than the rate, and both more than the bars.
     text = ""
     for bars, facts in ((True, speed + time), (True, time), (False, time), (False, [])):
-        text = " ".join([told(everything, bars), name, told(share, bars), ", ".join(facts)]).rstrip()
+        text = " ".join(
+            [percent_and_bar(everything, bars), name, percent_and_bar(share, bars), ", ".join(facts)]
+        ).rstrip()
         if len(text) <= columns:
             break
     return text[: max(columns, 0)].rstrip()
 
 
-def told(share: float, bar: bool) -> str:
-    """A share as a percentage, which is rounded down, for 100% is the end; and as a short bar."""
+def percent_and_bar(share: float, with_bar: bool) -> str:
+    """A share as a percentage, rounded down so that only the end is 100%, and as a short bar."""
     filled = int(8 * share)
-    return f"{int(100 * share):>3}%" + (f" [{'#' * filled}{'.' * (8 - filled)}]" if bar else "")
+    return f"{int(100 * share):>3}%" + (f" [{'#' * filled}{'.' * (8 - filled)}]" if with_bar else "")
 
 
-def rate(first: Progress, now: Progress) -> float:
-    """Steps per second since the first report of steps, for before that there was compiling; 0 as long as unknown."""
+def steps_per_second(first: Progress, now: Progress) -> float:
+    """Steps per second since the first report of steps, which excludes compiling; 0 while unknown."""
     seconds = now.seconds - first.seconds
     return (now.done - first.done) / seconds if seconds > 0 else 0.0
 
 
-def line(progress: Progress, per_second: float, columns: int) -> str:
-    """The line, in at most so many columns.
+def progress_line(progress: Progress, per_second: float, columns: int) -> str:
+    """A line of at most `columns` characters.
 
     >>> from toplist import Progress
-    >>> line(Progress(done=300_000, total=1_200_000, seconds=2.0), 150_000.0, 60)
+    >>> progress_line(Progress(done=300_000, total=1_200_000, seconds=2.0), 150_000.0, 60)
     ' 25% [####............] 150 thousand steps/s, 0:06 left'
     """
     share = progress.done / progress.total
     if progress.done == progress.earlier and progress.done < progress.total:
         facts = "getting ready (half a minute, the first time)"
     elif per_second > 0:
-        facts = f"{pace(per_second)} steps/s, {clock((progress.total - progress.done) / per_second)} left"
+        facts = f"{rate_text(per_second)} steps/s, {duration_text((progress.total - progress.done) / per_second)} left"
     else:
         facts = ""
-    percent = f"{int(100 * share):>3}%"  # rounded down: 100% is the end
+    percent = f"{int(100 * share):>3}%"  # rounded down: only the end is 100%
     room = min(columns - len(f"{percent} [] ") - max(len(facts), USUAL), WIDEST)
     if room < NARROWEST:
         return f"{percent} {facts}"[: max(columns, 0)].rstrip()
@@ -126,10 +128,10 @@ def line(progress: Progress, per_second: float, columns: int) -> str:
     return f"{percent} [{'#' * filled}{'.' * (room - filled)}] {facts}".rstrip()
 
 
-def pace(number: float) -> str:
-    """A number in two or three figures and a word.
+def rate_text(number: float) -> str:
+    """A number with three significant digits, in thousands or millions.
 
-    >>> pace(950), pace(12_345), pace(3_210_000)
+    >>> rate_text(950), rate_text(12_345), rate_text(3_210_000)
     ('950', '12.3 thousand', '3.21 million')
     """
     for size, word in ((1e6, " million"), (1e3, " thousand")):
@@ -138,10 +140,10 @@ def pace(number: float) -> str:
     return f"{number:.3g}"
 
 
-def clock(seconds: float) -> str:
-    """Minutes and seconds, and hours and days where there are any.
+def duration_text(seconds: float) -> str:
+    """A duration as minutes and seconds, with hours if needed, or as days.
 
-    >>> clock(6), clock(3723), clock(2e5)
+    >>> duration_text(6), duration_text(3723), duration_text(2e5)
     ('0:06', '1:02:03', '2 days')
     """
     if seconds >= 2 * 86400:

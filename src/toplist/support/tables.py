@@ -1,4 +1,4 @@
-"""Tables for people to read, and for programs: aligned text, rows, a data frame."""
+"""Tables as aligned text, as rows and as a data frame."""
 
 from __future__ import annotations
 
@@ -7,39 +7,50 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toplist.core.problem import nearest, refuse
-from toplist.support.files import optional
+from toplist.support.files import import_optional
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LONGEST = 40  # rows of a table that is printed; rows() and to_frame() have all
+LONGEST = 40  # rows of a printed table; rows() and to_frame() have all
 
 
-def aligned(columns: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[str]:
-    """Lines of columns that stand under each other; those named in `left` are flush left, the others right."""
+def aligned_lines(columns: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[str]:
+    """Lines of a table, given by columns; columns whose index is in `left` are flush left, the others right."""
     widths = [max(map(len, column)) for column in columns]
     lines = []
     for cells in zip(*columns, strict=True):
         padded = [
-            cell.ljust(width) if place in left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            cell.ljust(width) if index in left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
         ]
         lines.append("  ".join(padded).rstrip())
     return lines
 
 
-def counted(count: int, word: str) -> str:
-    """A count with its word.
+def count_text(count: int, word: str) -> str:
+    """A count with its noun in the singular or plural.
 
-    >>> counted(1, "run"), counted(20_000, "step")
+    >>> count_text(1, "run"), count_text(20_000, "step")
     ('1 run', '20,000 steps')
     """
     return f"{count:,} {word}" + ("" if count == 1 else "s")
 
 
 class Table:
-    """Rows with names, in an order that matters; prints as aligned text.
+    """An ordered table whose rows have names; prints as aligned text, of at most 40 rows.
 
+    Parameters
+    ----------
+    title : str
+        First line of the printed table.
+    columns : sequence of str
+        Names of the columns; the first column has the names of the rows.
+    rows : sequence of sequence
+        Values of each row; None prints as "-".
+
+    Examples
+    --------
     >>> table = Table("Two items", ("item", "mean", "why"), [("a", 0.5, "it was seen"), ("b", None, "")])
     >>> print(table)
     Two items
@@ -56,7 +67,7 @@ class Table:
         self._rows = [tuple(row) for row in rows]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per row."""
+        """One dict per row, from columns to values."""
         return [dict(zip(self.columns, row, strict=True)) for row in self._rows]
 
     def __len__(self) -> int:
@@ -66,31 +77,31 @@ class Table:
         return iter(self.rows())
 
     def __getitem__(self, name: Any) -> dict[str, Any]:
-        """The row that begins with this name."""
+        """The row whose first value is this name."""
         for row in self._rows:
             if row[0] == name:
                 return dict(zip(self.columns, row, strict=True))
-        advice = nearest(name, [str(row[0]) for row in self._rows], "choose one of the table's")
+        advice = nearest(name, [str(row[0]) for row in self._rows], "choose a name in the table")
         raise refuse(f"The {self.columns[0]}", name, "in the table", advice)
 
     def __str__(self) -> str:
         shown = self._rows[:LONGEST]
-        columns = [[row[place] for row in shown] for place in range(len(self.columns))]
-        texts = [place for place, column in enumerate(columns) if any(isinstance(value, str) for value in column)]
+        columns = [[row[index] for row in shown] for index in range(len(self.columns))]
+        texts = [index for index, column in enumerate(columns) if any(isinstance(value, str) for value in column)]
         cells = [[name, *_cells(column)] for name, column in zip(self.columns, columns, strict=True)]
-        more = [f"... and {counted(len(self) - LONGEST, 'row')} more"] if len(self) > LONGEST else []
-        return "\n".join([self.title, *aligned(cells, texts), *more])
+        more = [f"... and {count_text(len(self) - LONGEST, 'row')} more"] if len(self) > LONGEST else []
+        return "\n".join([self.title, *aligned_lines(cells, texts), *more])
 
     __repr__ = __str__  # so that a bare call in a notebook or shell shows the table
 
     def to_frame(self) -> DataFrame:
-        """The rows as a pandas data frame."""
-        frame: DataFrame = optional("pandas", "frames").DataFrame(self._rows, columns=list(self.columns))
+        """The rows as a pandas data frame (needs the extra `frames`)."""
+        frame: DataFrame = import_optional("pandas", "frames").DataFrame(self._rows, columns=list(self.columns))
         return frame
 
 
 def _cells(values: Sequence[Any]) -> list[str]:
-    """One column's values: whole numbers without decimals where all are whole, and - for what nobody knows."""
+    """Texts of a column: no decimals if all numbers are whole, and - for None."""
     finite = [value for value in values if isinstance(value, float) and math.isfinite(value)]
     kind = ",.0f" if all(value.is_integer() for value in finite) else ",.3f"
     texts = []

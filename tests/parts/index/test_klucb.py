@@ -14,7 +14,7 @@ from toplist.core.beliefs import array_bytes
 from toplist.core.problem import Problem
 from toplist.core.randomness import uniform
 from toplist.core.slate import Floats, Ints, Request
-from toplist.engine.player import Player, Setting
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import NeverSeenFirst, OneSample
 from toplist.parts.detectors import CUSUM
 from toplist.parts.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick
@@ -163,7 +163,7 @@ def test_lazy_shows_exactly_the_lists_of_solving_everything(name: str) -> None:
     world, users, reading, start = PROBLEMS[name]
     steps = 100_000
     players = [
-        Player(Setting.of(Policy(reading, Everything(), index), world, users, start, steps), 5, np.array([steps]))
+        Player(RunSetup.of(Policy(reading, Everything(), index), world, users, start, steps), 5, np.array([steps]))
         for index in (KLUCB(), SolveEverything())
     ]
     for until in range(2000, steps + 1, 2000):
@@ -175,7 +175,7 @@ def test_lazy_shows_exactly_the_lists_of_solving_everything(name: str) -> None:
         assert lazy.belief.clicked.tobytes() == full.belief.clicked.tobytes()
         assert lazy.run.totals.tobytes() == full.run.totals.tobytes()
     solves = players[0].cache.scoring.solves[0] / steps
-    assert solves < 1.5 * players[0].setting.problem.positions  # it does not solve everything
+    assert solves < 1.5 * players[0].setup.problem.positions  # not by solving everything after all
 
 
 HASTY = Resetting(CUSUM(0.5, 0.05, 5), "everything")  # alarms all the time
@@ -189,7 +189,7 @@ def test_lazy_shows_the_same_lists_whatever_is_forgotten(memory: Any) -> None:
     world = Fixed([0.05 + 0.6 * uniform(9, item) for item in range(12)], 3)
     players = [
         Player(
-            Setting.of(Policy(ThroughFirstClick(), memory, index), world, Cascade(), OneSample(), 5000),
+            RunSetup.of(Policy(ThroughFirstClick(), memory, index), world, Cascade(), OneSample(), 5000),
             5,
             np.array([5000]),
         )
@@ -211,7 +211,7 @@ def test_lazy_ranked_bandits_show_exactly_the_lists_of_solving_everything(items:
         beliefs = []
         for index in (KLUCB(), SolveEverything()):
             policy = Ranked(EveryPlace(), Everything(), index)
-            player = Player(Setting.of(policy, world, DCM(0.5), OneSample(), 2000), run, np.array([2000]))
+            player = Player(RunSetup.of(policy, world, DCM(0.5), OneSample(), 2000), run, np.array([2000]))
             player.play(2000)
             beliefs.append(player.belief.examined.tobytes() + player.belief.clicked.tobytes())
         assert beliefs[0] == beliefs[1]

@@ -34,7 +34,7 @@ from toplist.service.log import export, training, verify
 from toplist.service.store.migrations import SCRIPTS, migrate
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore, connect
 from toplist.service.wire import ListRequest, RankingChange, RankingSpec, Report
-from toplist.support.files import optional
+from toplist.support.files import import_optional
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -149,7 +149,7 @@ def test_an_export_has_every_event_in_either_form(tmp_path: Path, capsys: pytest
         assert main(["store", "export", str(target), "--store", str(file), *more]) == Exit.FINE
     assert "10 events" in capsys.readouterr().out
     events = [json.loads(line) for line in lines.read_text().splitlines()]
-    table = optional("pyarrow.parquet", "parquet").read_table(rows).to_pylist()
+    table = import_optional("pyarrow.parquet", "parquet").read_table(rows).to_pylist()
     assert [row | {"body": json.loads(row["body"])} for row in table] == events
     assert {event["ranking"] for event in events} == {"front", "side"}
     assert [event for event in events if event["ranking"] == "front"] == [

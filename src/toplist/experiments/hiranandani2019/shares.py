@@ -14,7 +14,7 @@ from toplist.datasets.ratings import Ratings
 from toplist.experiments import script
 from toplist.experiments.hiranandani2019 import ratings
 from toplist.support.files import AnyPath
-from toplist.support.tables import aligned
+from toplist.support.tables import aligned_lines
 
 READERS: dict[str, Callable[[AnyPath], Ratings]] = {
     "movielens": movielens.read,
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None, write: Callable[[str], object] = pr
         write(f"{folder}: {found}")
         feedback = ratings.feedback(found, options["pool"], options["pool"], topics=1)
         rows.append([name, PRINTED[name], f"{feedback.attracted.mean():.2%}", f"{found.least:g} {found.unit} or more"])
-    for line in aligned(list(zip(*rows, strict=True)), left=(0, 3)):
+    for line in aligned_lines(list(zip(*rows, strict=True)), left=(0, 3)):
         write(line)
     return 0
 

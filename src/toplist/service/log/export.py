@@ -16,7 +16,7 @@ from toplist.service.log.events import decode_learner
 from toplist.service.log.impression_id import id_text
 from toplist.service.store.protocol import WHOLE_RANKING, LogReader
 from toplist.service.wire import Event
-from toplist.support.files import check_writable, optional, replacing
+from toplist.support.files import check_writable, import_optional, replace_file
 
 EVENTS_PER_PAGE = 1000  # seqs that a page covers; other rankings' events among them are skipped
 ROWS_PER_BATCH = 10_000
@@ -78,7 +78,7 @@ def write_ndjson(events: Iterable[Event], path: Path) -> int:
     """Write events to a file, one line of JSON each; returns their number."""
     encode = msgspec.json.Encoder().encode
     written = 0
-    with replacing(path, "The export") as new, open(new, "wb") as file:
+    with replace_file(path, "The export") as new, open(new, "wb") as file:
         for event in events:
             file.write(encode(event) + b"\n")
             written += 1
@@ -87,14 +87,14 @@ def write_ndjson(events: Iterable[Event], path: Path) -> int:
 
 def write_parquet(events: Iterable[Event], path: Path) -> int:
     """Write events to a Parquet file, their bodies as JSON text; returns their number."""
-    arrow, parquet = optional("pyarrow", "parquet"), optional("pyarrow.parquet", "parquet")
+    arrow, parquet = import_optional("pyarrow", "parquet"), import_optional("pyarrow.parquet", "parquet")
     text = arrow.string()
     schema = arrow.schema(
         [("seq", arrow.int64()), *((name, text) for name in ("at", "ranking", "key", "kind", "impression", "body"))]
     )
     remaining = iter(events)
     written = 0
-    with replacing(path, "The export") as new, parquet.ParquetWriter(new, schema) as writer:
+    with replace_file(path, "The export") as new, parquet.ParquetWriter(new, schema) as writer:
         while rows := list(islice(remaining, ROWS_PER_BATCH)):
             plain = [msgspec.structs.asdict(event) | {"body": bytes(event.body).decode()} for event in rows]
             writer.write_table(arrow.Table.from_pylist(plain, schema))

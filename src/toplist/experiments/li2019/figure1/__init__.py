@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toplist.engine.plot_marks import draw_marks
+from toplist.engine.plot_marks import draw_breakpoints
 from toplist.engine.result import Result
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, Scaled, claim, interval
@@ -28,7 +28,7 @@ from toplist.experiments.li2019.queries import (
 )
 from toplist.experiments.pooled_results import together
 from toplist.experiments.verdicts import Measured, difference, final, met_by, printed_number, under
-from toplist.support.tables import counted
+from toplist.support.tables import count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,8 +87,8 @@ def draw(found: Found, figure: Figure) -> None:
     """As the paper draws it, and with a thin line at each break."""
     result = together(list(found.results.values()))
     (axes,) = drawing.panels(figure)
-    drawing.curves(axes, result, title=f"{len(found.results)} queries, {counted(found.size.runs, 'run')} each")
-    draw_marks(axes, result.breakpoints)
+    drawing.curves(axes, result, title=f"{len(found.results)} queries, {count_text(found.size.runs, 'run')} each")
+    draw_breakpoints(axes, result.breakpoints)
     drawing.legend(figure)
 
 

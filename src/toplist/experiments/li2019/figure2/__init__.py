@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from toplist.engine.plot_marks import draw_marks
+from toplist.engine.plot_marks import draw_breakpoints
 from toplist.engine.result import Result
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, Scaled, claim, counts, span
@@ -83,7 +83,7 @@ def draw(found: Found, figure: Figure) -> None:
     panels = drawing.panels(figure, ROWS, COLUMNS, share_y=True)
     for axes, (query, result) in zip(panels, found.results.items(), strict=False):
         drawing.curves(axes, result, title=f"query {query}")
-        draw_marks(axes, result.breakpoints)
+        draw_breakpoints(axes, result.breakpoints)
         axes.set_xticks([0, result.steps // 2, result.steps])
     for axes in panels[len(found.results) :]:
         axes.set_visible(False)
