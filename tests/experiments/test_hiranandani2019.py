@@ -17,7 +17,7 @@ from toplist.engine.starts import OneSample
 from toplist.experiments.experiment import Data, Found, Measure, Outcome, Size
 from toplist.experiments.hiranandani2019 import figure1 as first
 from toplist.experiments.hiranandani2019 import figure2, figure3, figure4, figure5, figure6a, ratio
-from toplist.experiments.hiranandani2019.alphas import ALL, PRINTED, SCALED
+from toplist.experiments.hiranandani2019.both_alphas import ALL, PRINTED, SCALED
 from toplist.experiments.hiranandani2019.problems import figure1
 from toplist.experiments.hiranandani2019.problems import figure6a as problem6a
 from toplist.experiments.verdicts import FLAT, LINEAR, last_adds

@@ -12,7 +12,7 @@ import toplist
 from toplist.datasets import click_models, search_log
 from toplist.experiments.experiment import Data, Experiment, Found, Outcome, Size
 from toplist.experiments.katariya2016 import (
-    comparison,
+    figure3_problem,
     figure2a,
     figure2b,
     figure2c,
@@ -20,7 +20,7 @@ from toplist.experiments.katariya2016 import (
     figure3b,
     figure3c,
 )
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB, Proved
 from toplist.experiments.problem_grid import NINE, Cell
 from toplist.experiments.verdicts import Measured, printed_number
 from toplist.worlds import b_lb
@@ -141,9 +141,9 @@ def test_figure_2b_on_numbers_made_by_hand(curves: Mapping[int, Callable[[float]
     [(190.0, 210.0, ["MET", "MET"]), (171.0, 210.0, ["UNDECIDED", "MET"]), (150.0, 100.0, ["NOT_MET", "NOT_MET"])],
 )
 def test_figure_3a_on_curves_made_by_hand(first: float, last: float, expected: list[str]) -> None:
-    size = comparison.FULL
+    size = figure3_problem.FULL
     curves = {DCM_KL_UCB: 170.0, "First-Click": first, "Last-Click": last}
-    found = Found(size, {comparison.LABEL: made_up.result(curves, size)})
+    found = Found(size, {figure3_problem.LABEL: made_up.result(curves, size)})
     assert made_up.outcomes(figure3a.EXPERIMENT, found) == expected
 
 
@@ -151,8 +151,8 @@ def test_figure_3a_on_curves_made_by_hand(first: float, last: float, expected: l
     ("times", "expected"), [(3.0, "MET"), (2.02, "UNDECIDED"), (1.5, "NOT_MET"), (5.0, "NOT_MET"), (19.0, "NOT_MET")]
 )
 def test_figure_3b_on_curves_made_by_hand(times: float, expected: str) -> None:
-    size = comparison.FULL
-    found = Found(size, {comparison.LABEL: made_up.result({DCM_KL_UCB: 170.0, figure3b.RANKED: 170.0 * times}, size)})
+    size = figure3_problem.FULL
+    found = Found(size, {figure3_problem.LABEL: made_up.result({DCM_KL_UCB: 170.0, figure3b.RANKED: 170.0 * times}, size)})
     assert made_up.outcomes(figure3b.EXPERIMENT, found) == [expected]
 
 

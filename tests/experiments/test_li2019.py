@@ -14,8 +14,8 @@ from toplist.clicks import Cascade
 from toplist.datasets.click_models import ClickModels
 from toplist.experiments import verdicts
 from toplist.experiments.experiment import Data, Found, Outcome, Play, Size
-from toplist.experiments.li2019 import figure1, figure2, queries
-from toplist.experiments.li2019.queries import DISCOUNTED, EPOCH, HALVED, LEFT_BEHIND, POLICIES, WINDOWED
+from toplist.experiments.li2019 import figure1, figure2, jumping_queries
+from toplist.experiments.li2019.jumping_queries import DISCOUNTED, EPOCH, HALVED, LEFT_BEHIND, POLICIES, WINDOWED
 from toplist.experiments.pooled_results import together
 from toplist.worlds import b_l, b_top_k, jumping
 
@@ -69,7 +69,7 @@ def test_queries_have_visitors_and_jumps_of_their_own() -> None:
     assert whole.breakpoints == [[10_000]] * 4
     halves = verdicts.halves(whole.regret["random"], whole.checkpoints, EPOCH)
     for epoch in (1, 2):
-        assert queries.in_epoch(whole, "random", epoch).mean == pytest.approx(halves[:, epoch - 1].sum() / 4)
+        assert jumping_queries.in_epoch(whole, "random", epoch).mean == pytest.approx(halves[:, epoch - 1].sum() / 4)
 
 
 def test_quick_plays_fewer_queries() -> None:
@@ -80,10 +80,10 @@ def test_quick_plays_fewer_queries() -> None:
 
 
 def test_checkpoints_have_the_ends_of_halves() -> None:
-    kept = queries.checkpoints(25_300)
+    kept = jumping_queries.checkpoints(25_300)
     assert set(range(5000, 25_001, 5000)) <= set(kept.tolist())
     assert kept[-1] == 25_300
-    assert queries.checkpoints(300).tolist() == [300]
+    assert jumping_queries.checkpoints(300).tolist() == [300]
 
 
 # Verdicts -------------------------------------------------------------------------------------------------------------
@@ -184,8 +184,8 @@ def test_on_the_papers_users_those_that_forget_lose_least() -> None:
     """Made-up attractions like those of a query; 4 runs of 1e5 steps. Measured: 2.4, 3.4, 9 and 10 thousand."""
     attraction = [0.36, 0.16, 0.2, 0.08, 0.07, 0.02, 0.09, 0.08, 0.09, 0.08]
     result = toplist.simulate(
-        POLICIES, jumping(attraction, 3), Cascade(), queries.STEPS, runs=4,
-        checkpoints=queries.checkpoints(queries.STEPS).tolist(),
+        POLICIES, jumping(attraction, 3), Cascade(), jumping_queries.STEPS, runs=4,
+        checkpoints=jumping_queries.checkpoints(jumping_queries.STEPS).tolist(),
     )  # fmt: skip
     assert result.difference(WINDOWED, DISCOUNTED).high < 0
     for name in LEFT_BEHIND:
@@ -196,8 +196,8 @@ def test_on_the_papers_users_those_that_forget_lose_least() -> None:
         slowest = (halves.mean(axis=0)[1:, 1] / halves.mean(axis=0)[1:, 0]).max()
         assert (slowest < verdicts.CONVERGED) == holds
         assert verdicts.converges(halves) is not (not holds)
-    assert result.difference(queries.RESETTING, WINDOWED).high < 0
-    found = result.detections[queries.RESETTING]
+    assert result.difference(jumping_queries.RESETTING, WINDOWED).high < 0
+    found = result.detections[jumping_queries.RESETTING]
     for run in found:  # every break is found before the next, and hardly anything else
         assert {step // EPOCH for step in run} == set(range(1, 10))
         assert len(run) <= 12
@@ -208,7 +208,7 @@ def test_on_the_papers_users_those_that_forget_lose_least() -> None:
 def test_on_people_who_do_not_change_watching_costs_at_most_a_tenth(gap: float) -> None:
     """CascadeKL-UCB with GLR beside the plain one; 20 runs of 1e5 steps, the same visitors."""
     watching, plain = "cascade-kl-ucb-resetting", "cascade-kl-ucb"
-    result = toplist.simulate([watching, plain], b_top_k(16, 4, 0.2, gap), Cascade(), queries.STEPS, runs=20, seed=1)
+    result = toplist.simulate([watching, plain], b_top_k(16, 4, 0.2, gap), Cascade(), jumping_queries.STEPS, runs=20, seed=1)
     assert result.difference(watching, plain).ratio <= 1.1
 
 

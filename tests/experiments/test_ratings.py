@@ -12,7 +12,7 @@ from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, lastfm, million_song, movielens, yelp
 from toplist.datasets.ratings import Ratings, made_up
 from toplist.experiments import script
-from toplist.experiments.hiranandani2019 import ratings, ratio, shares
+from toplist.experiments.hiranandani2019 import ratings, ratio, attraction_shares
 
 # Items 10, 20, 30 and 40, of which 40 is rated least; people 1 to 5, of whom 5 rates least.
 BY_HAND = Ratings(
@@ -118,14 +118,14 @@ def test_every_data_set_becomes_a_problem_and_tells_its_share(layout: str, name:
     result = toplist.simulate(["best"], world, Cascade(), steps=5, runs=1)
     assert result.mean("best")[-1] == 0.0
     lines: list[str] = []
-    assert shares.main([f"--{name}", str(tmp_path), "--pool", "50"], lines.append) == 0
+    assert attraction_shares.main([f"--{name}", str(tmp_path), "--pool", "50"], lines.append) == 0
     assert "ratings of 50 items by 60 people; 50 items in 8 topics" in lines[0]
     assert re.fullmatch(rf"{name} +[38-]%? +\d+\.\d\d%  [45] (stars|plays) or more", lines[2])
 
 
 def test_shares_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        shares.main([])
+        attraction_shares.main([])
     assert "name a folder with one of --movielens, --million-song, --lastfm, --yelp" in capsys.readouterr().err
 
 
@@ -174,7 +174,7 @@ def test_the_greedy_list_is_nearly_the_best_on_problems_made_of_ratings() -> Non
 
 
 def test_commands_end_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert script.run(lambda: shares.main(["--movielens", "/nowhere"])) == 2
+    assert script.run(lambda: attraction_shares.main(["--movielens", "/nowhere"])) == 2
     assert "must be a folder that holds MovieLens, or its zip file" in capsys.readouterr().err
 
     def interrupted() -> int:

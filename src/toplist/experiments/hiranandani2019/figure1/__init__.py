@@ -12,7 +12,7 @@ from toplist.core.slate import Floats
 from toplist.engine.result import Result
 from toplist.experiments.claims import Answer, Scaled, claim
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.hiranandani2019.alphas import (
+from toplist.experiments.hiranandani2019.both_alphas import (
     ALPHA,
     FACTOR,
     GREEDY,

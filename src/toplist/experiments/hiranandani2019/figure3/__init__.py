@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from toplist.clicks import Cascade
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
-from toplist.experiments.hiranandani2019.alphas import ALPHA, OURS, STEPS, ask, plays, theorem
-from toplist.experiments.hiranandani2019.rated import (
+from toplist.experiments.hiranandani2019.both_alphas import ALPHA, OURS, STEPS, ask, plays, theorem
+from toplist.experiments.hiranandani2019.rating_panels import (
     FEWER,
     NORM,
     PEOPLE,

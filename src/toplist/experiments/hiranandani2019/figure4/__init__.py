@@ -10,7 +10,7 @@ from toplist.clicks import Cascade
 from toplist.engine.result import Result
 from toplist.experiments.claims import Answer, span
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
-from toplist.experiments.hiranandani2019.alphas import (
+from toplist.experiments.hiranandani2019.both_alphas import (
     ALPHA,
     GREEDY,
     LINEAR_UCB,
@@ -20,7 +20,7 @@ from toplist.experiments.hiranandani2019.alphas import (
     plays,
     theorem,
 )
-from toplist.experiments.hiranandani2019.rated import (
+from toplist.experiments.hiranandani2019.rating_panels import (
     FEWER,
     NORM,
     PEOPLE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toplist.clicks import DCM
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
 from toplist.experiments.hiranandani2019 import ratings
-from toplist.experiments.hiranandani2019.alphas import (
+from toplist.experiments.hiranandani2019.both_alphas import (
     ALPHA,
     DCM_OURS,
     GREEDY,
@@ -17,7 +17,7 @@ from toplist.experiments.hiranandani2019.alphas import (
     plays,
     sublinear_in,
 )
-from toplist.experiments.hiranandani2019.rated import FEWER, NORM, PEOPLE, feedback, known_topics
+from toplist.experiments.hiranandani2019.rating_panels import FEWER, NORM, PEOPLE, feedback, known_topics
 
 TOPICS, POSITIONS, TERMINATION = 10, 8, 0.8
 RUNS = 48

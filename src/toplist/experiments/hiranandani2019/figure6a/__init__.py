@@ -12,7 +12,7 @@ from toplist.core.slate import Floats
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, claim
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
-from toplist.experiments.hiranandani2019.alphas import (
+from toplist.experiments.hiranandani2019.both_alphas import (
     ALPHA,
     DCM_OURS,
     FORMULAS,

@@ -13,7 +13,7 @@ from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, claim
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Size
 from toplist.experiments.hiranandani2019 import ratings
-from toplist.experiments.hiranandani2019.rated import feedback, known_topics
+from toplist.experiments.hiranandani2019.rating_panels import feedback, known_topics
 from toplist.experiments.verdicts import difference, measured, opposite, under
 from toplist.worlds import TopicCoverage, exact_best, greedy_best
 

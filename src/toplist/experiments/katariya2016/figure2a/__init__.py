@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toplist.clicks import DCM
 from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB, Proved
 from toplist.experiments.problem_grid import LESS, NINE, Cell, label, trend
 from toplist.experiments.verdicts import final, measured
 

@@ -11,7 +11,7 @@ from toplist.clicks import DCM
 from toplist.engine.statistics import Ratio
 from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB, Proved
 from toplist.experiments.problem_grid import ATTRACTION, Cell
 from toplist.experiments.verdicts import (
     STRAIGHT,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.katariya2016 import comparison
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB
+from toplist.experiments.katariya2016 import figure3_problem
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB
 from toplist.experiments.verdicts import about_three_times, as_times, final, settled, times
 
 if TYPE_CHECKING:
@@ -19,33 +19,33 @@ RANKED = "RankedKL-UCB"
 
 def jobs(size: Size, _: Data | None) -> Sequence[Play]:
     """Both on the same visitors."""
-    return [comparison.play({RANKED: "ranked-kl-ucb"}, size)]
+    return [figure3_problem.play({RANKED: "ranked-kl-ucb"}, size)]
 
 
 def judge(found: Found) -> Sequence[Claim]:
     """About three times."""
-    result = found.results[comparison.LABEL]
+    result = found.results[figure3_problem.LABEL]
     more = times(final(result, RANKED), final(result, DCM_KL_UCB))
-    holds = settled(about_three_times(more), result.steps, comparison.FULL.steps)
+    holds = settled(about_three_times(more), result.steps, figure3_problem.FULL.steps)
     text = f"{RANKED} has three times the regret of {DCM_KL_UCB}"
     number = f"{as_times(more)} times; 2 to 4 asked"
-    return [Claim(text, found.outcome(holds), number, comparison.PROBLEM.remark(result.steps))]
+    return [Claim(text, found.outcome(holds), number, figure3_problem.PROBLEM.remark(result.steps))]
 
 
 def draw(found: Found, figure: Figure) -> None:
     """Their curves."""
     (axes,) = drawing.panels(figure)
-    result = found.results[comparison.LABEL]
+    result = found.results[figure3_problem.LABEL]
     drawing.curves(axes, result)
-    comparison.PROBLEM.draw(axes, result)
+    figure3_problem.PROBLEM.draw(axes, result)
     drawing.legend(figure)
 
 
 EXPERIMENT = Experiment(
     title="Figure 3b: dcmKL-UCB and RankedKL-UCB",
-    setting=comparison.SETTING,
-    full=comparison.FULL,
-    quick=comparison.QUICK,
+    setting=figure3_problem.SETTING,
+    full=figure3_problem.FULL,
+    quick=figure3_problem.QUICK,
     jobs=jobs,
     judge=judge,
     draw=draw,

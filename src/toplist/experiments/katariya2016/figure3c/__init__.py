@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from toplist.core.randomness import branch
 from toplist.experiments import drawing
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB
 from toplist.experiments.pooled_results import together
 from toplist.experiments.verdicts import as_times, final, settled, times, under
 

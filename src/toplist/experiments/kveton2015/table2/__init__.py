@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toplist.engine.statistics import Ratio, paired_ratio
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.kveton2015 import rows, table1
+from toplist.experiments.kveton2015 import table_rows, table1
 from toplist.experiments.problem_grid import LESS, NINE, Cell
 from toplist.experiments.verdicts import all_of, apart, as_times, final, settled, under
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BEST_FIRST = {name: f"{name}, best first" for name in rows.NAMES}  # as in Table 1
-WORST_FIRST = {rows.UCB1: "cascade-ucb1(order='last')", rows.KL_UCB: "cascade-kl-ucb(order='last')"}
-PRINTED = rows.table(
+BEST_FIRST = {name: f"{name}, best first" for name in table_rows.NAMES}  # as in Table 1
+WORST_FIRST = {table_rows.UCB1: "cascade-ucb1(order='last')", table_rows.KL_UCB: "cascade-kl-ucb(order='last')"}
+PRINTED = table_rows.table(
     (1160.2, 11.7, 333.3, 6.1),
     (660.0, 8.3, 209.4, 4.4),
     (181.4, 3.9, 60.4, 2.0),
@@ -44,21 +44,21 @@ class More(NamedTuple):
 
 
 MORE = (
-    More(Cell(16, 2, 0.15), rows.KL_UCB, 4),
-    More(Cell(32, 2, 0.15), rows.KL_UCB, 4),
-    More(Cell(16, 2, 0.075), rows.UCB1, 4),
-    More(Cell(16, 2, 0.075), rows.KL_UCB, 64),
+    More(Cell(16, 2, 0.15), table_rows.KL_UCB, 4),
+    More(Cell(32, 2, 0.15), table_rows.KL_UCB, 4),
+    More(Cell(16, 2, 0.075), table_rows.UCB1, 4),
+    More(Cell(16, 2, 0.075), table_rows.KL_UCB, 64),
 )
 
 
 def jobs(size: Size, _: Data | None) -> Sequence[Play]:
     """A play per row of both tables, and those with more runs."""
     everybody = WORST_FIRST | {BEST_FIRST[name]: policy for name, policy in table1.POLICIES.items()}
-    plays = [rows.play(cell, everybody, size) for cell in NINE]
+    plays = [table_rows.play(cell, everybody, size) for cell in NINE]
     for more in () if size.quick else MORE:
         both = {label: policy for label, policy in everybody.items() if label in (more.name, BEST_FIRST[more.name])}
         larger = size._replace(runs=more.times * size.runs)
-        plays.append(rows.play(more.cell, both, larger)._replace(label=more.label))
+        plays.append(table_rows.play(more.cell, both, larger)._replace(label=more.label))
     return plays
 
 
@@ -71,17 +71,17 @@ def of_table1(found: Found, cell: Cell, name: str) -> Ratio:
 
 def judge(found: Found) -> Sequence[Claim]:
     """All numbers, the trends, and that they are under those of Table 1."""
-    claims = [*rows.printed_claims(found, PRINTED), *rows.trend_claims(found)]
-    ratios = {(cell, name): of_table1(found, cell, name) for cell in NINE for name in rows.NAMES}
+    claims = [*table_rows.printed_claims(found, PRINTED), *table_rows.trend_claims(found)]
+    ratios = {(cell, name): of_table1(found, cell, name) for cell in NINE for name in table_rows.NAMES}
     for cell in NINE:
-        own = {name: ratios[cell, name] for name in rows.NAMES}
-        holds = settled(all_of(under(one, 1.0) for one in own.values()), found.size.steps, rows.FULL.steps)
+        own = {name: ratios[cell, name] for name in table_rows.NAMES}
+        holds = settled(all_of(under(one, 1.0) for one in own.values()), found.size.steps, table_rows.FULL.steps)
         number = ", ".join(f"{name} {as_times(one)} times Table 1" for name, one in own.items())
         exception = cell == Cell(16, 2, 0.075)  # the print has 785.8 over 766.0
         remark = "The print has the contrary for CascadeKL-UCB, within its own error." if exception else ""
         claims.append(Claim(f"{cell}: under Table 1", found.outcome(holds), number, remark))
-    steeper = [apart(ratios[less, name], ratios[more, name]) for less, more in LESS["K falls"] for name in rows.NAMES]
-    holds = settled(all_of(steeper), found.size.steps, rows.FULL.steps)
+    steeper = [apart(ratios[less, name], ratios[more, name]) for less, more in LESS["K falls"] for name in table_rows.NAMES]
+    holds = settled(all_of(steeper), found.size.steps, table_rows.FULL.steps)
     number = f"the ratio to Table 1 falls with K in {steeper.count(True)} of {len(steeper)} comparisons"
     claims.append(Claim("most prominently so for large K", found.outcome(holds), number))
     return claims
@@ -89,7 +89,7 @@ def judge(found: Found) -> Sequence[Claim]:
 
 def draw(found: Found, figure: Figure) -> None:
     """Ours beside the print."""
-    rows.draw(found, figure, PRINTED)
+    table_rows.draw(found, figure, PRINTED)
 
 
 EXPERIMENT = Experiment(
@@ -98,8 +98,8 @@ EXPERIMENT = Experiment(
         "K of L items attract with probability 0.2 and the others with 0.2 - D; cascade users; the smallest index "
         "of the best K first; 100,000 steps, 20 runs, and both orders on the same visitors."
     ),
-    full=rows.FULL,
-    quick=rows.FULL._replace(quick=True),
+    full=table_rows.FULL,
+    quick=table_rows.FULL._replace(quick=True),
     jobs=jobs,
     judge=judge,
     draw=draw,

@@ -9,7 +9,7 @@ from toplist.engine.result import Result
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, Scaled, claim, interval
 from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.li2019.queries import (
+from toplist.experiments.li2019.jumping_queries import (
     DISCOUNTED,
     EPOCH,
     FACTOR,

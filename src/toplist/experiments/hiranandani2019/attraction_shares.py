@@ -1,6 +1,6 @@
 """How many pairs of person and item attract in each data set of hiranandani2019, beside what the paper says.
 
-Run with `python -m toplist.experiments.hiranandani2019.shares --movielens FOLDER`, and the same for others of the sets.
+Run with `python -m toplist.experiments.hiranandani2019.attraction_shares --movielens FOLDER`, and the same for others of the sets.
 """
 
 from __future__ import annotations

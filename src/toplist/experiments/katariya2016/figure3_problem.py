@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toplist.experiments.experiment import Play, Size
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB, Proved
 from toplist.experiments.problem_grid import ATTRACTION, Cell
 from toplist.worlds import b_lb
 

@@ -12,7 +12,7 @@ from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, claim, counts, span
 from toplist.experiments.experiment import Claim, Data, Found, Measure
 from toplist.experiments.hiranandani2019 import ratings
-from toplist.experiments.hiranandani2019.alphas import (
+from toplist.experiments.hiranandani2019.both_alphas import (
     ALL,
     GREEDY,
     KL_UCB,
