@@ -17,7 +17,7 @@ import pytest
 import toplist
 from toplist import cli
 from toplist.cli import Exit, main, parser
-from toplist.cli.parser import Parser, checkpoints, whole
+from toplist.cli.parser import Parser, checkpoint_steps, whole_number
 from toplist.support.catalogue import STARTS
 
 Output = pytest.CaptureFixture[str]
@@ -262,17 +262,17 @@ def test_errors_of_a_real_process_have_no_traceback() -> None:
 
 @pytest.mark.parametrize(("text", "value"), [("20", 20), ("1e5", 100_000), ("100_000", 100_000), ("-3", -3)])
 def test_whole_numbers(text: str, value: int) -> None:
-    assert whole(text) == value
-    assert type(whole(text)) is int
+    assert whole_number(text) == value
+    assert type(whole_number(text)) is int
 
 
 @pytest.mark.parametrize("text", ["1.5", "x", "", "inf", "nan", "1e300", "9223372036854775808"])
 def test_what_is_no_whole_number(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
-        whole(text)
+        whole_number(text)
 
 
 def test_checkpoints() -> None:
-    assert checkpoints("7") == 7
-    assert checkpoints("7,9") == [7, 9]
-    assert checkpoints("1e2,10") == [100, 10]
+    assert checkpoint_steps("7") == 7
+    assert checkpoint_steps("7,9") == [7, 9]
+    assert checkpoint_steps("1e2,10") == [100, 10]

@@ -12,7 +12,7 @@ import pytest
 import toplist
 from toplist.cli import Exit, main
 from toplist.clicks import DCM, Cascade
-from toplist.experiments.comparison_matrix import standard_users, standard_world, stationary
+from toplist.experiments.comparison_matrix import standard_users, standard_world, stationary_policies
 from toplist.support.catalogue import written
 from toplist.worlds import Fixed, b_lb, b_top_k
 
@@ -167,7 +167,7 @@ def test_refusals_about_learned_models(capsys: Output, tmp_path: Path) -> None:
 def test_all_that_do_not_forget_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     played, columns = asked(monkeypatch)
     assert list(columns) == list(standard_users())
-    assert list(played) == list(stationary(features=True))
+    assert list(played) == list(stationary_policies(features=True))
     parts = [written(policy) for policy in played.values()]
     assert len(set(parts)) == len(parts)
     for name, entry in toplist.catalogue().items():

@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 import toplist
 from toplist.core.slate import Floats
 from toplist.engine.simulate import Watched, simulate_and_watch
-from toplist.experiments.experiment import Data, Experiment, Found, Measure, Play, Size
+from toplist.experiments.experiment import DataSet, Experiment, Findings, Measure, Play, Size
 
 Curve = Callable[[Floats], Floats] | float  # of steps, or the regret at the end
 
 
-def played(experiment: Experiment, size: Size, data: Data | None = None) -> Found:
+def played(experiment: Experiment, size: Size, data: DataSet | None = None) -> Findings:
     """What the experiment finds at a size."""
     results, measures, watched = {}, {}, {}
     for job in experiment.jobs(size, data):
@@ -22,7 +22,7 @@ def played(experiment: Experiment, size: Size, data: Data | None = None) -> Foun
         else:
             assert job.label not in results
             results[job.label], watched[job.label] = watched_play(job)
-    return Found(size, results, measures, watched, data)
+    return Findings(size, results, measures, watched, data)
 
 
 def simulated(play: Play) -> toplist.Result:
@@ -36,7 +36,7 @@ def watched_play(play: Play) -> Watched:
     )  # fmt: skip
 
 
-def drawn(experiment: Experiment, found: Found) -> Figure:
+def drawn(experiment: Experiment, found: Findings) -> Figure:
     """The picture, painted as it would be for a file."""
     figure = Figure(figsize=experiment.inches)
     experiment.draw(found, figure)
@@ -59,7 +59,7 @@ def result(curves: Mapping[str, Curve], size: Size, errors: float | Mapping[str,
     return toplist.Result(steps, regret, regret)
 
 
-def outcomes(experiment: Experiment, found: Found) -> list[str]:
+def outcomes(experiment: Experiment, found: Findings) -> list[str]:
     """How its claims come out, in a word each."""
     return [claim.outcome.name for claim in experiment.judge(found)]
 

@@ -13,20 +13,20 @@ from toplist.bounds import li2019_theorem3
 from toplist.clicks import Cascade
 from toplist.datasets.click_models import ClickModels
 from toplist.experiments import verdicts
-from toplist.experiments.experiment import Data, Found, Outcome, Play, Size
+from toplist.experiments.experiment import DataSet, Findings, Outcome, Play, Size
 from toplist.experiments.li2019 import figure1, figure2, jumping_queries
 from toplist.experiments.li2019.jumping_queries import DISCOUNTED, EPOCH, HALVED, LEFT_BEHIND, POLICIES, WINDOWED
-from toplist.experiments.pooled_results import together
+from toplist.experiments.pooled_results import pool_results
 from toplist.worlds import b_l, b_top_k, jumping
 
 BOTH = [figure1.EXPERIMENT, figure2.EXPERIMENT]
 
 
-def models(count: int = 2) -> Data:
+def models(count: int = 2) -> DataSet:
     """So many made-up queries of ten documents, all alike."""
     own = {"CM": {"attr": np.linspace(0.3, 0.02, 10)}}
     content = ClickModels(Path("made-up.json"), 10, {str(query): own for query in range(count)})
-    return Data("click models", "made up", content)
+    return DataSet("click models", "made up", content)
 
 
 # Played ---------------------------------------------------------------------------------------------------------------
@@ -63,13 +63,15 @@ def test_queries_have_visitors_and_jumps_of_their_own() -> None:
             toplist.simulate("random", job.world, job.users, job.steps, job.runs, job.seed, checkpoints=job.checkpoints)
         )
     assert not np.array_equal(found[0].regret["random"], found[1].regret["random"])
-    whole = together(found)
+    whole = pool_results(found)
     assert whole.runs == 4
     assert whole.regret["random"][2:].tobytes() == found[1].regret["random"].tobytes()
     assert whole.breakpoints == [[10_000]] * 4
-    halves = verdicts.halves(whole.regret["random"], whole.checkpoints, EPOCH)
+    halves = verdicts.half_epochs(whole.regret["random"], whole.checkpoints, EPOCH)
     for epoch in (1, 2):
-        assert jumping_queries.in_epoch(whole, "random", epoch).mean == pytest.approx(halves[:, epoch - 1].sum() / 4)
+        assert jumping_queries.epoch_regret(whole, "random", epoch).mean == pytest.approx(
+            halves[:, epoch - 1].sum() / 4
+        )
 
 
 def test_quick_plays_fewer_queries() -> None:
@@ -103,7 +105,7 @@ def judged(curves: dict[str, Any], experiment: Any = figure1.EXPERIMENT, count: 
     kept = np.arange(1, 21) * EPOCH // 2
     results = {str(query): toplist.Result(kept, every, every) for query in range(count)}
     runs = len(next(iter(curves.values())))
-    found = Found(Size(100_000, runs), results, data=models(count))
+    found = Findings(Size(100_000, runs), results, data=models(count))
     return list(experiment.judge(found))
 
 
@@ -189,10 +191,10 @@ def test_on_the_papers_users_those_that_forget_lose_least() -> None:
     )  # fmt: skip
     assert result.difference(WINDOWED, DISCOUNTED).high < 0
     for name in LEFT_BEHIND:
-        assert result.difference(name, WINDOWED).ratio > verdicts.BEHIND
+        assert result.difference(name, WINDOWED).ratio > verdicts.MUCH_WORSE
     # With the printed radius CascadeDUCB goes on exploring for ever; with half of it, it converges.
     for name, holds in ((WINDOWED, True), (DISCOUNTED, False), (HALVED, True)):
-        halves = verdicts.halves(result.regret[name], result.checkpoints, EPOCH)
+        halves = verdicts.half_epochs(result.regret[name], result.checkpoints, EPOCH)
         slowest = (halves.mean(axis=0)[1:, 1] / halves.mean(axis=0)[1:, 0]).max()
         assert (slowest < verdicts.CONVERGED) == holds
         assert verdicts.converges(halves) is not (not holds)
@@ -208,7 +210,9 @@ def test_on_the_papers_users_those_that_forget_lose_least() -> None:
 def test_on_people_who_do_not_change_watching_costs_at_most_a_tenth(gap: float) -> None:
     """CascadeKL-UCB with GLR beside the plain one; 20 runs of 1e5 steps, the same visitors."""
     watching, plain = "cascade-kl-ucb-resetting", "cascade-kl-ucb"
-    result = toplist.simulate([watching, plain], b_top_k(16, 4, 0.2, gap), Cascade(), jumping_queries.STEPS, runs=20, seed=1)
+    result = toplist.simulate(
+        [watching, plain], b_top_k(16, 4, 0.2, gap), Cascade(), jumping_queries.STEPS, runs=20, seed=1
+    )
     assert result.difference(watching, plain).ratio <= 1.1
 
 

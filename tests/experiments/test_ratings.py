@@ -11,8 +11,8 @@ from toplist.clicks import Cascade
 from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, lastfm, million_song, movielens, yelp
 from toplist.datasets.ratings import Ratings, made_up
-from toplist.experiments import script
-from toplist.experiments.hiranandani2019 import ratings, ratio, attraction_shares
+from toplist.experiments.hiranandani2019 import attraction_shares, ratings, ratio
+from toplist.support.script import run_script
 
 # Items 10, 20, 30 and 40, of which 40 is rated least; people 1 to 5, of whom 5 rates least.
 BY_HAND = Ratings(
@@ -82,7 +82,7 @@ def test_a_problem_of_two_halves_by_hand() -> None:
     }
     seen = set()
     for seed in range(40):
-        train, test = (tuple(half.tolist()) for half in ratings.halves(4, seed))
+        train, test = (tuple(half.tolist()) for half in ratings.split_people(4, seed))
         seen.add(test)
         world = ratings.world(found, positions=2, seed=seed).checked()
         ten, twenty, other, tastes = by_hand[test]
@@ -131,10 +131,10 @@ def test_shares_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_is_true_and_what_is_known_come_from_different_people() -> None:
     found = ratings.feedback(made_up(seed=1), items=60, people=81, topics=10)
-    train, test = ratings.halves(81, seed=5)
+    train, test = ratings.split_people(81, seed=5)
     assert len(train) == 40
     assert sorted([*train, *test]) == list(range(81))
-    assert ratings.halves(81, seed=6)[0].tolist() != train.tolist()
+    assert ratings.split_people(81, seed=6)[0].tolist() != train.tolist()
     world = ratings.world(found, positions=4, seed=5).checked()
     np.testing.assert_array_equal(world.topics, ratings.attraction(found.attracted[test], found.belongs))
     np.testing.assert_array_equal(world.known, ratings.attraction(found.attracted[train], found.belongs))
@@ -161,7 +161,7 @@ def test_the_greedy_list_is_nearly_the_best_on_problems_made_of_ratings() -> Non
     found: dict[int, list[float]] = {length: [] for length in ratio.PRINTED}
     for seed in range(5):
         feedback = ratings.feedback(made_up(people=300, items=400, seed=seed), items=300, people=200)
-        world = ratio.sampled(ratings.world(feedback, 1, seed), items=60, people=40, seed=seed)
+        world = ratio.sample_world(ratings.world(feedback, 1, seed), items=60, people=40, seed=seed)
         assert world.topics.shape == (60, 18)
         assert len(world.preferences) == 40
         for length, each in found.items():
@@ -174,11 +174,11 @@ def test_the_greedy_list_is_nearly_the_best_on_problems_made_of_ratings() -> Non
 
 
 def test_commands_end_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert script.run(lambda: attraction_shares.main(["--movielens", "/nowhere"])) == 2
+    assert run_script(lambda: attraction_shares.main(["--movielens", "/nowhere"])) == 2
     assert "must be a folder that holds MovieLens, or its zip file" in capsys.readouterr().err
 
     def interrupted() -> int:
         raise KeyboardInterrupt
 
-    assert script.run(interrupted) == 130
+    assert run_script(interrupted) == 130
     assert capsys.readouterr().err == "interrupted\n"

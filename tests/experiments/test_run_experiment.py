@@ -13,17 +13,17 @@ import toplist
 from toplist.clicks import Cascade
 from toplist.core.problem import InvalidInput
 from toplist.engine.player import Player
-from toplist.experiments.experiment import Claim, Experiment, Found, Measure, Outcome, Play, Size
-from toplist.experiments.remaining_time import LEAST, Outlook, expected
+from toplist.experiments.experiment import Claim, Experiment, Findings, Measure, Outcome, Play, Size
+from toplist.experiments.remaining_time import LEAST, TimeEstimator, expected_seconds
 from toplist.experiments.run_experiment import (
-    Standing,
+    ExperimentProgress,
     Verdict,
-    Workplace,
+    Workspace,
     check_labels,
-    draw,
-    note,
+    draw_figure,
     read_verdict,
-    run,
+    run_experiment,
+    write_note,
     write_verdict,
 )  # fmt: skip
 from toplist.support.files import Unwritable, slug
@@ -47,16 +47,16 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
-def nobody(_: Standing) -> None:
+def nobody(_: ExperimentProgress) -> None:
     """Listens to no report."""
 
 
 def go(experiment: Experiment, folder: Path, size: Size = FULL, report: Any = nobody) -> Verdict:
-    return run(NAME, experiment, size, None, Workplace(folder, threads=1), report)
+    return run_experiment(NAME, experiment, size, None, Workspace(folder, threads=1), report)
 
 
 def test_everything_is_kept_and_told(made_up: dict[str, Any], tmp_path: Path, steps: list[int]) -> None:
-    told: list[Standing] = []
+    told: list[ExperimentProgress] = []
     verdict = go(made_up[NAME], tmp_path, report=told.append)
     assert sum(steps) == 2 * 3 * 300
     assert verdict.outcome == Outcome.MET
@@ -93,10 +93,10 @@ def test_a_second_call_plays_nothing_and_changes_nothing(
     first = go(made_up[NAME], tmp_path)
     files = {file: file.read_bytes() for file in (tmp_path / NAME).rglob("*") if file.is_file()}
     steps.clear()
-    told: list[Standing] = []
+    told: list[ExperimentProgress] = []
     assert go(made_up[NAME], tmp_path, report=told.append) == first
     assert steps == []
-    assert told[-1] == Standing(1.0, 1.0, 0.0)
+    assert told[-1] == ExperimentProgress(1.0, 1.0, 0.0)
     assert {file: file.read_bytes() for file in (tmp_path / NAME).rglob("*") if file.is_file()} == files
 
 
@@ -119,7 +119,7 @@ def test_other_seeds_and_steps_are_kept_apart(
 
 
 def interrupting(after: float) -> Any:
-    def report(now: Standing) -> None:
+    def report(now: ExperimentProgress) -> None:
         if now.share >= after:
             raise KeyboardInterrupt
 
@@ -139,7 +139,7 @@ def test_what_an_interruption_leaves_is_not_played_again(
     assert json.loads((kept / "random.json").read_text())["seconds"] > 0  # an interrupted call has taken its time too
     before = sum(steps)
     assert 900 <= before < 1800
-    told: list[Standing] = []
+    told: list[ExperimentProgress] = []
     verdict = go(made_up[NAME], folder, report=told.append)
     assert sum(steps) == 1800
     assert told[-1].earlier == pytest.approx(before / 1800)
@@ -208,9 +208,9 @@ def test_a_damaged_note_is_written_anew(tmp_path: Path, told: str) -> None:
     file = tmp_path / "a.npz"
     file.touch()
     (tmp_path / "a.json").write_bytes(told.encode(errors="surrogateescape"))
-    found = note(file, 1.0, FULL)
+    found = write_note(file, 1.0, FULL)
     assert found.seconds == (3.5 if "2.5" in told else 1.0)
-    assert note(file, 9.0, FULL) == found  # nothing was written since
+    assert write_note(file, 9.0, FULL) == found  # nothing was written since
 
 
 class Calls:
@@ -269,7 +269,7 @@ def test_no_figure_without_matplotlib(made_up: dict[str, Any], tmp_path: Path, m
 
 def test_equal_figures_are_equal_files(made_up: dict[str, Any], tmp_path: Path) -> None:
     for name in ("a", "b"):
-        draw(made_up[NAME], Found(FULL), tmp_path / name)
+        draw_figure(made_up[NAME], Findings(FULL), tmp_path / name)
     for suffix in (".png", ".svg"):
         assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
@@ -322,24 +322,27 @@ def test_a_verdict_is_as_good_as_its_worst_claim() -> None:
 # How long everything takes
 
 
-def test_the_outlook_goes_by_what_this_call_has_played() -> None:
+def test_the_estimate_goes_by_what_this_call_has_played() -> None:
     now = 0.0
-    outlook = Outlook({"old": 10.0, "new": 30.0, "last": 60.0}, clock=lambda: now)
-    assert outlook.at("old", Standing(0.0, 0.0, 0.0)) == (0.0, float("inf"))
+    estimator = TimeEstimator({"old": 10.0, "new": 30.0, "last": 60.0}, clock=lambda: now)
+    assert estimator.estimate("old", ExperimentProgress(0.0, 0.0, 0.0)) == (0.0, float("inf"))
     now = 1.0
-    assert outlook.at("old", Standing(1.0, 1.0, 0.0)) == (0.1, float("inf"))  # played by an earlier call
-    outlook.finish("old", Standing(1.0, 1.0, 0.0))
+    assert estimator.estimate("old", ExperimentProgress(1.0, 1.0, 0.0)) == (
+        0.1,
+        float("inf"),
+    )  # played by an earlier call
+    estimator.finish("old", ExperimentProgress(1.0, 1.0, 0.0))
     now = 7.0
-    assert outlook.at("new", Standing(0.5, 0.0, 0.0)) == pytest.approx((0.25, 7.0 * 75 / 15))
+    assert estimator.estimate("new", ExperimentProgress(0.5, 0.0, 0.0)) == pytest.approx((0.25, 7.0 * 75 / 15))
     now = 13.0
-    outlook.finish("new", Standing(1.0, 0.0, 0.0))
-    assert outlook.at("last", Standing(0.5, 0.5, 0.0)) == pytest.approx((0.7, 13.0))
-    assert outlook.at("last", Standing(1.0, 0.5, 0.0)) == (1.0, 0.0)
+    estimator.finish("new", ExperimentProgress(1.0, 0.0, 0.0))
+    assert estimator.estimate("last", ExperimentProgress(0.5, 0.5, 0.0)) == pytest.approx((0.7, 13.0))
+    assert estimator.estimate("last", ExperimentProgress(1.0, 0.5, 0.0)) == (1.0, 0.0)
 
 
 def test_seconds_are_expected_by_size(made_up: dict[str, Any]) -> None:
     experiment = replace(made_up[NAME], seconds=90.0)
-    assert expected(experiment, experiment.full, played=False) == 90.0
-    assert expected(experiment, Size(150, 3), played=False) == 45.0
-    assert expected(experiment, Size(1, 1), played=False) == LEAST
-    assert expected(experiment, experiment.full, played=True) == LEAST
+    assert expected_seconds(experiment, experiment.full, played=False) == 90.0
+    assert expected_seconds(experiment, Size(150, 3), played=False) == 45.0
+    assert expected_seconds(experiment, Size(1, 1), played=False) == LEAST
+    assert expected_seconds(experiment, experiment.full, played=True) == LEAST

@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from toplist import __version__
-from toplist.cli.exit_codes import Exit, complain, end, open_streams
+from toplist.cli.exit_codes import Exit, print_message, replace_closed_streams, report_error
 from toplist.cli.parser import TRACEBACK, Parser, add_traceback
 
 __all__ = ["Exit", "main", "parser"]
@@ -47,12 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    open_streams()
+    replace_closed_streams()
     arguments = Namespace()
     try:
         arguments = parser().read(words)
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_: complain(f"warning: {message}")
+            warnings.showwarning = lambda message, *_: print_message(f"warning: {message}")
             code = arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit as ended:  # argparse, after help or a complaint
@@ -60,5 +60,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BaseException as error:
         if TRACEBACK in words:
             traceback.print_exc()
-        return end(error, arguments)
+        return report_error(error, arguments)
     return int(code)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NARROWEST = 30  # columns left for a sentence
 
 
-def columns() -> int:
+def text_width() -> int:
     """How wide text may be: as the terminal, or, where there is none, as a line of our own sources."""
     return min(shutil.get_terminal_size((120, 24)).columns, 120) if sys.stdout.isatty() else 120
 
@@ -29,7 +29,7 @@ def entries_table(entries: Iterable[Entry]) -> str:
     rows = list(entries)
     names, titles = ["name", *(row.name for row in rows)], ["title", *(row.title for row in rows)]
     papers = ["paper", *(row.paper or "-" for row in rows)]
-    width = columns() if sys.stdout.isatty() else sys.maxsize
+    width = text_width() if sys.stdout.isatty() else sys.maxsize
     lines = aligned([names, titles, papers], left=(0, 1, 2))
     if width - max(map(len, lines)) - 2 < NARROWEST:
         lines = aligned([names, papers], left=(0, 1))
@@ -44,11 +44,11 @@ def entries_table(entries: Iterable[Entry]) -> str:
 
 def signature(entry: Entry) -> str:
     """The name with its parameters and their defaults."""
-    inside = ", ".join(f"{name}{written_default(value)}" for name, value in entry.parameters.items())
+    inside = ", ".join(f"{name}{default_text(value)}" for name, value in entry.parameters.items())
     return f"{entry.name}({inside})" if inside else entry.name
 
 
-def written_default(value: Any) -> str:
+def default_text(value: Any) -> str:
     """A default as in a signature; nothing where there is none."""
     from toplist.support.catalogue import REQUIRED
 
@@ -57,11 +57,11 @@ def written_default(value: Any) -> str:
 
 def parameters_table(parameters: dict[str, Any]) -> str:
     """A line per parameter."""
-    lines = [f"  {name}{written_default(value)}" for name, value in parameters.items()]
+    lines = [f"  {name}{default_text(value)}" for name, value in parameters.items()]
     return "\n".join(lines) or "  none"
 
 
-def described(entry: Entry) -> dict[str, Any]:
+def entry_facts(entry: Entry) -> dict[str, Any]:
     """An entry for programs."""
     from toplist.support.catalogue import REQUIRED
 

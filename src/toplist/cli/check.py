@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from toplist.cli.catalogue_text import columns
+from toplist.cli.catalogue_text import text_width
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
 
@@ -19,7 +19,7 @@ EXAMPLES = """examples:
 """
 
 
-class Verdict(NamedTuple):
+class PromiseResult(NamedTuple):
     """One promise, and whether it was kept."""
 
     promise: str
@@ -45,18 +45,18 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Check every promise; tell of kept ones as it goes, and of broken ones at the end, where they are seen."""
-    from toplist.cli.policy_arguments import policy
+    from toplist.cli.policy_arguments import make_policy
     from toplist.support.catalogue import written
 
-    checked = policy(arguments.policy)
-    promises = chosen(arguments.only)
+    checked = make_policy(arguments.policy)
+    promises = chosen_promises(arguments.only)
     verdicts = []
     if not arguments.json:
         print(f"{arguments.policy}: {written(checked)}", flush=True)
-    for verdict in judge(checked, promises):
+    for verdict in check_promises(checked, promises):
         verdicts.append(verdict)
         if verdict.kept and not arguments.json:
-            print(paragraph(verdict, columns(), arguments.verbose), flush=True)
+            print(result_text(verdict, text_width(), arguments.verbose), flush=True)
     kept = sum(verdict.kept for verdict in verdicts)
     if arguments.json:
         whole = {"policy": arguments.policy, "parts": written(checked), "kept": kept == len(verdicts)}
@@ -64,12 +64,12 @@ def run(arguments: Namespace) -> int:
     else:
         for verdict in verdicts:
             if not verdict.kept:
-                print(paragraph(verdict, columns()))
+                print(result_text(verdict, text_width()))
         print(f"{kept} of {len(verdicts)} promises kept")
     return Exit.FINE if kept == len(verdicts) else Exit.BROKEN
 
 
-def chosen(only: list[str] | None) -> dict[str, Any]:
+def chosen_promises(only: list[str] | None) -> dict[str, Any]:
     """The promises of these names, or all."""
     from toplist.checks import contract
     from toplist.core.problem import InvalidInput, nearest
@@ -82,7 +82,7 @@ def chosen(only: list[str] | None) -> dict[str, Any]:
     return {name: promises[name] for name in only or promises}
 
 
-def judge(policy: Any, promises: dict[str, Any]) -> Iterator[Verdict]:
+def check_promises(policy: Any, promises: dict[str, Any]) -> Iterator[PromiseResult]:
     """Check one promise after the other."""
     from toplist.checks import CheckFailed, check_policy
 
@@ -91,12 +91,12 @@ def judge(policy: Any, promises: dict[str, Any]) -> Iterator[Verdict]:
         try:
             check_policy(policy, only=[name])
         except CheckFailed as failure:
-            yield Verdict(name, False, reason, str(failure).removeprefix(f"{name}: "))
+            yield PromiseResult(name, False, reason, str(failure).removeprefix(f"{name}: "))
         else:
-            yield Verdict(name, True, reason, "")
+            yield PromiseResult(name, True, reason, "")
 
 
-def paragraph(verdict: Verdict, width: int, with_reason: bool = True) -> str:
+def result_text(verdict: PromiseResult, width: int, with_reason: bool = True) -> str:
     """A verdict for a reader."""
     lines = [f"{'kept  ' if verdict.kept else 'BROKEN'}  {verdict.promise}"]
     texts = [verdict.asked_for] if with_reason else []

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toplist.cli.exit_codes import complain
-from toplist.cli.parser import Parser, whole
+from toplist.cli.exit_codes import print_message
+from toplist.cli.parser import Parser, whole_number
 
 if TYPE_CHECKING:
     from toplist.engine.comparison import Comparison
@@ -52,16 +52,28 @@ def add_playing(group: Any, steps: int, runs: int, metavar: str, kept: str) -> N
         help="the first look at the items: one-sample, forced or never-seen-first (default: %(default)s)",
     )  # fmt: skip
     group.add_argument(
-        "--steps", type=whole, default=steps, metavar="N", help="lists that each run shows (default: %(default)s)"
+        "--steps",
+        type=whole_number,
+        default=steps,
+        metavar="N",
+        help="lists that each run shows (default: %(default)s)",
     )
     group.add_argument(
-        "--runs", type=whole, default=runs, metavar="N", help="how often each policy starts anew (default: %(default)s)"
+        "--runs",
+        type=whole_number,
+        default=runs,
+        metavar="N",
+        help="how often each policy starts anew (default: %(default)s)",
     )
     group.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="equal seeds give equal numbers (default: %(default)s)"
+        "--seed",
+        type=whole_number,
+        default=0,
+        metavar="N",
+        help="equal seeds give equal numbers (default: %(default)s)",
     )
     group.add_argument(
-        "--threads", "--jobs", type=whole, metavar="N", help="threads to play on (default: one per core)"
+        "--threads", "--jobs", type=whole_number, metavar="N", help="threads to play on (default: one per core)"
     )
     group.add_argument("--resume", metavar=metavar, help=kept)
 
@@ -75,7 +87,7 @@ def add_outputs(parser: Parser, plotted: str, rows: str) -> None:
     group.add_argument("--quiet", action="store_true", help="print no table and no progress, only errors")
 
 
-class Scene(NamedTuple):
+class SimulatedProblem(NamedTuple):
     """What policies are played on, and how one would write it."""
 
     world: Any
@@ -84,17 +96,21 @@ class Scene(NamedTuple):
     texts: dict[str, str]
 
     @classmethod
-    def of(cls, arguments: Namespace) -> Scene:
+    def of(cls, arguments: Namespace) -> SimulatedProblem:
         """The world, users and start that were asked for."""
         from toplist.support import catalogue
 
-        world, brought, called = named_world(arguments.world)
+        world, brought, called = make_world(arguments.world)
         if arguments.users is not None or brought is None:
             users = catalogue.USERS.make(arguments.users or USERS)
         else:
             users = brought
         start = catalogue.STARTS.make(arguments.start)
-        texts = {"world": called, "users": spelled(users, catalogue.USERS), "start": spelled(start, catalogue.STARTS)}
+        texts = {
+            "world": called,
+            "users": part_text(users, catalogue.USERS),
+            "start": part_text(start, catalogue.STARTS),
+        }
         return cls(world, users, start, texts)
 
     def signed(self, result: Result) -> Result:
@@ -103,10 +119,10 @@ class Scene(NamedTuple):
 
     def title(self) -> str:
         """The problem in a line."""
-        return shortened(f"{self.texts['world']}, {self.texts['users']} users, {self.texts['start']} start")
+        return shorten(f"{self.texts['world']}, {self.texts['users']} users, {self.texts['start']} start")
 
 
-def named_world(text: str) -> tuple[Any, Any, str]:
+def make_world(text: str) -> tuple[Any, Any, str]:
     """The world that a text asks for, the users whom it brings (else None), and the text with all its parameters."""
     from toplist.support import catalogue
 
@@ -117,7 +133,7 @@ def named_world(text: str) -> tuple[Any, Any, str]:
     return world, brought, catalogue.called(entry.name, entry.parameters | given)
 
 
-def spelled(part: Any, catalogue: Catalogue) -> str:
+def part_text(part: Any, catalogue: Catalogue) -> str:
     """The text that asks for such users, or such a start."""
     from toplist.support.catalogue import called
 
@@ -125,7 +141,7 @@ def spelled(part: Any, catalogue: Catalogue) -> str:
     return called(entry.name, {name: getattr(part, name) for name in entry.parameters})
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """A title that fits into a line."""
     return text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 4]} ..."
 
@@ -173,6 +189,6 @@ def write_outputs(arguments: Namespace, found: Result | Tuning | Comparison, tit
             except (OSError, ValueError) as error:
                 failures.append(error)
     if written and not arguments.quiet:
-        complain(f"wrote {' and '.join(written)}")
+        print_message(f"wrote {' and '.join(written)}")
     if failures:
         raise failures[0]

@@ -12,13 +12,13 @@ from toplist.cli.common_flags import (
     add_outputs,
     add_playing,
     check_outputs,
-    named_world,
-    shortened,
-    spelled,
+    make_world,
+    part_text,
+    shorten,
     write_outputs,
 )
 from toplist.cli.exit_codes import Exit
-from toplist.cli.parser import add_command, whole
+from toplist.cli.parser import add_command, whole_number
 from toplist.support.progress_bar import Bar
 
 STANDARD = "standard"  # the world that there is without --worlds
@@ -61,12 +61,12 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     group.add_argument(
         "--queries",
-        type=whole,
+        type=whole_number,
         metavar="N",
         help="of learned click models, take the first so many queries (default: all)",
     )
     group.add_argument(
-        "--positions", type=whole, metavar="K",
+        "--positions", type=whole_number, metavar="K",
         help=f"with learned click models, the length of a list (default: {POSITIONS})",
     )  # fmt: skip
     add_playing(
@@ -79,27 +79,27 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Compare, and tell what came out."""
-    from toplist.cli.policy_arguments import policies
+    from toplist.cli.policy_arguments import make_policies
     from toplist.engine.compare import compare
-    from toplist.experiments.comparison_matrix import stationary
+    from toplist.experiments.comparison_matrix import stationary_policies
     from toplist.support import catalogue
 
     columns, called = columns_of(arguments)
     start = catalogue.STARTS.make(arguments.start)
     if arguments.policies:
-        played = policies(arguments.policies)
+        played = make_policies(arguments.policies)
     else:
         worlds = [world for pairs in columns.values() for world, _ in pairs]
-        played = stationary(features=all(world.problem(None).features > 0 for world in worlds))
+        played = stationary_policies(features=all(world.problem(None).features > 0 for world in worlds))
     check_outputs(arguments)
     with Bar(sys.stderr, shown=not arguments.quiet) as bar:
         found = compare(
             played, columns, arguments.steps, arguments.runs, arguments.seed,
             start=start, threads=arguments.threads, progress=bar, resume=arguments.resume,
         )  # fmt: skip
-    called["start"] = spelled(start, catalogue.STARTS)
+    called["start"] = part_text(start, catalogue.STARTS)
     found = replace(found, settings=found.settings | called)
-    write_outputs(arguments, found, shortened(f"{', '.join(called['worlds'])}, {called['start']} start"))
+    write_outputs(arguments, found, shorten(f"{', '.join(called['worlds'])}, {called['start']} start"))
     return Exit.FINE
 
 
@@ -119,11 +119,11 @@ def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, An
     called = []
     for text in arguments.worlds or [STANDARD]:
         if text in files:
-            own, name = learned(text, arguments.queries, arguments.positions or POSITIONS), text
+            own, name = learned_columns(text, arguments.queries, arguments.positions or POSITIONS), text
         else:
-            world, brought, name = (standard_world(), None, STANDARD) if text == STANDARD else named_world(text)
+            world, brought, name = (standard_world(), None, STANDARD) if text == STANDARD else make_world(text)
             size = world.checked().problem(None)
-            users = asked or ({} if brought is None else {spelled(brought, catalogue.USERS): brought})
+            users = asked or ({} if brought is None else {part_text(brought, catalogue.USERS): brought})
             own = {who: [(world, one)] for who, one in (users or standard_users(size.items, size.positions)).items()}
         called.append(name)
         several = len(arguments.worlds) > 1
@@ -138,7 +138,7 @@ def is_file(text: str) -> bool:
     return text.partition("(")[0].strip() not in WORLDS.entries() and (text.endswith(".json") or os.path.exists(text))
 
 
-def learned(path: str, queries: int | None, positions: int) -> dict[str, list[Any]]:
+def learned_columns(path: str, queries: int | None, positions: int) -> dict[str, list[Any]]:
     """A column per model of a file, over its first so many queries."""
     from toplist.core.problem import refuse
     from toplist.datasets import click_models

@@ -38,35 +38,35 @@ class Exit(IntEnum):
         return "\n".join(["exit codes:", *(f"  {code.value:>3}  {code.meaning}" for code in cls)])
 
 
-def open_streams() -> None:
+def replace_closed_streams() -> None:
     """Whoever closed stdout or stderr wants to hear nothing; Python would have None in their place."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
-def complain(message: str) -> None:
+def print_message(message: str) -> None:
     """One line on stderr, where somebody may or may not read it."""
     with suppress(OSError, ValueError):
         print(f"toplist: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
-def end(error: BaseException, arguments: Namespace) -> Exit:
+def report_error(error: BaseException, arguments: Namespace) -> Exit:
     """Say in one line what went wrong; the exit code for it."""
     if isinstance(error, KeyboardInterrupt):
-        complain(_interrupted(arguments))
+        print_message(_interrupted(arguments))
         return Exit.INTERRUPTED
     if isinstance(error, BrokenPipeError):
         _drop_output()
         return Exit.UNREAD
-    code, message = judged(error)
-    complain(message)
+    code, message = exit_code_and_message(error)
+    print_message(message)
     if isinstance(error, OSError):
         _drop_output()
     return code
 
 
-def judged(error: BaseException) -> tuple[Exit, str]:
+def exit_code_and_message(error: BaseException) -> tuple[Exit, str]:
     """The exit code of an error, and the line that says what went wrong."""
     from toplist.core.problem import InvalidInput
     from toplist.service.errors import StoreUnavailable

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from toplist.cli.exit_codes import Exit, complain
+from toplist.cli.exit_codes import Exit, print_message
 
 TRACEBACK = "--traceback"
 
@@ -19,7 +19,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and end."""
-        complain(f"{message}; see {self.prog} --help.")
+        print_message(f"{message}; see {self.prog} --help.")
         self.exit(Exit.INPUT)
 
     def flags(self) -> list[str]:
@@ -90,10 +90,10 @@ def add_traceback(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """A whole number, also as 1e5 or 100_000.
 
-    >>> whole("1e5"), whole("20")
+    >>> whole_number("1e5"), whole_number("20")
     (100000, 20)
     """
     try:
@@ -110,11 +110,11 @@ def whole(text: str) -> int:
     return value
 
 
-def checkpoints(text: str) -> int | list[int]:
+def checkpoint_steps(text: str) -> int | list[int]:
     """A number of points, or the steps themselves with commas between.
 
-    >>> checkpoints("100"), checkpoints("10,100,1000")
+    >>> checkpoint_steps("100"), checkpoint_steps("10,100,1000")
     (100, [10, 100, 1000])
     """
-    steps = [whole(step) for step in text.split(",")]
+    steps = [whole_number(step) for step in text.split(",")]
     return steps if "," in text else steps[0]

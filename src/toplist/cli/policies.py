@@ -8,7 +8,7 @@ import textwrap
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.catalogue_text import columns, described, entries_table, parameters_table
+from toplist.cli.catalogue_text import entries_table, entry_facts, parameters_table, text_width
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
 
@@ -40,22 +40,22 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the catalogue, or one entry of it."""
-    from toplist.cli.policy_arguments import find
+    from toplist.cli.policy_arguments import find_policy
     from toplist.policies import make
     from toplist.support.catalogue import POLICIES
 
     entries = POLICIES.entries()
     if arguments.name is None:
         if arguments.json:
-            print(json.dumps([described(entry) for entry in entries.values()], indent=1))
+            print(json.dumps([entry_facts(entry) for entry in entries.values()], indent=1))
         else:
             print(entries_table(entries.values()))
         return Exit.FINE
-    entry, given = find(arguments.name)
+    entry, given = find_policy(arguments.name)
     policy = make(entry.make(**given))
     check_parameters(policy, given)
-    facts = about(entry, given, policy)
-    print(json.dumps(facts, indent=1, default=repr) if arguments.json else page(facts))
+    facts = policy_facts(entry, given, policy)
+    print(json.dumps(facts, indent=1, default=repr) if arguments.json else facts_text(facts))
     return Exit.FINE
 
 
@@ -70,12 +70,12 @@ def check_parameters(policy: Any, given: dict[str, Any]) -> None:
         policy.prepare(Problem(2 * positions, positions, 2, 100))
 
 
-def about(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
+def policy_facts(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
     """All about one policy."""
     from toplist.support.catalogue import written
 
     parameters = entry.parameters | given
-    return described(entry) | {
+    return entry_facts(entry) | {
         "parameters": parameters,
         "parts": written(policy, shown=parameters),
         "capabilities": policy.capabilities()._asdict(),
@@ -83,14 +83,14 @@ def about(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
     }
 
 
-def page(facts: dict[str, Any]) -> str:
+def facts_text(facts: dict[str, Any]) -> str:
     """All about one policy, for a reader."""
-    width = columns()
+    width = text_width()
     title = f": {facts['title']}" if facts["title"] != facts["name"] else ""
     heading = f"{facts['name']}{title}" + (f" ({facts['paper']})" if facts["paper"] else "")
     text = facts["documentation"] or "No documentation."
     paragraphs = [textwrap.fill(part, width, break_on_hyphens=False) for part in text.split("\n\n")]
-    abilities = textwrap.indent("\n".join(in_words(facts["capabilities"])), "  ")
+    abilities = textwrap.indent("\n".join(capability_lines(facts["capabilities"])), "  ")
     return "\n\n".join(
         [
             heading,
@@ -102,7 +102,7 @@ def page(facts: dict[str, Any]) -> str:
     )
 
 
-def in_words(capabilities: dict[str, Any]) -> list[str]:
+def capability_lines(capabilities: dict[str, Any]) -> list[str]:
     """What a policy can take, a line each."""
     words = []
     for name, value in capabilities.items():

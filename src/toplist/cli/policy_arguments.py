@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PLACE = re.compile(r"(?P<module>.+?\.py|[\w.]+):(?P<rest>.*)", re.DOTALL)
 
 
-def find(text: str) -> tuple[Entry, dict[str, Any]]:
+def find_policy(text: str) -> tuple[Entry, dict[str, Any]]:
     """What makes the policy that a text asks for, and the parameters it gives."""
     from toplist.core.problem import InvalidInput, nearest
     from toplist.support.catalogue import POLICIES, parse
@@ -26,7 +26,7 @@ def find(text: str) -> tuple[Entry, dict[str, Any]]:
     if place is None:
         file = text.strip()
         if file.endswith(".py"):
-            names = policies_in(load(file)) or ["NAME"]
+            names = policy_names(load_module(file)) or ["NAME"]
             raise InvalidInput(f"The policy is {file!r}, but a file may hold several; write {file}:{names[0]}.")
         return POLICIES.find(text)
     try:
@@ -35,16 +35,16 @@ def find(text: str) -> tuple[Entry, dict[str, Any]]:
         raise InvalidInput(
             f"The policy is {text!r}, but must be a module and a name; write it like 'mine.py:Mine(scale=2)'."
         ) from None
-    module = load(place["module"])
+    module = load_module(place["module"])
     if not name or not hasattr(module, name):
-        others = policies_in(module)
+        others = policy_names(module)
         otherwise = f"choose {' or '.join(others)}" if others else "write it as module:NAME"
         advice = nearest(name, others, otherwise)
         raise InvalidInput(f"There is no {name!r} in {place['module']}; {advice}.")
     return _entry(f"{place['module']}:{name}", getattr(module, name)), parameters
 
 
-def policies_in(module: Any) -> list[str]:
+def policy_names(module: Any) -> list[str]:
     """The names of what is a policy in a module, or a class or function of its own that may make one."""
     found = []
     for name, value in vars(module).items():
@@ -56,15 +56,15 @@ def policies_in(module: Any) -> list[str]:
     return found
 
 
-def policy(text: str) -> Any:
+def make_policy(text: str) -> Any:
     """The policy that a text asks for."""
     from toplist.policies import make
 
-    entry, parameters = find(text)
+    entry, parameters = find_policy(text)
     return make(entry.make(**parameters))
 
 
-def policies(texts: Sequence[str]) -> dict[str, Any]:
+def make_policies(texts: Sequence[str]) -> dict[str, Any]:
     """The policies that several texts ask for, by these texts."""
     from toplist.core.problem import InvalidInput
 
@@ -72,15 +72,15 @@ def policies(texts: Sequence[str]) -> dict[str, Any]:
     for text in map(str.strip, texts):
         if text in found:
             raise InvalidInput(f"The policy {text!r} is named twice; leave one out.")
-        found[text] = policy(text)
+        found[text] = make_policy(text)
     return found
 
 
-def tunable(text: str) -> Any:
+def tunable_policy(text: str) -> Any:
     """What `toplist.tune` takes for the policy that a text asks for."""
     if PLACE.fullmatch(text.strip()) is None:
         return text
-    entry, parameters = find(text)
+    entry, parameters = find_policy(text)
     build = functools.partial(entry.build, **parameters)
     build.__name__ = entry.name  # type: ignore[attr-defined]
     return build
@@ -94,7 +94,7 @@ def _entry(label: str, found: Any) -> Entry:
     return Entry(label, label, "", lambda: found)
 
 
-def load(module: str) -> Any:
+def load_module(module: str) -> Any:
     """A module by its name, looked for in the current folder first, or by its file."""
     from toplist.core.problem import InvalidInput
 

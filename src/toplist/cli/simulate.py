@@ -6,9 +6,9 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.common_flags import Scene, add_outputs, add_problem, check_outputs, write_outputs
+from toplist.cli.common_flags import SimulatedProblem, add_outputs, add_problem, check_outputs, write_outputs
 from toplist.cli.exit_codes import Exit
-from toplist.cli.parser import add_command, checkpoints
+from toplist.cli.parser import add_command, checkpoint_steps
 from toplist.support.progress_bar import Bar
 
 POLICIES = ("dcm-kl-ucb", "first-click", "last-click", "cascade-ucb1", "ranked-kl-ucb")
@@ -30,7 +30,7 @@ def add_parser(commands: Any) -> None:
         f"as mine.py:NAME (default: {' '.join(POLICIES)})",
     )  # fmt: skip
     add_problem(parser).add_argument(
-        "--checkpoints", type=checkpoints, default=100, metavar="N",
+        "--checkpoints", type=checkpoint_steps, default=100, metavar="N",
         help="points of a curve, or the steps themselves, as 10,100,1000 (default: %(default)s)",
     )  # fmt: skip
     add_outputs(parser, "the regret over the steps", "policy, run and checkpoint")
@@ -38,11 +38,11 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Simulate, and tell what came out."""
-    from toplist.cli.policy_arguments import policies
+    from toplist.cli.policy_arguments import make_policies
     from toplist.engine.simulate import simulate
 
-    scene = Scene.of(arguments)
-    played = policies(arguments.policies)
+    scene = SimulatedProblem.of(arguments)
+    played = make_policies(arguments.policies)
     check_outputs(arguments)
     with Bar(sys.stderr, shown=not arguments.quiet) as bar:
         result = simulate(

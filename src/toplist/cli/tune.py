@@ -8,9 +8,9 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toplist.cli.common_flags import Scene, add_outputs, add_problem, check_outputs, write_outputs
+from toplist.cli.common_flags import SimulatedProblem, add_outputs, add_problem, check_outputs, write_outputs
 from toplist.cli.exit_codes import Exit
-from toplist.cli.parser import add_command, whole
+from toplist.cli.parser import add_command, whole_number
 from toplist.support.progress_bar import Bar
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--tries",
-        type=whole,
+        type=whole_number,
         default=20,
         metavar="N",
         help="settings drawn where there is a --random (default: %(default)s)",
@@ -55,11 +55,11 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Tune, and tell what came out."""
-    from toplist.cli.policy_arguments import find, tunable
+    from toplist.cli.policy_arguments import find_policy, tunable_policy
     from toplist.core.problem import InvalidInput
     from toplist.engine.tune import tune
 
-    scene = Scene.of(arguments)
+    scene = SimulatedProblem.of(arguments)
     parameters: dict[str, Any] = {}
     for flag, read in (("grid", grid_values), ("random", random_span)):
         for text in getattr(arguments, flag):
@@ -67,14 +67,14 @@ def run(arguments: Namespace) -> int:
             if name in parameters:
                 raise InvalidInput(f"What to try of {name!r} is given twice; put it into one --{flag}.")
             parameters[name] = read(text, values)
-    entry, _ = find(arguments.policy)
+    entry, _ = find_policy(arguments.policy)
     if not parameters:
         known = ", ".join(entry.parameters) or "no parameters"
         raise InvalidInput(f"There is nothing to tune; {entry.name} has {known}: write --grid NAME=VALUE,VALUE.")
     check_outputs(arguments)
     with Bar(sys.stderr, shown=not arguments.quiet) as bar:
         found = tune(
-            tunable(arguments.policy), parameters, scene.world, scene.users, arguments.steps, arguments.runs,
+            tunable_policy(arguments.policy), parameters, scene.world, scene.users, arguments.steps, arguments.runs,
             arguments.seed, tries=arguments.tries, start=scene.start, threads=arguments.threads, progress=bar,
             resume=arguments.resume,
         )  # fmt: skip

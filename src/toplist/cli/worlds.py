@@ -7,7 +7,7 @@ import textwrap
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.catalogue_text import columns, described, signature
+from toplist.cli.catalogue_text import entry_facts, signature, text_width
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
 
@@ -24,11 +24,13 @@ def run(arguments: Namespace) -> int:
 
     found = {"world": WORLDS.entries(), "users": USERS.entries(), "start": STARTS.entries()}
     if arguments.json:
-        print(json.dumps({what: [described(one) for one in named.values()] for what, named in found.items()}, indent=1))
+        print(
+            json.dumps({what: [entry_facts(one) for one in named.values()] for what, named in found.items()}, indent=1)
+        )
     else:
         for what, named in found.items():
             print(f"--{what}")
             for entry in named.values():
                 print(f"  {signature(entry)}")
-                print(textwrap.fill(entry.summary, columns(), initial_indent=" " * 6, subsequent_indent=" " * 6))
+                print(textwrap.fill(entry.summary, text_width(), initial_indent=" " * 6, subsequent_indent=" " * 6))
     return Exit.FINE

@@ -1,6 +1,6 @@
-"""The policies of hiranandani2019 with both alphas: as printed, and without 1/sigma, which gives the printed figures.
+"""Plays and judges problems of hiranandani2019 with two alphas: as printed, and without 1/sigma as in the figures.
 
-Every problem is played with each, and a claim that holds only with the second is met with the exploration scaled.
+Every problem is played with both, and a claim that holds only with the second is met with the exploration scaled.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ import numpy as np
 from toplist import bounds
 from toplist.engine.result import PALETTE, Result
 from toplist.experiments import drawing
-from toplist.experiments.claims import Answer, Scaled, claim, promise, span
-from toplist.experiments.experiment import Claim, Found, Play, Size
+from toplist.experiments.claims import Answer, ScaledAnswer, bound_text, claim, range_text
+from toplist.experiments.experiment import Claim, Findings, Play, Size
 from toplist.experiments.verdicts import (
-    BEHIND,
     FLAT,
     LINEAR,
+    MUCH_WORSE,
     all_of,
-    as_percent,
     difference,
-    final,
-    flat,
-    last_adds,
-    left_behind,
-    linear,
-    opposite,
-    times,
-    under,
+    final_regret,
+    is_below,
+    is_flat,
+    is_linear,
+    is_much_worse,
+    late_share,
+    negation,
+    percent_text,
+    regret_ratio,
 )
 
 if TYPE_CHECKING:
@@ -50,16 +50,16 @@ ALPHA = (
     "the exploration scaled where it holds only with the second."
 )
 
-Question = Callable[[Mapping[str, Result]], Answer]  # of the results of all panels
+Question = Callable[[Mapping[str, Result]], Answer]  # a test of the results of all panels
 
 
 def policies(names: Sequence[str], alpha: str, norm: float = 1.0) -> dict[str, str]:
-    """The policies of a problem with one of the two alphas; `norm` is what they know of the length of theta*."""
+    """The policies of a problem with one of the two alphas; `norm` is the bound on the length of theta*."""
     formula = f"alpha='{FORMULAS[alpha]}', norm={norm}"
     return {name: "cascade-kl-ucb" if name == KL_UCB else f"{NAMES[name]}({formula})" for name in names}
 
 
-def plays(
+def plays_with_both(
     size: Size,
     worlds: Mapping[str, Any],
     users: Any,
@@ -68,7 +68,7 @@ def plays(
     fewer: int = 1,
     watch: Callable[[Any], float] | None = None,
 ) -> list[Play]:
-    """Every world, by the name of its panel, with both alphas; the printed one for so many times fewer runs."""
+    """Plays of every world, by name of its panel, with both alphas; the printed one with `fewer` times fewer runs."""
     return [
         Play(
             f"{panel}, {alpha}" if panel else alpha, policies(names, alpha, norm), world, users, size.steps,
@@ -79,8 +79,8 @@ def plays(
     ]  # fmt: skip
 
 
-def panels(found: Found, alpha: str) -> dict[str, Result]:
-    """What was played with one of the alphas, by panel."""
+def results_by_panel(found: Findings, alpha: str) -> dict[str, Result]:
+    """The results with one of the alphas, by panel."""
     ending = f", {alpha}"
     return {
         label.removesuffix(alpha).removesuffix(", "): result
@@ -89,42 +89,46 @@ def panels(found: Found, alpha: str) -> dict[str, Result]:
     }
 
 
-def ask(found: Found, text: str, question: Question, remark: str = "") -> Claim:
-    """A claim of the paper, asked with both alphas."""
-    scaled = Scaled(question(panels(found, SCALED)), FACTOR)
-    return claim(found, text, question(panels(found, PRINTED)), STEPS, remark, scaled)
+def ask(found: Findings, text: str, question: Question, remark: str = "") -> Claim:
+    """A claim of the paper, judged with both alphas."""
+    scaled = ScaledAnswer(question(results_by_panel(found, SCALED)), FACTOR)
+    return claim(found, text, question(results_by_panel(found, PRINTED)), STEPS, remark, scaled)
 
 
-def ask_once(found: Found, text: str, question: Question, remark: str = "") -> Claim:
-    """A claim on CascadeKL-UCB alone, which has no alpha: asked where the most runs are."""
-    return claim(found, text, question(panels(found, SCALED)), STEPS, remark)
+def ask_once(found: Findings, text: str, question: Question, remark: str = "") -> Claim:
+    """A claim on CascadeKL-UCB alone, which has no alpha: judged on the plays with more runs."""
+    return claim(found, text, question(results_by_panel(found, SCALED)), STEPS, remark)
 
 
-def only(panel: str, question: Question) -> Question:
-    """A question asked of one panel."""
+def in_panel(panel: str, question: Question) -> Question:
+    """A question about one panel."""
     return lambda results: question({panel: results[panel]})
 
 
-def below(name: str, other: str) -> Question:
-    """Whether one has less regret than another in all panels."""
+def less_regret(name: str, other: str) -> Question:
+    """Whether a policy has less regret than another in all panels."""
 
     def question(results: Mapping[str, Result]) -> Answer:
-        each = [difference(final(result, name), final(result, other)) for result in results.values()]
+        each = [difference(final_regret(result, name), final_regret(result, other)) for result in results.values()]
         return Answer(
-            all_of(under(apart, 0.0) for apart in each),
-            f"{span(apart.ratio for apart in each)} of its regret, under 1 asked",
+            all_of(is_below(one, 0.0) for one in each),
+            f"{range_text(one.ratio for one in each)} of its regret, under 1 asked",
         )
 
     return question
 
 
-def much_less(name: str, other: str) -> Question:
-    """Whether another has at least 1.5 times the regret in all panels."""
+def much_less_regret(name: str, other: str) -> Question:
+    """Whether another policy has at least 1.5 times the regret in all panels."""
 
     def question(results: Mapping[str, Result]) -> Answer:
-        answers = [left_behind(final(result, other), final(result, name)) for result in results.values()]
-        each = [times(final(result, other), final(result, name)).value for result in results.values()]
-        return Answer(all_of(answers), f"{other} has {span(each)} times its regret, {BEHIND} or more asked")
+        answers = [
+            is_much_worse(final_regret(result, other), final_regret(result, name)) for result in results.values()
+        ]
+        each = [
+            regret_ratio(final_regret(result, other), final_regret(result, name)).value for result in results.values()
+        ]
+        return Answer(all_of(answers), f"{other} has {range_text(each)} times its regret, {MUCH_WORSE} or more asked")
 
     return question
 
@@ -133,16 +137,16 @@ def linear_in(name: str) -> Question:
     """Whether the regret of a policy is linear in all panels."""
 
     def question(results: Mapping[str, Result]) -> Answer:
-        return Answer(all_of(linear(result, name) for result in results.values()), _adds(results, name, 0.5, LINEAR))
+        return Answer(all_of(is_linear(result, name) for result in results.values()), _adds(results, name, 0.5, LINEAR))
 
     return question
 
 
 def sublinear_in(name: str) -> Question:
-    """Whether the regret of a policy is not linear in any panel."""
+    """Whether the regret of a policy is linear in no panel."""
 
     def question(results: Mapping[str, Result]) -> Answer:
-        answers = [opposite(linear(result, name)) for result in results.values()]
+        answers = [negation(is_linear(result, name)) for result in results.values()]
         return Answer(all_of(answers), _adds(results, name, 0.5, LINEAR, "under"))
 
     return question
@@ -152,7 +156,7 @@ def flat_in(name: str, logarithmic: bool = False) -> Question:
     """Whether the regret of a policy is flat in all panels."""
 
     def question(results: Mapping[str, Result]) -> Answer:
-        answers = [flat(result, name, logarithmic) for result in results.values()]
+        answers = [is_flat(result, name, logarithmic) for result in results.values()]
         return Answer(all_of(answers), _adds(results, name, 0.1, FLAT, "under"))
 
     return question
@@ -160,27 +164,29 @@ def flat_in(name: str, logarithmic: bool = False) -> Question:
 
 def _adds(results: Mapping[str, Result], name: str, share: float, limit: float, which: str = "at least") -> str:
     part = {0.5: "half", 0.1: "tenth"}[share]
-    each = [last_adds(result, name, share) for result in results.values()]
-    number = as_percent(each[0]) if len(each) == 1 else span((one.value for one in each), ".0%")
+    each = [late_share(result, name, share) for result in results.values()]
+    number = percent_text(each[0]) if len(each) == 1 else range_text((one.value for one in each), ".0%")
     return f"the last {part} adds {number}, {which} {limit:.0%} asked"
 
 
-def theorem(features: int, positions: int, steps: int) -> str:
-    """What Theorem 2 promises where the greedy list is the best one, which is the least that it can promise."""
-    return promise("Theorem 2 with gamma = 1", bounds.hiranandani2019_theorem2(features, positions, steps, 1.0), steps)
+def theorem2_text(features: int, positions: int, steps: int) -> str:
+    """The bound of Theorem 2 if the greedy list is the best one, the smallest bound that it can give."""
+    return bound_text(
+        "Theorem 2 with gamma = 1", bounds.hiranandani2019_theorem2(features, positions, steps, 1.0), steps
+    )
 
 
-def draw_both(found: Found, figure: Figure) -> None:
-    """A panel for each alpha."""
+def draw_both(found: Findings, figure: Figure) -> None:
+    """Draw a panel for each alpha."""
     for axes, alpha in zip(drawing.panels(figure, 1, 2), FORMULAS, strict=True):
-        result = panels(found, alpha)[""]
+        result = results_by_panel(found, alpha)[""]
         drawing.curves(axes, result, title=alpha)
     drawing.legend(figure, 4)
 
 
-def draw_panel(axes: Axes, found: Found, panel: str) -> None:
-    """One panel with both alphas, the printed one broken; what leaves it at the top has its regret written there."""
-    scaled, printed = panels(found, SCALED)[panel], panels(found, PRINTED)[panel]
+def draw_panel(axes: Axes, found: Findings, panel: str) -> None:
+    """Draw one panel with both alphas, the printed one broken; a curve cut at the top has its regret written there."""
+    scaled, printed = results_by_panel(found, SCALED)[panel], results_by_panel(found, PRINTED)[panel]
     for place, name in enumerate(scaled.policies):
         for result, more, label in ((scaled, 0, name), (printed, len(PALETTE), f"{name}, {PRINTED}")):
             if name != KL_UCB or result is scaled:

@@ -1,4 +1,4 @@
-"""Figure 6(a) of hiranandani2019: a problem made by hand for people who click more than once."""
+"""Figure 6(a) of hiranandani2019: a synthetic problem for people who click more than once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toplist.clicks import DCM
 from toplist.core.slate import Floats
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, claim
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Play, Size
 from toplist.experiments.hiranandani2019.both_alphas import (
     ALPHA,
     DCM_OURS,
@@ -20,11 +20,11 @@ from toplist.experiments.hiranandani2019.both_alphas import (
     STEPS,
     ask,
     flat_in,
+    in_panel,
     linear_in,
-    much_less,
-    only,
-    panels,
-    plays,
+    much_less_regret,
+    plays_with_both,
+    results_by_panel,
 )
 from toplist.experiments.hiranandani2019.problems import figure6a
 from toplist.worlds import greedy_best
@@ -40,14 +40,14 @@ TIMES = {PAPERS: 1, LONG: 10}  # the paper's steps
 OURS_ALONE = "ten times the paper's steps, which is ours"
 
 
-def jobs(size: Size, _: Data | None) -> list[Play | Measure]:
-    """The best list, and the problem with both alphas, for the paper's steps and for more."""
+def jobs(size: Size, _: DataSet | None) -> list[Play | Measure]:
+    """The best list, and the problem with both alphas, for the steps of the paper and for ten times as many."""
     world = figure6a()
     norm = float(np.linalg.norm(world.preferences))
     found: list[Play | Measure] = [Measure(BEST, _best, f"termination {TERMINATION}")]
     for name, times in TIMES.items():
         longer = size._replace(steps=times * size.steps)
-        found += plays(longer, {name: world}, DCM(TERMINATION), (DCM_OURS, GREEDY), norm)
+        found += plays_with_both(longer, {name: world}, DCM(TERMINATION), (DCM_OURS, GREEDY), norm)
     return found
 
 
@@ -55,8 +55,8 @@ def _best() -> dict[str, Floats]:
     return {"items": np.array(greedy_best(figure6a(), TERMINATION)[0], dtype=np.float64) + 1.0}
 
 
-def judge(found: Found) -> list[Claim]:
-    """What appendix C.4.1 says."""
+def judge(found: Findings) -> list[Claim]:
+    """The claims of appendix C.4.1."""
     topic = np.argmax(figure6a().topics, axis=1)
     items = [int(item) for item in found.measures[BEST]["items"]]
     alike = bool((topic[np.array(items) - 1] == topic[np.array(PRINTED) - 1]).all())
@@ -67,17 +67,17 @@ def judge(found: Found) -> list[Claim]:
         for said, question in (
             (f"{DCM_OURS} flattens", flat_in(DCM_OURS)),
             (f"{GREEDY} grows linearly", linear_in(GREEDY)),
-            (f"{DCM_OURS} has much less regret than {GREEDY}", much_less(DCM_OURS, GREEDY)),
+            (f"{DCM_OURS} has much less regret than {GREEDY}", much_less_regret(DCM_OURS, GREEDY)),
         ):
-            claims.append(ask(found, f"{before}{said}", only(name, question), remark))
+            claims.append(ask(found, f"{before}{said}", in_panel(name, question), remark))
     return claims
 
 
-def draw(found: Found, figure: Figure) -> None:
-    """A row for each number of steps, a column for each alpha."""
+def draw(found: Findings, figure: Figure) -> None:
+    """Draw a row for each number of steps and a column for each alpha."""
     grid = drawing.panels(figure, len(TIMES), len(FORMULAS), share_x=False)
     for axes, (name, alpha) in zip(grid, product(TIMES, FORMULAS), strict=True):
-        drawing.curves(axes, panels(found, alpha)[name], title=f"{name}, {alpha}")
+        drawing.curves(axes, results_by_panel(found, alpha)[name], title=f"{name}, {alpha}")
     drawing.legend(figure)
 
 
