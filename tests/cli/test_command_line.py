@@ -105,8 +105,8 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
         (["--vers"], "There is no flag --vers; perhaps you mean '--version'; see toplist --help"),
         (["simulate", "--stepz", "5"], "no flag --stepz; perhaps you mean '--steps'; see toplist simulate --help"),
         (["simulate", "--step=5"], "There is no flag --step; perhaps you mean '--steps'"),
-        (["simulate", "best", "--steps", "5", "random"], "'random' is one word too many here"),
-        (["simulate", "--steps", "many"], "argument --steps: 'many' is no whole number"),
+        (["simulate", "best", "--steps", "5", "random"], "'random' is unexpected here"),
+        (["simulate", "--steps", "many"], "argument --steps: 'many' is not a whole number"),
         (["simulate", "--steps", "1e30"], "1e30 is too large; give a number below"),
         (["simulate", "--steps", "0"], "The number of steps is 0, but must be a whole number of at least 1"),
         (["simulate", "--steps"], "argument --steps: expected one argument"),
@@ -177,7 +177,7 @@ def test_what_nobody_foresaw_is_one_line_and_with_traceback_more(
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (MemoryError(), "the memory does not suffice; ask for less"),
+        (MemoryError(), "out of memory; ask for less"),
         (OSError(28, "No space left on device", "a.csv"), "No space left on device: a.csv"),
     ],
 )
@@ -267,7 +267,7 @@ def test_whole_numbers(text: str, value: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["1.5", "x", "", "inf", "nan", "1e300", "9223372036854775808"])
-def test_what_is_no_whole_number(text: str) -> None:
+def test_what_is_not_a_whole_number(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         whole_number(text)
 

@@ -140,7 +140,7 @@ def test_a_policy_of_ones_own(capsys: Output, tmp_path: Path) -> None:
         (["random", "--users", "cascad"], "There is no click model 'cascad'"),
         (["random", "--positions", "3"], "--queries and --positions are for learned click models"),
         (["random", "--resume", __file__], "must be a folder, not a file"),
-        (["random", "--json", "a.json", "--csv", "a.json"], "each needs a place of its own"),
+        (["random", "--json", "a.json", "--csv", "a.json"], "each needs its own file"),
         (["cascade-lsb", "--worlds", "b-lb"], "features"),
     ],
 )

@@ -147,7 +147,7 @@ def test_seeds_and_threads(folder: Path, tmp_path: Path) -> None:
         (["li2019", "--steps", "0"], "--steps is 0"),
         (["li2019", "--jobs", "0"], "--jobs is 0"),
         (["li2019", "--seed", "-1"], "The seed is -1"),
-        (["li2019", "--runs", "many"], "'many' is no whole number"),
+        (["li2019", "--runs", "many"], "'many' is not a whole number"),
         (["li2019", "--data", "/no/such/folder"], "--data is '/no/such/folder', but must be a folder that exists"),
         (["li2019", "--data", __file__], "must be a folder that exists"),
         (["li2019", "--address", "auto"], "add --engine ray"),

@@ -1,4 +1,4 @@
-"""Entries of a catalogue as text and as JSON."""
+"""Formats entries of a catalogue as text and as JSON."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toplist.support.catalogue import Entry
 
-NARROWEST = 30  # columns left for a sentence
+NARROWEST = 30  # least columns for a sentence
 
 
 def text_width() -> int:
-    """How wide text may be: as the terminal, or, where there is none, as a line of our own sources."""
+    """The width of text: that of the terminal up to 120 columns, or 120 without a terminal."""
     return min(shutil.get_terminal_size((120, 24)).columns, 120) if sys.stdout.isatty() else 120
 
 
 def entries_table(entries: Iterable[Entry]) -> str:
-    """A line per entry; on a terminal the sentences are folded, elsewhere a line stays a line.
+    """A table with a line per entry; on a terminal the sentences are wrapped.
 
-    Where that leaves no room for sentences, the titles are left out, which are much like the names.
+    On a narrow terminal the titles, which resemble the names, are left out.
     """
     from toplist.support.tables import aligned
 
@@ -49,7 +49,7 @@ def signature(entry: Entry) -> str:
 
 
 def default_text(value: Any) -> str:
-    """A default as in a signature; nothing where there is none."""
+    """A default as in a signature; empty for a required parameter."""
     from toplist.support.catalogue import REQUIRED
 
     return "" if value is REQUIRED else f"={value!r}"
@@ -62,7 +62,7 @@ def parameters_table(parameters: dict[str, Any]) -> str:
 
 
 def entry_facts(entry: Entry) -> dict[str, Any]:
-    """An entry for programs."""
+    """An entry as plain values for JSON."""
     from toplist.support.catalogue import REQUIRED
 
     return {

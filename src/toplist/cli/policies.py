@@ -1,4 +1,4 @@
-"""`toplist policies`: the catalogue, and all about one policy of it."""
+"""`toplist policies`: lists the catalogue of policies, or describes one policy."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from toplist.cli.catalogue_text import entries_table, entry_facts, parameters_ta
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
 
-# What a capability means, and what its absence does. One that is not here is told by its name.
+# Capabilities in words: present, absent. One that is missing here is printed by its name.
 CAPABILITIES = {
     "learns": ("learns from clicks", "does not learn"),
-    "adds_items": ("items may come later", "all items must be there from the start"),
+    "adds_items": ("items may be added later", "all items must exist from the start"),
     "takes_subsets": ("any subset of the items may be eligible", "all items must be eligible in every list"),
-    "takes_pins": ("single places of a list may be given", "no place of a list can be given"),
-    "learns_from_any_list": ("learns also from lists that others made", "learns only from its own lists"),
+    "takes_pins": ("items can be pinned to positions", "items cannot be pinned to positions"),
+    "learns_from_any_list": ("learns also from lists of other policies", "learns only from its own lists"),
     "grows": ("its belief grows with the lists learned", "its belief does not grow"),
-    "detects": ("says when it finds that something has changed", "does not look for changes"),
-    "forgets": ("forgets what it learned long ago", "keeps all that it learned"),
+    "detects": ("reports the changes that it detects", "does not detect changes"),
+    "forgets": ("forgets old observations", "keeps all observations"),
     "needs_simulator": ("works in a simulation only", "works on a live page as in a simulation"),
 }
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "policies", run, "list the policies there are, or tell all about one")
+    parser = add_command(commands, "policies", run, "list all policies, or describe one")
     parser.add_argument(
         "name",
         nargs="?",
         metavar="NAME",
-        help="a policy to be told about in full, also one of your own, as mine.py:NAME",
+        help="policy to describe in full, also your own, as mine.py:NAME",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
 
 
 def check_parameters(policy: Any, given: dict[str, Any]) -> None:
-    """Refuse what a simulation would refuse, by getting ready for a small problem, with or without features."""
+    """Refuse parameters that a simulation would refuse: prepare it for a small problem with or without features."""
     from toplist.core.problem import InvalidInput, Problem
 
     positions = max((len(value) for value in given.values() if isinstance(value, list | tuple)), default=3)
@@ -71,7 +71,7 @@ def check_parameters(policy: Any, given: dict[str, Any]) -> None:
 
 
 def policy_facts(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
-    """All about one policy."""
+    """The facts on one policy."""
     from toplist.support.catalogue import written
 
     parameters = entry.parameters | given
@@ -84,7 +84,7 @@ def policy_facts(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, An
 
 
 def facts_text(facts: dict[str, Any]) -> str:
-    """All about one policy, for a reader."""
+    """The facts on one policy as text."""
     width = text_width()
     title = f": {facts['title']}" if facts["title"] != facts["name"] else ""
     heading = f"{facts['name']}{title}" + (f" ({facts['paper']})" if facts["paper"] else "")
@@ -103,7 +103,7 @@ def facts_text(facts: dict[str, Any]) -> str:
 
 
 def capability_lines(capabilities: dict[str, Any]) -> list[str]:
-    """What a policy can take, a line each."""
+    """The capabilities of a policy in words, a line each."""
     words = []
     for name, value in capabilities.items():
         if name in CAPABILITIES and isinstance(value, bool):

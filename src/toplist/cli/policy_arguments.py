@@ -1,4 +1,4 @@
-"""Policies by text: a name of the catalogue, or `module:NAME` and `file.py:NAME` for one of your own."""
+"""Makes policies from arguments: a name of the catalogue, or `module:NAME` or `file.py:NAME` for your own policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACE = re.compile(r"(?P<module>.+?\.py|[\w.]+):(?P<rest>.*)", re.DOTALL)
 
 
 def find_policy(text: str) -> tuple[Entry, dict[str, Any]]:
-    """What makes the policy that a text asks for, and the parameters it gives."""
+    """The entry that a text names, and the parameters given in the text."""
     from toplist.core.problem import InvalidInput, nearest
     from toplist.support.catalogue import POLICIES, parse
 
@@ -45,7 +45,7 @@ def find_policy(text: str) -> tuple[Entry, dict[str, Any]]:
 
 
 def policy_names(module: Any) -> list[str]:
-    """The names of what is a policy in a module, or a class or function of its own that may make one."""
+    """The names of all policies in a module, and of its own classes and functions that may make one."""
     found = []
     for name, value in vars(module).items():
         ranks = hasattr(value, "rank") and hasattr(value, "learn")
@@ -57,7 +57,7 @@ def policy_names(module: Any) -> list[str]:
 
 
 def make_policy(text: str) -> Any:
-    """The policy that a text asks for."""
+    """Make the policy that a text names."""
     from toplist.policies import make
 
     entry, parameters = find_policy(text)
@@ -65,7 +65,7 @@ def make_policy(text: str) -> Any:
 
 
 def make_policies(texts: Sequence[str]) -> dict[str, Any]:
-    """The policies that several texts ask for, by these texts."""
+    """Make the policies that the texts name, by text."""
     from toplist.core.problem import InvalidInput
 
     found: dict[str, Any] = {}
@@ -77,7 +77,7 @@ def make_policies(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def tunable_policy(text: str) -> Any:
-    """What `toplist.tune` takes for the policy that a text asks for."""
+    """The policy that a text names, as an argument for `toplist.tune`."""
     if PLACE.fullmatch(text.strip()) is None:
         return text
     entry, parameters = find_policy(text)
@@ -95,7 +95,7 @@ def _entry(label: str, found: Any) -> Entry:
 
 
 def load_module(module: str) -> Any:
-    """A module by its name, looked for in the current folder first, or by its file."""
+    """Import a module by name, from the current folder first, or by its file."""
     from toplist.core.problem import InvalidInput
 
     name, folder = module, Path.cwd()
@@ -105,7 +105,7 @@ def load_module(module: str) -> Any:
             raise InvalidInput(f"There is no file {module!r}; give the path of a Python file.")
         name, folder = file.stem, file.resolve().parent
     if str(folder) not in sys.path[:1]:
-        sys.path.insert(0, str(folder))  # and left there, for compiled code is found again by the module's name
+        sys.path.insert(0, str(folder))  # stays there: the cache of compiled code imports the module by name
     try:
         found = importlib.import_module(name)
     except (Exception, SystemExit) as error:

@@ -1,4 +1,4 @@
-"""`toplist simulate`: several policies side by side on the same visitors."""
+"""`toplist simulate`: plays several policies on the same simulated visitors."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ EXAMPLES = """examples:
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = add_command(
-        commands, "simulate", run, "play several policies against the same simulated visitors", EXAMPLES
+        commands, "simulate", run, "play several policies on the same simulated visitors, and compare them", EXAMPLES
     )
     parser.add_argument(
         "policies", nargs="*", default=list(POLICIES), metavar="POLICY",
-        help="a name of the catalogue, with or without parameters, as 'cascade-ucb1(scale=1.5)', or one of your own, "
-        f"as mine.py:NAME (default: {' '.join(POLICIES)})",
+        help="policy of the catalogue, with or without parameters, as 'cascade-ucb1(scale=1.5)', or your own, as "
+        f"mine.py:NAME (default: {' '.join(POLICIES)})",
     )  # fmt: skip
     add_problem(parser).add_argument(
         "--checkpoints", type=checkpoint_steps, default=100, metavar="N",
-        help="points of a curve, or the steps themselves, as 10,100,1000 (default: %(default)s)",
+        help="number of points per curve, or their steps, as 10,100,1000 (default: %(default)s)",
     )  # fmt: skip
-    add_outputs(parser, "the regret over the steps", "policy, run and checkpoint")
+    add_outputs(parser, "the regret over steps", "policy, run and checkpoint")
 
 
 def run(arguments: Namespace) -> int:
-    """Simulate, and tell what came out."""
+    """Simulate, and print and write the results."""
     from toplist.cli.policy_arguments import make_policies
     from toplist.engine.simulate import simulate
 
-    scene = SimulatedProblem.of(arguments)
+    problem = SimulatedProblem.from_flags(arguments)
     played = make_policies(arguments.policies)
     check_outputs(arguments)
     with Bar(sys.stderr, shown=not arguments.quiet) as bar:
         result = simulate(
-            played, scene.world, scene.users, arguments.steps, arguments.runs, arguments.seed,
-            start=scene.start, checkpoints=arguments.checkpoints, threads=arguments.threads, progress=bar,
+            played, problem.world, problem.users, arguments.steps, arguments.runs, arguments.seed,
+            start=problem.start, checkpoints=arguments.checkpoints, threads=arguments.threads, progress=bar,
             resume=arguments.resume,
         )  # fmt: skip
-    write_outputs(arguments, scene.signed(result), scene.title())
+    write_outputs(arguments, problem.add_settings(result), problem.title())
     return Exit.FINE

@@ -1,4 +1,4 @@
-"""`toplist worlds`: what can be given as --world, --users and --start."""
+"""`toplist worlds`: lists the accepted values of --world, --users and --start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toplist.cli.parser import add_command
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "worlds", run, "list the worlds, users and starts that can be simulated")
+    parser = add_command(commands, "worlds", run, "list all worlds, click models and starts for simulations")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
