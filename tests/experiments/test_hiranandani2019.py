@@ -162,7 +162,7 @@ def test_figure_6a_by_hand() -> None:
         found = Findings(Size(20_000, 20), results, {figure6a.BEST: {"items": np.array(items, dtype=float)}})
         claims = figure6a.EXPERIMENT.judge(found)
         assert outcomes(claims) == [outcome, *[Outcome.NOT_MET] * 3, *[Outcome.MET] * 3]
-        assert ["which is ours" in claim.remark for claim in claims] == [False] * 4 + [True] * 3
+        assert ["not in the paper" in claim.remark for claim in claims] == [False] * 4 + [True] * 3
 
 
 # Problems made of ratings -----------------------------------------------------------------------------------------

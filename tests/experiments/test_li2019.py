@@ -174,7 +174,7 @@ def test_printed_epochs() -> None:
 def test_single_queries_that_fail_are_named() -> None:
     slow = curve(*[5.0, 5.0, *[4.0, 3.0] * 9])
     claim = about(judged({WINDOWED: slow}, figure2.EXPERIMENT, 2), f"{WINDOWED} converges")
-    assert "not on 0, 1, whose best item attracts by 0.30" in claim.remark
+    assert "not on 0, 1, whose best item has attraction 0.30" in claim.remark
     assert claim.number.startswith("in 0 of 2 queries, undecided in 0, not in 2")
 
 

@@ -41,16 +41,16 @@ def test_every_experiment_with_its_verdict(results: Path, target: Path, capsys: 
     assert "| version | toplist 0.1.0 |" in text
     assert "| [li2019/figure1](#reproduction-li2019-figure1) | Figure 1: a \\<b\\>bold" in text
     assert "\\</b\\> claim | ✗ not met | 1 of 2 |" in text
-    not_met = text.partition("## What is not met")[2].partition("##")[0]
+    not_met = text.partition("## Not met")[2].partition("##")[0]
     assert "regret \\<grows\\> \\| as \\*printed\\*. Found: 1.5 ± 0.5 (print: 2). theirs is 1 \\< 2" in not_met
-    lacking = text.partition("## What was not played")[2].partition("##")[0]
+    lacking = text.partition("## Not played")[2].partition("##")[0]
     assert "needs data. Get the tunes of \\<everybody\\>." in lacking
-    assert "What is undecided" not in text  # nothing is
+    assert "## Undecided" not in text  # nothing is
     assert "- `start` is ours, for \\> 1 item" in text
     assert "To run it again: `toplist reproduce kveton2015/table1`." in text
     assert "To run it: `toplist reproduce kveton2015/songs --data FOLDER`." in text
     assert "|  | random | cascade-ucb1 | runs |" in text
-    assert "- Flat: the last tenth of the steps adds under 4%" in text
+    assert "- Flat: the last tenth of the steps adds less than 4%" in text
     assert str(results) not in text
 
 

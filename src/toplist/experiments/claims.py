@@ -36,13 +36,13 @@ def claim(
     holds, by_scaling = answer.holds, False
     if scaled is not None and holds is not True:
         number = f"{scaled.answer.number}; as printed: {answer.number}"
-        remarks.insert(0, f"the first number with {scaled.factor}")
+        remarks.insert(0, f"the first number is with {scaled.factor}")
         by_scaling = scaled.answer.holds is True
         if scaled.answer.holds is not False:
             holds = scaled.answer.holds
     holds = undecided_if_short(holds, found.size.steps, steps)
     if found.size.steps < steps:
-        remarks.insert(0, f"the paper says it of {steps:,} steps, and {found.size.steps:,} were played")
+        remarks.insert(0, f"the claim is about {steps:,} steps, and {found.size.steps:,} were played")
     if by_scaling and found.data is not None and found.data.substitute:
         remarks.append(f"on substitute data: {found.data.substitute}")
     return Claim(text, found.outcome(holds, by_scaling), number, "; ".join(remarks))
@@ -52,9 +52,9 @@ def bound_text(theorem: str, bound: float, steps: int) -> str:
     """The bound of a theorem on the regret of a number of steps, as text.
 
     >>> bound_text("Theorem 1", 66928.0, 10_000), bound_text("Theorem 1", 123.4, 10_000)
-    ('Theorem 1 has 66,928, vacuous here', 'Theorem 1 has 123')
+    ('Theorem 1 gives 66,928, vacuous here', 'Theorem 1 gives 123')
     """
-    return f"{theorem} has {bound:,.0f}{', vacuous here' if vacuous(bound, steps) else ''}"
+    return f"{theorem} gives {bound:,.0f}{', vacuous here' if vacuous(bound, steps) else ''}"
 
 
 def interval_text(difference: Difference, digits: int = 0) -> str:

@@ -53,7 +53,19 @@ class Claim(NamedTuple):
 
 
 class Size(NamedTuple):
-    """The size at which an experiment is played."""
+    """The size at which an experiment is played.
+
+    Parameters
+    ----------
+    steps : int
+        Lists per run.
+    runs : int
+        Runs per policy.
+    seed : int, default 0
+        Seed of all random numbers.
+    quick : bool, default False
+        Whether it is the quick size.
+    """
 
     steps: int
     runs: int

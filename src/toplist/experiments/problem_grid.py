@@ -67,7 +67,7 @@ def below_claim(found: Findings, claimed: int, text: str, compared: Sequence[Dif
     tests = [is_below(one, 0.0) for one in compared]
     least = max(compared, key=lambda one: one.high)
     several = f"in {tests.count(True)} of {len(tests)} comparisons; the least clear: " if len(tests) > 1 else ""
-    number = f"{several}{least.mean:+,.1f} [{least.low:+,.1f}, {least.high:+,.1f}]; under 0 asked"
+    number = f"{several}{least.mean:+,.1f} [{least.low:+,.1f}, {least.high:+,.1f}]; under 0 required"
     return Claim(text, found.outcome(undecided_if_short(all_of(tests), found.size.steps, claimed)), number, remark)
 
 

@@ -59,7 +59,7 @@ def page(book: Sequence[Chapter]) -> str:
             "<!doctype html>",
             '<html lang="en">',
             '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
-            "<title>The papers, played again</title>",
+            "<title>Reproduction of the papers</title>",
             f"<style>\n{style}{current_page_style(book)}</style></head>",
             "<body>",
             *navigation(book),
@@ -88,7 +88,7 @@ def navigation(book: Sequence[Chapter]) -> list[str]:
         count = f'<span title="experiments played, of all">{done}/{len(chapter.entries)}</span>'
         links.append(f'<li><a href="#{identifier(chapter.key)}">{escape(chapter.key)} {count}</a></li>')
     links.append('<li class="last"><a href="#everything">All on one page</a></li>')
-    return ['<nav aria-label="Pages"><strong>Played again</strong><ul>', *links, "</ul></nav>"]
+    return ['<nav aria-label="Pages"><strong>Reproduction</strong><ul>', *links, "</ul></nav>"]
 
 
 def overview(book: Sequence[Chapter], entries: Sequence[ExperimentRecord]) -> list[str]:
@@ -104,11 +104,11 @@ def overview(book: Sequence[Chapter], entries: Sequence[ExperimentRecord]) -> li
     more = f", and {held} with the exploration scaled or on substitute data" if held else ""
     lead = (
         f"{len(entries)} tables and figures of {counted(len(book), 'paper')}, each played again and judged by numeric "
-        f"tests. An experiment is as good as the worst of its claims. "
+        f"tests. The verdict of an experiment is that of its worst claim. "
     )
     return [
         '<section class="page" id="overview">',
-        "<h1>The papers, played again</h1>",
+        "<h1>Reproduction of the papers</h1>",
         f'<p class="lead">{lead}{met}{more}{"." if met else ""}</p>',
         f'<div class="bar" aria-hidden="true">{"".join(segments)}</div>',
         f'<ul class="tally">{"".join(counts)}</ul>',

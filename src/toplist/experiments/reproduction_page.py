@@ -46,9 +46,9 @@ BUDGET = 1_900_000  # bytes of all pictures together, at most
 WIDTHS = (1400, 1200, 1000, 850, 700, 550, 400)  # pixels; the largest that fits the budget is taken
 COLOURS = 128  # of a picture: lines on white need no more
 DISPUTED = {
-    Outcome.NOT_MET: "What is not met",
-    Outcome.UNDECIDED: "What is undecided",
-    Outcome.SCALED: "What is met with the exploration scaled",
+    Outcome.NOT_MET: "Not met",
+    Outcome.UNDECIDED: "Undecided",
+    Outcome.SCALED: "Met with the exploration scaled",
 }
 
 
@@ -120,7 +120,7 @@ def downscale(path: Path, width: int) -> bytes:
 def page_lines(book: Sequence[Chapter], drawn: dict[str, Picture]) -> Iterator[str]:
     """The lines of the page."""
     entries = [entry for chapter in book for entry in chapter.entries]
-    yield from (NOTE, "# The papers, played again", "")
+    yield from (NOTE, "# Reproduction of the papers", "")
     yield from opening(entries, len(book))
     rows = (
         (
@@ -132,11 +132,11 @@ def page_lines(book: Sequence[Chapter], drawn: dict[str, Picture]) -> Iterator[s
         )
         for entry in entries
     )
-    yield from markdown_table(("experiment", "what it is", "verdict", "claims met", "time"), rows)
+    yield from markdown_table(("experiment", "content", "verdict", "claims met", "time"), rows)
     for outcome, title in DISPUTED.items():
         yield from disputed_claims(entries, outcome, title)
     yield from unplayed_experiments(entries)
-    yield from ("", "## What decides", "", *(f"- {markdown_text(rule)}" for rule in RULES))
+    yield from ("", "## Rules of the tests", "", *(f"- {markdown_text(rule)}" for rule in RULES))
     for chapter in book:
         yield from ("", f"## {markdown_text(chapter.paper.title)}", "")
         yield f"{', '.join(unique_texts([chapter.paper.authors, chapter.paper.venue]))} (`{chapter.key}`)."
@@ -151,7 +151,7 @@ def opening(entries: Sequence[ExperimentRecord], papers: int) -> Iterator[str]:
     counts = ", ".join(f"{count} {state}" for state, count in count_states(entries).items())
     yield (
         f"{len(entries)} tables and figures of {counted(papers, 'paper')}, each played again and judged by numeric "
-        f"tests: {counts}. An experiment is as good as the worst of its claims; of {counted(len(claims), 'claim')}, "
+        f"tests: {counts}. The verdict of an experiment is that of its worst claim; of {counted(len(claims), 'claim')} "
         f"{claims.count(Outcome.MET)} are met as printed."
     )
     times = sorted(verdict.finished for verdict in played)
@@ -191,7 +191,7 @@ def unplayed_experiments(entries: Sequence[ExperimentRecord]) -> Iterator[str]:
     """The section of experiments that were not played, and what they need."""
     lacking = [entry for entry in entries if entry.played_verdict is None]
     if lacking:
-        yield from ("", "## What was not played", "")
+        yield from ("", "## Not played", "")
         for entry in lacking:
             yield f"- {section_link(entry)}: {entry.state}. {markdown_text(entry.data_advice)}".rstrip()
 
@@ -214,10 +214,10 @@ def experiment_section(entry: ExperimentRecord, picture: Picture | None) -> Iter
             )
             for claim in entry.played_verdict.claims
         )
-        yield from ("", *markdown_table(("verdict", "what the paper says", "what was found", "remark"), rows))
+        yield from ("", *markdown_table(("verdict", "claim of the paper", "found", "remark"), rows))
         yield from regret_section(entry.played_verdict)
     if experiment.deviations:
-        yield from ("", "What deviates from the paper, and why:", "")
+        yield from ("", "Deviations from the paper:", "")
         yield from (f"- {markdown_text(text)}" for text in experiment.deviations)
     sentences = [
         *run_sentences(entry.played_verdict),
@@ -231,7 +231,7 @@ def regret_section(verdict: Verdict) -> Iterator[str]:
     heads, *rows = regret_table(verdict) or [[]]
     if rows:
         escaped = [[markdown_text(cell) for cell in row] for row in rows]
-        yield from ("", "Regret where the curves end, with its standard error:", "")
+        yield from ("", "Regret at the last step, with its standard error:", "")
         yield from markdown_table([markdown_text(name) for name in heads], escaped)
 
 

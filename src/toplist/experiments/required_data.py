@@ -61,7 +61,7 @@ KINDS: dict[str, DataKind] = {
         "a search log as tsv; docs/data.md describes its format",
     ),
     "full search log": DataKind(
-        (), "the whole Yandex log of the relevance prediction challenge, and a reader of logs, which is to come"
+        (), "the full Yandex log of the relevance prediction challenge (toplist cannot read it yet)"
     ),
 }
 

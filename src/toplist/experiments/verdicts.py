@@ -35,18 +35,18 @@ NEAR = 0.01  # a checkpoint stands for a step at most this share of all steps aw
 
 # The same in words, for readers of a report: first the general rules, then the meaning of single words.
 RULES = (
-    f"What runs tell is decided by an interval of {CONFIDENCE:.0%}, paired by visitors where policies are compared; "
-    "where the limit lies within, they do not tell.",
-    f"A printed number is met where, with {FEWEST_RUNS} runs or more, the means differ by at most 4 combined standard "
-    f"errors, or by at most {CLOSE:.0%}; a number printed without its error, where it differs by at most {CLOSE:.0%}.",
-    f"Flat: the last tenth of the steps adds under {FLAT:.0%} of the regret, or, where theory says log n, a + b log n "
-    f"fits better than a + b n. Linear: the last half adds at least {LINEAR:.0%}.",
-    f"Converges after each break: in each later epoch the second half adds under {CONVERGED:g} of what the first half "
-    f"adds. Does not, or much worse: at least {MUCH_WORSE:g} times the regret.",
+    f"Claims are decided by confidence intervals of {CONFIDENCE:.0%}, paired by visitors when policies are compared; a "
+    "claim is undecided if the limit lies within the interval.",
+    f"A printed number is met if, with {FEWEST_RUNS} runs or more, the means differ by at most 4 combined standard "
+    f"errors, or by at most {CLOSE:.0%}; a number printed without its error, if it differs by at most {CLOSE:.0%}.",
+    f"Flat: the last tenth of the steps adds less than {FLAT:.0%} of the regret, or, if theory gives log n, a + b log "
+    f"n fits better than a + b n. Linear: the last half adds at least {LINEAR:.0%}.",
+    f"Converges after each break: in each later epoch the second half adds less than {CONVERGED:g} times the regret of "
+    f"the first half. Does not converge, or is much worse: at least {MUCH_WORSE:g} times the regret.",
     "About three times: {:g} to {:g} times. Doubles: {:g} to {:g} times.".format(*ABOUT_THREE, *DOUBLES)
     + " Similar: {:.2f} to {:.2f} times.".format(*ALIKE)
     + f" An order of magnitude: {MAGNITUDE:g} times or more.",
-    f"In a straight line: a line explains {STRAIGHT:.0%} of how the points vary. Oscillates between two lists: each is "
+    f"In a straight line: a line explains {STRAIGHT:.0%} of the variance. Oscillates between two lists: each is "
     f"shown in {OFTEN[0]:.0%} of the last half or more. Converges to a list: {ALWAYS:.0%} of the last tenth.",
 )
 

@@ -46,8 +46,8 @@ FORMULAS = {PRINTED: "theory", SCALED: "figures"}
 FACTOR = "alpha without its factor 1/sigma = 10, so about a tenth of the exploration"
 ALPHA = (
     "The printed alpha does not give the printed figures, so all is played with the alpha of equation (10), and again "
-    "without its factor 1/sigma. Each claim by itself is met as printed where it holds with the first, and met with "
-    "the exploration scaled where it holds only with the second."
+    "without its factor 1/sigma. A claim is met as printed if it holds with the first, and met with the exploration "
+    "scaled if it holds only with the second."
 )
 
 Question = Callable[[Mapping[str, Result]], Answer]  # a test of the results of all panels
@@ -112,7 +112,7 @@ def less_regret(name: str, other: str) -> Question:
         each = [difference(final_regret(result, name), final_regret(result, other)) for result in results.values()]
         return Answer(
             all_of(is_below(one, 0.0) for one in each),
-            f"{range_text(one.ratio for one in each)} of its regret, under 1 asked",
+            f"{range_text(one.ratio for one in each)} of its regret, under 1 required",
         )
 
     return question
@@ -128,7 +128,9 @@ def much_less_regret(name: str, other: str) -> Question:
         each = [
             regret_ratio(final_regret(result, other), final_regret(result, name)).value for result in results.values()
         ]
-        return Answer(all_of(answers), f"{other} has {range_text(each)} times its regret, {MUCH_WORSE} or more asked")
+        return Answer(
+            all_of(answers), f"{other} has {range_text(each)} times its regret, {MUCH_WORSE} or more required"
+        )
 
     return question
 
@@ -166,7 +168,7 @@ def _adds(results: Mapping[str, Result], name: str, share: float, limit: float, 
     part = {0.5: "half", 0.1: "tenth"}[share]
     each = [late_share(result, name, share) for result in results.values()]
     number = percent_text(each[0]) if len(each) == 1 else range_text((one.value for one in each), ".0%")
-    return f"the last {part} adds {number}, {which} {limit:.0%} asked"
+    return f"the last {part} adds {number}, {which} {limit:.0%} required"
 
 
 def theorem2_text(features: int, positions: int, steps: int) -> str:

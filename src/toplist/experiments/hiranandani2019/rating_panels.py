@@ -41,10 +41,10 @@ MOST = 1000  # items with the most ratings, and people with the most ratings
 PAIRS = "pairs"  # label of the measured share of pairs that attract
 FEWER = 3  # times fewer people with the printed alpha, which clearly gives other figures
 PEOPLE = (
-    "The paper has 100 people a panel. {} decide what can be decided, in minutes; with the printed alpha there are a "
-    "third of them. --runs takes more."
+    "The paper has 100 people per panel. Here there are {}, which decide most claims in minutes. With the printed "
+    "alpha there are a third as many; --runs plays more."
 )
-NORM = "alpha has 1 for the length of theta*, which differs from person to person and is never more."
+NORM = "alpha uses 1 as the length of theta*, which differs from person to person and is at most 1."
 
 
 def panel_name(topics: int, positions: int) -> str:
@@ -87,7 +87,7 @@ def attracted_claim(found: Findings, printed: float) -> Claim:
     """The claim of the paper on that share."""
     share = float(found.measures[PAIRS]["share"][0])
     text = f"About {printed:.0%} of pairs of person and item attract"
-    answer = Answer(abs(share - printed) <= CLOSE * printed, f"{share:.2%}, within a tenth of {printed:.0%} asked")
+    answer = Answer(abs(share - printed) <= CLOSE * printed, f"{share:.2%}, within a tenth of {printed:.0%} required")
     return claim(found, text, answer, steps=0)
 
 
@@ -122,7 +122,7 @@ def less_than_greedy(topics: int, printed: float) -> Question:
             return Answer(None, f"not played: the data have fewer than {topics} topics")
         ours, greedy = (np.sum([final_regret(own, name) for own in chosen], axis=0) for name in (OURS, GREEDY))
         found, share = regret_ratio(ours, greedy), 1.0 - printed
-        number = f"{ratio_text(found)} of its regret, within a tenth of {share:g} asked"
+        number = f"{ratio_text(found)} of its regret, within a tenth of {share:g} required"
         return Answer(is_close_to_print(found, share), number)
 
     return question

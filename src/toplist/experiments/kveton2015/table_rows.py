@@ -79,7 +79,7 @@ def printed_claims(found: Findings, printed: PrintedTable) -> list[Claim]:
             f"{UCB1} (Theorem 2) and {proved.upper[KL_UCB]:,.0f} for {KL_UCB} (Theorem 3)."
         )
         claims.append(Claim(f"{cell}: {text}", found.outcome(tests[-1]), number, remark))
-    number = f"on average ours is {sum(shares) / len(shares):+.1%} of the print away from it"
+    number = f"on average ours differ from the print by {sum(shares) / len(shares):+.1%}"
     claims.append(Claim(f"all {len(shares)} numbers", found.outcome(all_of(tests)), number))
     return claims
 
@@ -92,7 +92,7 @@ def regrets(found: Findings) -> Regrets:
 def trend_claims(found: Findings) -> list[Claim]:
     """The claims of the text about both tables."""
     ucb1, kl_ucb = own = regrets(found)
-    slip = 'The paper says "increases when D increases", but its tables have the contrary.'
+    slip = 'The paper says "increases when D increases", but its tables show the opposite.'
     better = [difference(kl_ucb[cell], ucb1[cell]) for cell in NINE]
     return [
         trend_claim(found, FULL.steps, "K falls", own),

@@ -73,7 +73,7 @@ def follows(result: Result, name: str, among: int = 1) -> Answer:
     added = half_epochs(result.regret[name], result.checkpoints, EPOCH)
     late = added.mean(axis=0)[1:].tolist()
     slowest = max((ratio(second, first) for first, second in late), default=float("nan"))
-    number = f"second half over first at most {slowest:.2f}, under {CONVERGED} asked"
+    number = f"second half over first at most {slowest:.2f}, under {CONVERGED} required"
     return Answer(converges(added, among), number)
 
 
@@ -82,7 +82,7 @@ def stays_behind(result: Result, name: str) -> Answer:
     regret, follower = final_regret(result, name), final_regret(result, WINDOWED)
     times = ratio(float(regret.mean()), float(follower.mean()))
     return Answer(
-        is_much_worse(regret, follower), f"{times:.2f} times the regret of {WINDOWED}, {MUCH_WORSE} or more asked"
+        is_much_worse(regret, follower), f"{times:.2f} times the regret of {WINDOWED}, {MUCH_WORSE} or more required"
     )
 
 

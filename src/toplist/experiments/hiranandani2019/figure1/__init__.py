@@ -82,7 +82,7 @@ def judge(found: Findings) -> list[Claim]:
 
 def _much_more(results: Mapping[str, Result]) -> Answer:
     found = regret_ratio(final_regret(results[""], KL_UCB), final_regret(results[""], OURS))
-    return Answer(negation(is_below(found, MAGNITUDE)), f"{ratio_text(found)} times, {MAGNITUDE:g} or more asked")
+    return Answer(negation(is_below(found, MAGNITUDE)), f"{ratio_text(found)} times, {MAGNITUDE:g} or more required")
 
 
 def _list_claim(found: Findings, text: str, name: str, question: Any) -> Claim:
@@ -96,7 +96,7 @@ def _oscillates(lists: Floats) -> Answer:
     late = lists[:, lists.shape[1] // 2 :]
     share = (late == ONE_OF_EACH).mean(axis=1)
     held = is_between(difference(share, np.zeros(len(share))), *OFTEN)
-    asked = "{:.0%} to {:.0%} asked".format(*OFTEN)
+    asked = "{:.0%} to {:.0%} required".format(*OFTEN)
     return Answer(held, f"item 3 in {share.mean():.0%} of the last half's lists, {asked}")
 
 
@@ -105,11 +105,11 @@ def _converges(lists: Floats) -> Answer:
     late = lists[:, -max(1, lists.shape[1] // 10) :]
     share = (late == BOTH_OF_TOPIC_1).mean(axis=1)
     held = negation(is_below(difference(share, np.zeros(len(share))), ALWAYS))
-    return Answer(held, f"in {share.mean():.0%} of the last tenth's lists, {ALWAYS:.0%} or more asked")
+    return Answer(held, f"in {share.mean():.0%} of the last tenth's lists, {ALWAYS:.0%} or more required")
 
 
 EXPERIMENT = Experiment(
-    title="Figure 1: a problem by hand, where lists must be diverse and the lower position is often not seen",
+    title="Figure 1: a synthetic problem with diversity and position bias",
     setting="L = 53, d = 3, K = 2, one person with theta* = (0.6, 0.4, 0). Items 1 and 2 cover topic 1 by a half, item "
     "3 topic 2, and 50 items topic 3 entirely. n = 20,000.",
     full=Size(STEPS, 100),
@@ -118,6 +118,6 @@ EXPERIMENT = Experiment(
     judge=judge,
     draw=draw_both,
     inches=(8.5, 4.2),
-    deviations=(ALPHA, "The paper does not say how many runs; there are 100, as elsewhere."),
+    deviations=(ALPHA, "The paper does not give the number of runs; there are 100, as in its other experiments."),
     seconds=10,
 )

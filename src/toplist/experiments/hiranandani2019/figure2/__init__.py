@@ -94,9 +94,9 @@ def draw(found: Findings, figure: Figure) -> None:
 
 EXPERIMENT = Experiment(
     title="Figure 2: regret for single people, MovieLens",
-    setting="The 1,000 most rated movies and the 1,000 people who rate most; 5 stars count as attracted. What is true "
-    "comes from one half of the people, what policies know of the movies from the other. d in {5, 10, 18} genres, K in "
-    "{4, 8, 12}, n = 20,000, a person drawn for each run.",
+    setting="The 1,000 most rated movies and the 1,000 people with the most ratings; 5 stars count as attracted. The "
+    "true model comes from one half of the people, the features of movies from the other. d in {5, 10, 18} genres, K "
+    "in {4, 8, 12}, n = 20,000, a person drawn for each run.",
     full=Size(STEPS, RUNS),
     quick=Size(STEPS // 4, 2, quick=True),  # decides little, but shows all curves
     jobs=jobs,
@@ -104,6 +104,6 @@ EXPERIMENT = Experiment(
     draw=draw,
     inches=(11.0, 9.5),
     data="movielens",
-    deviations=(ALPHA, PEOPLE.format(f"{RUNS}, and {MORE * RUNS} with d = {TOPICS[-1]},"), NORM),
+    deviations=(ALPHA, PEOPLE.format(f"{RUNS}, and {MORE * RUNS} with d = {TOPICS[-1]}"), NORM),
     seconds=840,
 )

@@ -56,7 +56,7 @@ def draw(found: Findings, figure: Figure) -> None:
 EXPERIMENT = Experiment(
     title="Figure 3: regret for single people, songs",
     setting="The 1,000 most popular songs, or artists, and the 1,000 most active people; 5 plays or more count as "
-    "attracted. Else as in figure 2, with d in {10, 20, 40}, K = 8, n = 20,000.",
+    "attracted. Otherwise as in figure 2, with d in {10, 20, 40}, K = 8, n = 20,000.",
     full=Size(STEPS, RUNS),
     quick=Size(STEPS // 4, 2, quick=True),  # decides little, but shows all curves
     jobs=jobs,
@@ -68,8 +68,7 @@ EXPERIMENT = Experiment(
         ALPHA,
         PEOPLE.format(RUNS),
         NORM,
-        "Last.fm stands in for the Million Song data where these are not found, with artists for songs and tags for "
-        "genres.",
+        "Last.fm replaces the Million Song data if these are missing, with artists as songs and tags as genres.",
     ),
     seconds=530,
 )

@@ -65,7 +65,7 @@ def _alike(results: Mapping[str, Result]) -> Answer:
     ]
     held = all_of(is_between(found, *ALIKE) for found in each)
     return Answer(
-        held, "{} times another's regret, {:.2f} to {:.2f} asked".format(range_text(x.value for x in each), *ALIKE)
+        held, "{} times another's regret, {:.2f} to {:.2f} required".format(range_text(x.value for x in each), *ALIKE)
     )
 
 
@@ -76,8 +76,8 @@ def draw(found: Findings, figure: Figure) -> None:
 
 EXPERIMENT = Experiment(
     title="Figure 4: regret for single people, Yelp",
-    setting="The 1,000 most reviewed restaurants and the 1,000 people who review most; 4 stars or more count as "
-    "attracted. Else as in figure 2, with d = 10 categories, K in {4, 8, 12}, n = 20,000.",
+    setting="The 1,000 most reviewed restaurants and the 1,000 people with the most reviews; 4 stars or more count as "
+    "attracted. Otherwise as in figure 2, with d = 10 categories, K in {4, 8, 12}, n = 20,000.",
     full=Size(STEPS, RUNS),
     quick=Size(STEPS // 4, 2, quick=True),  # decides little, but shows all curves
     jobs=jobs,

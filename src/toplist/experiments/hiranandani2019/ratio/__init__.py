@@ -64,10 +64,10 @@ def judge(found: Findings) -> list[Claim]:
     for length, printed in PRINTED.items():
         own = ratios[str(length)]
         held = negation(is_below(difference(own, np.zeros(len(own))), LEAST))
-        number = f"{own.mean():.4f}, the least {own.min():.4f}; printed {printed}, above {LEAST} asked"
+        number = f"{own.mean():.4f}, the least {own.min():.4f}; printed {printed}, above {LEAST} required"
         sure = bounds.hiranandani2019_theorem1(length, float(ratios[STRONGEST][0]))
         text = f"The greedy list is nearly the best, K = {length}"
-        claims.append(claim(found, text, Answer(held, number), 0, f"Theorem 1 is sure of {sure:.2f}"))
+        claims.append(claim(found, text, Answer(held, number), 0, f"Theorem 1 guarantees {sure:.2f}"))
     return claims
 
 
@@ -88,7 +88,7 @@ def draw(found: Findings, figure: Figure) -> None:
 EXPERIMENT = Experiment(
     title="Section 8.1: how close the greedy list comes to the best one",
     setting="Problems made of MovieLens 1M as in figure 2, with d = 18. 100 movies and 100 people at random, K from 1 "
-    "to 4; the best list is found by a search that leaves nothing out.",
+    "to 4; the best list is found by exact search.",
     full=Size(1, 100),
     quick=Size(1, 20, quick=True),
     jobs=jobs,

@@ -69,7 +69,7 @@ def judge(found: Findings) -> Sequence[Claim]:
     claims = []
     for cell in FEW:
         holds = undecided_if_short(negation(is_below(lines[cell], STRAIGHT)), steps, FULL.steps)
-        number = f"a line explains {percent_text(lines[cell])} of how it varies; {STRAIGHT:.0%} asked"
+        number = f"a line explains {percent_text(lines[cell])} of the variance; {STRAIGHT:.0%} required"
         remark = f"With g = 1: {RegretBounds(cell, 1.0).remark(steps)}"
         text = f"K = {cell.positions}, p < 1/K: regret grows linearly with g"
         claims.append(Claim(text, found.outcome(holds), number, remark))
@@ -77,9 +77,9 @@ def judge(found: Findings) -> Sequence[Claim]:
         holds = undecided_if_short(
             all_of(is_below_unpaired(lines[cell], lines[other]) for other in FEW), steps, FULL.steps
         )
-        number = f"a line explains {percent_text(lines[cell])} of how it varies; less than with fewer positions asked"
+        number = f"a line explains {percent_text(lines[cell])} of the variance; less than with fewer positions required"
         remark = f"With g = 1: {RegretBounds(cell, 1.0).remark(steps)}"
-        claims.append(Claim(f"K = {cell.positions}, p > 1/K: less so", found.outcome(holds), number, remark))
+        claims.append(Claim(f"K = {cell.positions}, p > 1/K: less linear", found.outcome(holds), number, remark))
     return claims
 
 

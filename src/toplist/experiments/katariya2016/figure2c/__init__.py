@@ -80,8 +80,8 @@ def judge(found: Findings) -> Sequence[Claim]:
     highest = [first_is_highest(counts, sure) for counts in queries.values()]
     falling = [decreases(counts, sure) for counts in queries.values()]
     bias = (
-        "These counts rise towards the bottom whatever people do, because who clicks there has little left to click; "
-        "the last position, always 1, is left out."
+        "These counts rise towards the bottom for any behaviour, because few items are left to click below; the last "
+        "position, always 1, is left out."
     )
     return [
         Claim(

@@ -34,7 +34,7 @@ def judge(found: Findings) -> Sequence[Claim]:
     more = regret_ratio(final_regret(result, RANKED), final_regret(result, DCM_KL_UCB))
     holds = undecided_if_short(is_about_three_times(more), result.steps, figure3_problem.FULL.steps)
     text = f"{RANKED} has three times the regret of {DCM_KL_UCB}"
-    number = f"{ratio_text(more)} times; 2 to 4 asked"
+    number = f"{ratio_text(more)} times; 2 to 4 required"
     return [Claim(text, found.outcome(holds), number, figure3_problem.PROBLEM.remark(result.steps))]
 
 
@@ -56,8 +56,8 @@ EXPERIMENT = Experiment(
     judge=judge,
     draw=draw,
     deviations=(
-        "The bandits of RankedKL-UCB choose among the items not placed above them. Where they may propose any, and a "
-        "proposal that is taken is replaced at random, it has about 19 times the regret of dcmKL-UCB.",
+        "The bandits of RankedKL-UCB choose among the items not placed above them. If they may propose any item, "
+        "and a proposal already placed is replaced at random, it has about 19 times the regret of dcmKL-UCB.",
     ),
     seconds=3.0,
 )

@@ -46,7 +46,7 @@ def judge(found: Findings) -> Sequence[Claim]:
         (f"the regret of {DCM_KL_UCB} is at least two times lower than that of the best of them", HALF),
     ):
         holds = undecided_if_short(is_below(share, limit), result.steps, FULL.steps)
-        number = f"{ratio_text(share)} times that of {best}; under {limit:g} asked ({means})"
+        number = f"{ratio_text(share)} times that of {best}; under {limit:g} required ({means})"
         claims.append(Claim(text, found.outcome(holds), number))
     return claims
 
@@ -61,7 +61,7 @@ def draw(found: Findings, figure: Figure) -> None:
 EXPERIMENT = Experiment(
     title="Figure 3c: dcmKL-UCB, RankedKL-UCB and RankedExp3 on a search log",
     setting=(
-        "A DCM per query, of the 20 most frequent; K = 5 of L = 10 documents; all algorithms take higher positions for "
+        "A DCM per query, of the 20 most frequent; K = 5 of L = 10 documents; all algorithms take higher positions as "
         "more valuable; 10,000 steps, 5 runs of each query."
     ),
     full=FULL,
@@ -71,8 +71,8 @@ EXPERIMENT = Experiment(
     draw=draw,
     data="click models",
     deviations=(
-        "The paper shows 10 documents and does not say of how many. With all 10 of 10 shown there is nothing to choose "
-        "and all algorithms are alike, so 5 are shown.",
+        "The paper shows 10 documents and does not say out of how many. Showing all 10 of 10 leaves nothing to choose, "
+        "and all algorithms would be equal, so 5 are shown.",
     ),
     seconds=3.0,
 )

@@ -72,12 +72,12 @@ def judge(found: Findings) -> Sequence[Claim]:
         result = found.results[str(panel)]
         holds = undecided_if_short(is_flat(result, CASCADE, logarithmic=panel.has_bounds), result.steps, FULL.steps)
         added, regret = late_share(result, CASCADE, 0.1), final_regret(result, CASCADE).mean()
-        number = f"the last tenth of the steps adds {percent_text(added)}; under {FLAT:.0%} asked"
+        number = f"the last tenth of the steps adds {percent_text(added)}; under {FLAT:.0%} required"
         remark = (
             f"Proved: at least {panel.lower_bound(result.steps):,.0f} for large n (Theorem 4), and at most "
             f"{panel.upper_bound(result.steps):,.0f} (Theorem 3); here it is {regret:,.0f}."
             if panel.has_bounds
-            else "The theorems do not hold here: who loses patience is taken for satisfied."
+            else "The theorems do not hold here: a user who loses patience is taken as satisfied."
         )
         claims.append(Claim(f"{panel}: {CASCADE} flattens out", found.outcome(holds), number, remark))
     for panel in PANELS:
@@ -85,7 +85,7 @@ def judge(found: Findings) -> Sequence[Claim]:
         more = regret_ratio(final_regret(result, RANKED), final_regret(result, CASCADE))
         holds = undecided_if_short(is_about_three_times(more), result.steps, FULL.steps)
         text = f"{panel}: {RANKED} has about three times the regret of {CASCADE}"
-        claims.append(Claim(text, found.outcome(holds), f"{ratio_text(more)} times; 2 to 4 asked"))
+        claims.append(Claim(text, found.outcome(holds), f"{ratio_text(more)} times; 2 to 4 required"))
     return claims
 
 
@@ -103,8 +103,9 @@ def draw(found: Findings, figure: Figure) -> None:
 EXPERIMENT = Experiment(
     title="Figure 1: CascadeKL-UCB and RankedKL-UCB on users of dynamic Bayesian network models",
     setting=(
-        "L = 16, K = 4, D = 0.15 as in Table 1; a user who clicks may be satisfied and leave, and who is not goes on "
-        "as persistence has it; both algorithms take the last click for the satisfying one; 100,000 steps, 20 runs."
+        "L = 16, K = 4, D = 0.15 as in Table 1; a user who clicks may be satisfied and leave, and an unsatisfied user "
+        "continues with probability persistence; both algorithms take the last click as the satisfying one; 100,000 "
+        "steps, 20 runs."
     ),
     full=FULL,
     quick=Size(steps=100_000, runs=5, quick=True),

@@ -39,7 +39,7 @@ def judge(found: Findings) -> Sequence[Claim]:
         all_of(is_between(one, *DOUBLES) for one in grown), found.size.steps, table_rows.FULL.steps
     )
     values = [one.value for one in grown]
-    number = f"{min(values):.2f} to {max(values):.2f} times; {DOUBLES[0]} to {DOUBLES[1]} asked"
+    number = f"{min(values):.2f} to {max(values):.2f} times; {DOUBLES[0]} to {DOUBLES[1]} required"
     remark = "The bounds grow with L - K, which more than doubles."
     doubles = Claim("regret doubles when L doubles", found.outcome(holds), number, remark)
     return [*table_rows.printed_claims(found, PRINTED), doubles, *table_rows.trend_claims(found)]

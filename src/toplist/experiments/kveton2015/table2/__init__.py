@@ -87,7 +87,7 @@ def judge(found: Findings) -> Sequence[Claim]:
         )
         number = ", ".join(f"{name} {ratio_text(one)} times Table 1" for name, one in own.items())
         exception = cell == Cell(16, 2, 0.075)  # the print has 785.8 over 766.0
-        remark = "The print has the contrary for CascadeKL-UCB, within its own error." if exception else ""
+        remark = "The printed numbers say the opposite for CascadeKL-UCB, within their error." if exception else ""
         claims.append(Claim(f"{cell}: under Table 1", found.outcome(holds), number, remark))
     steeper = [
         is_below_unpaired(ratios[less, name], ratios[more, name])
@@ -96,7 +96,7 @@ def judge(found: Findings) -> Sequence[Claim]:
     ]
     holds = undecided_if_short(all_of(steeper), found.size.steps, table_rows.FULL.steps)
     number = f"the ratio to Table 1 falls with K in {steeper.count(True)} of {len(steeper)} comparisons"
-    claims.append(Claim("most prominently so for large K", found.outcome(holds), number))
+    claims.append(Claim("the difference from Table 1 is largest for large K", found.outcome(holds), number))
     return claims
 
 
@@ -117,6 +117,6 @@ EXPERIMENT = Experiment(
     judge=judge,
     draw=draw,
     inches=(9.0, 4.5),
-    deviations=("Up to 1,280 runs in rows with K = 2, where 20 do not tell whether the order lowers the regret.",),
+    deviations=("Up to 1,280 runs in rows with K = 2, where 20 do not decide whether the order lowers the regret.",),
     seconds=48.0,
 )

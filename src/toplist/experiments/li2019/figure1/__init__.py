@@ -73,7 +73,7 @@ def judge(found: Findings) -> list[Claim]:
 
 def _less_regret(result: Result, name: str, other: str) -> Answer:
     found = difference(final_regret(result, name), final_regret(result, other))
-    return Answer(is_below(found, 0.0), f"{interval_text(found)}, below 0 asked")
+    return Answer(is_below(found, 0.0), f"{interval_text(found)}, below 0 required")
 
 
 def _printed(result: Result, number: int) -> Answer:
@@ -93,9 +93,10 @@ def draw(found: Findings, figure: Figure) -> None:
 
 
 EXPERIMENT = Experiment(
-    title="Figure 1: regret where items jump, over all queries",
-    setting="A cascade model per query of a search log, L = 10, K = 3. First its own attractions; then every other "
-    "10,000 steps three items that are not among the best jump to 0.9. n = 100,000, 10 runs of each query.",
+    title="Figure 1: regret when items jump, over all queries",
+    setting="A cascade model per query of a search log, L = 10, K = 3. At first its own attractions; then, in "
+    "every other 10,000 steps, three items that are not among the best jump to 0.9. n = 100,000, 10 runs of each "
+    "query.",
     full=Size(STEPS, RUNS),
     quick=Size(STEPS, 1, quick=True),
     jobs=jobs,
@@ -103,8 +104,8 @@ EXPERIMENT = Experiment(
     draw=draw,
     data="click models",
     deviations=(
-        "As many queries as the data have, at most the paper's 100: 60 in the models that are known.",
-        "What was never seen ranks above everything seen; the paper says x/0 = 1, which comes to the same.",
+        "All queries of the data, at most 100 as in the paper; the available models have 60.",
+        "Unseen items rank above all others; the paper defines x/0 = 1, which is equivalent.",
         "CascadeDUCB is also played with half its radius, and CascadeKL-UCB with a memory that resets.",
     ),
     seconds=100,

@@ -34,7 +34,7 @@ FEW = 5  # queries that a remark names, at most
 LIKELY = {  # why a policy may not converge on a single query
     DISCOUNTED: "likely because it remembers little more than 1,000 lists, so that its radius stays wider than gaps "
     "between items",
-    WINDOWED: "likely because the items there are too much alike to be told apart within its window",
+    WINDOWED: "likely because the items are too similar to be separated within its window",
 }
 BUBBLES = "BubbleRank"  # in the caption; the text has BatchRank
 SHOWN = {name: policy for name, policy in POLICIES.items() if name != RESETTING} | {BUBBLES: "bubble-rank"}
@@ -57,7 +57,7 @@ def judge(found: Findings) -> list[Claim]:
         each = {query: question(result).holds for query, result in found.results.items()}
         missed = [query for query, holds in each.items() if holds is False]
         best = range_text(float(attractions[query].max()) for query in missed) if missed else ""
-        where = f"not on {', '.join(missed)}, whose best item attracts by {best}" if 0 < len(missed) <= FEW else ""
+        where = f"not on {', '.join(missed)}, whose best item has attraction {best}" if 0 < len(missed) <= FEW else ""
         return Answer(all_of(each.values()), f"{count_text(list(each.values()), 'queries')}: {asked}"), where
 
     def converges(name: str) -> tuple[Answer, str]:
@@ -91,7 +91,7 @@ def draw(found: Findings, figure: Figure) -> None:
 
 
 EXPERIMENT = Experiment(
-    title="Figure 2: regret where items jump, on single queries",
+    title="Figure 2: regret when items jump, on single queries",
     setting="As in figure 1, for each of 20 queries: L = 10, K = 3, n = 100,000, 40 runs.",
     full=Size(STEPS, RUNS),
     quick=Size(STEPS, 3, quick=True),
@@ -101,10 +101,10 @@ EXPERIMENT = Experiment(
     inches=(11.0, 9.0),
     data="click models",
     deviations=(
-        "The paper has 10 runs of each query, which would leave much undecided.",
+        "The paper has 10 runs per query, which would leave many claims undecided.",
         "The first 20 queries of the data; the paper does not say which it picked.",
-        "The caption has BubbleRank where the text has BatchRank; both are played. BubbleRank begins with the order of "
-        "the log.",
+        "The caption names BubbleRank, the text BatchRank; both are played. BubbleRank starts from the order of the "
+        "log.",
         "CascadeDUCB is also played with half its radius.",
     ),
     seconds=75,

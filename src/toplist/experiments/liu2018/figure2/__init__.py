@@ -16,10 +16,10 @@ WITH_USERS = {"GL-CDCM": 28.51, "LR": 46.00}
 CLAIMS = (
     *((f"{name} with features of items", f"printed {regret:.2f}") for name, regret in ITEM_FEATURES.items()),
     *((f"{name} with features of items and users", f"printed {regret:.2f}") for name, regret in WITH_USERS.items()),
-    ("KL-DCM's regret goes up in stairs, as the items change", "no number printed"),
-    ("The outer product of features is worse than both beside each other", "no number printed"),
+    ("KL-DCM's regret grows in steps, as the items change", "no number printed"),
+    ("The outer product of features is worse than their concatenation", "no number printed"),
 )
-WHY = "the log's users are needed for the features, and no sample of it has them"
+WHY = "the features need the users of the log, which no sample of it has"
 
 
 def jobs(_size: Size, _data: DataSet | None) -> list[Play]:
@@ -48,7 +48,7 @@ def draw(_found: Findings, figure: Figure) -> None:
 EXPERIMENT = Experiment(
     title="Figure 2: regret on a search log, with features of pages and of users",
     setting="The three most frequent queries of the Yandex log, a DCM for each; features of pages and users from an "
-    "SVD of who clicked what, d = 200, K = 10, L = 100, 5,000 steps.",
+    "SVD of the clicks of users on pages, d = 200, K = 10, L = 100, 5,000 steps.",
     full=Size(5000, 20),
     quick=Size(5000, 2, quick=True),
     jobs=jobs,
