@@ -91,7 +91,7 @@ def test_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     assert "UCB1(scale=0.25)" in capsys.readouterr().out
 
 
-def test_every_capability_is_told_and_its_absence_too() -> None:
+def test_every_capability_and_its_absence_have_words() -> None:
     can = Capabilities()._asdict()
     cannot = {name: not value if isinstance(value, bool) else "nothing" for name, value in can.items()}
     for here, there in zip(capability_lines(can), capability_lines(cannot), strict=True):

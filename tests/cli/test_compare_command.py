@@ -128,7 +128,7 @@ def test_a_policy_of_ones_own(capsys: Output, tmp_path: Path) -> None:
     file = tmp_path / "own_to_compare.py"
     file.write_text("import toplist\n\ndef mine():\n    return toplist.make('random')\n")
     found = compare(capsys, tmp_path, f"{file}:mine", "--users", "cascade")
-    assert found.policies == (f"{file}:mine",)  # which is the yardstick itself
+    assert found.policies == (f"{file}:mine",)  # which is the baseline itself
 
 
 @pytest.mark.parametrize(

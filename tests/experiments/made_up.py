@@ -1,4 +1,4 @@
-"""What an experiment is given in tests: simulations played at any size, and curves made up by hand."""
+"""Findings for tests of experiments: simulations at any size, and synthetic curves."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,7 +14,7 @@ Curve = Callable[[Floats], Floats] | float  # of steps, or the regret at the end
 
 
 def played(experiment: Experiment, size: Size, data: DataSet | None = None) -> Findings:
-    """What the experiment finds at a size."""
+    """The findings of an experiment at a size."""
     results, measures, watched = {}, {}, {}
     for job in experiment.jobs(size, data):
         if isinstance(job, Measure):
@@ -37,7 +37,7 @@ def watched_play(play: Play) -> Watched:
 
 
 def drawn(experiment: Experiment, found: Findings) -> Figure:
-    """The picture, painted as it would be for a file."""
+    """The figure, rendered as for a file."""
     figure = Figure(figsize=experiment.inches)
     experiment.draw(found, figure)
     figure.draw_without_rendering()
@@ -45,7 +45,7 @@ def drawn(experiment: Experiment, found: Findings) -> Figure:
 
 
 def result(curves: Mapping[str, Curve], size: Size, errors: float | Mapping[str, float] = 0.01) -> toplist.Result:
-    """Curves of which the runs differ so that the standard error of the end is that share of it."""
+    """Synthetic curves whose runs differ so that the standard error of the final regret is `errors` times its mean."""
     steps = np.linspace(size.steps / 100, size.steps, 100).round().astype(np.int64)
     spread = np.linspace(-1.0, 1.0, size.runs) if size.runs > 1 else np.zeros(1)
     regret = {}
@@ -60,11 +60,11 @@ def result(curves: Mapping[str, Curve], size: Size, errors: float | Mapping[str,
 
 
 def outcomes(experiment: Experiment, found: Findings) -> list[str]:
-    """How its claims come out, in a word each."""
+    """The outcome of each claim, by name."""
     return [claim.outcome.name for claim in experiment.judge(found)]
 
 
 def only(names: Sequence[str]) -> str:
-    """The one outcome that all have."""
+    """The common outcome of all."""
     (name,) = set(names)
     return name

@@ -71,7 +71,7 @@ def test_figure_1_with_the_printed_alpha_has_the_trial_numbers(both: Findings) -
 
 @pytest.mark.slow
 def test_both_alphas_meet_the_same_visitors(both: Findings) -> None:
-    """CascadeKL-UCB, which has no alpha, loses the same to the bit, so that all is paired."""
+    """CascadeKL-UCB has no alpha, so its regret is bit-equal in both plays: visitors are paired."""
     printed, scaled = (both.results[alpha].regret["CascadeKL-UCB"] for alpha in (PRINTED, SCALED))
     np.testing.assert_array_equal(printed, scaled)
 
@@ -112,7 +112,7 @@ def test_lsb_greedy_oscillates_between_items_2_and_3_in_figure_1() -> None:
 
 
 def test_lists_of_figure_1_by_hand() -> None:
-    """What is watched, and what it says: half of the lists with item 3 is to and fro, a tenth is not."""
+    """The watched lists and the claim on them: item 3 in half of the lists is oscillation, in a tenth it is not."""
 
     def seen(share: float) -> np.ndarray:
         return np.tile(np.where(np.arange(100) % 10 < 10 * share, first.ONE_OF_EACH, first.BOTH_OF_TOPIC_1), (20, 1))
@@ -152,7 +152,7 @@ def test_figure_6a_in_short() -> None:
 
 
 def test_figure_6a_by_hand() -> None:
-    """The paper's steps and more of them are judged apart: what holds in the long run need not hold before."""
+    """The paper's steps and ten times as many are judged separately: a claim may hold only in the long run."""
     good, bad = {"dcmLSB": flat(10.0), "LSBGreedy": linear(100.0)}, {"dcmLSB": linear(90.0), "LSBGreedy": flat(100.0)}
     for items, outcome in (([2, 5, 8, 11, 1, 4, 7, 10], Outcome.MET), ([1, 4, 7, 10, 2, 5, 11, 8], Outcome.NOT_MET)):
         results = {}
@@ -171,7 +171,7 @@ def test_figure_6a_by_hand() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("module", RATED, ids=lambda module: module.__name__.rpartition(".")[2])
 def test_every_experiment_on_made_up_ratings(module: object) -> None:
-    """So few steps decide nothing but what is not played."""
+    """Few steps decide only the claims that need no simulation."""
     experiment = module.EXPERIMENT  # type: ignore[attr-defined]
     found = played(experiment, Size(40, 5), DATA)
     claims = experiment.judge(found)
@@ -246,7 +246,7 @@ def test_figure_2_by_hand() -> None:
     size, good, bad = Size(20_000, 20), nine(76.0, linear(400.0)), nine(150.0, flat(400.0))
     met, scaled, missed = Outcome.MET, Outcome.SCALED, Outcome.NOT_MET
     assert judged_nine(good, good, size) == [met] * 7
-    # Pairs, who is lowest, sublinear, 20%, who is worst, linear, and grows with the topics.
+    # Pairs, the lowest, sublinear, 20%, the worst, linear, and growth with the topics.
     assert judged_nine(bad, good, size) == [met, scaled, met, scaled, met, scaled, met]
     assert judged_nine(good, bad, size) == [met] * 7
     assert judged_nine(bad, bad, size) == [met, missed, met, missed, met, missed, met]

@@ -1,4 +1,4 @@
-"""DCM bandits: who is under whom on B_LB(16, 4, .2, .15, .5), paired and significant, and how claims are judged."""
+"""DCM bandits: paired comparisons of policies on B_LB(16, 4, .2, .15, .5), and how claims are judged."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ def test_ranked_bandits_need_about_three_times_the_regret(figure3: toplist.Resul
     ("policy", "trial"), [("dcm-kl-ucb", 169), ("first-click", 189), ("last-click", 211), ("ranked-kl-ucb", 524)]
 )
 def test_regret_is_that_of_an_independent_trial(figure3: toplist.Result, policy: str, trial: float) -> None:
-    """Within 4 standard errors or 5% of what another implementation found."""
+    """Within 4 standard errors or 5% of the numbers of another implementation."""
     ours, error = float(figure3.mean(policy)[-1]), float(figure3.standard_error(policy)[-1])
     assert abs(ours - trial) < max(4 * error, 0.05 * trial)
 
@@ -182,7 +182,7 @@ def test_a_vacuous_bound_is_called_so() -> None:
 
 
 def log_of(shares: list[list[float]], pages: int) -> search_log.SearchLog:
-    """A log in which every position is clicked on as many pages, and so often nothing below is."""
+    """A log with equally many clicked pages per position, and the given shares of last clicks."""
     queries = {}
     for query, terminations in enumerate(shares):
         documents, several = tuple(map(str, range(len(terminations)))), []
@@ -210,7 +210,7 @@ def test_figure_2c_on_logs_made_by_hand(shares: list[list[float]], pages: int, e
     assert made_up.drawn(figure2c.EXPERIMENT, found).axes
 
 
-def test_figure_2c_knows_positions_that_nobody_clicked() -> None:
+def test_figure_2c_accepts_positions_without_clicks() -> None:
     log = log_of([[0.8, 0.5, 0.2, 1.0]] * 5, 1000)
     for pages in log.queries.values():
         pages[:] = [page for page in pages if page.clicked[0] != 2]

@@ -1,4 +1,4 @@
-"""Cascading non-stationary bandits: both figures on made-up models, and what their verdicts go by."""
+"""Cascading non-stationary bandits: both figures on synthetic models, and the tests behind their verdicts."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ BOTH = [figure1.EXPERIMENT, figure2.EXPERIMENT]
 
 
 def models(count: int = 2) -> DataSet:
-    """So many made-up queries of ten documents, all alike."""
+    """A number of synthetic, equal queries of ten documents."""
     own = {"CM": {"attr": np.linspace(0.3, 0.02, 10)}}
     content = ClickModels(Path("made-up.json"), 10, {str(query): own for query in range(count)})
     return DataSet("click models", "made up", content)
@@ -98,7 +98,7 @@ def curve(*halves: float, runs: int = 20, spread: float = 0.01) -> Any:
 
 
 def judged(curves: dict[str, Any], experiment: Any = figure1.EXPERIMENT, count: int = 1) -> list[Any]:
-    """What is said of regret per half of an epoch; who is not given follows the changes."""
+    """The claims for given regrets per half epoch; policies not given follow the changes."""
     follower = curve(*[5.0, 5.0, *[40.0, 10.0] * 9])
     names = {**POLICIES, **figure2.SHOWN}
     every = {name: curves.get(name, follower) for name in names}
@@ -217,7 +217,7 @@ def test_on_people_who_do_not_change_watching_costs_at_most_a_tenth(gap: float) 
 
 
 @pytest.mark.slow
-def test_nobody_is_under_the_lower_bound() -> None:
+def test_no_policy_is_below_the_lower_bound() -> None:
     """B_L with L = 8 and n = 2e4; the bound is for large n and the worst case, and is kept here by all."""
     world, steps = b_l(8, 0.3, 0.2, 20_000), 20_000
     bound = li2019_theorem3(8, 0.3, 0.2, steps)

@@ -79,7 +79,7 @@ def test_figure_1_in_short() -> None:
     assert "Theorem 1 has" in claims[0].remark
     assert "vacuous here" in claims[0].remark
     figure = drawn(figure1.EXPERIMENT, found)
-    assert [len(axes.lines) for axes in figure.axes] == [5, 4, 4, 3]  # who ignores contexts has no estimate
+    assert [len(axes.lines) for axes in figure.axes] == [5, 4, 4, 3]  # a policy without contexts has no estimate
 
 
 def judged(fresh: dict[str, float], kept: dict[str, float], ours: float, tenth: float) -> Findings:

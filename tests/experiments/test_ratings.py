@@ -1,4 +1,4 @@
-"""Problems made of ratings, by hand and on made-up ratings, and the command that counts who was attracted."""
+"""Problems made of ratings, small and synthetic ones, and the command that prints the share of attracted pairs."""
 
 import re
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_attraction_by_hand() -> None:
     np.testing.assert_allclose(ratings.attraction(found.attracted, found.belongs), expected)
 
 
-def test_a_topic_that_attracted_nobody_attracts_nobody() -> None:
+def test_a_topic_without_attraction() -> None:
     attracted, belongs = np.array([[True, False]]), np.array([[True, False], [False, True]])
     assert ratings.attraction(attracted, belongs).tolist() == [[1.0, 0.0], [0.0, 0.0]]
 
@@ -49,8 +49,8 @@ def test_preferences_by_hand() -> None:
     found = ratings.feedback(BY_HAND, items=3, people=4, topics=2)
     expected = [[1 / 2, 1 / 2], [2 / 3, 1 / 3], [1 / 2, 1 / 2], [1.0, 0.0]]
     np.testing.assert_allclose(ratings.preferences(found.attracted, found.belongs), expected)
-    nobody = np.vstack([found.attracted, [[False] * 3]])
-    assert len(ratings.preferences(nobody, found.belongs)) == 4
+    with_unattracted = np.vstack([found.attracted, [[False] * 3]])
+    assert len(ratings.preferences(with_unattracted, found.belongs)) == 4
 
 
 def test_a_problem_of_two_halves_by_hand() -> None:

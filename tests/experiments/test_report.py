@@ -1,4 +1,4 @@
-"""The report: one file that needs nothing else, in which everything of every experiment is to be found."""
+"""The report: one self-contained file with all facts on every experiment."""
 
 import base64
 import re
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A folder in which everything was played but what needs data."""
+    """A folder of results of all experiments except those that need data."""
     folder = tmp_path / "results"
     assert main(["reproduce", "--all", "--quiet", "--jobs", "1", "--results", str(folder)]) == Exit.FINE
     return folder

@@ -134,7 +134,7 @@ def check_flags(arguments: Namespace) -> None:
     if arguments.engine != "ray" and arguments.address is not None:
         raise InvalidInput("--address names a Ray cluster; add --engine ray.")
     if arguments.address is not None and arguments.jobs is not None:
-        raise InvalidInput("--jobs is for workers of one's own, but a cluster at --address has its own; leave one out.")
+        raise InvalidInput("--jobs is for local workers, but the cluster at --address has its own; leave one out.")
 
 
 def warn_without_figures() -> None:

@@ -53,22 +53,26 @@ def judge(found: Findings) -> list[Claim]:
     attractions = found.data.content.attraction()
     promised = bound_texts((attractions[query] for query in found.results), found.size.steps)
 
-    def judged(text: str, answer: Answer, remark: str = "", scaled: ScaledAnswer | None = None) -> Claim:
+    def make_claim(text: str, answer: Answer, remark: str = "", scaled: ScaledAnswer | None = None) -> Claim:
         return claim(found, text, answer, STEPS, remark, scaled)
 
     halved = ScaledAnswer(follows(result, HALVED), FACTOR)
     claims = [
-        judged(f"{DISCOUNTED} converges after each break", follows(result, DISCOUNTED), promised[DISCOUNTED], halved),
-        judged(f"{WINDOWED} converges after each break", follows(result, WINDOWED), promised[WINDOWED]),
-        judged(f"{WINDOWED} is better than {DISCOUNTED}", _less_regret(result, WINDOWED, DISCOUNTED)),
+        make_claim(
+            f"{DISCOUNTED} converges after each break", follows(result, DISCOUNTED), promised[DISCOUNTED], halved
+        ),
+        make_claim(f"{WINDOWED} converges after each break", follows(result, WINDOWED), promised[WINDOWED]),
+        make_claim(f"{WINDOWED} is better than {DISCOUNTED}", _less_regret(result, WINDOWED, DISCOUNTED)),
     ]
-    claims += [judged(f"{name} does not converge", stays_behind(result, name)) for name in LEFT_BEHIND]
+    claims += [make_claim(f"{name} does not converge", stays_behind(result, name)) for name in LEFT_BEHIND]
     claims += [
-        judged(f"{PRINTED_FOR}'s regret in epoch {number}", _printed(result, number), "the paper has 100 other queries")
+        make_claim(
+            f"{PRINTED_FOR}'s regret in epoch {number}", _printed(result, number), "the paper has 100 other queries"
+        )
         for number in PRINTED
     ]
     ours = _less_regret(result, RESETTING, WINDOWED)
-    return [*claims, judged(f"{RESETTING}, is better than {WINDOWED}", ours, "no paper says so; it is ours")]
+    return [*claims, make_claim(f"{RESETTING}, is better than {WINDOWED}", ours, "no paper says so; it is ours")]
 
 
 def _less_regret(result: Result, name: str, other: str) -> Answer:
