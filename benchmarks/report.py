@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-from toplist.experiments.run_experiment import processor
+from toplist.experiments.run_experiment import processor_name
 
 Show = Callable[[Any], str]
 
@@ -106,7 +106,7 @@ def machine() -> dict[str, Any]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
-        "processor": processor(),
+        "processor": processor_name(),
         "cores": cores,
         "load": load,
         "system": platform.platform(),

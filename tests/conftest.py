@@ -14,7 +14,7 @@ from hypothesis import settings
 from toplist.clicks import Cascade
 from toplist.experiments import library
 from toplist.experiments import required_data as needed
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Play, Size
 from toplist.worlds import b_top_k
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ gc.set_threshold(50_000, 20, 50)
 def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Fake experiments: one whose claims are met, one whose are not, one that measures and one without data."""
 
-    def plays(*policies: str) -> Callable[[Size, Data | None], Sequence[Play | Measure]]:
-        def jobs(size: Size, _: Data | None) -> Sequence[Play | Measure]:
+    def plays(*policies: str) -> Callable[[Size, DataSet | None], Sequence[Play | Measure]]:
+        def jobs(size: Size, _: DataSet | None) -> Sequence[Play | Measure]:
             world = b_top_k(4, 2, 0.6, 0.4)
             return [
                 Play(name, {name: name}, world, Cascade(), size.steps, size.runs, size.seed, checkpoints=10)
@@ -41,16 +41,16 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
         return jobs
 
-    def measures(_: Size, __: Data | None) -> Sequence[Play | Measure]:
+    def measures(_: Size, __: DataSet | None) -> Sequence[Play | Measure]:
         return [Measure("ratio", lambda: {"ratio": np.array([1.0, 0.5])}, "made up")]
 
-    def judge(holds: bool, remark: str = "") -> Callable[[Found], Sequence[Claim]]:
+    def judge(holds: bool, remark: str = "") -> Callable[[Findings], Sequence[Claim]]:
         return lambda found: [
             Claim("regret <grows> | as *printed*", found.outcome(holds), "1.5 ± 0.5 (print: 2)", remark),
             Claim("it has `steps`", found.outcome(True), f"{found.size.steps}"),
         ]
 
-    def draw(found: Found, figure: Any) -> None:
+    def draw(found: Findings, figure: Any) -> None:
         axes = figure.subplots()
         for result in found.results.values():
             for name in result.policies:
@@ -73,8 +73,8 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     }
     found = dict(sorted(found.items()))
     monkeypatch.setattr(library, "library", lambda: found)
-    source = needed.Source(("tunes.txt",), lambda place: (place / "tunes.txt").read_text(), "whistling for tunes")
-    monkeypatch.setitem(needed.KINDS, "tunes", needed.Kind((source,), "the tunes of <everybody>"))
+    source = needed.DataSource(("tunes.txt",), lambda place: (place / "tunes.txt").read_text(), "whistling for tunes")
+    monkeypatch.setitem(needed.KINDS, "tunes", needed.DataKind((source,), "the tunes of <everybody>"))
     return found
 
 

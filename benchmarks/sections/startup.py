@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.contenders import ATTRACTION, GAP, KL_UCB, Size
 from benchmarks.measure import Effort
 from benchmarks.report import Show, Table, Target, verdict_cells
-from toplist.experiments.kveton2015.rows import FULL, NAMES
+from toplist.experiments.kveton2015.table_rows import FULL, NAMES
 from toplist.experiments.problem_grid import NINE
 
 SIZE = Size(16, 4)

@@ -7,7 +7,7 @@ import pytest
 
 import toplist
 from toplist.cli import Exit, main
-from toplist.cli.policies import in_words
+from toplist.cli.policies import capability_lines
 from toplist.core.protocols import Capabilities
 from toplist.support.catalogue import STARTS, USERS, WORLDS
 
@@ -93,12 +93,12 @@ def test_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     assert "UCB1(scale=0.25)" in capsys.readouterr().out
 
 
-def test_every_capability_is_told_and_its_absence_too() -> None:
+def test_every_capability_and_its_absence_have_words() -> None:
     can = Capabilities()._asdict()
     cannot = {name: not value if isinstance(value, bool) else "nothing" for name, value in can.items()}
-    for here, there in zip(in_words(can), in_words(cannot), strict=True):
+    for here, there in zip(capability_lines(can), capability_lines(cannot), strict=True):
         assert here != there
-    assert in_words({"flies_high": True}) == ["flies high: True"]
+    assert capability_lines({"flies_high": True}) == ["flies high: True"]
 
 
 def test_worlds_users_and_starts(capsys: Output) -> None:

@@ -40,7 +40,7 @@ class Stubborn(Policy):
 
 
 class Wasteful(Policy):
-    """Makes an array where none can be made."""
+    """Allocates in a hot method."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ def test_modules_functions_and_policies(own: str, name: str, capsys: Output) -> 
     assert capsys.readouterr().out.endswith("\n2 of 2 promises kept\n")
 
 
-def test_a_broken_promise_is_told_with_its_reason(own: str, capsys: Output) -> None:
+def test_a_broken_promise_is_printed_with_its_reason(own: str, capsys: Output) -> None:
     assert main(["check", f"{own}:STUBBORN", *ONLY]) == Exit.BROKEN
     assert capsys.readouterr().out.splitlines()[1:] == [
         "kept    same_seed_gives_same_run",
@@ -99,15 +99,17 @@ def test_a_broken_promise_is_told_with_its_reason(own: str, capsys: Output) -> N
     ]
 
 
-def test_what_does_not_compile_is_told_with_its_line(own: str, capsys: Output) -> None:
+def test_code_that_does_not_compile_is_reported_with_its_line(own: str, capsys: Output) -> None:
     assert main(["check", f"{own}.py:WASTEFUL", "--only", "plain_and_compiled_agree"]) == Exit.BROKEN
     *_, broken, last = " ".join(capsys.readouterr().out.split()).partition("It was broken: ")
     line = OWN.splitlines().index("        empty = [0, 0, 0]") + 1
-    told = f'{own}.py line {line}, "empty = [0, 0, 0]", does not compile: it allocates; hot methods allocate nothing: '
+    reported = (
+        f'{own}.py line {line}, "empty = [0, 0, 0]", does not compile: it allocates; hot methods allocate nothing: '
+    )
     assert broken
-    assert last == f"{told}make arrays in scratch(). 0 of 1 promises kept"
+    assert last == f"{reported}make arrays in scratch(). 0 of 1 promises kept"
     assert main(["simulate", f"{own}.py:WASTEFUL", "--steps", "10", "--runs", "1"]) == Exit.INPUT
-    assert capsys.readouterr().err == f"toplist: {told}make arrays in scratch().\n"
+    assert capsys.readouterr().err == f"toplist: {reported}make arrays in scratch().\n"
 
 
 def test_json(own: str, capsys: Output) -> None:

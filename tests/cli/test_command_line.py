@@ -1,4 +1,4 @@
-"""The command line as a whole: what it knows, how it ends, and what it says when something is wrong."""
+"""The command line as a whole: commands, flags, exit codes and error messages."""
 
 import argparse
 import os
@@ -17,12 +17,12 @@ import pytest
 import toplist
 from toplist import cli
 from toplist.cli import Exit, main, parser
-from toplist.cli.parser import Parser, checkpoints, whole
+from toplist.cli.parser import Parser, checkpoint_steps, whole_number
 from toplist.support.catalogue import STARTS
 
 Output = pytest.CaptureFixture[str]
 ROOT = Path(__file__).parents[2]
-# As usual: what is not written yet waits in a buffer, and Python tries to write it at exit.
+# As usual: unwritten output waits in a buffer, and Python tries to write it at exit.
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 
 
@@ -37,7 +37,7 @@ def every_parser() -> dict[str, Parser]:
     return {"": top, **top.commands()}
 
 
-# What it knows
+# Commands and flags
 
 
 def test_every_module_with_a_parser_is_a_command() -> None:
@@ -94,7 +94,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
     assert capsys.readouterr().out.startswith("usage: toplist")
 
 
-# What is wrong
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
         (["--vers"], "There is no flag --vers; perhaps you mean '--version'; see toplist --help"),
         (["simulate", "--stepz", "5"], "no flag --stepz; perhaps you mean '--steps'; see toplist simulate --help"),
         (["simulate", "--step=5"], "There is no flag --step; perhaps you mean '--steps'"),
-        (["simulate", "best", "--steps", "5", "random"], "'random' is one word too many here"),
-        (["simulate", "--steps", "many"], "argument --steps: 'many' is no whole number"),
+        (["simulate", "best", "--steps", "5", "random"], "'random' is unexpected here"),
+        (["simulate", "--steps", "many"], "argument --steps: 'many' is not a whole number"),
         (["simulate", "--steps", "1e30"], "1e30 is too large; give a number below"),
         (["simulate", "--steps", "0"], "The number of steps is 0, but must be a whole number of at least 1"),
         (["simulate", "--steps"], "argument --steps: expected one argument"),
@@ -134,7 +134,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
         (["check", "best", "--only", "sames_seed"], "There is no promise 'sames_seed', .* perhaps you mean 'same_seed"),
     ],
 )  # fmt: skip
-def test_wrong_input_is_told_in_one_line(words: list[str], message: str, capsys: Output) -> None:
+def test_wrong_input_is_reported_in_one_line(words: list[str], message: str, capsys: Output) -> None:
     assert main(words) == Exit.INPUT
     out, err = capsys.readouterr()
     assert out == ""
@@ -142,7 +142,7 @@ def test_wrong_input_is_told_in_one_line(words: list[str], message: str, capsys:
 
 
 @pytest.mark.parametrize("flag", ["--plot", "--json", "--csv"])
-def test_a_folder_that_is_missing_is_told_before_the_first_step(
+def test_a_missing_folder_is_reported_before_the_first_step(
     flag: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toplist.engine.simulate.simulate", lambda *_, **__: pytest.fail("it was simulated"))
@@ -150,13 +150,13 @@ def test_a_folder_that_is_missing_is_told_before_the_first_step(
     assert re.fullmatch(r"toplist: The .* must be in a folder that exists; create .*\n", capsys.readouterr().err)
 
 
-def test_a_missing_extra_is_told_with_the_way_to_get_it(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_reported_with_its_installation(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["simulate", "best", "--plot", "a.png"]) == Exit.SYSTEM
     assert capsys.readouterr().err.endswith('install it with: pip install "toplist[plots]"\n')
 
 
-def test_what_nobody_foresaw_is_one_line_and_with_traceback_more(
+def test_an_unexpected_error_is_one_line_and_with_traceback_more(
     capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any, **__: Any) -> None:
@@ -177,7 +177,7 @@ def test_what_nobody_foresaw_is_one_line_and_with_traceback_more(
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (MemoryError(), "the memory does not suffice; ask for less"),
+        (MemoryError(), "out of memory; ask for less"),
         (OSError(28, "No space left on device", "a.csv"), "No space left on device: a.csv"),
     ],
 )
@@ -235,7 +235,7 @@ def test_a_reader_who_goes_away_is_no_error() -> None:
     assert child.wait() == Exit.UNREAD
 
 
-def test_a_full_disk_behind_stdout_is_told_once() -> None:
+def test_a_full_disk_behind_stdout_is_reported_once() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "toplist", "policies"],
@@ -262,17 +262,17 @@ def test_errors_of_a_real_process_have_no_traceback() -> None:
 
 @pytest.mark.parametrize(("text", "value"), [("20", 20), ("1e5", 100_000), ("100_000", 100_000), ("-3", -3)])
 def test_whole_numbers(text: str, value: int) -> None:
-    assert whole(text) == value
-    assert type(whole(text)) is int
+    assert whole_number(text) == value
+    assert type(whole_number(text)) is int
 
 
 @pytest.mark.parametrize("text", ["1.5", "x", "", "inf", "nan", "1e300", "9223372036854775808"])
-def test_what_is_no_whole_number(text: str) -> None:
+def test_what_is_not_a_whole_number(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
-        whole(text)
+        whole_number(text)
 
 
 def test_checkpoints() -> None:
-    assert checkpoints("7") == 7
-    assert checkpoints("7,9") == [7, 9]
-    assert checkpoints("1e2,10") == [100, 10]
+    assert checkpoint_steps("7") == 7
+    assert checkpoint_steps("7,9") == [7, 9]
+    assert checkpoint_steps("1e2,10") == [100, 10]

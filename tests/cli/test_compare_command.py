@@ -12,7 +12,7 @@ import pytest
 import toplist
 from toplist.cli import Exit, main
 from toplist.clicks import DCM, Cascade
-from toplist.experiments.comparison_matrix import standard_users, standard_world, stationary
+from toplist.experiments.comparison_matrix import standard_users, standard_world, stationary_policies
 from toplist.support.catalogue import part_text
 from toplist.worlds import Fixed, b_lb, b_top_k
 
@@ -128,7 +128,7 @@ def test_a_policy_of_ones_own(capsys: Output, tmp_path: Path) -> None:
     file = tmp_path / "own_to_compare.py"
     file.write_text("import toplist\n\ndef mine():\n    return toplist.make('random')\n")
     found = compare(capsys, tmp_path, f"{file}:mine", "--users", "cascade")
-    assert found.policies == (f"{file}:mine",)  # which is the yardstick itself
+    assert found.policies == (f"{file}:mine",)  # which is the baseline itself
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_policy_of_ones_own(capsys: Output, tmp_path: Path) -> None:
         (["random", "--users", "cascad"], "There is no click model 'cascad'"),
         (["random", "--positions", "3"], "--queries and --positions are for learned click models"),
         (["random", "--resume", __file__], "must be a folder, not a file"),
-        (["random", "--json", "a.json", "--csv", "a.json"], "each needs a place of its own"),
+        (["random", "--json", "a.json", "--csv", "a.json"], "each needs its own file"),
         (["cascade-lsb", "--worlds", "b-lb"], "features"),
     ],
 )
@@ -167,7 +167,7 @@ def test_refusals_about_learned_models(capsys: Output, tmp_path: Path) -> None:
 def test_all_that_do_not_forget_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     played, columns = asked(monkeypatch)
     assert list(columns) == list(standard_users())
-    assert list(played) == list(stationary(features=True))
+    assert list(played) == list(stationary_policies(features=True))
     parts = [part_text(policy) for policy in played.values()]
     assert len(set(parts)) == len(parts)
     for name, entry in toplist.catalogue().items():

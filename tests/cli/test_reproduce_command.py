@@ -1,4 +1,4 @@
-"""`toplist reproduce`: the list, what is played, kept and shown, and how it ends."""
+"""`toplist reproduce`: the list, the experiments played, kept and printed, and the exit codes."""
 
 import io
 import json
@@ -78,7 +78,7 @@ def test_the_list(capsys: Output, folder: Path, tunes: Path) -> None:
 def test_everything(capsys: Output, folder: Path, steps: list[int]) -> None:
     assert reproduce(folder, "--all") == Exit.FINE
     out, err = capsys.readouterr()
-    assert err == f"toplist: wrote {folder / 'report.html'}\n"  # nobody watches, so there is no bar
+    assert err == f"toplist: wrote {folder / 'report.html'}\n"  # stderr is no terminal, so there is no bar
     lines = out.splitlines()
     assert lines[0].startswith("kveton2015/ratio: met as printed (300 steps, 3 runs, seed 0; 0:0")
     assert lines[1:5] == [
@@ -147,7 +147,7 @@ def test_seeds_and_threads(folder: Path, tmp_path: Path) -> None:
         (["li2019", "--steps", "0"], "--steps is 0"),
         (["li2019", "--jobs", "0"], "--jobs is 0"),
         (["li2019", "--seed", "-1"], "The seed is -1"),
-        (["li2019", "--runs", "many"], "'many' is no whole number"),
+        (["li2019", "--runs", "many"], "'many' is not a whole number"),
         (["li2019", "--data", "/no/such/folder"], "--data is '/no/such/folder', but must be a folder that exists"),
         (["li2019", "--data", __file__], "must be a folder that exists"),
         (["li2019", "--address", "auto"], "add --engine ray"),
@@ -178,9 +178,7 @@ def test_results_that_cannot_be_written(
     for place in (file, file / "below"):
         assert reproduce(place, "li2019") == Exit.SYSTEM
         assert f"--results is {str(place)!r}, where no folder can be made" in capsys.readouterr().err
-    monkeypatch.setattr(
-        "toplist.support.files.os.access", lambda *_: False
-    )  # which nobody can forbid the administrator
+    monkeypatch.setattr("toplist.support.files.os.access", lambda *_: False)  # permissions do not stop root
     assert reproduce(tmp_path / "folder", "li2019") == Exit.SYSTEM
     assert "must be in a folder you may write to" in capsys.readouterr().err
     assert steps == []
@@ -196,7 +194,7 @@ def test_what_needs_data(capsys: Output, folder: Path, tunes: Path, steps: list[
         "met on substitute data", "3 tunes", "whistling for tunes",
     )  # fmt: skip
     steps.clear()
-    assert reproduce(folder, "kveton2015/songs") == Exit.FINE  # without data: what came out with them is not lost
+    assert reproduce(folder, "kveton2015/songs") == Exit.FINE  # without data the earlier verdict is kept
     out = capsys.readouterr().out
     assert "kveton2015/songs: met on substitute data" in out
     assert f"  kept from {found.finished}; to play it again, get the tunes of <everybody>, and name --data" in out
@@ -214,7 +212,7 @@ def test_an_interruption(capsys: Output, folder: Path, steps: list[int], monkeyp
         assert reproduce(folder, "--all") == Exit.INTERRUPTED
     err = capsys.readouterr().err
     assert err == f"toplist: interrupted; what was played is kept in {folder}, {GOES_ON}\n"
-    assert "never run" in (folder / "report.html").read_text()  # what is finished has its report
+    assert "never run" in (folder / "report.html").read_text()  # finished experiments are in the report
     before = sum(steps)
     assert 2 * 900 < before <= 3 * 900
     assert reproduce(folder, "--all", "--quiet") == Exit.FINE
@@ -357,11 +355,11 @@ def test_the_quiet_command_on_a_terminal(capsys: Output, folder: Path, monkeypat
 
 def test_verdicts_can_be_read_by_programs(folder: Path) -> None:
     assert reproduce(folder, "li2019", "--quick", "--quiet") == Exit.FINE
-    told = json.loads((folder / "li2019/figure1/verdict.json").read_text())
-    assert told["outcome"] == "not met"
-    assert told["size"] == {"steps": 50, "runs": 2, "seed": 0, "quick": True}
-    assert set(told) == {
+    kept = json.loads((folder / "li2019/figure1/verdict.json").read_text())
+    assert kept["outcome"] == "not met"
+    assert kept["size"] == {"steps": 50, "runs": 2, "seed": 0, "quick": True}
+    assert set(kept) == {
         "format", "format_version", "experiment", "outcome", "claims", "size", "seconds", "data", "substitute",
         "finished", "version", "machine", "parts", "regrets",
     }  # fmt: skip
-    assert os.fspath(folder) not in json.dumps(told)
+    assert os.fspath(folder) not in json.dumps(kept)

@@ -35,7 +35,7 @@ def test_the_table_is_that_of_the_library(capsys: Output) -> None:
     expected = toplist.simulate(["cascade-ucb1(scale=0.5)", "random"], *b_lb(), steps=300, runs=3, seed=4)
     title = "b-lb(items=16, positions=4, attraction=0.2, gap=0.15, termination=0.5), dcm(termination=0.5) users"
     assert out == f"{title}, one-sample start\n{expected}\n"
-    assert err == ""  # nobody is watching, so there is no progress
+    assert err == ""  # stderr is no terminal, so there is no progress
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_worlds_and_users_by_name(words: list[str], world: object, users: object
     expected = toplist.simulate("random", world, users, steps=300, runs=3, seed=4)
     assert found.regret["random"].tobytes() == expected.regret["random"].tobytes()
     again = simulate(capsys, "random", "--world", found.settings["world"], "--users", found.settings["users"])
-    assert again == found  # what is printed can be given again
+    assert again == found  # printed settings can be given again
 
 
 def test_start_and_checkpoints(capsys: Output) -> None:
@@ -92,7 +92,7 @@ def test_files(tmp_path: Path, capsys: Output) -> None:
 
 
 def test_csv_to_stdout_is_nothing_else(tmp_path: Path, capsys: Output) -> None:
-    """Which other files were written is told on stderr."""
+    """The other files written are named on stderr."""
     words = ["--csv", "-", "--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.svg")]
     assert main(["simulate", "best", *FEW, *words, "--checkpoints", "1"]) == Exit.FINE
     out, err = capsys.readouterr()
@@ -157,7 +157,7 @@ class Terminal:
         """More of what is written; False at the end."""
         try:
             data = os.read(self._master, 65536)
-        except OSError:  # how Linux says that nobody has the terminal open any more
+        except OSError:  # Linux: the terminal was closed
             data = b""
         self.written += data.decode()
         return bool(data)

@@ -237,5 +237,5 @@ def test_every_experiment_was_played_for_the_page_of_reproductions() -> None:
     for name, experiment in library().items():
         section = page.partition(f"(reproduction-{name.replace('/', '-')})=")[2].partition("\n(reproduction-")[0]
         assert f"`toplist reproduce {name}" in section, f"docs/reproduction.md lacks {name}; run make reproduction-page"
-        assert reproduction.plain(experiment.setting) in section
+        assert reproduction.markdown_text(experiment.setting) in section
         assert any(str(outcome) in section for outcome in Outcome)

@@ -1,4 +1,4 @@
-"""What an experiment is given in tests: simulations played at any size, and curves made up by hand."""
+"""Findings for tests of experiments: simulations at any size, and synthetic curves."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 import toplist
 from toplist.core.slate import Floats
 from toplist.engine.simulate import WatchedResult, simulate_with_watch
-from toplist.experiments.experiment import Data, Experiment, Found, Measure, Play, Size
+from toplist.experiments.experiment import DataSet, Experiment, Findings, Measure, Play, Size
 
 Curve = Callable[[Floats], Floats] | float  # of steps, or the regret at the end
 
 
-def played(experiment: Experiment, size: Size, data: Data | None = None) -> Found:
-    """What the experiment finds at a size."""
+def played(experiment: Experiment, size: Size, data: DataSet | None = None) -> Findings:
+    """The findings of an experiment at a size."""
     results, measures, watched = {}, {}, {}
     for job in experiment.jobs(size, data):
         if isinstance(job, Measure):
@@ -22,7 +22,7 @@ def played(experiment: Experiment, size: Size, data: Data | None = None) -> Foun
         else:
             assert job.label not in results
             results[job.label], watched[job.label] = watched_play(job)
-    return Found(size, results, measures, watched, data)
+    return Findings(size, results, measures, watched, data)
 
 
 def simulated(play: Play) -> toplist.Result:
@@ -36,8 +36,8 @@ def watched_play(play: Play) -> WatchedResult:
     )  # fmt: skip
 
 
-def drawn(experiment: Experiment, found: Found) -> Figure:
-    """The picture, painted as it would be for a file."""
+def drawn(experiment: Experiment, found: Findings) -> Figure:
+    """The figure, rendered as for a file."""
     figure = Figure(figsize=experiment.inches)
     experiment.draw(found, figure)
     figure.draw_without_rendering()
@@ -45,7 +45,7 @@ def drawn(experiment: Experiment, found: Found) -> Figure:
 
 
 def result(curves: Mapping[str, Curve], size: Size, errors: float | Mapping[str, float] = 0.01) -> toplist.Result:
-    """Curves of which the runs differ so that the standard error of the end is that share of it."""
+    """Synthetic curves whose runs differ so that the standard error of the final regret is `errors` times its mean."""
     steps = np.linspace(size.steps / 100, size.steps, 100).round().astype(np.int64)
     spread = np.linspace(-1.0, 1.0, size.runs) if size.runs > 1 else np.zeros(1)
     regret = {}
@@ -59,12 +59,12 @@ def result(curves: Mapping[str, Curve], size: Size, errors: float | Mapping[str,
     return toplist.Result(steps, regret, regret)
 
 
-def outcomes(experiment: Experiment, found: Found) -> list[str]:
-    """How its claims come out, in a word each."""
+def outcomes(experiment: Experiment, found: Findings) -> list[str]:
+    """The outcome of each claim, by name."""
     return [claim.outcome.name for claim in experiment.judge(found)]
 
 
 def only(names: Sequence[str]) -> str:
-    """The one outcome that all have."""
+    """The common outcome of all."""
     (name,) = set(names)
     return name

@@ -1,4 +1,4 @@
-"""Made-up curves by their shape, and claims by their words."""
+"""Synthetic curves by shape, and claims by their words."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,12 +12,12 @@ from toplist.experiments.experiment import Claim, Outcome, Size
 
 
 def linear(end: float) -> Curve:
-    """A line to so much regret."""
+    """A straight line up to a final regret."""
     return lambda steps: end * steps / steps[-1]
 
 
 def flat(end: float) -> Curve:
-    """A curve that has all its regret after a tenth of the steps."""
+    """A curve with all its regret in the first tenth of the steps."""
 
     def curve(steps: Floats) -> Floats:
         return np.asarray(end * np.minimum(10 * steps / steps[-1], 1.0))

@@ -14,28 +14,28 @@ from toplist.datasets.ratings import made_up
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.result import Result
 from toplist.engine.starts import OneSample
-from toplist.experiments.experiment import Data, Found, Measure, Outcome, Size
+from toplist.experiments.experiment import DataSet, Findings, Measure, Outcome, Size
 from toplist.experiments.hiranandani2019 import figure1 as first
 from toplist.experiments.hiranandani2019 import figure2, figure3, figure4, figure5, figure6a, ratio
-from toplist.experiments.hiranandani2019.alphas import ALL, PRINTED, SCALED
+from toplist.experiments.hiranandani2019.both_alphas import ALL, PRINTED, SCALED
 from toplist.experiments.hiranandani2019.problems import figure1
 from toplist.experiments.hiranandani2019.problems import figure6a as problem6a
-from toplist.experiments.verdicts import FLAT, LINEAR, last_adds
+from toplist.experiments.verdicts import FLAT, LINEAR, late_share
 
 NORM = float(np.linalg.norm([0.6, 0.4]))
 RATED = (ratio, figure2, figure3, figure4, figure5)  # made of ratings
-DATA = Data("movielens", "made up", made_up(people=60, items=50, topics=40, seed=0))
+DATA = DataSet("movielens", "made up", made_up(people=60, items=50, topics=40, seed=0))
 
 # Figure 1 ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def both() -> Found:
+def both() -> Findings:
     return played(first.EXPERIMENT, Size(20_000, 20, seed=1))
 
 
 @pytest.mark.slow
-def test_figure_1_comes_from_alpha_without_sigma(both: Found) -> None:
+def test_figure_1_comes_from_alpha_without_sigma(both: Findings) -> None:
     claims = first.EXPERIMENT.judge(both)
     assert about(claims, "CascadeLSB flattens").outcome is Outcome.MET
     assert about(claims, "CascadeKL-UCB flattens").outcome is Outcome.MET
@@ -51,18 +51,18 @@ def test_figure_1_comes_from_alpha_without_sigma(both: Found) -> None:
 
 
 @pytest.mark.slow
-def test_figure_1_without_sigma_has_the_printed_shapes(both: Found) -> None:
+def test_figure_1_without_sigma_has_the_printed_shapes(both: Findings) -> None:
     found = both.results[SCALED]
-    assert last_adds(found, "CascadeLSB", 0.1).value < FLAT
-    assert last_adds(found, "CascadeKL-UCB", 0.1).value < FLAT
-    assert last_adds(found, "LSBGreedy", 0.5).value > LINEAR
-    assert last_adds(found, "CascadeLinUCB", 0.5).value > LINEAR
+    assert late_share(found, "CascadeLSB", 0.1).value < FLAT
+    assert late_share(found, "CascadeKL-UCB", 0.1).value < FLAT
+    assert late_share(found, "LSBGreedy", 0.5).value > LINEAR
+    assert late_share(found, "CascadeLinUCB", 0.5).value > LINEAR
     assert found.difference("CascadeKL-UCB", "CascadeLSB").ratio > 4
     assert found.difference("CascadeLSB", "LSBGreedy", confidence=0.999).high < 0
 
 
 @pytest.mark.slow
-def test_figure_1_with_the_printed_alpha_has_the_trial_numbers(both: Found) -> None:
+def test_figure_1_with_the_printed_alpha_has_the_trial_numbers(both: Findings) -> None:
     """176, 225, 645 and 758 in an independent trial; within 20%."""
     found = both.results[PRINTED]
     for policy, number in (("CascadeLSB", 176), ("LSBGreedy", 225), ("CascadeLinUCB", 645), ("CascadeKL-UCB", 758)):
@@ -70,8 +70,8 @@ def test_figure_1_with_the_printed_alpha_has_the_trial_numbers(both: Found) -> N
 
 
 @pytest.mark.slow
-def test_both_alphas_meet_the_same_visitors(both: Found) -> None:
-    """CascadeKL-UCB, which has no alpha, loses the same to the bit, so that all is paired."""
+def test_both_alphas_meet_the_same_visitors(both: Findings) -> None:
+    """CascadeKL-UCB has no alpha, so its regret is bit-equal in both plays: visitors are paired."""
     printed, scaled = (both.results[alpha].regret["CascadeKL-UCB"] for alpha in (PRINTED, SCALED))
     np.testing.assert_array_equal(printed, scaled)
 
@@ -112,7 +112,7 @@ def test_lsb_greedy_oscillates_between_items_2_and_3_in_figure_1() -> None:
 
 
 def test_lists_of_figure_1_by_hand() -> None:
-    """What is watched, and what it says: half of the lists with item 3 is to and fro, a tenth is not."""
+    """The watched lists and the claim on them: item 3 in half of the lists is oscillation, in a tenth it is not."""
 
     def seen(share: float) -> np.ndarray:
         return np.tile(np.where(np.arange(100) % 10 < 10 * share, first.ONE_OF_EACH, first.BOTH_OF_TOPIC_1), (20, 1))
@@ -121,7 +121,7 @@ def test_lists_of_figure_1_by_hand() -> None:
         lists = {"LSBGreedy": seen(greedy), "CascadeLinUCB": seen(linear_ucb)}
         curves = result({name: linear(9.0) for name in ALL}, 20_000)
         both = dict.fromkeys((PRINTED, SCALED), curves)
-        found = Found(Size(20_000, 20), both, watched=dict.fromkeys((PRINTED, SCALED), lists))
+        found = Findings(Size(20_000, 20), both, watched=dict.fromkeys((PRINTED, SCALED), lists))
         claims = first.EXPERIMENT.judge(found)
         return [about(claims, words).outcome for words in ("oscillates", "converges to")]
 
@@ -136,8 +136,8 @@ def test_lists_of_figure_1_by_hand() -> None:
 @pytest.mark.slow
 def test_figure_6a_dcm_lsb_flattens_and_lsb_greedy_does_not() -> None:
     found = toplist.simulate(["dcm-lsb", "lsb-greedy"], problem6a(), DCM(0.8), steps=200_000, runs=4, seed=1)
-    assert last_adds(found, "dcm-lsb", 0.1).value < FLAT
-    assert last_adds(found, "lsb-greedy", 0.5).value > LINEAR
+    assert late_share(found, "dcm-lsb", 0.1).value < FLAT
+    assert late_share(found, "lsb-greedy", 0.5).value > LINEAR
     assert found.difference("dcm-lsb", "lsb-greedy").ratio < 0.2
 
 
@@ -152,17 +152,17 @@ def test_figure_6a_in_short() -> None:
 
 
 def test_figure_6a_by_hand() -> None:
-    """The paper's steps and more of them are judged apart: what holds in the long run need not hold before."""
+    """The paper's steps and ten times as many are judged separately: a claim may hold only in the long run."""
     good, bad = {"dcmLSB": flat(10.0), "LSBGreedy": linear(100.0)}, {"dcmLSB": linear(90.0), "LSBGreedy": flat(100.0)}
     for items, outcome in (([2, 5, 8, 11, 1, 4, 7, 10], Outcome.MET), ([1, 4, 7, 10, 2, 5, 11, 8], Outcome.NOT_MET)):
         results = {}
         for alpha in (PRINTED, SCALED):
             results[f"{figure6a.PAPERS}, {alpha}"] = result(bad, 20_000)
             results[f"{figure6a.LONG}, {alpha}"] = result(good, 200_000)
-        found = Found(Size(20_000, 20), results, {figure6a.BEST: {"items": np.array(items, dtype=float)}})
+        found = Findings(Size(20_000, 20), results, {figure6a.BEST: {"items": np.array(items, dtype=float)}})
         claims = figure6a.EXPERIMENT.judge(found)
         assert outcomes(claims) == [outcome, *[Outcome.NOT_MET] * 3, *[Outcome.MET] * 3]
-        assert ["which is ours" in claim.remark for claim in claims] == [False] * 4 + [True] * 3
+        assert ["not in the paper" in claim.remark for claim in claims] == [False] * 4 + [True] * 3
 
 
 # Problems made of ratings -----------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_figure_6a_by_hand() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("module", RATED, ids=lambda module: module.__name__.rpartition(".")[2])
 def test_every_experiment_on_made_up_ratings(module: object) -> None:
-    """So few steps decide nothing but what is not played."""
+    """Few steps decide only the claims that need no simulation."""
     experiment = module.EXPERIMENT  # type: ignore[attr-defined]
     found = played(experiment, Size(40, 5), DATA)
     claims = experiment.judge(found)
@@ -184,7 +184,7 @@ def test_every_experiment_on_made_up_ratings(module: object) -> None:
 
 
 def test_what_the_data_have_no_topics_for_is_not_played() -> None:
-    few = Data("songs", "made up", made_up(people=60, items=50, topics=12, seed=0))
+    few = DataSet("songs", "made up", made_up(people=60, items=50, topics=12, seed=0))
     labels = [job.label for job in figure3.EXPERIMENT.jobs(Size(40, 4), few)]
     assert labels == ["pairs", f"d = 10, K = 8, {PRINTED}", f"d = 10, K = 8, {SCALED}"]
     found = judged_songs({"d = 10, K = 8": 0.85})
@@ -193,15 +193,15 @@ def test_what_the_data_have_no_topics_for_is_not_played() -> None:
     assert "fewer than 40 topics" in claim.number
 
 
-def judged_songs(panels: dict[str, float], substitute: str = "") -> Found:
+def judged_songs(panels: dict[str, float], substitute: str = "") -> Findings:
     """Made-up results of figure 3, as if LSBGreedy had 100 times the share that is given per panel."""
     results = {}
     for panel, share in panels.items():
         curves = {"LSBGreedy": 100.0, "CascadeLSB": 100 * share, "CascadeLinUCB": 150.0, "CascadeKL-UCB": 900.0}
         for alpha in (PRINTED, SCALED):
             results[f"{panel}, {alpha}"] = result({name: linear(end) for name, end in curves.items()}, 20_000)
-    data = Data("songs", "made up", None, substitute)
-    return Found(Size(20_000, 20), results, {"pairs": {"share": np.array([0.031])}}, data=data)
+    data = DataSet("songs", "made up", None, substitute)
+    return Findings(Size(20_000, 20), results, {"pairs": {"share": np.array([0.031])}}, data=data)
 
 
 def test_figure_3_by_hand() -> None:
@@ -238,7 +238,7 @@ def nine(
 def judged_nine(printed: dict[str, Result], scaled: dict[str, Result], size: Size) -> list[Outcome]:
     results = {f"{panel}, {PRINTED}": own for panel, own in printed.items()}
     results |= {f"{panel}, {SCALED}": own for panel, own in scaled.items()}
-    found = Found(size, results, {"pairs": {"share": np.array([0.0784])}})
+    found = Findings(size, results, {"pairs": {"share": np.array([0.0784])}})
     return outcomes(figure2.EXPERIMENT.judge(found))
 
 
@@ -246,7 +246,7 @@ def test_figure_2_by_hand() -> None:
     size, good, bad = Size(20_000, 20), nine(76.0, linear(400.0)), nine(150.0, flat(400.0))
     met, scaled, missed = Outcome.MET, Outcome.SCALED, Outcome.NOT_MET
     assert judged_nine(good, good, size) == [met] * 7
-    # Pairs, who is lowest, sublinear, 20%, who is worst, linear, and grows with the topics.
+    # Pairs, the lowest, sublinear, 20%, the worst, linear, and growth with the topics.
     assert judged_nine(bad, good, size) == [met, scaled, met, scaled, met, scaled, met]
     assert judged_nine(good, bad, size) == [met] * 7
     assert judged_nine(bad, bad, size) == [met, missed, met, missed, met, missed, met]
@@ -265,14 +265,14 @@ def test_figure_4_by_hand() -> None:
         curves = {"CascadeLSB": ours, "LSBGreedy": 100.0, "CascadeLinUCB": 95.0, "CascadeKL-UCB": 900.0}
         one = result({name: linear(end) for name, end in curves.items()}, 20_000)
         labels = [f"d = 10, K = {positions}, {alpha}" for positions in (4, 8, 12) for alpha in (PRINTED, SCALED)]
-        found = Found(Size(20_000, 20), dict.fromkeys(labels, one), {"pairs": {"share": np.array([0.0318])}})
+        found = Findings(Size(20_000, 20), dict.fromkeys(labels, one), {"pairs": {"share": np.array([0.0318])}})
         assert outcomes(figure4.EXPERIMENT.judge(found)) == [Outcome.MET, outcome, Outcome.MET]
 
 
 def test_figure_5_by_hand() -> None:
     for ours, outcome in ((60.0, Outcome.MET), (70.0, Outcome.NOT_MET)):
         one = result({"dcmLSB": flat(ours), "LSBGreedy": linear(100.0)}, 20_000)
-        found = Found(Size(20_000, 20), dict.fromkeys((PRINTED, SCALED), one))
+        found = Findings(Size(20_000, 20), dict.fromkeys((PRINTED, SCALED), one))
         assert outcomes(figure5.EXPERIMENT.judge(found)) == [Outcome.MET, Outcome.MET, outcome]
 
 
@@ -282,7 +282,7 @@ def test_the_ratio_on_made_up_ratings() -> None:
     measured = job.find()
     assert {len(measured[str(length)]) for length in ratio.PRINTED} == {20}
     assert job.about != ratio.EXPERIMENT.jobs(Size(1, 21), DATA)[0].about  # type: ignore[union-attr]
-    assert outcomes(ratio.EXPERIMENT.judge(Found(Size(1, 20), measures={job.label: measured}))) == [Outcome.MET] * 4
+    assert outcomes(ratio.EXPERIMENT.judge(Findings(Size(1, 20), measures={job.label: measured}))) == [Outcome.MET] * 4
     low = dict(measured) | {"2": np.full(20, 0.985), "3": np.linspace(0.98, 1.0, 20)}
-    judged = outcomes(ratio.EXPERIMENT.judge(Found(Size(1, 20), measures={job.label: low})))
+    judged = outcomes(ratio.EXPERIMENT.judge(Findings(Size(1, 20), measures={job.label: low})))
     assert judged == [Outcome.MET, Outcome.NOT_MET, Outcome.UNDECIDED, Outcome.MET]

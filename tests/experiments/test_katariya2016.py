@@ -1,4 +1,4 @@
-"""DCM bandits: who is under whom on B_LB(16, 4, .2, .15, .5), paired and significant, and how claims are judged."""
+"""DCM bandits: paired comparisons of policies on B_LB(16, 4, .2, .15, .5), and how claims are judged."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,19 +10,19 @@ import pytest
 
 import toplist
 from toplist.datasets import click_models, search_log
-from toplist.experiments.experiment import Data, Experiment, Found, Outcome, Size
+from toplist.experiments.experiment import DataSet, Experiment, Findings, Outcome, Size
 from toplist.experiments.katariya2016 import (
-    comparison,
     figure2a,
     figure2b,
     figure2c,
+    figure3_problem,
     figure3a,
     figure3b,
     figure3c,
 )
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB, RegretBounds
 from toplist.experiments.problem_grid import NINE, Cell
-from toplist.experiments.verdicts import Measured, printed_number
+from toplist.experiments.verdicts import MeanWithError, compare_with_print
 from toplist.worlds import b_lb
 
 STEPS, RUNS = 100_000, 20
@@ -54,7 +54,7 @@ def test_ranked_bandits_need_about_three_times_the_regret(figure3: toplist.Resul
     ("policy", "trial"), [("dcm-kl-ucb", 169), ("first-click", 189), ("last-click", 211), ("ranked-kl-ucb", 524)]
 )
 def test_regret_is_that_of_an_independent_trial(figure3: toplist.Result, policy: str, trial: float) -> None:
-    """Within 4 standard errors or 5% of what another implementation found."""
+    """Within 4 standard errors or 5% of the numbers of another implementation."""
     ours, error = float(figure3.mean(policy)[-1]), float(figure3.standard_error(policy)[-1])
     assert abs(ours - trial) < max(4 * error, 0.05 * trial)
 
@@ -63,18 +63,18 @@ def test_regret_is_that_of_an_independent_trial(figure3: toplist.Result, policy:
 @pytest.mark.parametrize(("termination", "trial"), [(0.25, 94), (0.75, 225), (1.0, 269)])
 def test_regret_grows_with_termination_as_in_an_independent_trial(termination: float, trial: float) -> None:
     result = toplist.simulate("dcm-kl-ucb", *b_lb(16, 4, 0.2, 0.15, termination), STEPS, RUNS, seed=2, checkpoints=1)
-    ours = Measured(float(result.mean("dcm-kl-ucb")[-1]), float(result.standard_error("dcm-kl-ucb")[-1]))
-    assert printed_number(ours, Measured(trial, 0.02 * trial)).met
+    ours = MeanWithError(float(result.mean("dcm-kl-ucb")[-1]), float(result.standard_error("dcm-kl-ucb")[-1]))
+    assert compare_with_print(ours, MeanWithError(trial, 0.02 * trial)).met
 
 
 @pytest.fixture
-def models(tmp_path: Path) -> Data:
+def models(tmp_path: Path) -> DataSet:
     """Two made-up queries of six documents."""
     stop = np.linspace(0.7, 0.4, 6).tolist()
     attractions = [np.linspace(0.5, 0.02, 6), np.linspace(0.05, 0.6, 6)]
     content = {f"query {place}": {"DCM": {"attr": own.tolist(), "stop": stop}} for place, own in enumerate(attractions)}
     (tmp_path / "models.json").write_text(json.dumps(content))
-    return Data("click models", "made up", click_models.read(tmp_path), "the paper's")
+    return DataSet("click models", "made up", click_models.read(tmp_path), "the paper's")
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_too_small_a_size_decides_nothing_and_is_drawn(experiment: Experiment, c
         assert made_up.drawn(experiment, found).axes
 
 
-def test_figure_3c_on_too_few_steps_decides_nothing_and_is_drawn(models: Data) -> None:
+def test_figure_3c_on_too_few_steps_decides_nothing_and_is_drawn(models: DataSet) -> None:
     found = made_up.played(figure3c.EXPERIMENT, Size(200, 2), models)
     assert list(found.results) == ["query 0", "query 1"]
     assert made_up.outcomes(figure3c.EXPERIMENT, found) == ["UNDECIDED"] * 2
     assert made_up.drawn(figure3c.EXPERIMENT, found).axes
 
 
-def test_queries_have_visitors_of_their_own(models: Data) -> None:
+def test_queries_have_visitors_of_their_own(models: DataSet) -> None:
     first, second = figure3c.jobs(figure3c.FULL, models)
     assert first.seed != second.seed
     assert first.world.positions == figure3c.POSITIONS
@@ -112,7 +112,7 @@ def test_queries_have_visitors_of_their_own(models: Data) -> None:
 )
 def test_figure_2a_on_numbers_made_by_hand(regret: Callable[[Cell], float], expected: list[str]) -> None:
     size = figure2a.FULL
-    found = Found(size, {str(cell): made_up.result({DCM_KL_UCB: regret(cell)}, size) for cell in NINE})
+    found = Findings(size, {str(cell): made_up.result({DCM_KL_UCB: regret(cell)}, size) for cell in NINE})
     assert made_up.outcomes(figure2a.EXPERIMENT, found) == expected
 
 
@@ -133,7 +133,7 @@ def test_figure_2b_on_numbers_made_by_hand(curves: Mapping[int, Callable[[float]
             results[figure2b.label(cell, termination)] = toplist.Result(
                 np.array([size.steps]), {DCM_KL_UCB: own}, {DCM_KL_UCB: own}
             )
-    assert made_up.outcomes(figure2b.EXPERIMENT, Found(size, results)) == expected
+    assert made_up.outcomes(figure2b.EXPERIMENT, Findings(size, results)) == expected
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_figure_2b_on_numbers_made_by_hand(curves: Mapping[int, Callable[[float]
     [(190.0, 210.0, ["MET", "MET"]), (171.0, 210.0, ["UNDECIDED", "MET"]), (150.0, 100.0, ["NOT_MET", "NOT_MET"])],
 )
 def test_figure_3a_on_curves_made_by_hand(first: float, last: float, expected: list[str]) -> None:
-    size = comparison.FULL
+    size = figure3_problem.FULL
     curves = {DCM_KL_UCB: 170.0, "First-Click": first, "Last-Click": last}
-    found = Found(size, {comparison.LABEL: made_up.result(curves, size)})
+    found = Findings(size, {figure3_problem.LABEL: made_up.result(curves, size)})
     assert made_up.outcomes(figure3a.EXPERIMENT, found) == expected
 
 
@@ -151,8 +151,10 @@ def test_figure_3a_on_curves_made_by_hand(first: float, last: float, expected: l
     ("times", "expected"), [(3.0, "MET"), (2.02, "UNDECIDED"), (1.5, "NOT_MET"), (5.0, "NOT_MET"), (19.0, "NOT_MET")]
 )
 def test_figure_3b_on_curves_made_by_hand(times: float, expected: str) -> None:
-    size = comparison.FULL
-    found = Found(size, {comparison.LABEL: made_up.result({DCM_KL_UCB: 170.0, figure3b.RANKED: 170.0 * times}, size)})
+    size = figure3_problem.FULL
+    found = Findings(
+        size, {figure3_problem.LABEL: made_up.result({DCM_KL_UCB: 170.0, figure3b.RANKED: 170.0 * times}, size)}
+    )
     assert made_up.outcomes(figure3b.EXPERIMENT, found) == [expected]
 
 
@@ -166,21 +168,21 @@ def test_figure_3b_on_curves_made_by_hand(times: float, expected: str) -> None:
     ],
 )
 def test_figure_3c_asks_for_half_of_the_best_ranked_bandit(
-    ranked: float, exp3: float, expected: list[str], models: Data
+    ranked: float, exp3: float, expected: list[str], models: DataSet
 ) -> None:
     size = figure3c.FULL
     curves = {DCM_KL_UCB: 60.0, "RankedKL-UCB": ranked, "RankedExp3": exp3}
     results = {query: made_up.result(curves, size) for query in ("a", "b")}
-    assert made_up.outcomes(figure3c.EXPERIMENT, Found(size, results, data=models)) == expected
+    assert made_up.outcomes(figure3c.EXPERIMENT, Findings(size, results, data=models)) == expected
 
 
 def test_a_vacuous_bound_is_called_so() -> None:
-    assert "vacuous" not in Proved(Cell(16, 4, 0.15), 0.5).remark(100_000)
-    assert "vacuous at 1,000 steps" in Proved(Cell(16, 4, 0.15), 0.5).remark(1000)
+    assert "vacuous" not in RegretBounds(Cell(16, 4, 0.15), 0.5).remark(100_000)
+    assert "vacuous at 1,000 steps" in RegretBounds(Cell(16, 4, 0.15), 0.5).remark(1000)
 
 
 def log_of(shares: list[list[float]], pages: int) -> search_log.SearchLog:
-    """A log in which every position is clicked on as many pages, and so often nothing below is."""
+    """A log with equally many clicked pages per position, and the given shares of last clicks."""
     queries = {}
     for query, terminations in enumerate(shares):
         documents, several = tuple(map(str, range(len(terminations)))), []
@@ -202,17 +204,17 @@ def log_of(shares: list[list[float]], pages: int) -> search_log.SearchLog:
     ],
 )
 def test_figure_2c_on_logs_made_by_hand(shares: list[list[float]], pages: int, expected: list[str]) -> None:
-    data = Data("search log", "made up", log_of(shares, pages))
+    data = DataSet("search log", "made up", log_of(shares, pages))
     found = made_up.played(figure2c.EXPERIMENT, figure2c.EXPERIMENT.full, data)
     assert made_up.outcomes(figure2c.EXPERIMENT, found) == expected
     assert made_up.drawn(figure2c.EXPERIMENT, found).axes
 
 
-def test_figure_2c_knows_positions_that_nobody_clicked() -> None:
+def test_figure_2c_accepts_positions_without_clicks() -> None:
     log = log_of([[0.8, 0.5, 0.2, 1.0]] * 5, 1000)
     for pages in log.queries.values():
         pages[:] = [page for page in pages if page.clicked[0] != 2]
-    found = made_up.played(figure2c.EXPERIMENT, figure2c.EXPERIMENT.full, Data("search log", "made up", log))
+    found = made_up.played(figure2c.EXPERIMENT, figure2c.EXPERIMENT.full, DataSet("search log", "made up", log))
     claims = figure2c.EXPERIMENT.judge(found)
     assert [claim.outcome for claim in claims] == [Outcome.UNDECIDED, Outcome.UNDECIDED]
     assert made_up.drawn(figure2c.EXPERIMENT, found).axes

@@ -12,10 +12,10 @@ from toplist.clicks import Cascade
 from toplist.core.randomness import branch
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
-from toplist.experiments.experiment import Experiment, Found, Outcome, Size
-from toplist.experiments.kveton2015 import figure1, rows, table1, table2
+from toplist.experiments.experiment import Experiment, Findings, Outcome, Size
+from toplist.experiments.kveton2015 import figure1, table1, table2, table_rows
 from toplist.experiments.problem_grid import NINE, Cell
-from toplist.experiments.verdicts import Measured, final, measured, printed_number
+from toplist.experiments.verdicts import MeanWithError, compare_with_print, final_regret, mean_with_error
 from toplist.worlds import b_top_k
 
 REDUCED = [Cell(16, 4, 0.15), Cell(32, 8, 0.15), Cell(16, 8, 0.075)]  # every L, K and D but K = 2, which takes longest
@@ -26,19 +26,19 @@ ALL = (table1.EXPERIMENT, table2.EXPERIMENT, figure1.EXPERIMENT)
 @pytest.mark.parametrize("cell", REDUCED, ids=str)
 def test_three_rows_of_both_tables_are_met(cell: Cell) -> None:
     """n = 1e5 and 20 runs, as printed; each number within 4 combined standard errors or 10%, as for the whole."""
-    (play,) = (play for play in table2.jobs(rows.FULL, None) if play.label == str(cell))
+    (play,) = (play for play in table2.jobs(table_rows.FULL, None) if play.label == str(cell))
     result = made_up.simulated(play)
-    best_first = {name: result.regret[table2.BEST_FIRST[name]] for name in rows.NAMES}
+    best_first = {name: result.regret[table2.BEST_FIRST[name]] for name in table_rows.NAMES}
     tables = {
         1: (toplist.Result(result.checkpoints, best_first, best_first), table1.PRINTED),
         2: (result, table2.PRINTED),
     }
     for played, printed in tables.values():
-        found = Found(rows.FULL, {str(cell): played})
-        for claim in rows.printed_claims(found, {cell: printed[cell]}):
+        found = Findings(table_rows.FULL, {str(cell): played})
+        for claim in table_rows.printed_claims(found, {cell: printed[cell]}):
             assert claim.outcome is Outcome.MET, claim
-    for name in rows.NAMES:
-        assert table2.of_table1(Found(rows.FULL, {str(cell): result}), cell, name).high < 1
+    for name in table_rows.NAMES:
+        assert table2.of_table1(Findings(table_rows.FULL, {str(cell): result}), cell, name).high < 1
 
 
 @pytest.mark.slow
@@ -46,25 +46,25 @@ def test_other_algorithms_do_not_meet_the_tables() -> None:
     """The test can fail: another exploration, or ties and orders mixed up, and the number is not met."""
     cell = Cell(16, 4, 0.15)
     wrong = {
-        "less exploration": ("cascade-ucb1(scale=1.0)", table1.PRINTED[cell][rows.UCB1]),
-        "no log log": ("cascade-kl-ucb(loglog=0.0)", table1.PRINTED[cell][rows.KL_UCB]),
-        "best first in Table 2": ("cascade-ucb1", table2.PRINTED[cell][rows.UCB1]),
-        "worst first in Table 1": ("cascade-kl-ucb(order='last')", table1.PRINTED[cell][rows.KL_UCB]),
+        "less exploration": ("cascade-ucb1(scale=1.0)", table1.PRINTED[cell][table_rows.UCB1]),
+        "no log log": ("cascade-kl-ucb(loglog=0.0)", table1.PRINTED[cell][table_rows.KL_UCB]),
+        "best first in Table 2": ("cascade-ucb1", table2.PRINTED[cell][table_rows.UCB1]),
+        "worst first in Table 1": ("cascade-kl-ucb(order='last')", table1.PRINTED[cell][table_rows.KL_UCB]),
     }
     policies = {label: policy for label, (policy, _) in wrong.items()}
-    result = made_up.simulated(rows.play(cell, policies, rows.FULL))
+    result = made_up.simulated(table_rows.play(cell, policies, table_rows.FULL))
     for label, (_, printed) in wrong.items():
-        assert not printed_number(measured(final(result, label)), printed).met, label
+        assert not compare_with_print(mean_with_error(final_regret(result, label)), printed).met, label
 
 
 def test_verdict_by_hand() -> None:
-    verdict = printed_number(Measured(110.0, 0.1), Measured(100.0, 0.1))
+    verdict = compare_with_print(MeanWithError(110.0, 0.1), MeanWithError(100.0, 0.1))
     assert verdict.met
     assert verdict.errors == pytest.approx(10 / (0.1 * 2**0.5))
     assert verdict.share == pytest.approx(0.1)
-    assert not printed_number(Measured(110.2, 0.1), Measured(100.0, 0.1)).met
-    assert printed_number(Measured(139.0, 6.0), Measured(100.0, 8.0)).met
-    assert not printed_number(Measured(141.0, 6.0), Measured(100.0, 8.0)).met
+    assert not compare_with_print(MeanWithError(110.2, 0.1), MeanWithError(100.0, 0.1)).met
+    assert compare_with_print(MeanWithError(139.0, 6.0), MeanWithError(100.0, 8.0)).met
+    assert not compare_with_print(MeanWithError(141.0, 6.0), MeanWithError(100.0, 8.0)).met
 
 
 @pytest.mark.parametrize(("experiment", "claims"), [(ALL[0], 14), (ALL[1], 23), (ALL[2], 8)])
@@ -78,41 +78,44 @@ def test_too_small_a_size_decides_nothing_and_is_drawn(experiment: Experiment, c
 def test_the_print_itself_meets_table_1_and_other_numbers_do_not() -> None:
     def outcomes(size: Size, factor: float = 1.0) -> list[str]:
         results = {
-            str(cell): made_up.result({name: factor * row[name].mean for name in rows.NAMES}, size)
+            str(cell): made_up.result({name: factor * row[name].mean for name in table_rows.NAMES}, size)
             for cell, row in table1.PRINTED.items()
         }
-        return made_up.outcomes(table1.EXPERIMENT, Found(size, results))
+        return made_up.outcomes(table1.EXPERIMENT, Findings(size, results))
 
     trends = ["MET"] * 4
-    assert outcomes(rows.FULL) == ["MET"] * 10 + trends
-    assert outcomes(rows.FULL, 1.09) == ["MET"] * 10 + trends
-    assert outcomes(rows.FULL, 1.3)[:9].count("NOT_MET") >= 8  # one number has an error of 5% itself
-    assert outcomes(rows.FULL, 1.3)[9:] == ["NOT_MET", *trends]
-    assert outcomes(rows.FULL._replace(runs=19)) == ["UNDECIDED"] * 10 + trends
-    assert outcomes(rows.FULL._replace(steps=200_000)) == ["UNDECIDED"] * 10 + trends  # the print is about fewer
-    assert made_up.only(outcomes(rows.FULL._replace(steps=50_000))) == "UNDECIDED"
-    assert made_up.only(outcomes(rows.FULL._replace(runs=1))) == "UNDECIDED"
+    assert outcomes(table_rows.FULL) == ["MET"] * 10 + trends
+    assert outcomes(table_rows.FULL, 1.09) == ["MET"] * 10 + trends
+    assert outcomes(table_rows.FULL, 1.3)[:9].count("NOT_MET") >= 8  # one number has an error of 5% itself
+    assert outcomes(table_rows.FULL, 1.3)[9:] == ["NOT_MET", *trends]
+    assert outcomes(table_rows.FULL._replace(runs=19)) == ["UNDECIDED"] * 10 + trends
+    assert outcomes(table_rows.FULL._replace(steps=200_000)) == ["UNDECIDED"] * 10 + trends  # the print is about fewer
+    assert made_up.only(outcomes(table_rows.FULL._replace(steps=50_000))) == "UNDECIDED"
+    assert made_up.only(outcomes(table_rows.FULL._replace(runs=1))) == "UNDECIDED"
 
 
 def test_trends_that_are_the_other_way_round_are_not_met() -> None:
     backwards = dict(zip(NINE, reversed(NINE), strict=True))
     results = {
         str(cell): made_up.result(
-            {rows.UCB1: row[rows.KL_UCB].mean, rows.KL_UCB: row[rows.UCB1].mean}, rows.FULL
+            {table_rows.UCB1: row[table_rows.KL_UCB].mean, table_rows.KL_UCB: row[table_rows.UCB1].mean},
+            table_rows.FULL,
         )
         for cell, row in ((cell, table1.PRINTED[backwards[cell]]) for cell in NINE)
     }  # fmt: skip
-    assert made_up.outcomes(table1.EXPERIMENT, Found(rows.FULL, results))[10:] == ["NOT_MET"] * 4
+    assert made_up.outcomes(table1.EXPERIMENT, Findings(table_rows.FULL, results))[10:] == ["NOT_MET"] * 4
 
 
 def test_table_2_is_under_table_1_only_where_the_runs_tell() -> None:
     def outcomes(table: Callable[[Cell, str], float]) -> list[str]:
         curves = {
-            cell: {name: table(cell, name) for name in rows.NAMES}
-            | {table2.BEST_FIRST[name]: table1.PRINTED[cell][name].mean for name in rows.NAMES}
+            cell: {name: table(cell, name) for name in table_rows.NAMES}
+            | {table2.BEST_FIRST[name]: table1.PRINTED[cell][name].mean for name in table_rows.NAMES}
             for cell in NINE
         }
-        found = Found(rows.FULL, {str(cell): made_up.result(own, rows.FULL) for cell, own in curves.items()})
+        found = Findings(
+            table_rows.FULL, {str(cell): made_up.result(own, table_rows.FULL) for cell, own in curves.items()}
+        )
         return made_up.outcomes(table2.EXPERIMENT, found)[13:]
 
     def printed(cell: Cell, name: str) -> float:
@@ -139,11 +142,11 @@ def test_more_runs_decide_where_there_are_any() -> None:
         play = plays[more.label]
         assert play.runs == more.times * size.runs
         assert set(play.policies) == {more.name, table2.BEST_FIRST[more.name]}
-        few = made_up.result({more.name: 99.0, table2.BEST_FIRST[more.name]: 100.0}, rows.FULL)
-        many = made_up.result({more.name: 99.0, table2.BEST_FIRST[more.name]: 100.0}, rows.FULL, 0.001)
-        found = Found(rows.FULL, {str(more.cell): few, more.label: many})
+        few = made_up.result({more.name: 99.0, table2.BEST_FIRST[more.name]: 100.0}, table_rows.FULL)
+        many = made_up.result({more.name: 99.0, table2.BEST_FIRST[more.name]: 100.0}, table_rows.FULL, 0.001)
+        found = Findings(table_rows.FULL, {str(more.cell): few, more.label: many})
         assert table2.of_table1(found, more.cell, more.name).high < 1
-        assert table2.of_table1(Found(rows.FULL, {str(more.cell): few}), more.cell, more.name).high > 1
+        assert table2.of_table1(Findings(table_rows.FULL, {str(more.cell): few}), more.cell, more.name).high > 1
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_more_runs_decide_where_there_are_any() -> None:
 )
 def test_figure_1_on_curves_made_by_hand(curves: Mapping[str, made_up.Curve], flat: str, three: str) -> None:
     size = figure1.FULL
-    found = Found(size, {str(panel): made_up.result(curves, size) for panel in figure1.PANELS})
+    found = Findings(size, {str(panel): made_up.result(curves, size) for panel in figure1.PANELS})
     assert made_up.outcomes(figure1.EXPERIMENT, found) == [flat] * 4 + [three] * 4
 
 

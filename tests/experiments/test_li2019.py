@@ -1,4 +1,4 @@
-"""Cascading non-stationary bandits: both figures on made-up models, and what their verdicts go by."""
+"""Cascading non-stationary bandits: both figures on synthetic models, and the tests behind their verdicts."""
 
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,20 @@ from toplist.bounds import li2019_theorem3
 from toplist.clicks import Cascade
 from toplist.datasets.click_models import ClickModels
 from toplist.experiments import verdicts
-from toplist.experiments.experiment import Data, Found, Outcome, Play, Size
-from toplist.experiments.li2019 import figure1, figure2, queries
-from toplist.experiments.li2019.queries import DISCOUNTED, EPOCH, HALVED, LEFT_BEHIND, POLICIES, WINDOWED
-from toplist.experiments.pooled_results import together
+from toplist.experiments.experiment import DataSet, Findings, Outcome, Play, Size
+from toplist.experiments.li2019 import figure1, figure2, jumping_queries
+from toplist.experiments.li2019.jumping_queries import DISCOUNTED, EPOCH, HALVED, LEFT_BEHIND, POLICIES, WINDOWED
+from toplist.experiments.pooled_results import pool_results
 from toplist.worlds import b_l, b_top_k, jumping
 
 BOTH = [figure1.EXPERIMENT, figure2.EXPERIMENT]
 
 
-def models(count: int = 2) -> Data:
-    """So many made-up queries of ten documents, all alike."""
+def models(count: int = 2) -> DataSet:
+    """A number of synthetic, equal queries of ten documents."""
     own = {"CM": {"attr": np.linspace(0.3, 0.02, 10)}}
     content = ClickModels(Path("made-up.json"), 10, {str(query): own for query in range(count)})
-    return Data("click models", "made up", content)
+    return DataSet("click models", "made up", content)
 
 
 # Played ---------------------------------------------------------------------------------------------------------------
@@ -63,13 +63,15 @@ def test_queries_have_visitors_and_jumps_of_their_own() -> None:
             toplist.simulate("random", job.world, job.users, job.steps, job.runs, job.seed, checkpoints=job.checkpoints)
         )
     assert not np.array_equal(found[0].regret["random"], found[1].regret["random"])
-    whole = together(found)
+    whole = pool_results(found)
     assert whole.runs == 4
     assert whole.regret["random"][2:].tobytes() == found[1].regret["random"].tobytes()
     assert whole.breakpoints == [[10_000]] * 4
-    halves = verdicts.halves(whole.regret["random"], whole.checkpoints, EPOCH)
+    halves = verdicts.half_epochs(whole.regret["random"], whole.checkpoints, EPOCH)
     for epoch in (1, 2):
-        assert queries.in_epoch(whole, "random", epoch).mean == pytest.approx(halves[:, epoch - 1].sum() / 4)
+        assert jumping_queries.epoch_regret(whole, "random", epoch).mean == pytest.approx(
+            halves[:, epoch - 1].sum() / 4
+        )
 
 
 def test_quick_plays_fewer_queries() -> None:
@@ -80,10 +82,10 @@ def test_quick_plays_fewer_queries() -> None:
 
 
 def test_checkpoints_have_the_ends_of_halves() -> None:
-    kept = queries.checkpoints(25_300)
+    kept = jumping_queries.checkpoints(25_300)
     assert set(range(5000, 25_001, 5000)) <= set(kept.tolist())
     assert kept[-1] == 25_300
-    assert queries.checkpoints(300).tolist() == [300]
+    assert jumping_queries.checkpoints(300).tolist() == [300]
 
 
 # Verdicts -------------------------------------------------------------------------------------------------------------
@@ -96,14 +98,14 @@ def curve(*halves: float, runs: int = 20, spread: float = 0.01) -> Any:
 
 
 def judged(curves: dict[str, Any], experiment: Any = figure1.EXPERIMENT, count: int = 1) -> list[Any]:
-    """What is said of regret per half of an epoch; who is not given follows the changes."""
+    """The claims for given regrets per half epoch; policies not given follow the changes."""
     follower = curve(*[5.0, 5.0, *[40.0, 10.0] * 9])
     names = {**POLICIES, **figure2.SHOWN}
     every = {name: curves.get(name, follower) for name in names}
     kept = np.arange(1, 21) * EPOCH // 2
     results = {str(query): toplist.Result(kept, every, every) for query in range(count)}
     runs = len(next(iter(curves.values())))
-    found = Found(Size(100_000, runs), results, data=models(count))
+    found = Findings(Size(100_000, runs), results, data=models(count))
     return list(experiment.judge(found))
 
 
@@ -172,7 +174,7 @@ def test_printed_epochs() -> None:
 def test_single_queries_that_fail_are_named() -> None:
     slow = curve(*[5.0, 5.0, *[4.0, 3.0] * 9])
     claim = about(judged({WINDOWED: slow}, figure2.EXPERIMENT, 2), f"{WINDOWED} converges")
-    assert "not on 0, 1, whose best item attracts by 0.30" in claim.remark
+    assert "not on 0, 1, whose best item has attraction 0.30" in claim.remark
     assert claim.number.startswith("in 0 of 2 queries, undecided in 0, not in 2")
 
 
@@ -184,20 +186,20 @@ def test_on_the_papers_users_those_that_forget_lose_least() -> None:
     """Made-up attractions like those of a query; 4 runs of 1e5 steps. Measured: 2.4, 3.4, 9 and 10 thousand."""
     attraction = [0.36, 0.16, 0.2, 0.08, 0.07, 0.02, 0.09, 0.08, 0.09, 0.08]
     result = toplist.simulate(
-        POLICIES, jumping(attraction, 3), Cascade(), queries.STEPS, runs=4,
-        checkpoints=queries.checkpoints(queries.STEPS).tolist(),
+        POLICIES, jumping(attraction, 3), Cascade(), jumping_queries.STEPS, runs=4,
+        checkpoints=jumping_queries.checkpoints(jumping_queries.STEPS).tolist(),
     )  # fmt: skip
     assert result.difference(WINDOWED, DISCOUNTED).high < 0
     for name in LEFT_BEHIND:
-        assert result.difference(name, WINDOWED).ratio > verdicts.BEHIND
+        assert result.difference(name, WINDOWED).ratio > verdicts.MUCH_WORSE
     # With the printed radius CascadeDUCB goes on exploring for ever; with half of it, it converges.
     for name, holds in ((WINDOWED, True), (DISCOUNTED, False), (HALVED, True)):
-        halves = verdicts.halves(result.regret[name], result.checkpoints, EPOCH)
+        halves = verdicts.half_epochs(result.regret[name], result.checkpoints, EPOCH)
         slowest = (halves.mean(axis=0)[1:, 1] / halves.mean(axis=0)[1:, 0]).max()
         assert (slowest < verdicts.CONVERGED) == holds
         assert verdicts.converges(halves) is not (not holds)
-    assert result.difference(queries.RESETTING, WINDOWED).high < 0
-    found = result.detections[queries.RESETTING]
+    assert result.difference(jumping_queries.RESETTING, WINDOWED).high < 0
+    found = result.detections[jumping_queries.RESETTING]
     for run in found:  # every break is found before the next, and hardly anything else
         assert {step // EPOCH for step in run} == set(range(1, 10))
         assert len(run) <= 12
@@ -208,12 +210,14 @@ def test_on_the_papers_users_those_that_forget_lose_least() -> None:
 def test_on_people_who_do_not_change_watching_costs_at_most_a_tenth(gap: float) -> None:
     """CascadeKL-UCB with GLR beside the plain one; 20 runs of 1e5 steps, the same visitors."""
     watching, plain = "cascade-kl-ucb-resetting", "cascade-kl-ucb"
-    result = toplist.simulate([watching, plain], b_top_k(16, 4, 0.2, gap), Cascade(), queries.STEPS, runs=20, seed=1)
+    result = toplist.simulate(
+        [watching, plain], b_top_k(16, 4, 0.2, gap), Cascade(), jumping_queries.STEPS, runs=20, seed=1
+    )
     assert result.difference(watching, plain).ratio <= 1.1
 
 
 @pytest.mark.slow
-def test_nobody_is_under_the_lower_bound() -> None:
+def test_no_policy_is_below_the_lower_bound() -> None:
     """B_L with L = 8 and n = 2e4; the bound is for large n and the worst case, and is kept here by all."""
     world, steps = b_l(8, 0.3, 0.2, 20_000), 20_000
     bound = li2019_theorem3(8, 0.3, 0.2, steps)

@@ -8,7 +8,7 @@ from shapes import linear, outcomes, result
 import toplist
 from toplist.clicks import ChangingDCM
 from toplist.engine.simulate import simulate_with_watch
-from toplist.experiments.experiment import Found, Outcome, Size
+from toplist.experiments.experiment import Findings, Outcome, Size
 from toplist.experiments.liu2018 import figure1, figure2
 from toplist.experiments.liu2018.figure1 import FRESH, KEPT, cosine_distance, distance
 from toplist.parts.feedback import ThroughLastClick
@@ -79,10 +79,10 @@ def test_figure_1_in_short() -> None:
     assert "Theorem 1 has" in claims[0].remark
     assert "vacuous here" in claims[0].remark
     figure = drawn(figure1.EXPERIMENT, found)
-    assert [len(axes.lines) for axes in figure.axes] == [5, 4, 4, 3]  # who ignores contexts has no estimate
+    assert [len(axes.lines) for axes in figure.axes] == [5, 4, 4, 3]  # a policy without contexts has no estimate
 
 
-def judged(fresh: dict[str, float], kept: dict[str, float], ours: float, tenth: float) -> Found:
+def judged(fresh: dict[str, float], kept: dict[str, float], ours: float, tenth: float) -> Findings:
     """Made-up regret of both parts, and the distance of GL-CDCM beside 0.2 of LR, at both radii."""
     rng = np.random.default_rng(1)
 
@@ -94,7 +94,7 @@ def judged(fresh: dict[str, float], kept: dict[str, float], ours: float, tenth: 
         for part, ends in ((FRESH, fresh), (KEPT, kept))
     }
     distances = {"GL-CDCM": around(ours), "LR": around(0.2), figure1.TENTH: around(tenth)}
-    return Found(Size(10_000, 24), results, watched={FRESH: distances, KEPT: distances})
+    return Findings(Size(10_000, 24), results, watched={FRESH: distances, KEPT: distances})
 
 
 def test_figure_1_by_hand() -> None:

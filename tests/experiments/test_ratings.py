@@ -1,4 +1,4 @@
-"""Problems made of ratings, by hand and on made-up ratings, and the command that counts who was attracted."""
+"""Problems made of ratings, small and synthetic ones, and the command that prints the share of attracted pairs."""
 
 import re
 from pathlib import Path
@@ -11,8 +11,8 @@ from toplist.clicks import Cascade
 from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, lastfm, million_song, movielens, yelp
 from toplist.datasets.ratings import Ratings, made_up
-from toplist.experiments import script
-from toplist.experiments.hiranandani2019 import ratings, ratio, shares
+from toplist.experiments.hiranandani2019 import attraction_shares, ratings, ratio
+from toplist.support.script import run_script
 
 # Items 10, 20, 30 and 40, of which 40 is rated least; people 1 to 5, of whom 5 rates least.
 BY_HAND = Ratings(
@@ -39,7 +39,7 @@ def test_attraction_by_hand() -> None:
     np.testing.assert_allclose(ratings.attraction(found.attracted, found.belongs), expected)
 
 
-def test_a_topic_that_attracted_nobody_attracts_nobody() -> None:
+def test_a_topic_without_attraction() -> None:
     attracted, belongs = np.array([[True, False]]), np.array([[True, False], [False, True]])
     assert ratings.attraction(attracted, belongs).tolist() == [[1.0, 0.0], [0.0, 0.0]]
 
@@ -49,8 +49,8 @@ def test_preferences_by_hand() -> None:
     found = ratings.feedback(BY_HAND, items=3, people=4, topics=2)
     expected = [[1 / 2, 1 / 2], [2 / 3, 1 / 3], [1 / 2, 1 / 2], [1.0, 0.0]]
     np.testing.assert_allclose(ratings.preferences(found.attracted, found.belongs), expected)
-    nobody = np.vstack([found.attracted, [[False] * 3]])
-    assert len(ratings.preferences(nobody, found.belongs)) == 4
+    with_unattracted = np.vstack([found.attracted, [[False] * 3]])
+    assert len(ratings.preferences(with_unattracted, found.belongs)) == 4
 
 
 def test_a_problem_of_two_halves_by_hand() -> None:
@@ -82,7 +82,7 @@ def test_a_problem_of_two_halves_by_hand() -> None:
     }
     seen = set()
     for seed in range(40):
-        train, test = (tuple(half.tolist()) for half in ratings.halves(4, seed))
+        train, test = (tuple(half.tolist()) for half in ratings.split_people(4, seed))
         seen.add(test)
         world = ratings.world(found, positions=2, seed=seed).checked()
         ten, twenty, other, tastes = by_hand[test]
@@ -118,23 +118,23 @@ def test_every_data_set_becomes_a_problem_and_tells_its_share(layout: str, name:
     result = toplist.simulate(["best"], world, Cascade(), steps=5, runs=1)
     assert result.mean("best")[-1] == 0.0
     lines: list[str] = []
-    assert shares.main([f"--{name}", str(tmp_path), "--pool", "50"], lines.append) == 0
+    assert attraction_shares.main([f"--{name}", str(tmp_path), "--pool", "50"], lines.append) == 0
     assert "ratings of 50 items by 60 people; 50 items in 8 topics" in lines[0]
     assert re.fullmatch(rf"{name} +[38-]%? +\d+\.\d\d%  [45] (stars|plays) or more", lines[2])
 
 
 def test_shares_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        shares.main([])
+        attraction_shares.main([])
     assert "name a folder with one of --movielens, --million-song, --lastfm, --yelp" in capsys.readouterr().err
 
 
 def test_what_is_true_and_what_is_known_come_from_different_people() -> None:
     found = ratings.feedback(made_up(seed=1), items=60, people=81, topics=10)
-    train, test = ratings.halves(81, seed=5)
+    train, test = ratings.split_people(81, seed=5)
     assert len(train) == 40
     assert sorted([*train, *test]) == list(range(81))
-    assert ratings.halves(81, seed=6)[0].tolist() != train.tolist()
+    assert ratings.split_people(81, seed=6)[0].tolist() != train.tolist()
     world = ratings.world(found, positions=4, seed=5).checked()
     np.testing.assert_array_equal(world.topics, ratings.attraction(found.attracted[test], found.belongs))
     np.testing.assert_array_equal(world.known, ratings.attraction(found.attracted[train], found.belongs))
@@ -161,7 +161,7 @@ def test_the_greedy_list_is_nearly_the_best_on_problems_made_of_ratings() -> Non
     found: dict[int, list[float]] = {length: [] for length in ratio.PRINTED}
     for seed in range(5):
         feedback = ratings.feedback(made_up(people=300, items=400, seed=seed), items=300, people=200)
-        world = ratio.sampled(ratings.world(feedback, 1, seed), items=60, people=40, seed=seed)
+        world = ratio.sample_world(ratings.world(feedback, 1, seed), items=60, people=40, seed=seed)
         assert world.topics.shape == (60, 18)
         assert len(world.preferences) == 40
         for length, each in found.items():
@@ -174,11 +174,11 @@ def test_the_greedy_list_is_nearly_the_best_on_problems_made_of_ratings() -> Non
 
 
 def test_commands_end_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert script.run(lambda: shares.main(["--movielens", "/nowhere"])) == 2
+    assert run_script(lambda: attraction_shares.main(["--movielens", "/nowhere"])) == 2
     assert "must be a folder that holds MovieLens, or its zip file" in capsys.readouterr().err
 
     def interrupted() -> int:
         raise KeyboardInterrupt
 
-    assert script.run(interrupted) == 130
+    assert run_script(interrupted) == 130
     assert capsys.readouterr().err == "interrupted\n"

@@ -1,4 +1,4 @@
-"""The report: one file that needs nothing else, in which everything of every experiment is to be found."""
+"""The report: one self-contained file with all facts on every experiment."""
 
 import base64
 import re
@@ -13,8 +13,8 @@ from toplist import cli
 from toplist.cli import Exit, main
 from toplist.experiments import papers
 from toplist.experiments.experiment import Outcome
-from toplist.experiments.report import MEANINGS, kind, write
-from toplist.experiments.results_folder import NEVER, SIGNS, chapters, moment
+from toplist.experiments.report import MEANINGS, css_class, write_report
+from toplist.experiments.results_folder import NEVER, SIGNS, chapters, time_text
 
 pytestmark = pytest.mark.usefixtures("made_up")
 EMPTY = {"br", "img", "meta"}
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A folder in which everything was played but what needs data."""
+    """A folder of results of all experiments except those that need data."""
     folder = tmp_path / "results"
     assert main(["reproduce", "--all", "--quiet", "--jobs", "1", "--results", str(folder)]) == Exit.FINE
     return folder
@@ -74,7 +74,7 @@ def test_everything_is_there(results: Path, made_up: dict[str, Any]) -> None:
         "regret <grows> | as *printed*", "1.5 ± 0.5 (print: 2)", "theirs is 1 < 2", "not met", "needs data",
         "start is ours, for > 1 item", "300 steps, 3 runs, seed 0", "toplist 0.1.0", "Python 3", "core",
         "Get the tunes of <everybody>.", "Kveton, Szepesvari, Wen and Ashkan, ICML 2015", "3 of 4 played", "1 of 2",
-        "in 2 parts", "random: 0:0", "Nothing that we know of.", "Regret where the curves end", "What decides",
+        "in 2 parts", "random: 0:0", "None known.", "Regret at the last step", "Rules of the tests",
         "the last half adds at least 45%",
     ):  # fmt: skip
         assert words in text, words
@@ -100,7 +100,7 @@ def test_the_smaller_form_of_a_figure_is_taken(results: Path) -> None:
     for small, large in ((".png", ".svg"), (".svg", ".png")):
         (home / f"figure{small}").write_bytes(b"small one")
         (home / f"figure{large}").write_bytes(b"the large one")
-        write(results)
+        write_report(results)
         found = [base64.b64decode(source.partition(",")[2]) for source in read(results).sources]
         assert b"small one" in found
         assert b"the large one" not in found
@@ -108,12 +108,12 @@ def test_the_smaller_form_of_a_figure_is_taken(results: Path) -> None:
 
 def test_equal_results_give_equal_reports(results: Path) -> None:
     before = (results / "report.html").read_bytes()
-    assert write(results) == results / "report.html"
+    assert write_report(results) == results / "report.html"
     assert (results / "report.html").read_bytes() == before
 
 
 def test_nothing_was_run(tmp_path: Path) -> None:
-    write(tmp_path)
+    write_report(tmp_path)
     text = " ".join(read(tmp_path).text.split())
     assert text.count("never run") >= 4
     assert "0 of 4 played" in text
@@ -123,7 +123,7 @@ def test_nothing_was_run(tmp_path: Path) -> None:
 def test_without_figures(results: Path) -> None:
     for file in results.rglob("figure.*"):
         file.unlink()
-    write(results)
+    write_report(results)
     assert 'No figure was drawn: pip install "toplist[plots]"' in read(results).text
 
 
@@ -160,9 +160,9 @@ def test_every_verdict_has_a_sign_and_a_meaning() -> None:
     assert len(set(SIGNS.values())) == len(states)
     style = (Path(str(papers.__file__)).parent / "report.css").read_text()
     for state in states:
-        assert f".{kind(state)} {{ --tone:" in style
+        assert f".{css_class(state)} {{ --tone:" in style
 
 
 def test_moments() -> None:
-    assert moment("2026-01-02T03:04:05+02:00") == "2026-01-02 01:04 UTC"
-    assert moment("") == ""
+    assert time_text("2026-01-02T03:04:05+02:00") == "2026-01-02 01:04 UTC"
+    assert time_text("") == ""

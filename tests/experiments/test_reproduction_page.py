@@ -41,22 +41,22 @@ def test_every_experiment_with_its_verdict(results: Path, target: Path, capsys: 
     assert "| version | toplist 0.1.0 |" in text
     assert "| [li2019/figure1](#reproduction-li2019-figure1) | Figure 1: a \\<b\\>bold" in text
     assert "\\</b\\> claim | ✗ not met | 1 of 2 |" in text
-    not_met = text.partition("## What is not met")[2].partition("##")[0]
+    not_met = text.partition("## Not met")[2].partition("##")[0]
     assert "regret \\<grows\\> \\| as \\*printed\\*. Found: 1.5 ± 0.5 (print: 2). theirs is 1 \\< 2" in not_met
-    lacking = text.partition("## What was not played")[2].partition("##")[0]
+    lacking = text.partition("## Not played")[2].partition("##")[0]
     assert "needs data. Get the tunes of \\<everybody\\>." in lacking
-    assert "What is undecided" not in text  # nothing is
+    assert "## Undecided" not in text  # nothing is
     assert "- `start` is ours, for \\> 1 item" in text
     assert "To run it again: `toplist reproduce kveton2015/table1`." in text
     assert "To run it: `toplist reproduce kveton2015/songs --data FOLDER`." in text
     assert "|  | random | cascade-ucb1 | runs |" in text
-    assert "- Flat: the last tenth of the steps adds under 4%" in text
+    assert "- Flat: the last tenth of the steps adds less than 4%" in text
     assert str(results) not in text
 
 
 def test_equal_results_give_equal_pages(results: Path, target: Path) -> None:
     def files() -> dict[str, bytes]:
-        reproduction_page.make(results, target)
+        reproduction_page.write_page(results, target)
         return {str(file): file.read_bytes() for file in target.parent.rglob("*") if file.is_file()}
 
     first = files()
@@ -75,7 +75,7 @@ def test_pictures_stay_within_the_budget(results: Path, target: Path, monkeypatc
     noise(results / "li2019/figure1/figure.png", 1600, 800)
     (results / "li2019/figure1/figure.svg").write_text(" " * 10_000_000)
     monkeypatch.setattr(reproduction_page, "BUDGET", 500_000)
-    reproduction_page.make(results, target)
+    reproduction_page.write_page(results, target)
     files = list((target.parent / reproduction_page.PICTURES).iterdir())
     assert {file.name.partition(".")[0] for file in files} == {
         "kveton2015-ratio", "kveton2015-table1", "li2019-figure1",
@@ -90,7 +90,7 @@ def test_pictures_stay_within_the_budget(results: Path, target: Path, monkeypatc
 
 def test_a_small_svg_is_taken_as_it_is(results: Path, target: Path) -> None:
     (results / "li2019/figure1/figure.svg").write_text("<svg/>")
-    reproduction_page.make(results, target)
+    reproduction_page.write_page(results, target)
     assert (target.parent / reproduction_page.PICTURES / "li2019-figure1.svg").read_text() == "<svg/>"
     assert "](pictures/reproduction/li2019-figure1.svg)" in target.read_text()
     assert not (target.parent / reproduction_page.PICTURES / "li2019-figure1.png").exists()
@@ -100,7 +100,7 @@ def test_a_small_picture_is_not_made_larger(results: Path) -> None:
     (entry,) = [entry for chapter in chapters(results) for entry in chapter.entries if entry.name == "li2019/figure1"]
     path = entry.figure(".png")
     assert path is not None
-    content = reproduction_page.downscaled(path, 1400)
+    content = reproduction_page.downscale(path, 1400)
     assert len(content) < path.stat().st_size
     with import_optional("PIL.Image", "plots").open(io.BytesIO(content)) as small:
         assert small.size == (600, 450)
@@ -118,7 +118,7 @@ def test_a_small_picture_is_not_made_larger(results: Path) -> None:
     ],
 )
 def test_nothing_in_prose_is_markdown_but_code(text: str, written: str) -> None:
-    assert reproduction_page.plain(text) == written
+    assert reproduction_page.markdown_text(text) == written
 
 
 @pytest.mark.parametrize(("name", "message"), [("nowhere", "must be a folder that exists"), (".", "has no results")])
@@ -139,7 +139,7 @@ def test_a_damaged_figure_is_refused(results: Path, target: Path, capsys: pytest
 
 @pytest.mark.slow
 def test_the_site_takes_the_page(results: Path, target: Path) -> None:
-    reproduction_page.make(results, target)
+    reproduction_page.write_page(results, target)
     folder = target.parent
     (folder / "conf.py").write_text("extensions = ['myst_parser']\nmyst_heading_anchors = 3\nnitpicky = True\n")
     (folder / "index.md").write_text("# Site\n\n```{toctree}\nreproduction\n```\n")

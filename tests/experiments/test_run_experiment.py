@@ -1,4 +1,4 @@
-"""Playing an experiment: what is kept, what is played again, and what is written down about it."""
+"""Playing an experiment: files that are kept, runs that are played again, and notes on them."""
 
 import json
 import sys
@@ -13,17 +13,17 @@ import toplist
 from toplist.clicks import Cascade
 from toplist.core.problem import InvalidInput
 from toplist.engine.player import Player
-from toplist.experiments.experiment import Claim, Experiment, Found, Measure, Outcome, Play, Size
-from toplist.experiments.remaining_time import LEAST, Outlook, expected
+from toplist.experiments.experiment import Claim, Experiment, Findings, Measure, Outcome, Play, Size
+from toplist.experiments.remaining_time import LEAST, TimeEstimator, expected_seconds
 from toplist.experiments.run_experiment import (
-    Standing,
+    ExperimentProgress,
     Verdict,
-    Workplace,
+    Workspace,
     check_labels,
-    draw,
-    note,
+    draw_figure,
     read_verdict,
-    run,
+    run_experiment,
+    write_note,
     write_verdict,
 )  # fmt: skip
 from toplist.support.files import Unwritable, slug
@@ -47,17 +47,17 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
-def nobody(_: Standing) -> None:
-    """Listens to no report."""
+def ignore(_: ExperimentProgress) -> None:
+    """Ignores the progress."""
 
 
-def go(experiment: Experiment, folder: Path, size: Size = FULL, report: Any = nobody) -> Verdict:
-    return run(NAME, experiment, size, None, Workplace(folder, threads=1), report)
+def go(experiment: Experiment, folder: Path, size: Size = FULL, report: Any = ignore) -> Verdict:
+    return run_experiment(NAME, experiment, size, None, Workspace(folder, threads=1), report)
 
 
-def test_everything_is_kept_and_told(made_up: dict[str, Any], tmp_path: Path, steps: list[int]) -> None:
-    told: list[Standing] = []
-    verdict = go(made_up[NAME], tmp_path, report=told.append)
+def test_results_verdict_and_progress(made_up: dict[str, Any], tmp_path: Path, steps: list[int]) -> None:
+    seen: list[ExperimentProgress] = []
+    verdict = go(made_up[NAME], tmp_path, report=seen.append)
     assert sum(steps) == 2 * 3 * 300
     assert verdict.outcome == Outcome.MET
     assert [claim.number for claim in verdict.claims] == ["1.5 ± 0.5 (print: 2)", "300"]
@@ -71,9 +71,9 @@ def test_everything_is_kept_and_told(made_up: dict[str, Any], tmp_path: Path, st
         assert error == pytest.approx(np.std(ends, ddof=1) / np.sqrt(3))
     assert verdict.version == toplist.__version__
     assert verdict.machine["cores"] >= 1
-    assert [now.share for now in told] == sorted(now.share for now in told)
-    assert (told[0].share, told[-1].share) == (0.0, 1.0)
-    assert all(now.earlier == 0.0 for now in told)
+    assert [now.share for now in seen] == sorted(now.share for now in seen)
+    assert (seen[0].share, seen[-1].share) == (0.0, 1.0)
+    assert all(now.earlier == 0.0 for now in seen)
     home = tmp_path / NAME
     kept = home / "300-steps-seed-0"
     assert sorted(file.name for file in home.iterdir()) == [
@@ -93,10 +93,10 @@ def test_a_second_call_plays_nothing_and_changes_nothing(
     first = go(made_up[NAME], tmp_path)
     files = {file: file.read_bytes() for file in (tmp_path / NAME).rglob("*") if file.is_file()}
     steps.clear()
-    told: list[Standing] = []
-    assert go(made_up[NAME], tmp_path, report=told.append) == first
+    seen: list[ExperimentProgress] = []
+    assert go(made_up[NAME], tmp_path, report=seen.append) == first
     assert steps == []
-    assert told[-1] == Standing(1.0, 1.0, 0.0)
+    assert seen[-1] == ExperimentProgress(1.0, 1.0, 0.0)
     assert {file: file.read_bytes() for file in (tmp_path / NAME).rglob("*") if file.is_file()} == files
 
 
@@ -119,7 +119,7 @@ def test_other_seeds_and_steps_are_kept_apart(
 
 
 def interrupting(after: float) -> Any:
-    def report(now: Standing) -> None:
+    def report(now: ExperimentProgress) -> None:
         if now.share >= after:
             raise KeyboardInterrupt
 
@@ -136,13 +136,15 @@ def test_what_an_interruption_leaves_is_not_played_again(
         go(made_up[NAME], folder, report=interrupting(0.5))
     assert read_verdict(NAME, folder) is None
     kept = folder / NAME / "300-steps-seed-0"
-    assert json.loads((kept / "random.json").read_text())["seconds"] > 0  # an interrupted call has taken its time too
+    assert (
+        json.loads((kept / "random.json").read_text())["seconds"] > 0
+    )  # the time of an interrupted call counts as well
     before = sum(steps)
     assert 900 <= before < 1800
-    told: list[Standing] = []
-    verdict = go(made_up[NAME], folder, report=told.append)
+    seen: list[ExperimentProgress] = []
+    verdict = go(made_up[NAME], folder, report=seen.append)
     assert sum(steps) == 1800
-    assert told[-1].earlier == pytest.approx(before / 1800)
+    assert seen[-1].earlier == pytest.approx(before / 1800)
     assert verdict.claims == whole.claims
 
 
@@ -153,14 +155,14 @@ def changed(experiment: Experiment, gap: float) -> Experiment:
     return replace(experiment, jobs=jobs)
 
 
-def test_another_setting_is_played_anew(made_up: dict[str, Any], tmp_path: Path, steps: list[int]) -> None:
+def test_another_setting_is_played_again(made_up: dict[str, Any], tmp_path: Path, steps: list[int]) -> None:
     go(changed(made_up[NAME], 0.4), tmp_path)
     kept = tmp_path / NAME / "300-steps-seed-0"
     (kept / "random.json").write_text(json.dumps(json.loads((kept / "random.json").read_text()) | {"seconds": 1000.0}))
     steps.clear()
     verdict = go(changed(made_up[NAME], 0.3), tmp_path)
     assert sum(steps) == 900
-    assert verdict.seconds < 1000.0  # what the old one took does not count
+    assert verdict.seconds < 1000.0  # the time of the old one does not count
     assert sorted(file.name for file in kept.iterdir()) == ["random.json", "random.npz"]
 
 
@@ -177,7 +179,7 @@ def test_a_wrong_setting_costs_nothing_that_was_kept(made_up: dict[str, Any], tm
     assert {file.name: file.read_bytes() for file in kept.iterdir()} == before
 
 
-def test_an_interruption_while_playing_anew_leaves_nothing_of_the_old(
+def test_an_interruption_while_playing_again_leaves_nothing_of_the_old(
     made_up: dict[str, Any], tmp_path: Path, steps: list[int]
 ) -> None:
     go(changed(made_up[NAME], 0.4), tmp_path)
@@ -191,7 +193,7 @@ def test_an_interruption_while_playing_anew_leaves_nothing_of_the_old(
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 no archive", b"{}"])
-def test_damaged_files_are_made_anew(made_up: dict[str, Any], tmp_path: Path, steps: list[int], damage: bytes) -> None:
+def test_damaged_files_are_replaced(made_up: dict[str, Any], tmp_path: Path, steps: list[int], damage: bytes) -> None:
     first = go(made_up[NAME], tmp_path)
     kept = tmp_path / NAME / "300-steps-seed-0"
     for file in ("random.npz", "random.json", "cascade-ucb1.json"):
@@ -203,18 +205,18 @@ def test_damaged_files_are_made_anew(made_up: dict[str, Any], tmp_path: Path, st
     assert sum(steps) == 900
 
 
-@pytest.mark.parametrize("told", ["[]", "3", '{"seconds": "soon"}', '{"seconds": 2.5}', "\udcff"])
-def test_a_damaged_note_is_written_anew(tmp_path: Path, told: str) -> None:
+@pytest.mark.parametrize("content", ["[]", "3", '{"seconds": "soon"}', '{"seconds": 2.5}', "\udcff"])
+def test_a_damaged_note_is_replaced(tmp_path: Path, content: str) -> None:
     file = tmp_path / "a.npz"
     file.touch()
-    (tmp_path / "a.json").write_bytes(told.encode(errors="surrogateescape"))
-    found = note(file, 1.0, FULL)
-    assert found.seconds == (3.5 if "2.5" in told else 1.0)
-    assert note(file, 9.0, FULL) == found  # nothing was written since
+    (tmp_path / "a.json").write_bytes(content.encode(errors="surrogateescape"))
+    found = write_note(file, 1.0, FULL)
+    assert found.seconds == (3.5 if "2.5" in content else 1.0)
+    assert write_note(file, 9.0, FULL) == found  # nothing was written since
 
 
 class Calls:
-    """Counts; a number or a list would be part of what a function is known by."""
+    """A counter; a number or a list would be part of the fingerprint of a function."""
 
     count = 0
 
@@ -269,7 +271,7 @@ def test_no_figure_without_matplotlib(made_up: dict[str, Any], tmp_path: Path, m
 
 def test_equal_figures_are_equal_files(made_up: dict[str, Any], tmp_path: Path) -> None:
     for name in ("a", "b"):
-        draw(made_up[NAME], Found(FULL), tmp_path / name)
+        draw_figure(made_up[NAME], Findings(FULL), tmp_path / name)
     for suffix in (".png", ".svg"):
         assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
@@ -322,24 +324,27 @@ def test_a_verdict_is_as_good_as_its_worst_claim() -> None:
 # How long everything takes
 
 
-def test_the_outlook_goes_by_what_this_call_has_played() -> None:
+def test_the_estimate_goes_by_what_this_call_has_played() -> None:
     now = 0.0
-    outlook = Outlook({"old": 10.0, "new": 30.0, "last": 60.0}, clock=lambda: now)
-    assert outlook.at("old", Standing(0.0, 0.0, 0.0)) == (0.0, float("inf"))
+    estimator = TimeEstimator({"old": 10.0, "new": 30.0, "last": 60.0}, clock=lambda: now)
+    assert estimator.estimate("old", ExperimentProgress(0.0, 0.0, 0.0)) == (0.0, float("inf"))
     now = 1.0
-    assert outlook.at("old", Standing(1.0, 1.0, 0.0)) == (0.1, float("inf"))  # played by an earlier call
-    outlook.finish("old", Standing(1.0, 1.0, 0.0))
+    assert estimator.estimate("old", ExperimentProgress(1.0, 1.0, 0.0)) == (
+        0.1,
+        float("inf"),
+    )  # played by an earlier call
+    estimator.finish("old", ExperimentProgress(1.0, 1.0, 0.0))
     now = 7.0
-    assert outlook.at("new", Standing(0.5, 0.0, 0.0)) == pytest.approx((0.25, 7.0 * 75 / 15))
+    assert estimator.estimate("new", ExperimentProgress(0.5, 0.0, 0.0)) == pytest.approx((0.25, 7.0 * 75 / 15))
     now = 13.0
-    outlook.finish("new", Standing(1.0, 0.0, 0.0))
-    assert outlook.at("last", Standing(0.5, 0.5, 0.0)) == pytest.approx((0.7, 13.0))
-    assert outlook.at("last", Standing(1.0, 0.5, 0.0)) == (1.0, 0.0)
+    estimator.finish("new", ExperimentProgress(1.0, 0.0, 0.0))
+    assert estimator.estimate("last", ExperimentProgress(0.5, 0.5, 0.0)) == pytest.approx((0.7, 13.0))
+    assert estimator.estimate("last", ExperimentProgress(1.0, 0.5, 0.0)) == (1.0, 0.0)
 
 
 def test_seconds_are_expected_by_size(made_up: dict[str, Any]) -> None:
     experiment = replace(made_up[NAME], seconds=90.0)
-    assert expected(experiment, experiment.full, played=False) == 90.0
-    assert expected(experiment, Size(150, 3), played=False) == 45.0
-    assert expected(experiment, Size(1, 1), played=False) == LEAST
-    assert expected(experiment, experiment.full, played=True) == LEAST
+    assert expected_seconds(experiment, experiment.full, played=False) == 90.0
+    assert expected_seconds(experiment, Size(150, 3), played=False) == 45.0
+    assert expected_seconds(experiment, Size(1, 1), played=False) == LEAST
+    assert expected_seconds(experiment, experiment.full, played=True) == LEAST

@@ -1,4 +1,4 @@
-"""Entries of a catalogue as text and as JSON."""
+"""Formats entries of a catalogue as text and as JSON."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toplist.support.catalogue import Entry
 
-NARROWEST = 30  # columns left for a sentence
+NARROWEST = 30  # least columns for a sentence
 
 
-def columns() -> int:
-    """How wide text may be: as the terminal, or, where there is none, as a line of our own sources."""
+def text_width() -> int:
+    """The width of text: that of the terminal up to 120 columns, or 120 without a terminal."""
     return min(shutil.get_terminal_size((120, 24)).columns, 120) if sys.stdout.isatty() else 120
 
 
 def entries_table(entries: Iterable[Entry]) -> str:
-    """A line per entry; on a terminal the sentences are folded, elsewhere a line stays a line.
+    """A table with a line per entry; on a terminal the sentences are wrapped.
 
-    Where that leaves no room for sentences, the titles are left out, which are much like the names.
+    On a narrow terminal the titles, which resemble the names, are left out.
     """
     from toplist.support.tables import aligned_lines
 
     rows = list(entries)
     names, titles = ["name", *(row.name for row in rows)], ["title", *(row.title for row in rows)]
     papers = ["paper", *(row.paper or "-" for row in rows)]
-    width = columns() if sys.stdout.isatty() else sys.maxsize
+    width = text_width() if sys.stdout.isatty() else sys.maxsize
     lines = aligned_lines([names, titles, papers], left=(0, 1, 2))
     if width - max(map(len, lines)) - 2 < NARROWEST:
         lines = aligned_lines([names, papers], left=(0, 1))
@@ -44,12 +44,12 @@ def entries_table(entries: Iterable[Entry]) -> str:
 
 def signature(entry: Entry) -> str:
     """The name with its parameters and their defaults."""
-    inside = ", ".join(f"{name}{written_default(value)}" for name, value in entry.parameters.items())
+    inside = ", ".join(f"{name}{default_text(value)}" for name, value in entry.parameters.items())
     return f"{entry.name}({inside})" if inside else entry.name
 
 
-def written_default(value: Any) -> str:
-    """A default as in a signature; nothing where there is none."""
+def default_text(value: Any) -> str:
+    """A default as in a signature; empty for a required parameter."""
     from toplist.support.catalogue import REQUIRED
 
     return "" if value is REQUIRED else f"={value!r}"
@@ -59,14 +59,14 @@ def parameters_table(parameters: dict[str, Any], meanings: dict[str, str]) -> st
     """A line per parameter, with its description below it."""
     lines = []
     for name, value in parameters.items():
-        lines.append(f"  {name}{written_default(value)}")
+        lines.append(f"  {name}{default_text(value)}")
         indent = " " * 6
-        lines += textwrap.wrap(meanings.get(name, ""), columns(), initial_indent=indent, subsequent_indent=indent)
+        lines += textwrap.wrap(meanings.get(name, ""), text_width(), initial_indent=indent, subsequent_indent=indent)
     return "\n".join(lines) or "  none"
 
 
-def described(entry: Entry) -> dict[str, Any]:
-    """An entry for programs."""
+def entry_facts(entry: Entry) -> dict[str, Any]:
+    """An entry as plain values for JSON."""
     from toplist.support.catalogue import REQUIRED
 
     return {

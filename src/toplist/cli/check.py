@@ -1,4 +1,4 @@
-"""`toplist check`: puts a policy of your own through the contract that ours hold."""
+"""`toplist check`: checks whether your own policy keeps the promises that every policy must keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from toplist.cli.catalogue_text import columns
+from toplist.cli.catalogue_text import text_width
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
 
@@ -19,58 +19,58 @@ EXAMPLES = """examples:
 """
 
 
-class Verdict(NamedTuple):
-    """One promise, and whether it was kept."""
+class PromiseResult(NamedTuple):
+    """Whether a policy keeps one promise."""
 
     promise: str
     kept: bool
-    asked_for: str  # why the promise is asked for
-    broken_by: str  # how it was broken; "" where it was kept
+    asked_for: str  # the meaning of the promise
+    broken_by: str  # how it was broken; "" if it was kept
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = add_command(
-        commands, "check", run, "put a policy of your own through the contract that ours hold", EXAMPLES
+        commands, "check", run, "check that your own policy keeps the promises required of all policies", EXAMPLES
     )
     parser.add_argument(
         "policy", metavar="MODULE:NAME",
-        help="a policy, or a class or function that makes one, in a module found from the current folder or in a file, "
-        "as mine.py:Mine; a name of the catalogue will do too",
+        help="a policy, or a class or function that makes one, in a module or a file, as mine.py:Mine; modules are "
+        "searched in the current folder first; a name of the catalogue works as well",
     )  # fmt: skip
-    parser.add_argument("--only", action="append", metavar="PROMISE", help="check this promise; may be repeated")
-    parser.add_argument("--verbose", action="store_true", help="say also of kept promises why they are asked for")
+    parser.add_argument("--only", action="append", metavar="PROMISE", help="check only this promise; may be repeated")
+    parser.add_argument("--verbose", action="store_true", help="explain kept promises as well")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
 def run(arguments: Namespace) -> int:
-    """Check every promise; tell of kept ones as it goes, and of broken ones at the end, where they are seen."""
-    from toplist.cli.policy_arguments import policy
+    """Check every promise; print kept ones at once, and broken ones at the end, where they are easy to see."""
+    from toplist.cli.policy_arguments import make_policy
     from toplist.support.catalogue import part_text
 
-    checked = policy(arguments.policy)
-    promises = chosen(arguments.only)
-    verdicts = []
+    checked = make_policy(arguments.policy)
+    promises = chosen_promises(arguments.only)
+    results = []
     if not arguments.json:
         print(f"{arguments.policy}: {part_text(checked)}", flush=True)
-    for verdict in judge(checked, promises):
-        verdicts.append(verdict)
-        if verdict.kept and not arguments.json:
-            print(paragraph(verdict, columns(), arguments.verbose), flush=True)
-    kept = sum(verdict.kept for verdict in verdicts)
+    for result in check_promises(checked, promises):
+        results.append(result)
+        if result.kept and not arguments.json:
+            print(result_text(result, text_width(), arguments.verbose), flush=True)
+    kept = sum(result.kept for result in results)
     if arguments.json:
-        whole = {"policy": arguments.policy, "parts": part_text(checked), "kept": kept == len(verdicts)}
-        print(json.dumps(whole | {"promises": [verdict._asdict() for verdict in verdicts]}, indent=1))
+        whole = {"policy": arguments.policy, "parts": part_text(checked), "kept": kept == len(results)}
+        print(json.dumps(whole | {"promises": [result._asdict() for result in results]}, indent=1))
     else:
-        for verdict in verdicts:
-            if not verdict.kept:
-                print(paragraph(verdict, columns()))
-        print(f"{kept} of {len(verdicts)} promises kept")
-    return Exit.FINE if kept == len(verdicts) else Exit.BROKEN
+        for result in results:
+            if not result.kept:
+                print(result_text(result, text_width()))
+        print(f"{kept} of {len(results)} promises kept")
+    return Exit.FINE if kept == len(results) else Exit.BROKEN
 
 
-def chosen(only: list[str] | None) -> dict[str, Any]:
-    """The promises of these names, or all."""
+def chosen_promises(only: list[str] | None) -> dict[str, Any]:
+    """The named promises, or all."""
     from toplist.checks import contract
     from toplist.core.problem import InvalidInput, nearest
 
@@ -82,8 +82,8 @@ def chosen(only: list[str] | None) -> dict[str, Any]:
     return {name: promises[name] for name in only or promises}
 
 
-def judge(policy: Any, promises: dict[str, Any]) -> Iterator[Verdict]:
-    """Check one promise after the other."""
+def check_promises(policy: Any, promises: dict[str, Any]) -> Iterator[PromiseResult]:
+    """Check one promise after another."""
     from toplist.checks import CheckFailed, check_policy
 
     for name, promise in promises.items():
@@ -91,17 +91,17 @@ def judge(policy: Any, promises: dict[str, Any]) -> Iterator[Verdict]:
         try:
             check_policy(policy, only=[name])
         except CheckFailed as failure:
-            yield Verdict(name, False, reason, str(failure).removeprefix(f"{name}: "))
+            yield PromiseResult(name, False, reason, str(failure).removeprefix(f"{name}: "))
         else:
-            yield Verdict(name, True, reason, "")
+            yield PromiseResult(name, True, reason, "")
 
 
-def paragraph(verdict: Verdict, width: int, with_reason: bool = True) -> str:
-    """A verdict for a reader."""
-    lines = [f"{'kept  ' if verdict.kept else 'BROKEN'}  {verdict.promise}"]
-    texts = [verdict.asked_for] if with_reason else []
-    if not verdict.kept:
-        texts.append(f"It was broken: {verdict.broken_by.rstrip('.')}.")
+def result_text(result: PromiseResult, width: int, with_reason: bool = True) -> str:
+    """The result of a promise as text."""
+    lines = [f"{'kept  ' if result.kept else 'BROKEN'}  {result.promise}"]
+    texts = [result.asked_for] if with_reason else []
+    if not result.kept:
+        texts.append(f"It was broken: {result.broken_by.rstrip('.')}.")
     for text in texts:
         lines += textwrap.wrap(text, width, initial_indent=" " * 8, subsequent_indent=" " * 8)
     return "\n".join(lines)

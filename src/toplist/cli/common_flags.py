@@ -1,4 +1,4 @@
-"""What several commands share: the flags that say what is simulated, and those that say what comes out."""
+"""Flags that several commands share: for the simulated problem, the size of the simulation, and the outputs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toplist.cli.exit_codes import complain
-from toplist.cli.parser import Parser, whole
+from toplist.cli.exit_codes import print_message
+from toplist.cli.parser import Parser, whole_number
 
 if TYPE_CHECKING:
     from toplist.engine.comparison import Comparison
@@ -20,63 +20,76 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 WORLD = "b-lb"
-USERS = "cascade"  # where neither the world nor the command brings others
+USERS = "cascade"  # default if neither the world nor the command line names users
 START = "one-sample"
 LONGEST_TITLE = 140
 
 
 def add_problem(parser: Parser) -> Any:
-    """The flags that say what is simulated, and for how long; their group, for more."""
-    group = parser.add_argument_group("what is simulated (`toplist worlds` lists all names)")
+    """Add the flags of the simulated problem and its size; return their group, so that a command can add more."""
+    group = parser.add_argument_group("simulation (`toplist worlds` lists all names)")
     group.add_argument(
         "--world", default=WORLD, metavar="WORLD",
-        help="where attraction comes from, as 'b-lb(items=32, positions=8)' or "
-        "'fixed(attraction=[0.9, 0.5, 0.1], positions=2)' (default: %(default)s, 4 of 16 items in katariya2016)",
+        help="world, which defines the attraction of items, as 'b-lb(items=32, positions=8)' or "
+        "'fixed(attraction=[0.9, 0.5, 0.1], positions=2)' (default: %(default)s, 16 items on 4 positions as in "
+        "katariya2016)",
     )  # fmt: skip
     group.add_argument(
         "--users", metavar="USERS",
-        help=f"who clicks, as cascade, 'dcm(termination=0.5)' or 'dbn(satisfaction=0.7)' "
-        f"(default: those of the world, else {USERS})",
+        help=f"click model of the users, as cascade, 'dcm(termination=0.5)' or 'dbn(satisfaction=0.7)' "
+        f"(default: that of the world, else {USERS})",
     )  # fmt: skip
     add_playing(
         group, steps=10_000, runs=20, metavar="FILE",
-        kept="keep what was played in this .npz file; the same command goes on from there after an interruption",
+        kept="keep finished runs in this .npz file; after an interruption the same command continues from it",
     )  # fmt: skip
     return group
 
 
 def add_playing(group: Any, steps: int, runs: int, metavar: str, kept: str) -> None:
-    """The flags that say how long is played, how often and on what; `kept` is what --resume does with its argument."""
+    """Add the flags of the size of a simulation; `kept` is the help text of --resume."""
     group.add_argument(
         "--start", default=START, metavar="START",
-        help="the first look at the items: one-sample, forced or never-seen-first (default: %(default)s)",
+        help="one-sample, forced or never-seen-first: how unseen items get their first impressions "
+        "(default: %(default)s)",
     )  # fmt: skip
     group.add_argument(
-        "--steps", type=whole, default=steps, metavar="N", help="lists that each run shows (default: %(default)s)"
+        "--steps",
+        type=whole_number,
+        default=steps,
+        metavar="N",
+        help="lists per run (default: %(default)s)",
     )
     group.add_argument(
-        "--runs", type=whole, default=runs, metavar="N", help="how often each policy starts anew (default: %(default)s)"
+        "--runs",
+        type=whole_number,
+        default=runs,
+        metavar="N",
+        help="independent runs per policy (default: %(default)s)",
     )
     group.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="equal seeds give equal numbers (default: %(default)s)"
-    )
+        "--seed", type=whole_number, default=0, metavar="N",
+        help="seed of the random numbers; equal seeds give equal results (default: %(default)s)",
+    )  # fmt: skip
     group.add_argument(
-        "--threads", "--jobs", type=whole, metavar="N", help="threads to play on (default: one per core)"
+        "--threads", "--jobs", type=whole_number, metavar="N", help="number of threads (default: one per core)"
     )
     group.add_argument("--resume", metavar=metavar, help=kept)
 
 
 def add_outputs(parser: Parser, plotted: str, rows: str) -> None:
-    """The flags that say what comes out beside the table."""
-    group = parser.add_argument_group("what comes out (files are checked before the first step)")
+    """Add the flags of the outputs; `plotted` and `rows` describe the plot and the rows of the CSV file."""
+    group = parser.add_argument_group("output (paths are checked before the first step)")
     group.add_argument("--plot", metavar="FILE", help=f"draw {plotted} to a .png, .svg or .pdf file")
-    group.add_argument("--json", metavar="FILE", help="write everything as JSON; - is stdout, instead of the table")
-    group.add_argument("--csv", metavar="FILE", help=f"write one row per {rows}; - is stdout, instead of the table")
-    group.add_argument("--quiet", action="store_true", help="print no table and no progress, only errors")
+    group.add_argument("--json", metavar="FILE", help="write all results as JSON; - prints them instead of the table")
+    group.add_argument(
+        "--csv", metavar="FILE", help=f"write CSV with one row per {rows}; - prints it instead of the table"
+    )
+    group.add_argument("--quiet", action="store_true", help="print errors only, no table and no progress")
 
 
-class Scene(NamedTuple):
-    """What policies are played on, and how one would write it."""
+class SimulatedProblem(NamedTuple):
+    """World, users and start of a simulation, with the texts that name them on the command line."""
 
     world: Any
     users: Any
@@ -84,30 +97,34 @@ class Scene(NamedTuple):
     texts: dict[str, str]
 
     @classmethod
-    def of(cls, arguments: Namespace) -> Scene:
-        """The world, users and start that were asked for."""
+    def from_flags(cls, arguments: Namespace) -> SimulatedProblem:
+        """The problem that the flags describe."""
         from toplist.support import catalogue
 
-        world, brought, called = named_world(arguments.world)
+        world, brought, called = make_world(arguments.world)
         if arguments.users is not None or brought is None:
             users = catalogue.USERS.make(arguments.users or USERS)
         else:
             users = brought
         start = catalogue.STARTS.make(arguments.start)
-        texts = {"world": called, "users": spelled(users, catalogue.USERS), "start": spelled(start, catalogue.STARTS)}
+        texts = {
+            "world": called,
+            "users": flag_text(users, catalogue.USERS),
+            "start": flag_text(start, catalogue.STARTS),
+        }
         return cls(world, users, start, texts)
 
-    def signed(self, result: Result) -> Result:
-        """A result whose settings can be given to the command line again."""
+    def add_settings(self, result: Result) -> Result:
+        """The result with the texts of world, users and start in its settings, as for the command line."""
         return replace(result, settings=result.settings | self.texts | {"title": self.title()})
 
     def title(self) -> str:
-        """The problem in a line."""
-        return shortened(f"{self.texts['world']}, {self.texts['users']} users, {self.texts['start']} start")
+        """The problem in one line."""
+        return shorten(f"{self.texts['world']}, {self.texts['users']} users, {self.texts['start']} start")
 
 
-def named_world(text: str) -> tuple[Any, Any, str]:
-    """The world that a text asks for, the users whom it brings (else None), and the text with all its parameters."""
+def make_world(text: str) -> tuple[Any, Any, str]:
+    """The world that a text names, the users it comes with (else None), and the text with all parameters."""
     from toplist.support import catalogue
 
     entry, given = catalogue.WORLDS.find(text)
@@ -117,21 +134,21 @@ def named_world(text: str) -> tuple[Any, Any, str]:
     return world, brought, catalogue.call_text(entry.name, entry.parameters | given)
 
 
-def spelled(part: Any, catalogue: Catalogue) -> str:
-    """The text that asks for such users, or such a start."""
+def flag_text(part: Any, catalogue: Catalogue) -> str:
+    """The text that names these users, or this start, on the command line."""
     from toplist.support.catalogue import call_text
 
     entry = next(entry for entry in catalogue.entries().values() if entry.build is type(part))
     return call_text(entry.name, {name: getattr(part, name) for name in entry.parameters})
 
 
-def shortened(text: str) -> str:
-    """A title that fits into a line."""
+def shorten(text: str) -> str:
+    """Cut a title so that it fits into a line."""
     return text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 4]} ..."
 
 
 def check_outputs(arguments: Namespace) -> None:
-    """Refuse, before the first step, what could not be written in the end."""
+    """Refuse, before the first step, paths that cannot be written or are given twice."""
     from toplist.core.problem import InvalidInput
     from toplist.engine.result import check_plot
     from toplist.support.files import check_writable
@@ -148,13 +165,13 @@ def check_outputs(arguments: Namespace) -> None:
         where = STDOUT if path == STDOUT else Path(path).resolve()
         if where in taken:
             raise InvalidInput(
-                f"--{taken[where]} and --{flag} both name {path!r}, but each needs a place of its own; change one."
+                f"--{taken[where]} and --{flag} both name {path!r}, but each needs its own file; change one."
             )
         taken[where] = flag
 
 
 def write_outputs(arguments: Namespace, found: Result | Tuning | Comparison, title: str) -> None:
-    """Print the table, and write what was asked for; one file that fails does not cost the others."""
+    """Print the table, and write all files; if one fails, the others are still written."""
     printed = {"json": found.json_text, "csv": found.csv_text}
     texts = [make() for flag, make in printed.items() if getattr(arguments, flag) == STDOUT]
     if texts:
@@ -173,6 +190,6 @@ def write_outputs(arguments: Namespace, found: Result | Tuning | Comparison, tit
             except (OSError, ValueError) as error:
                 failures.append(error)
     if written and not arguments.quiet:
-        complain(f"wrote {' and '.join(written)}")
+        print_message(f"wrote {' and '.join(written)}")
     if failures:
         raise failures[0]

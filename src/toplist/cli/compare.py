@@ -1,4 +1,4 @@
-"""`toplist compare`: policies x users, every policy also on users whom it was not built for."""
+"""`toplist compare`: plays policies on several click models, also on those they do not assume."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from toplist.cli.common_flags import (
     add_outputs,
     add_playing,
     check_outputs,
-    named_world,
-    shortened,
-    spelled,
+    flag_text,
+    make_world,
+    shorten,
     write_outputs,
 )
 from toplist.cli.exit_codes import Exit
-from toplist.cli.parser import add_command, whole
+from toplist.cli.parser import add_command, whole_number
 from toplist.support.progress_bar import ProgressBar
 
-STANDARD = "standard"  # the world that there is without --worlds
+STANDARD = "standard"  # the world without --worlds
 POSITIONS = 3
 EXAMPLES = """examples:
   toplist compare --plot compare.png --resume kept
@@ -29,8 +29,8 @@ EXAMPLES = """examples:
   toplist compare mine.py:Mine dcm-kl-ucb --worlds "b-top-k(items=32, positions=8)" --steps 1e4
   toplist compare --worlds click-models.json --positions 5 --queries 10 --runs 2
 
-Run r of a column meets the same visitors with every policy. Random lists are
-always played, as the yardstick.
+Run r of a column has the same visitors for every policy. Random lists are
+always played, as the baseline.
 """
 
 
@@ -40,71 +40,71 @@ def add_parser(commands: Any) -> None:
         commands,
         "compare",
         run,
-        "play policies on several kinds of users, also on those they were not built for",
+        "play policies on several click models, also on those they do not assume",
         EXAMPLES,
     )
     parser.add_argument(
         "policies", nargs="*", metavar="POLICY",
-        help="a name of the catalogue, with or without parameters, or one of your own, as mine.py:NAME (default: all "
-        "that are for people who do not change, and those over features where the worlds have features)",
+        help="policy of the catalogue, with or without parameters, or your own, as mine.py:NAME (default: all for "
+        "stationary users; policies over features only if the worlds have features)",
     )  # fmt: skip
-    group = parser.add_argument_group("what is simulated (`toplist worlds` lists all names)")
+    group = parser.add_argument_group("simulation (`toplist worlds` lists all names)")
     group.add_argument(
         "--worlds", nargs="+", action="extend", default=[], metavar="WORLD",
-        help="where attraction comes from: names as for `toplist simulate`, or a JSON file of learned click models, or "
-        "its folder, of which each model is a column (default: 16 items on 4 positions, made to tell policies apart)",
+        help="worlds, as for `toplist simulate`, or a JSON file of learned click models, or its folder; each model "
+        "becomes a column (default: a world of 16 items on 4 positions that separates policies well)",
     )  # fmt: skip
     group.add_argument(
         "--users", nargs="+", action="extend", default=[], metavar="USERS",
-        help="who clicks, as for `toplist simulate`; every world is played with all of them (default: those of the "
-        "world, else cascade, DCM, DBN, PBM, UBM, CCM and a mixture, each with parameters that set it apart)",
+        help="click models, as for `toplist simulate`; every world is played with each (default: those of the world, "
+        "else cascade, DCM, DBN, PBM, UBM, CCM and a mixture)",
     )  # fmt: skip
     group.add_argument(
         "--queries",
-        type=whole,
+        type=whole_number,
         metavar="N",
-        help="of learned click models, take the first so many queries (default: all)",
+        help="with learned click models, number of queries to take, from the first on (default: all)",
     )
     group.add_argument(
-        "--positions", type=whole, metavar="K",
-        help=f"with learned click models, the length of a list (default: {POSITIONS})",
+        "--positions", type=whole_number, metavar="K",
+        help=f"with learned click models, positions per list (default: {POSITIONS})",
     )  # fmt: skip
     add_playing(
         group, steps=100_000, runs=10, metavar="FOLDER",
-        kept="keep what was played in files of this folder; the same command goes on from there after an interruption, "
-        "and shows at once what is finished",
+        kept="keep finished runs in this folder; after an interruption the same command continues from it, and shows "
+        "finished results at once",
     )  # fmt: skip
     add_outputs(parser, "a heat map", "column and policy")
 
 
 def run(arguments: Namespace) -> int:
-    """Compare, and tell what came out."""
-    from toplist.cli.policy_arguments import policies
+    """Compare, and print and write the results."""
+    from toplist.cli.policy_arguments import make_policies
     from toplist.engine.compare import compare
-    from toplist.experiments.comparison_matrix import stationary
+    from toplist.experiments.comparison_matrix import stationary_policies
     from toplist.support import catalogue
 
     columns, called = columns_of(arguments)
     start = catalogue.STARTS.make(arguments.start)
     if arguments.policies:
-        played = policies(arguments.policies)
+        played = make_policies(arguments.policies)
     else:
         worlds = [world for pairs in columns.values() for world, _ in pairs]
-        played = stationary(features=all(world.problem(None).features > 0 for world in worlds))
+        played = stationary_policies(features=all(world.problem(None).features > 0 for world in worlds))
     check_outputs(arguments)
     with ProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
         found = compare(
             played, columns, arguments.steps, arguments.runs, arguments.seed,
             start=start, threads=arguments.threads, progress=bar, resume=arguments.resume,
         )  # fmt: skip
-    called["start"] = spelled(start, catalogue.STARTS)
+    called["start"] = flag_text(start, catalogue.STARTS)
     found = replace(found, settings=found.settings | called)
-    write_outputs(arguments, found, shortened(f"{', '.join(called['worlds'])}, {called['start']} start"))
+    write_outputs(arguments, found, shorten(f"{', '.join(called['worlds'])}, {called['start']} start"))
     return Exit.FINE
 
 
 def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """The pairs of world and users of each column, and how one would write worlds and users."""
+    """The pairs of world and users of each column, and the texts that name worlds and users."""
     from toplist.core.problem import InvalidInput
     from toplist.experiments.comparison_matrix import standard_users, standard_world
     from toplist.support import catalogue
@@ -119,11 +119,11 @@ def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, An
     called = []
     for text in arguments.worlds or [STANDARD]:
         if text in files:
-            own, name = learned(text, arguments.queries, arguments.positions or POSITIONS), text
+            own, name = learned_columns(text, arguments.queries, arguments.positions or POSITIONS), text
         else:
-            world, brought, name = (standard_world(), None, STANDARD) if text == STANDARD else named_world(text)
+            world, brought, name = (standard_world(), None, STANDARD) if text == STANDARD else make_world(text)
             size = world.checked().problem(None)
-            users = asked or ({} if brought is None else {spelled(brought, catalogue.USERS): brought})
+            users = asked or ({} if brought is None else {flag_text(brought, catalogue.USERS): brought})
             own = {who: [(world, one)] for who, one in (users or standard_users(size.items, size.positions)).items()}
         called.append(name)
         several = len(arguments.worlds) > 1
@@ -132,14 +132,14 @@ def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, An
 
 
 def is_file(text: str) -> bool:
-    """Whether it names a file or a folder of learned click models, and no world of the catalogue."""
+    """Whether a text names a file or folder of learned click models, not a world of the catalogue."""
     from toplist.support.catalogue import WORLDS
 
     return text.partition("(")[0].strip() not in WORLDS.entries() and (text.endswith(".json") or os.path.exists(text))
 
 
-def learned(path: str, queries: int | None, positions: int) -> dict[str, list[Any]]:
-    """A column per model of a file, over its first so many queries."""
+def learned_columns(path: str, queries: int | None, positions: int) -> dict[str, list[Any]]:
+    """A column per model of a file, over its first `queries` queries."""
     from toplist.core.problem import refuse
     from toplist.datasets import click_models
 

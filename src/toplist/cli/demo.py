@@ -1,4 +1,4 @@
-"""`toplist demo`: the service at work, with an example ranking and simulated visitors."""
+"""`toplist demo`: runs the service with an example ranking and simulated visitors."""
 
 from __future__ import annotations
 
@@ -14,30 +14,33 @@ EXAMPLES = """examples:
   toplist demo
   toplist demo --rate 200 --port 0 --folder /tmp/demo
 
-Twelve articles, four places, and visitors drawn from a click model, who come
-over HTTP. The terminal and the page at the address it prints show how the
-click-through rises towards what the best list would have. What was learned is
-kept in the folder; a later start goes on from there.
+Twelve articles, four positions, and visitors simulated by a click model, over
+HTTP. The terminal and the page at the printed address show how the click-through
+rate approaches that of the best list. The learned state is kept in the folder,
+and the next start continues from it.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "demo", run, "watch the service learn from simulated visitors", EXAMPLES)
+    parser = add_command(commands, "demo", run, "run the service with simulated visitors, and watch it learn", EXAMPLES)
     parser.add_argument(
-        "--folder", default="out/demo", metavar="FOLDER", help="where everything is kept (default: %(default)s)"
+        "--folder", default="out/demo", metavar="FOLDER", help="folder of the store (default: %(default)s)"
     )
     parser.add_argument(
-        "--port", default="8600", metavar="PORT", help="of the service; 0: any that is free (default: %(default)s)"
+        "--port",
+        default="8600",
+        metavar="PORT",
+        help="port of the service; 0 takes any free one (default: %(default)s)",
     )
     parser.add_argument(
-        "--rate", type=float, default=40.0, metavar="N", help="visitors per second, at most (default: %(default)s)"
+        "--rate", type=float, default=40.0, metavar="N", help="visitors per second at most (default: %(default)s)"
     )
-    parser.add_argument("--seconds", type=float, metavar="N", help="how long; without it, until Ctrl-C")
+    parser.add_argument("--seconds", type=float, metavar="N", help="seconds to run (default: until Ctrl-C)")
 
 
 def run(arguments: Namespace) -> int:
-    """Serve, and send visitors."""
+    """Start the service and the simulated visitors."""
     from toplist.core.problem import refuse
     from toplist.support.files import import_optional
 

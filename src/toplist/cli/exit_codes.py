@@ -1,4 +1,4 @@
-"""How a command ends: exit codes that scripts can use, and errors in one line."""
+"""Exit codes, and the one-line message with which an error ends a command."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ REPORT = "this should not happen; run it again with --traceback, and report what
 
 
 class Exit(IntEnum):
-    """Exit codes. Their meanings are what `toplist --help` prints."""
+    """The exit codes, with the meanings that `toplist --help` prints."""
 
     meaning: str
 
     def __new__(cls, code: int, meaning: str) -> Exit:
-        """A code and what it means."""
+        """A code and its meaning."""
         member = int.__new__(cls, code)
         member._value_ = code
         member.meaning = meaning
         return member
 
-    FINE = 0, "all is well"
-    BROKEN = 1, "a check failed: a policy breaks a promise"
+    FINE = 0, "success"
+    BROKEN = 1, "a check failed: a policy breaks a promise, or a store differs from its log"
     INPUT = 2, "wrong input: the message says what is accepted"
-    SYSTEM = 3, "something is missing, or the system refused: an extra, a right, space on the disk"
-    BUG = 4, "an error that nobody foresaw, in toplist or in a policy of yours"
+    SYSTEM = 3, "something is missing, or the system refused: an extra, a permission, disk space"
+    BUG = 4, "an unexpected error, in toplist or in your own policy"
     INTERRUPTED = 130, "interrupted by Ctrl-C"
-    UNREAD = 141, "nobody reads the output any more, as after | head"
+    UNREAD = 141, "the output is not read any more, as after | head"
 
     @classmethod
     def table(cls) -> str:
@@ -38,36 +38,36 @@ class Exit(IntEnum):
         return "\n".join(["exit codes:", *(f"  {code.value:>3}  {code.meaning}" for code in cls)])
 
 
-def open_streams() -> None:
-    """Whoever closed stdout or stderr wants to hear nothing; Python would have None in their place."""
+def replace_closed_streams() -> None:
+    """Discard output to a closed stdout or stderr, which Python sets to None."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
-def complain(message: str) -> None:
-    """One line on stderr, where somebody may or may not read it."""
+def print_message(message: str) -> None:
+    """Print one line on stderr; errors of writing are ignored."""
     with suppress(OSError, ValueError):
         print(f"toplist: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
-def end(error: BaseException, arguments: Namespace) -> Exit:
-    """Say in one line what went wrong; the exit code for it."""
+def report_error(error: BaseException, arguments: Namespace) -> Exit:
+    """Print an error in one line; return its exit code."""
     if isinstance(error, KeyboardInterrupt):
-        complain(_interrupted(arguments))
+        print_message(_interrupted(arguments))
         return Exit.INTERRUPTED
     if isinstance(error, BrokenPipeError):
         _drop_output()
         return Exit.UNREAD
-    code, message = judged(error)
-    complain(message)
+    code, message = exit_code_and_message(error)
+    print_message(message)
     if isinstance(error, OSError):
         _drop_output()
     return code
 
 
-def judged(error: BaseException) -> tuple[Exit, str]:
-    """The exit code of an error, and the line that says what went wrong."""
+def exit_code_and_message(error: BaseException) -> tuple[Exit, str]:
+    """The exit code of an error, and its message in one line."""
     from toplist.core.problem import InvalidInput
     from toplist.service.errors import StoreUnavailable
     from toplist.support.files import Unwritable
@@ -80,23 +80,24 @@ def judged(error: BaseException) -> tuple[Exit, str]:
     if isinstance(error, StoreUnavailable):
         return Exit.SYSTEM, str(error)
     if isinstance(error, ImportError | MemoryError):
-        return Exit.SYSTEM, str(error) or "the memory does not suffice; ask for less"
+        return Exit.SYSTEM, str(error) or "out of memory; ask for less"
     from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
 
     if isinstance(error, DoesNotCompile):
         return Exit.INPUT, str(error)
     if isinstance(error, COMPILE_ERRORS):
         return Exit.INPUT, explain_compile_error(error)
-    first = next((line for line in str(error).splitlines() if line.strip()), "without a word")
+    first = next((line for line in str(error).splitlines() if line.strip()), "no message")
     return Exit.BUG, f"{type(error).__name__}: {first.strip().rstrip('.')}; {REPORT}."
 
 
 def _interrupted(arguments: Namespace) -> str:
-    """What was kept, where something can be kept."""
+    """The message after Ctrl-C: whether results are kept, and where."""
     named = getattr(arguments, "resume", None) or getattr(arguments, "results", None)
     if named is None:
-        able = hasattr(arguments, "resume")
-        return f"interrupted{', and nothing was kept; with --resume the same command could go on' if able else ''}."
+        can_resume = hasattr(arguments, "resume")
+        advice = ", and nothing was kept; with --resume the same command could go on" if can_resume else ""
+        return f"interrupted{advice}."
     kept = Path(named)
     if any(kept.iterdir()) if kept.is_dir() else kept.exists():
         return f"interrupted; what was played is kept in {named}, and the same command goes on from there."
@@ -104,7 +105,7 @@ def _interrupted(arguments: Namespace) -> str:
 
 
 def _drop_output() -> None:
-    """Let go of what was not written, or Python would try again at exit, and complain once more."""
+    """Discard buffered output; else Python writes it again at exit, and prints a second error."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):

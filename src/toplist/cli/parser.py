@@ -1,4 +1,4 @@
-"""The parser of the command line: one line for what is wrong, with what was perhaps meant."""
+"""The parser of the command line: errors in one line, with the nearest known word; and types of arguments."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from toplist.cli.exit_codes import Exit, complain
+from toplist.cli.exit_codes import Exit, print_message
 
 TRACEBACK = "--traceback"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that knows no abbreviations, since a script's would change their meaning with the next flag."""
+    """A parser without abbreviated flags, which would change their meaning in scripts when a flag is added."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and end."""
-        complain(f"{message}; see {self.prog} --help.")
+        """Print the error in one line, and exit."""
+        print_message(f"{message}; see {self.prog} --help.")
         self.exit(Exit.INPUT)
 
     def flags(self) -> list[str]:
@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
         return [flag for action in self._actions for flag in action.option_strings]
 
     def commands(self) -> dict[str, Parser]:
-        """The parsers of the commands."""
+        """The parsers of the commands by name."""
         found: dict[str, Parser] = {}
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
-        """The arguments of a whole command line."""
+        """Parse a whole command line."""
         commands = self.commands()
         command = next((word for word in words if not word.startswith("-")), None)
         before = words if command is None else words[: words.index(command)]
@@ -53,14 +53,14 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def _refuse(self, words: Sequence[str], flags: Iterable[str]) -> None:
-        """Complain about the first word that is not one of these flags."""
+        """Report the first word that is not one of these flags."""
         for word in words:
             name = word.partition("=")[0]
             if name in flags:
                 continue
             if name.startswith("-"):
                 self.error(f"There is no flag {name}{_perhaps(name, flags)}")
-            self.error(f"{word!r} is one word too many here; words of a kind stand together, before or after all flags")
+            self.error(f"{word!r} is unexpected here; put all names together, before or after all flags")
 
 
 def _perhaps(given: str, known: Iterable[str]) -> str:
@@ -73,7 +73,7 @@ def _perhaps(given: str, known: Iterable[str]) -> str:
 def add_command(
     commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, more: str = ""
 ) -> Parser:
-    """Add a command's own parser."""
+    """Add the parser of a command."""
     parser: Parser = commands.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=more
     )
@@ -83,17 +83,17 @@ def add_command(
 
 
 def add_traceback(parser: argparse.ArgumentParser) -> None:
-    """For bug reports; before or after the name of the command."""
+    """Add the flag --traceback, which is accepted before and after the name of the command."""
     parser.add_argument(
         TRACEBACK, action="store_true", default=argparse.SUPPRESS,
-        help="where an error ends the command, print also where it arose, for a bug report",
+        help="print the traceback of an error, for a bug report",
     )  # fmt: skip
 
 
-def whole(text: str) -> int:
-    """A whole number, also as 1e5 or 100_000.
+def whole_number(text: str) -> int:
+    """A whole number as text, also written as 1e5 or 100_000.
 
-    >>> whole("1e5"), whole("20")
+    >>> whole_number("1e5"), whole_number("20")
     (100000, 20)
     """
     try:
@@ -102,19 +102,19 @@ def whole(text: str) -> int:
         try:
             value = int(float(text))
         except (ValueError, OverflowError):
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
         if value != float(text):
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
     if abs(value) >= 2**63:
         raise argparse.ArgumentTypeError(f"{text} is too large; give a number below 2**63")
     return value
 
 
-def checkpoints(text: str) -> int | list[int]:
-    """A number of points, or the steps themselves with commas between.
+def checkpoint_steps(text: str) -> int | list[int]:
+    """The number of checkpoints, or the steps themselves, separated by commas.
 
-    >>> checkpoints("100"), checkpoints("10,100,1000")
+    >>> checkpoint_steps("100"), checkpoint_steps("10,100,1000")
     (100, [10, 100, 1000])
     """
-    steps = [whole(step) for step in text.split(",")]
+    steps = [whole_number(step) for step in text.split(",")]
     return steps if "," in text else steps[0]

@@ -1,4 +1,4 @@
-"""`toplist policies`: the catalogue, and all about one policy of it."""
+"""`toplist policies`: lists the catalogue of policies, or describes one policy."""
 
 from __future__ import annotations
 
@@ -8,59 +8,59 @@ import textwrap
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.catalogue_text import columns, described, entries_table, parameters_table
+from toplist.cli.catalogue_text import entries_table, entry_facts, parameters_table, text_width
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
 
-# What a capability means, and what its absence does. One that is not here is told by its name.
+# Capabilities in words: present, absent. One that is missing here is printed by its name.
 CAPABILITIES = {
     "learns": ("learns from clicks", "does not learn"),
-    "adds_items": ("items may come later", "all items must be there from the start"),
+    "adds_items": ("items may be added later", "all items must exist from the start"),
     "takes_subsets": ("any subset of the items may be eligible", "all items must be eligible in every list"),
-    "takes_pins": ("single places of a list may be given", "no place of a list can be given"),
-    "learns_from_any_list": ("learns also from lists that others made", "learns only from its own lists"),
+    "takes_pins": ("items can be pinned to positions", "items cannot be pinned to positions"),
+    "learns_from_any_list": ("learns also from lists of other policies", "learns only from its own lists"),
     "grows": ("its belief grows with the lists learned", "its belief does not grow"),
-    "detects": ("says when it finds that something has changed", "does not look for changes"),
-    "forgets": ("forgets what it learned long ago", "keeps all that it learned"),
+    "detects": ("reports the changes that it detects", "does not detect changes"),
+    "forgets": ("forgets old observations", "keeps all observations"),
     "needs_simulator": ("works in a simulation only", "works on a live page as in a simulation"),
 }
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "policies", run, "list the policies there are, or tell all about one")
+    parser = add_command(commands, "policies", run, "list all policies, or describe one")
     parser.add_argument(
         "name",
         nargs="?",
         metavar="NAME",
-        help="a policy to be told about in full, also one of your own, as mine.py:NAME",
+        help="policy to describe in full, also your own, as mine.py:NAME",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
 def run(arguments: Namespace) -> int:
     """Print the catalogue, or one entry of it."""
-    from toplist.cli.policy_arguments import find
+    from toplist.cli.policy_arguments import find_policy
     from toplist.policies import make
     from toplist.support.catalogue import POLICIES
 
     entries = POLICIES.entries()
     if arguments.name is None:
         if arguments.json:
-            print(json.dumps([described(entry) for entry in entries.values()], indent=1))
+            print(json.dumps([entry_facts(entry) for entry in entries.values()], indent=1))
         else:
             print(entries_table(entries.values()))
         return Exit.FINE
-    entry, given = find(arguments.name)
+    entry, given = find_policy(arguments.name)
     policy = make(entry.make(**given))
     check_parameters(policy, given)
-    facts = about(entry, given, policy)
-    print(json.dumps(facts, indent=1, default=repr) if arguments.json else page(facts))
+    facts = policy_facts(entry, given, policy)
+    print(json.dumps(facts, indent=1, default=repr) if arguments.json else facts_text(facts))
     return Exit.FINE
 
 
 def check_parameters(policy: Any, given: dict[str, Any]) -> None:
-    """Refuse what a simulation would refuse, by getting ready for a small problem, with or without features."""
+    """Refuse parameters that a simulation would refuse: prepare it for a small problem with or without features."""
     from toplist.core.problem import InvalidInput, Problem
 
     positions = max((len(value) for value in given.values() if isinstance(value, list | tuple)), default=3)
@@ -70,12 +70,12 @@ def check_parameters(policy: Any, given: dict[str, Any]) -> None:
         policy.prepare(Problem(2 * positions, positions, 2, 100))
 
 
-def about(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
-    """All about one policy."""
+def policy_facts(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
+    """The facts on one policy."""
     from toplist.support.catalogue import part_text
 
     parameters = entry.parameters | given
-    return described(entry) | {
+    return entry_facts(entry) | {
         "parameters": parameters,
         "parts": part_text(policy, shown=parameters),
         "capabilities": policy.capabilities()._asdict(),
@@ -83,17 +83,17 @@ def about(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, Any]:
     }
 
 
-def page(facts: dict[str, Any]) -> str:
-    """All about one policy, for a reader."""
+def facts_text(facts: dict[str, Any]) -> str:
+    """The facts on one policy as text."""
     from toplist.support.docstrings import descriptions, sections
 
-    width = columns()
+    width = text_width()
     title = f": {facts['title']}" if facts["title"] != facts["name"] else ""
     heading = f"{facts['name']}{title}" + (f" ({facts['paper']})" if facts["paper"] else "")
     text = sections(facts["documentation"] or "No documentation.")
     prose = "\n\n".join(text[part] for part in ("", "Notes") if part in text)
     paragraphs = [textwrap.fill(part, width, break_on_hyphens=False) for part in prose.split("\n\n")]
-    abilities = textwrap.indent("\n".join(in_words(facts["capabilities"])), "  ")
+    abilities = textwrap.indent("\n".join(capability_lines(facts["capabilities"])), "  ")
     return "\n\n".join(
         [
             heading,
@@ -105,8 +105,8 @@ def page(facts: dict[str, Any]) -> str:
     )
 
 
-def in_words(capabilities: dict[str, Any]) -> list[str]:
-    """What a policy can take, a line each."""
+def capability_lines(capabilities: dict[str, Any]) -> list[str]:
+    """The capabilities of a policy in words, a line each."""
     words = []
     for name, value in capabilities.items():
         if name in CAPABILITIES and isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Policies by text: a name of the catalogue, or `module:NAME` and `file.py:NAME` for one of your own."""
+"""Makes policies from arguments: a name of the catalogue, or `module:NAME` or `file.py:NAME` for your own policy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 PLACE = re.compile(r"(?P<module>.+?\.py|[\w.]+):(?P<rest>.*)", re.DOTALL)
 
 
-def find(text: str) -> tuple[Entry, dict[str, Any]]:
-    """What makes the policy that a text asks for, and the parameters it gives."""
+def find_policy(text: str) -> tuple[Entry, dict[str, Any]]:
+    """The entry that a text names, and the parameters given in the text."""
     from toplist.core.problem import InvalidInput, nearest
     from toplist.support.catalogue import POLICIES, parse
 
@@ -26,7 +26,7 @@ def find(text: str) -> tuple[Entry, dict[str, Any]]:
     if place is None:
         file = text.strip()
         if file.endswith(".py"):
-            names = policies_in(load(file)) or ["NAME"]
+            names = policy_names(load_module(file)) or ["NAME"]
             raise InvalidInput(f"The policy is {file!r}, but a file may hold several; write {file}:{names[0]}.")
         return POLICIES.find(text)
     try:
@@ -35,17 +35,17 @@ def find(text: str) -> tuple[Entry, dict[str, Any]]:
         raise InvalidInput(
             f"The policy is {text!r}, but must be a module and a name; write it like 'mine.py:Mine(scale=2)'."
         ) from None
-    module = load(place["module"])
+    module = load_module(place["module"])
     if not name or not hasattr(module, name):
-        others = policies_in(module)
+        others = policy_names(module)
         otherwise = f"choose {' or '.join(others)}" if others else "write it as module:NAME"
         advice = nearest(name, others, otherwise)
         raise InvalidInput(f"There is no {name!r} in {place['module']}; {advice}.")
     return _entry(f"{place['module']}:{name}", getattr(module, name)), parameters
 
 
-def policies_in(module: Any) -> list[str]:
-    """The names of what is a policy in a module, or a class or function of its own that may make one."""
+def policy_names(module: Any) -> list[str]:
+    """The names of all policies in a module, and of its own classes and functions that may make one."""
     found = []
     for name, value in vars(module).items():
         ranks = hasattr(value, "rank") and hasattr(value, "learn")
@@ -56,31 +56,31 @@ def policies_in(module: Any) -> list[str]:
     return found
 
 
-def policy(text: str) -> Any:
-    """The policy that a text asks for."""
+def make_policy(text: str) -> Any:
+    """Make the policy that a text names."""
     from toplist.policies import make
 
-    entry, parameters = find(text)
+    entry, parameters = find_policy(text)
     return make(entry.make(**parameters))
 
 
-def policies(texts: Sequence[str]) -> dict[str, Any]:
-    """The policies that several texts ask for, by these texts."""
+def make_policies(texts: Sequence[str]) -> dict[str, Any]:
+    """Make the policies that the texts name, by text."""
     from toplist.core.problem import InvalidInput
 
     found: dict[str, Any] = {}
     for text in map(str.strip, texts):
         if text in found:
             raise InvalidInput(f"The policy {text!r} is named twice; leave one out.")
-        found[text] = policy(text)
+        found[text] = make_policy(text)
     return found
 
 
-def tunable(text: str) -> Any:
-    """What `toplist.tune` takes for the policy that a text asks for."""
+def tunable_policy(text: str) -> Any:
+    """The policy that a text names, as an argument for `toplist.tune`."""
     if PLACE.fullmatch(text.strip()) is None:
         return text
-    entry, parameters = find(text)
+    entry, parameters = find_policy(text)
     build = functools.partial(entry.build, **parameters)
     build.__name__ = entry.name  # type: ignore[attr-defined]
     return build
@@ -94,8 +94,8 @@ def _entry(label: str, found: Any) -> Entry:
     return Entry(label, label, "", lambda: found)
 
 
-def load(module: str) -> Any:
-    """A module by its name, looked for in the current folder first, or by its file."""
+def load_module(module: str) -> Any:
+    """Import a module by name, from the current folder first, or by its file."""
     from toplist.core.problem import InvalidInput
 
     name, folder = module, Path.cwd()
@@ -105,7 +105,7 @@ def load(module: str) -> Any:
             raise InvalidInput(f"There is no file {module!r}; give the path of a Python file.")
         name, folder = file.stem, file.resolve().parent
     if str(folder) not in sys.path[:1]:
-        sys.path.insert(0, str(folder))  # and left there, for compiled code is found again by the module's name
+        sys.path.insert(0, str(folder))  # stays there: the cache of compiled code imports the module by name
     try:
         found = importlib.import_module(name)
     except (Exception, SystemExit) as error:

@@ -1,34 +1,34 @@
-"""`toplist reproduce`: every table and figure of the five papers, with a verdict."""
+"""`toplist reproduce`: plays the experiments of the papers again, and judges their claims."""
 
 from __future__ import annotations
 
 import sys
 import traceback
 from argparse import Namespace
-from contextlib import nullcontext, suppress
+from collections.abc import Collection
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toplist.cli.exit_codes import Exit, complain, judged
-from toplist.cli.parser import add_command, whole
+from toplist.cli.exit_codes import Exit, exit_code_and_message, print_message
+from toplist.cli.parser import add_command, whole_number
 from toplist.support.progress_bar import TwoProgressBars, duration_text
 
 if TYPE_CHECKING:
-    from toplist.experiments.experiment import Experiment, Size
-    from toplist.experiments.remaining_time import Outlook
-    from toplist.experiments.required_data import Shelf
-    from toplist.experiments.run_experiment import Verdict, Workplace
+    from toplist.experiments.experiment import Experiment
+    from toplist.experiments.reproduction import ReproductionProgress
+    from toplist.experiments.run_experiment import Verdict
 
-FOLDER = "reproduction"
+FOLDER = "reproduction"  # as in experiments.results_folder, which is heavy to import
 EXAMPLES = """examples:
-  toplist reproduce                          what there is, and how it came out
+  toplist reproduce                          list all experiments and their state
   toplist reproduce kveton2015/table1
   toplist reproduce kveton2015 --quick
   toplist reproduce --all --data path/to/data
 
-What was played is kept: the same command goes on after an interruption, and
-shows the verdicts of what is finished. A report of all papers is written to
-report.html in the same folder.
+Results are kept: the same command continues after an interruption, and shows
+the verdicts of finished experiments at once. A report on all papers is written
+to report.html in the folder of results.
 """
 
 
@@ -37,65 +37,87 @@ def add_parser(commands: Any) -> None:
     parser = add_command(commands, "reproduce", run, "play the papers' experiments again, and judge them", EXAMPLES)
     parser.add_argument(
         "names", nargs="*", metavar="EXPERIMENT",
-        help="as kveton2015/table1, or all of a paper, as kveton2015; without any, list them all with their state",
+        help="an experiment, as kveton2015/table1, or a paper, as kveton2015; without any, list all with their state",
     )  # fmt: skip
-    parser.add_argument("--all", action="store_true", help="all experiments (about 50 minutes on two cores)")
+    parser.add_argument("--all", action="store_true", help="play all experiments (about 50 minutes on two cores)")
     parser.add_argument(
         "--quick", action="store_true",
-        help="smaller sizes with the same tests; what cannot be decided at that size says so",
+        help="play smaller sizes with the same tests; some claims are then reported as undecided",
     )  # fmt: skip
-    parser.add_argument("--steps", type=whole, metavar="N", help="lists of each run (default: the paper's)")
-    parser.add_argument("--runs", type=whole, metavar="N", help="runs of each policy (default: the paper's)")
+    parser.add_argument("--steps", type=whole_number, metavar="N", help="lists per run (default: as in the paper)")
+    parser.add_argument("--runs", type=whole_number, metavar="N", help="runs per policy (default: as in the paper)")
     parser.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="equal seeds give equal numbers (default: %(default)s)"
+        "--seed", type=whole_number, default=0, metavar="N",
+        help="seed of the random numbers; equal seeds give equal results (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--data", metavar="FOLDER", help="folder of the data sets, each in its own subfolder")
+    parser.add_argument(
+        "--jobs", type=whole_number, metavar="N", help="number of threads, or of Ray workers (default: one per core)"
     )
-    parser.add_argument("--data", metavar="FOLDER", help="where the data sets are, each in a folder of its own")
-    parser.add_argument("--jobs", type=whole, metavar="N", help="threads, or workers of ray (default: one per core)")
     parser.add_argument(
         "--engine", choices=("threads", "ray"), default="threads",
-        help="where runs are played: on threads of this process, or on a Ray cluster, with the same results",
+        help="play on threads of this process, or on a Ray cluster; the results are the same (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--address", metavar="ADDRESS", help="of the Ray cluster, as auto (default: a local one, for this command)"
+        "--address", metavar="ADDRESS", help="address of the Ray cluster, as auto (default: start a local one)"
     )
-    parser.add_argument(
-        "--results", default=FOLDER, metavar="FOLDER", help="where everything is kept (default: %(default)s)"
-    )
-    parser.add_argument("--quiet", action="store_true", help="print no progress and no verdicts, only errors")
+    parser.add_argument("--results", default=FOLDER, metavar="FOLDER", help="folder of results (default: %(default)s)")
+    parser.add_argument("--quiet", action="store_true", help="print errors only, no progress and no verdicts")
 
 
 def run(arguments: Namespace) -> int:
-    """Play what is asked for; without anything, list what there is."""
-    from toplist.experiments.library import chosen, library
-    from toplist.experiments.report import write
-    from toplist.experiments.required_data import check_folder
-    from toplist.experiments.run_experiment import Workplace
+    """Reproduce the named experiments; without names, list all."""
+    from toplist.experiments import reproduce
+    from toplist.experiments.library import choose, library
+    from toplist.experiments.required_data import check_data_folder
+    from toplist.experiments.results_folder import REPORT, make_results_folder
 
-    check(arguments)
-    folder, data = Path(arguments.results), check_folder(arguments.data)
+    check_flags(arguments)
+    folder, data = Path(arguments.results), check_data_folder(arguments.data, "--data")
     if not arguments.all and not arguments.names:
-        for line in listing(library(), folder, data):
+        for line in status_lines(library(), folder, data):
             print(line)
         return Exit.FINE
-    wanted = library() if arguments.all else chosen(arguments.names)
-    writable(folder)
+    names = None if arguments.all else arguments.names
+    chosen = choose(names)
+    make_results_folder(folder, "--results")
     if not arguments.quiet:
-        tell_without_figures()
-    try:
-        with pool_of(arguments) as pool, TwoProgressBars(sys.stderr, shown=not arguments.quiet) as bars:
-            code = play_all(wanted, arguments, data, Workplace(folder, arguments.jobs, pool), bars)
-    except BaseException:
-        with suppress(Exception):  # what is finished has its report; what went wrong is more important
-            write(folder)
-        raise
-    path = write(folder)
+        warn_without_figures()
+    code = Exit.FINE
+    with make_pool(arguments) as pool, TwoProgressBars(sys.stderr, shown=not arguments.quiet) as bars:
+
+        def show_progress(now: ReproductionProgress) -> None:
+            bars.draw(now.experiment, now.share, now.total_share, now.rate, now.seconds_left)
+
+        def show_verdict(verdict: Verdict) -> None:
+            if not arguments.quiet:
+                bars.clear()
+                print("\n".join(verdict_lines(verdict, chosen[verdict.experiment], data)), flush=True)
+
+        def show_error(name: str, error: Exception) -> None:
+            nonlocal code
+            bars.clear()
+            if getattr(arguments, "traceback", False):
+                traceback.print_exception(error)
+            worse, message = exit_code_and_message(error)
+            print_message(f"{name}: {message}")
+            code = max(code, worse)
+
+        verdicts = reproduce(
+            names, folder, data, quick=arguments.quick, steps=arguments.steps, runs=arguments.runs,
+            seed=arguments.seed, threads=arguments.jobs, pool=pool, progress=show_progress, on_verdict=show_verdict,
+            on_error=show_error,
+        )  # fmt: skip
+        if not arguments.quiet:
+            bars.clear()
+            print(summary_line(verdicts.values(), len(chosen) - len(verdicts)))
     if not arguments.quiet:
-        complain(f"wrote {path}")
+        print_message(f"wrote {folder / REPORT}")
     return code
 
 
-def check(arguments: Namespace) -> None:
-    """Refuse what makes no sense, before the first step."""
+def check_flags(arguments: Namespace) -> None:
+    """Refuse numbers out of range and flags that contradict each other, before the first step."""
     from toplist.core.problem import InvalidInput, checked_seed, whole
 
     sized = {flag: getattr(arguments, flag) for flag in ("steps", "runs", "jobs")}
@@ -112,32 +134,20 @@ def check(arguments: Namespace) -> None:
     if arguments.engine != "ray" and arguments.address is not None:
         raise InvalidInput("--address names a Ray cluster; add --engine ray.")
     if arguments.address is not None and arguments.jobs is not None:
-        raise InvalidInput("--jobs is for workers of one's own, but a cluster at --address has its own; leave one out.")
+        raise InvalidInput("--jobs is for local workers, but the cluster at --address has its own; leave one out.")
 
 
-def writable(folder: Path) -> None:
-    """Make the folder, or refuse before the first step."""
-    from toplist.support.files import Unwritable, check_writable
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        what = f"--results is {str(folder)!r}, where no folder can be made ({problem})"
-        raise Unwritable(f"{what}; name another.") from None
-    check_writable(folder / "report.html", "The report")
-
-
-def tell_without_figures() -> None:
-    """Say that there will be none, where that is so."""
+def warn_without_figures() -> None:
+    """Print a message if matplotlib is missing, since no figures are drawn then."""
     from toplist.support.files import import_optional
 
     try:
         import_optional("matplotlib.figure", "plots")
     except ImportError as problem:
-        complain(f"no figures are drawn: {problem}")
+        print_message(f"no figures are drawn: {problem}")
 
 
-def pool_of(arguments: Namespace) -> Any:
+def make_pool(arguments: Namespace) -> Any:
     """The workers to play on; None for threads of this process."""
     if arguments.engine == "ray":
         from toplist.engine.ray_pool import RayPool
@@ -146,137 +156,29 @@ def pool_of(arguments: Namespace) -> Any:
     return nullcontext()
 
 
-def size_of(experiment: Experiment, arguments: Namespace) -> Size:
-    """How large to play it."""
-    from toplist.experiments.experiment import Size
-
-    usual = experiment.quick if arguments.quick else experiment.full
-    steps = usual.steps if arguments.steps is None else arguments.steps
-    runs = usual.runs if arguments.runs is None else arguments.runs
-    return Size(steps, runs, arguments.seed, arguments.quick)
-
-
-def play_all(
-    wanted: dict[str, Experiment], arguments: Namespace, folder: Path | None, place: Workplace, bars: TwoProgressBars
-) -> Exit:
-    """One experiment after the other; each is printed as it comes out. One that fails does not stop the others."""
-    from toplist.experiments.required_data import Shelf
-
-    sizes = {name: size_of(experiment, arguments) for name, experiment in wanted.items()}
-    outlook = outlook_on(wanted, sizes, folder, place)
-    data, verdicts, code = Shelf(folder), [], Exit.FINE
-    for name, experiment in wanted.items():
-        try:
-            verdict, lines = play_one(name, experiment, sizes[name], data, place, bars, outlook)
-        except Exception as error:
-            if len(wanted) == 1 or is_everybodys(error):
-                raise
-            bars.clear()
-            if getattr(arguments, "traceback", False):
-                traceback.print_exception(error)
-            worse, message = judged(error)
-            complain(f"{name}: {message}")
-            code = max(code, worse)
-            continue
-        verdicts.append(verdict)
-        if not arguments.quiet:
-            bars.clear()
-            print("\n".join(lines), flush=True)
-    if not arguments.quiet:
-        bars.clear()
-        print(counts(verdicts, len(wanted) - len(verdicts)))
-    return code
-
-
-def is_everybodys(error: Exception) -> bool:
-    """Whether the next experiment would fail as well: a full disk, a missing right or module."""
-    from toplist.support.files import Unwritable
-
-    return isinstance(error, OSError | MemoryError | ImportError | Unwritable)
-
-
-def outlook_on(wanted: dict[str, Experiment], sizes: dict[str, Size], folder: Path | None, place: Workplace) -> Outlook:
-    """How long everything is expected to take; what is there at this size already takes next to nothing."""
-    from toplist.experiments.remaining_time import Outlook, expected
-    from toplist.experiments.required_data import located
-    from toplist.experiments.run_experiment import read_verdict
-
-    seconds = {}
-    for name, experiment in wanted.items():
-        kept = read_verdict(name, place.folder)
-        there = kept is not None and kept.size == sizes[name]
-        lacking = bool(experiment.data) and located(experiment.data, folder) is None
-        seconds[name] = expected(experiment, sizes[name], there or lacking)
-    return Outlook(seconds)
-
-
-def play_one(
-    name: str,
-    experiment: Experiment,
-    size: Size,
-    data: Shelf,
-    place: Workplace,
-    bars: TwoProgressBars,
-    outlook: Outlook,
-) -> tuple[Verdict, list[str]]:
-    """What comes out of an experiment, and the lines that tell it."""
-    from toplist.experiments.run_experiment import Standing, run
-
-    last = Standing(0.0, 0.0, 0.0)
-
-    def report(now: Standing) -> None:
-        nonlocal last
-        last = now
-        ahead = outlook.at(name, now)
-        bars.draw(name, now.share, ahead.share, now.rate, ahead.left)
-
-    report(last)
-    try:
-        found = data.of(experiment.data) if experiment.data else None
-        if experiment.data and found is None:
-            return without_data(name, experiment, size, place)
-        verdict = run(name, experiment, size, found, place, report)
-        return verdict, told(verdict)
-    finally:
-        outlook.finish(name, last)
-
-
-def without_data(name: str, experiment: Experiment, size: Size, place: Workplace) -> tuple[Verdict, list[str]]:
-    """What to say of an experiment whose data are not there; what came out when they were is not lost."""
-    from toplist.experiments.experiment import Claim, Outcome
-    from toplist.experiments.required_data import KINDS
-    from toplist.experiments.run_experiment import Verdict, read_verdict, write_verdict
-
-    how = f"get {KINDS[experiment.data].how}"
-    earlier = read_verdict(name, place.folder)
-    if earlier is not None and earlier.outcome != Outcome.NEEDS_DATA:
-        return earlier, [*told(earlier), f"  kept from {earlier.finished}; to play it again, {how}, and name --data"]
-    verdict = Verdict(name, [Claim(experiment.title, Outcome.NEEDS_DATA, how)], size, 0.0)
-    home = place.home(name)
-    home.mkdir(parents=True, exist_ok=True)
-    write_verdict(verdict, home)
-    return verdict, told(verdict)
-
-
-def told(verdict: Verdict) -> list[str]:
-    """What came out of an experiment, claim by claim."""
+def verdict_lines(verdict: Verdict, experiment: Experiment, data: Path | None) -> list[str]:
+    """The lines to print for a verdict: outcome, claims, and how to get missing data."""
     from toplist.experiments.experiment import Outcome
-    from toplist.experiments.run_experiment import spelled
+    from toplist.experiments.required_data import KINDS, locate
+    from toplist.experiments.run_experiment import size_text
 
     lines = [f"{verdict.experiment}: {verdict.outcome}"]
     if verdict.outcome != Outcome.NEEDS_DATA:
-        lines[0] += f" ({spelled(verdict.size)}; {duration_text(verdict.seconds)})"
+        lines[0] += f" ({size_text(verdict.size)}; {duration_text(verdict.seconds)})"
     lines += [f"  on {verdict.data}"] if verdict.data else []
     for claim in verdict.claims:
         lines.append(f"  {claim.outcome}: {claim.text}; {claim.number}")
         lines += [f"    {claim.remark}"] if claim.remark else []
+    if verdict.outcome != Outcome.NEEDS_DATA and experiment.data and locate(experiment.data, data) is None:
+        how = KINDS[experiment.data].how
+        lines.append(f"  kept from {verdict.finished}; to play it again, get {how}, and name --data")
     return lines
 
 
-def listing(experiments: dict[str, Experiment], folder: Path, data: Path | None) -> list[str]:
-    """All experiments, and what came out of each the last time."""
+def status_lines(experiments: dict[str, Experiment], folder: Path, data: Path | None) -> list[str]:
+    """A table of all experiments with the outcome of the last call, and how to get missing data."""
     from toplist.experiments.experiment import Outcome
-    from toplist.experiments.required_data import KINDS, located
+    from toplist.experiments.required_data import KINDS, locate
     from toplist.experiments.run_experiment import read_verdict
     from toplist.support.tables import aligned_lines
 
@@ -288,7 +190,7 @@ def listing(experiments: dict[str, Experiment], folder: Path, data: Path | None)
         state = "never run"
         if verdict is not None and played:
             state = f"{verdict.outcome}{' (quick)' if verdict.size.quick else ''}"
-        elif experiment.data and located(experiment.data, data) is None:
+        elif experiment.data and locate(experiment.data, data) is None:
             missing[experiment.data] = KINDS[experiment.data].how
             state = f"needs data: {experiment.data}"
         rows.append((name, state, experiment.title))
@@ -296,10 +198,10 @@ def listing(experiments: dict[str, Experiment], folder: Path, data: Path | None)
     return lines + [f"{kind}: get {how}, and name its folder with --data" for kind, how in missing.items()]
 
 
-def counts(verdicts: list[Verdict], failed: int) -> str:
-    """How many experiments came out how.
+def summary_line(verdicts: Collection[Verdict], failed: int) -> str:
+    """The number of experiments per outcome.
 
-    >>> counts([], 2)
+    >>> summary_line([], 2)
     '2 failed'
     """
     from toplist.experiments.experiment import Outcome

@@ -1,4 +1,4 @@
-"""`toplist serve`: ranks a live page from its own clicks."""
+"""`toplist serve`: runs the HTTP service."""
 
 from __future__ import annotations
 
@@ -13,29 +13,27 @@ EXAMPLES = """examples:
   toplist serve --store shop.db --port 9000 --set logs.requests=failed
   TOPLIST_LIMITS_RATE=100 toplist serve --config /etc/toplist.toml
 
-Without any setting it keeps everything in toplist.db of the current folder, and
-listens on http://127.0.0.1:8600, for this machine alone. Ctrl-C, or SIGTERM,
-ends it: requests in flight get their replies first.
+By default the store is toplist.db in the current folder, and the service listens
+on http://127.0.0.1:8600, for this machine only. Ctrl-C or SIGTERM ends it, after
+the requests in flight are answered.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "serve", run, "serve lists over HTTP, and learn from the clicks on them", EXAMPLES)
-    parser.add_argument(
-        "--config", metavar="FILE", help="the file of settings (default: toplist.toml, where there is one)"
-    )
-    parser.add_argument("--store", metavar="FILE", help="the file of the store (default: toplist.db)")
-    parser.add_argument("--host", metavar="ADDRESS", help="the address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", metavar="PORT", help="the port to listen on; 0: any that is free (default: 8600)")
+    parser = add_command(commands, "serve", run, "serve ranked lists over HTTP, and learn from their clicks", EXAMPLES)
+    parser.add_argument("--config", metavar="FILE", help="file of settings (default: toplist.toml, if it exists)")
+    parser.add_argument("--store", metavar="FILE", help="file of the store (default: toplist.db)")
+    parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", metavar="PORT", help="port to listen on; 0 takes any free one (default: 8600)")
     add_set(parser)
 
 
 def add_set(parser: Any) -> None:
-    """Any setting, as a flag."""
+    """Add the flag --set, for any setting."""
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE",
-        help="any setting, as limits.rate=100; may be repeated (see the page about the service)",
+        help="any setting, as limits.rate=100; may be repeated; docs/service.md lists all",
     )  # fmt: skip
 
 
@@ -49,7 +47,7 @@ def run(arguments: Namespace) -> int:
 
 
 def check_installed() -> None:
-    """Refuse to begin without what the service needs."""
+    """Refuse to start if a package of the service is missing."""
     from toplist.support.files import import_optional
 
     for module in ("apsw", "msgspec", "prometheus_client", "uvicorn", "httptools", "uvloop"):
@@ -57,7 +55,7 @@ def check_installed() -> None:
 
 
 def settings_of(arguments: Namespace) -> Any:
-    """The settings, with the flags that were given over all others."""
+    """The settings of the service; flags override all other sources."""
     from toplist.core.problem import refuse
 
     check_installed()

@@ -1,4 +1,4 @@
-"""`toplist simulate`: several policies side by side on the same visitors."""
+"""`toplist simulate`: plays several policies on the same simulated visitors."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.common_flags import Scene, add_outputs, add_problem, check_outputs, write_outputs
+from toplist.cli.common_flags import SimulatedProblem, add_outputs, add_problem, check_outputs, write_outputs
 from toplist.cli.exit_codes import Exit
-from toplist.cli.parser import add_command, checkpoints
+from toplist.cli.parser import add_command, checkpoint_steps
 from toplist.support.progress_bar import ProgressBar
 
 POLICIES = ("dcm-kl-ucb", "first-click", "last-click", "cascade-ucb1", "ranked-kl-ucb")
@@ -22,33 +22,33 @@ EXAMPLES = """examples:
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = add_command(
-        commands, "simulate", run, "play several policies against the same simulated visitors", EXAMPLES
+        commands, "simulate", run, "play several policies on the same simulated visitors, and compare them", EXAMPLES
     )
     parser.add_argument(
         "policies", nargs="*", default=list(POLICIES), metavar="POLICY",
-        help="a name of the catalogue, with or without parameters, as 'cascade-ucb1(scale=1.5)', or one of your own, "
-        f"as mine.py:NAME (default: {' '.join(POLICIES)})",
+        help="policy of the catalogue, with or without parameters, as 'cascade-ucb1(scale=1.5)', or your own, as "
+        f"mine.py:NAME (default: {' '.join(POLICIES)})",
     )  # fmt: skip
     add_problem(parser).add_argument(
-        "--checkpoints", type=checkpoints, default=100, metavar="N",
-        help="points of a curve, or the steps themselves, as 10,100,1000 (default: %(default)s)",
+        "--checkpoints", type=checkpoint_steps, default=100, metavar="N",
+        help="number of points per curve, or their steps, as 10,100,1000 (default: %(default)s)",
     )  # fmt: skip
-    add_outputs(parser, "the regret over the steps", "policy, run and checkpoint")
+    add_outputs(parser, "the regret over steps", "policy, run and checkpoint")
 
 
 def run(arguments: Namespace) -> int:
-    """Simulate, and tell what came out."""
-    from toplist.cli.policy_arguments import policies
+    """Simulate, and print and write the results."""
+    from toplist.cli.policy_arguments import make_policies
     from toplist.engine.simulate import simulate
 
-    scene = Scene.of(arguments)
-    played = policies(arguments.policies)
+    problem = SimulatedProblem.from_flags(arguments)
+    played = make_policies(arguments.policies)
     check_outputs(arguments)
     with ProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
         result = simulate(
-            played, scene.world, scene.users, arguments.steps, arguments.runs, arguments.seed,
-            start=scene.start, checkpoints=arguments.checkpoints, threads=arguments.threads, progress=bar,
+            played, problem.world, problem.users, arguments.steps, arguments.runs, arguments.seed,
+            start=problem.start, checkpoints=arguments.checkpoints, threads=arguments.threads, progress=bar,
             resume=arguments.resume,
         )  # fmt: skip
-    write_outputs(arguments, scene.signed(result), scene.title())
+    write_outputs(arguments, problem.add_settings(result), problem.title())
     return Exit.FINE

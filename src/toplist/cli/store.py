@@ -1,4 +1,4 @@
-"""`toplist store`: copies the store of a service, checks it against its own log, and exports that."""
+"""`toplist store`: backs up the store of a service, checks it against its event log, or exports the log."""
 
 from __future__ import annotations
 
@@ -16,26 +16,24 @@ EXAMPLES = """examples:
   toplist store check --store monday.db
   toplist store export events.parquet --ranking front-page
 
-All may be done while the service runs. A backup is a store like any other:
-toplist serve --store monday.db goes on from there. An export has the event log,
-an event per line (.ndjson) or per row (.parquet).
+All actions are safe while the service runs. A backup is an ordinary store:
+toplist serve --store monday.db continues from it. An export holds the event log,
+one event per line (.ndjson) or per row (.parquet).
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "store", run, "copy, check or export the store of a service", EXAMPLES)
+    parser = add_command(commands, "store", run, "back up, check or export the store of a service", EXAMPLES)
     parser.add_argument(
         "action", choices=["backup", "check", "export"],
-        help="backup: write all that is committed to a new file; check: learn everything again from the log, and "
-        "compare it to the last bit with what is kept; export: write the event log to a file",
+        help="backup: copy the store to a new file; check: learn everything again from the event log, and compare it "
+        "bit by bit with the store; export: write the event log to a file",
     )  # fmt: skip
-    parser.add_argument("file", nargs="?", metavar="FILE", help="what a backup or an export is written to")
-    parser.add_argument("--ranking", metavar="NAME", help="the ranking to export (default: all of them)")
-    parser.add_argument(
-        "--config", metavar="FILE", help="the file of settings (default: toplist.toml, where there is one)"
-    )
-    parser.add_argument("--store", metavar="FILE", help="the file of the store (default: toplist.db)")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="file to write for a backup or an export")
+    parser.add_argument("--ranking", metavar="NAME", help="ranking to export (default: all)")
+    parser.add_argument("--config", metavar="FILE", help="file of settings (default: toplist.toml, if it exists)")
+    parser.add_argument("--store", metavar="FILE", help="file of the store (default: toplist.db)")
     add_set(parser)
 
 
@@ -61,7 +59,7 @@ def run(arguments: Namespace) -> int:
 
 
 def backup(store: Path, file: str) -> int:
-    """Write all that is committed to a new file."""
+    """Copy the committed state of the store to a new file."""
     from toplist.core.problem import refuse
     from toplist.service.store.sqlite import SQLiteReader
     from toplist.support.files import check_writable, private_files, replace_file
@@ -76,7 +74,7 @@ def backup(store: Path, file: str) -> int:
 
 
 def export(store: Path, file: str, ranking: str | None) -> int:
-    """Write the event log of one ranking, or of all that there are."""
+    """Write the event log of one ranking, or of all."""
     from toplist.service.log.export import events_of_store, write_events
     from toplist.service.store.sqlite import SQLiteReader
     from toplist.support.tables import count_text
@@ -88,7 +86,7 @@ def export(store: Path, file: str, ranking: str | None) -> int:
 
 
 def check(store: Path) -> int:
-    """Say what differs from the log."""
+    """Print all learners that differ from the log."""
     from toplist.service.log.verify import rebuild_learners
     from toplist.service.store.sqlite import SQLiteReader
     from toplist.support.tables import count_text

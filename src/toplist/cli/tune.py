@@ -1,4 +1,4 @@
-"""`toplist tune`: which setting of a policy's parameters loses least?"""
+"""`toplist tune`: finds the setting of a policy's parameters with the least regret."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toplist.cli.common_flags import Scene, add_outputs, add_problem, check_outputs, write_outputs
+from toplist.cli.common_flags import SimulatedProblem, add_outputs, add_problem, check_outputs, write_outputs
 from toplist.cli.exit_codes import Exit
-from toplist.cli.parser import add_command, whole
+from toplist.cli.parser import add_command, whole_number
 from toplist.support.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
@@ -20,66 +20,68 @@ EXAMPLES = """examples:
   toplist tune cascade-ucb1 --grid scale=0.1,0.5,1,1.5 --grid order=first,last
   toplist tune dcm-kl-ucb --random loglog=log:0.01..10 --tries 30 --plot tuning.png
 
-All settings meet the same visitors. The best of many looks better than it is;
-so it and the policy as you gave it are played again on fresh visitors, those of
-the next seed.
+All settings meet the same visitors. The best of many looks better than it is,
+so the best setting and the given policy are played again on new visitors, those
+of the next seed.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "tune", run, "try many settings of a policy's parameters", EXAMPLES)
+    parser = add_command(commands, "tune", run, "find good values for the parameters of a policy", EXAMPLES)
     parser.add_argument(
         "policy", metavar="POLICY",
-        help="a name of the catalogue, with or without parameters, or one of your own, as mine.py:NAME",
+        help="policy of the catalogue, with or without parameters, or your own, as mine.py:NAME",
     )  # fmt: skip
     parser.add_argument(
         "--grid", action="append", default=[], metavar="NAME=VALUES",
-        help="values of a parameter, as scale=0.5,1,1.5; may be repeated, and every combination is tried",
+        help="values of a parameter, as scale=0.5,1,1.5; may be repeated, then all combinations are tried",
     )  # fmt: skip
     parser.add_argument(
         "--random", action="append", default=[], metavar="NAME=LOW..HIGH",
-        help="draw a parameter evenly from a range, as scale=0.1..3, or evenly on a logarithmic scale, as "
-        "scale=log:0.01..10; may be repeated, and beside it the values of a --grid are drawn from too",
+        help="draw a parameter uniformly from a range, as scale=0.1..3, or log-uniformly, as scale=log:0.01..10; may "
+        "be repeated, and combined with --grid, whose values are then drawn as well",
     )  # fmt: skip
     parser.add_argument(
         "--tries",
-        type=whole,
+        type=whole_number,
         default=20,
         metavar="N",
-        help="settings drawn where there is a --random (default: %(default)s)",
+        help="number of settings to draw with --random (default: %(default)s)",
     )
     add_problem(parser)
     add_outputs(parser, "the regret over each parameter", "setting")
 
 
 def run(arguments: Namespace) -> int:
-    """Tune, and tell what came out."""
-    from toplist.cli.policy_arguments import find, tunable
+    """Tune, and print and write the results."""
+    from toplist.cli.policy_arguments import find_policy, tunable_policy
     from toplist.core.problem import InvalidInput
     from toplist.engine.tune import tune
 
-    scene = Scene.of(arguments)
+    problem = SimulatedProblem.from_flags(arguments)
     parameters: dict[str, Any] = {}
     for flag, read in (("grid", grid_values), ("random", random_span)):
         for text in getattr(arguments, flag):
             name, _, values = (part.strip() for part in text.partition("="))
             if name in parameters:
-                raise InvalidInput(f"What to try of {name!r} is given twice; put it into one --{flag}.")
+                raise InvalidInput(f"The parameter {name!r} is given twice; put all its values into one --{flag}.")
             parameters[name] = read(text, values)
-    entry, _ = find(arguments.policy)
+    entry, _ = find_policy(arguments.policy)
     if not parameters:
         known = ", ".join(entry.parameters) or "no parameters"
         raise InvalidInput(f"There is nothing to tune; {entry.name} has {known}: write --grid NAME=VALUE,VALUE.")
     check_outputs(arguments)
     with ProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
         found = tune(
-            tunable(arguments.policy), parameters, scene.world, scene.users, arguments.steps, arguments.runs,
-            arguments.seed, tries=arguments.tries, start=scene.start, threads=arguments.threads, progress=bar,
+            tunable_policy(arguments.policy), parameters, problem.world, problem.users, arguments.steps, arguments.runs,
+            arguments.seed, tries=arguments.tries, start=problem.start, threads=arguments.threads, progress=bar,
             resume=arguments.resume,
         )  # fmt: skip
-    found = replace(found, sweep=scene.signed(found.sweep), again=found.again and scene.signed(found.again))
-    write_outputs(arguments, found, scene.title())
+    found = replace(
+        found, sweep=problem.add_settings(found.sweep), again=found.again and problem.add_settings(found.again)
+    )
+    write_outputs(arguments, found, problem.title())
     return Exit.FINE
 
 

@@ -1,4 +1,4 @@
-"""`toplist worlds`: what can be given as --world, --users and --start."""
+"""`toplist worlds`: lists the accepted values of --world, --users and --start."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import textwrap
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.catalogue_text import columns, described, signature
+from toplist.cli.catalogue_text import entry_facts, signature, text_width
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "worlds", run, "list the worlds, users and starts that can be simulated")
+    parser = add_command(commands, "worlds", run, "list all worlds, click models and starts for simulations")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
@@ -24,11 +24,13 @@ def run(arguments: Namespace) -> int:
 
     found = {"world": WORLDS.entries(), "users": USERS.entries(), "start": STARTS.entries()}
     if arguments.json:
-        print(json.dumps({what: [described(one) for one in named.values()] for what, named in found.items()}, indent=1))
+        print(
+            json.dumps({what: [entry_facts(one) for one in named.values()] for what, named in found.items()}, indent=1)
+        )
     else:
         for what, named in found.items():
             print(f"--{what}")
             for entry in named.values():
                 print(f"  {signature(entry)}")
-                print(textwrap.fill(entry.summary, columns(), initial_indent=" " * 6, subsequent_indent=" " * 6))
+                print(textwrap.fill(entry.summary, text_width(), initial_indent=" " * 6, subsequent_indent=" " * 6))
     return Exit.FINE

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 from toplist.core.problem import InvalidInput, nearest, refuse
 from toplist.support.files import AnyPath, replace_file
+from toplist.support.script import run_script
 
 GROUPLENS = "https://files.grouplens.org/datasets"
 SONGS = "http://millionsongdataset.com/sites/default/files"
@@ -31,7 +32,6 @@ TAGTRAUM = "https://www.tagtraum.com/genres"
 PATIENCE = 60  # seconds without a byte
 PIECE = 1 << 20
 MIB = 1 << 20
-WRONG_INPUT, INTERRUPTED = 2, 130  # as for the command `toplist`
 
 MOVIELENS_TERMS = "MovieLens is for research: no commercial use without permission, and no redistribution; cite it."
 LASTFM_TERMS = "Last.fm of HetRec 2011 is for non-commercial use; cite Last.fm and the workshop."
@@ -202,15 +202,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", metavar="FOLDER", help="where to put the file, which must not be there yet")
     parser.add_argument("--sha256", help="the SHA-256 that the file must have")
     options = parser.parse_args(arguments)
-    try:
+
+    def download() -> int:
         fetch(options.name, options.folder, options.sha256)
-    except InvalidInput as problem:
-        print(problem, file=sys.stderr)
-        return WRONG_INPUT
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    return 0
+        return 0
+
+    return run_script(download)
 
 
 if __name__ == "__main__":

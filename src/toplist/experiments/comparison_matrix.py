@@ -1,4 +1,4 @@
-"""The matrix that `toplist compare` plays by default: all stationary policies x seven kinds of users."""
+"""The default matrix of `toplist compare`: all stationary policies x seven click models."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ ITEMS, POSITIONS = 16, 4
 
 
 def standard_world() -> Fixed:
-    """Sixteen items on a page of four, each a little less attractive than the next better one, and in no order.
+    """Sixteen items on four positions, each a little less attractive than the next better one, in mixed order.
 
-    The order matters to `bubble-rank`, which takes it for a ranking to begin with. Policies over features are told
-    which item is which, and nothing more: then they know as much as all others, and a column compares how clicks are
-    read.
+    The order matters to `bubble-rank`, which takes it as its first ranking. The features only identify the item: then
+    policies over features have no more information than the others, and a column compares how clicks are read.
 
     >>> sorted((round(share, 2) for share in standard_world().attraction), reverse=True)[:5]
     [0.5, 0.42, 0.36, 0.31, 0.26]
@@ -29,11 +28,11 @@ def standard_world() -> Fixed:
 
 
 def standard_users(items: int = ITEMS, positions: int = POSITIONS) -> dict[str, Any]:
-    """Seven kinds of users for a page of any size, each of whom breaks what some policies take for granted.
+    """Seven click models for a page of any size; each violates an assumption of some policies.
 
-    DCM: who looks for one click only wastes the others. DBN: what attracts most is not what satisfies most. PBM and
-    UBM: what stands above a click need not have been seen, nor what stands below it missed. CCM: people leave also
-    without a click. Mixture: nobody's reading is right for all.
+    DCM: several clicks, of which a policy that reads one wastes the others. DBN: the most attractive item is not the
+    most satisfying. PBM and UBM: items above a click may be unseen, and items below it seen. CCM: users also leave
+    without a click. Mixture: no single reading is right for all.
     """
     place = np.arange(positions)
     pbm = PBM(0.6**place)
@@ -48,10 +47,10 @@ def standard_users(items: int = ITEMS, positions: int = POSITIONS) -> dict[str, 
     }
 
 
-def stationary(features: bool) -> dict[str, Any]:
-    """The policies for people who do not change, by name: those that neither forget nor look for changes.
+def stationary_policies(features: bool) -> dict[str, Any]:
+    """The policies for stationary users, by name: those that neither forget nor detect changes.
 
-    Left out are those that need a simulator, or features where there are none; and a second name of the same parts.
+    Policies that need a simulator, or features if there are none, are left out, and so is a second name of equal parts.
     """
     found: dict[str, Any] = {}
     for name, entry in catalogue().items():

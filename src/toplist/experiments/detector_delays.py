@@ -1,4 +1,4 @@
-"""How often change detectors cry wolf, and how long they take: `python -m toplist.experiments.detector_delays`."""
+"""False alarms and delays of the change detectors: `python -m toplist.experiments.detector_delays`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from toplist.core.compiling import compiled
 from toplist.core.problem import Problem, whole
 from toplist.core.randomness import branch, toss
 from toplist.core.slate import Floats, Ints
-from toplist.experiments import script
 from toplist.parts.detectors import CUSUM, GLR
+from toplist.support.script import run_script
 from toplist.support.tables import aligned_lines
 
 JUMPS = ((0.2, 0.3), (0.2, 0.5), (0.2, 0.9))  # by 0.1, 0.3 and 0.7
@@ -26,9 +26,9 @@ BEFORE = 2000  # observations before a jump
 def watch_stream(
     detector: Any, row: Floats, key: int, before: float, after: float, change: int, length: int, alarms: Ints
 ) -> int:
-    """Watch one stream, whose mean changes after `change` observations; the number of alarms, and where they were.
+    """Watch one stream whose mean changes after `change` observations; return the number of alarms, and fill in when.
 
-    The detector begins anew after an alarm.
+    The detector restarts after an alarm.
     """
     found = 0
     row[:] = 0.0
@@ -46,16 +46,16 @@ watch_compiled = compiled(watch_stream)
 
 
 class Delays(NamedTuple):
-    """What became of many streams with one jump each."""
+    """Alarms on many streams with one jump each."""
 
     early: float  # share with an alarm before the jump
-    found: float  # share of the others with one after it
-    median: float  # observations from the jump to the alarm, where there was one
+    found: float  # share of the others with an alarm after it
+    median: float  # observations from the jump to the alarm, if any
     late: float  # the same for the slowest tenth
 
 
 def alarms_of(detector: Any, before: float, after: float, change: int, length: int, seed: int) -> Ints:
-    """The observations after which a detector alarmed, counted from 1, at most 1000 of them."""
+    """The observations with an alarm, counted from 1; 1000 at most."""
     ready = detector.prepare(Problem(1, 1))
     alarms = np.zeros(1000, dtype=np.int64)
     count = watch_compiled(ready, np.zeros(ready.room()), branch(1, seed), before, after, change, length, alarms)
@@ -63,13 +63,13 @@ def alarms_of(detector: Any, before: float, after: float, change: int, length: i
 
 
 def false_alarms(detector: Any, mean: float, streams: int, length: int) -> tuple[int, float]:
-    """On streams that never change: alarms all in all, and the share of streams with one."""
+    """On streams without a change: the number of alarms, and the share of streams with one."""
     counts = [len(alarms_of(detector, mean, mean, length, length, seed)) for seed in range(streams)]
     return sum(counts), sum(count > 0 for count in counts) / streams
 
 
 def delays(detector: Any, before: float, after: float, streams: int, patience: int) -> Delays:
-    """On streams that jump once, after which they go on for `patience` observations."""
+    """Delays on streams that jump once and continue for `patience` observations."""
     early, waits = 0, []
     for seed in range(streams):
         alarms = alarms_of(detector, before, after, BEFORE, BEFORE + patience, seed)
@@ -82,7 +82,7 @@ def delays(detector: Any, before: float, after: float, streams: int, patience: i
 
 
 def report(streams: int) -> str:
-    """Both detectors as tables."""
+    """Tables of both detectors."""
     length = 1_000_000 // streams * 10
     quiet = [["detector", "mean", "alarms", "per million", "streams with one"]]
     jumping = [["detector", "jump", "found", "median delay", "90% within", "alarm before"]]
@@ -114,9 +114,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="False alarms and delays of the change detectors.")
     parser.add_argument("--streams", type=int, default=1000, help="streams per row (default 1000)")
     streams = parser.parse_args().streams
-    print(report(whole("The number of streams", streams, 1, "give how many streams a row is made of")))
+    print(report(whole("The number of streams", streams, 1, "give the streams per row")))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(script.run(main))
+    sys.exit(run_script(main))

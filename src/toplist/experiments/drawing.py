@@ -1,4 +1,4 @@
-"""How figures of experiments are drawn: curves with bands, points with errors and their bounds, all in one style."""
+"""Draws the figures of experiments in one style: curves with bands, points with errors, bounds."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 
 from toplist.core.slate import Floats
 from toplist.engine.result import PALETTE, STYLES, Result, What
-from toplist.experiments.verdicts import Measured
+from toplist.experiments.verdicts import MeanWithError
 from toplist.support.files import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BAND = 0.18  # how much of a curve's colour its band has
-OFF_SCALE = 2.0  # a curve leaves the top where it ends at more than so many times what the others need
-BOUND: dict[str, Any] = {"color": "0.35", "linestyle": (0, (4, 2)), "linewidth": 1.0}  # as no policy is drawn
+BAND = 0.18  # opacity of the band around a curve
+OFF_SCALE = 2.0  # a curve is cut at the top if it ends above this multiple of the height of the others
+BOUND: dict[str, Any] = {"color": "0.35", "linestyle": (0, (4, 2)), "linewidth": 1.0}  # a style that no policy has
 DASH: dict[str, Any] = {"color": "0.35", "linestyle": "", "marker": "_", "markersize": 16}
 
 
 def panels(figure: Figure, rows: int = 1, columns: int = 1, share_x: bool = True, share_y: bool = False) -> list[Axes]:
-    """Small multiples, row by row; on axes that are shared only the outer ones have numbers."""
+    """Axes of small multiples, row by row; shared axes have numbers at the outer panels only."""
     figure.set_layout_engine("constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y)
     return list(grid.ravel())
 
 
-def look(place: int) -> dict[str, Any]:
-    """The colour and style of a figure's series: colours first, and other strokes where there are more than colours.
+def line_style(place: int) -> dict[str, Any]:
+    """Colour and line style of a series: all colours first, then dashed and so on.
 
-    >>> look(0), look(8)["linestyle"]
+    >>> line_style(0), line_style(8)["linestyle"]
     ({'color': '#0072B2', 'linestyle': '-'}, '--')
     """
     return {"color": PALETTE[place % len(PALETTE)], "linestyle": STYLES[place // len(PALETTE) % len(STYLES)]}
@@ -46,9 +46,9 @@ def curves(
     what: What = "regret",
     places: Mapping[str, int] | None = None,
 ) -> None:
-    """The mean of each policy (all by default) over steps, with a band of one standard error.
+    """Draw the mean of each policy (default: all) over steps, with a band of one standard error.
 
-    `places` says which look each has, for panels that do not have the same policies; else it is their order.
+    `places` gives the line style of each, for panels with different policies; by default it is their order.
     """
     names = result.policies if policies is None else policies
     for order, name in enumerate(names):
@@ -61,28 +61,34 @@ def curves(
 
 
 def band(axes: Axes, x: Floats, mean: Floats, error: Floats, name: str, place: int) -> None:
-    """One curve with a band around it; where there is a single point it is a dot."""
-    axes.plot(x, mean, label=name, marker="o" if len(x) == 1 else None, **look(place))
-    if np.isfinite(error).all():  # of one run nobody knows it
-        axes.fill_between(x, mean - error, mean + error, color=look(place)["color"], alpha=BAND, linewidth=0)
+    """Draw one curve with a band around it; a single point is a dot."""
+    axes.plot(x, mean, label=name, marker="o" if len(x) == 1 else None, **line_style(place))
+    if np.isfinite(error).all():  # unknown for a single run
+        axes.fill_between(x, mean - error, mean + error, color=line_style(place)["color"], alpha=BAND, linewidth=0)
 
 
 def points(
-    axes: Axes, x: Sequence[float], values: Sequence[Measured], name: str, place: int, marker: str = "o", join: str = ""
+    axes: Axes,
+    x: Sequence[float],
+    values: Sequence[MeanWithError],
+    name: str,
+    place: int,
+    marker: str = "o",
+    join: str = "",
 ) -> None:
-    """Means with bars of one standard error; joined by a line where `join` is its style."""
+    """Draw means with bars of one standard error, joined by a line of style `join` if given."""
     means = [value.mean for value in values]
     errors = [value.error if np.isfinite(value.error) else 0.0 for value in values]
-    colour = look(place)["color"]
+    colour = line_style(place)["color"]
     axes.errorbar(
         x, means, yerr=errors, label=name, color=colour, marker=marker, markersize=4, linestyle=join, capsize=2
     )
 
 
 def off_scale(axes: Axes, result: Result, name: str, others: Sequence[Floats] = ()) -> None:
-    """Let a policy leave the top, its regret written there, where it would press everybody else to the ground.
+    """Cut a policy at the top and write its final regret there, if it would flatten all other curves.
 
-    Everybody else is the result's other policies, and `others`, which are curves as well.
+    The other curves are the result's other policies and `others`.
     """
     rest = [*others, *(result.mean(other) for other in result.policies if other != name)]
     top, end = 1.25 * max(float(curve.max()) for curve in rest), float(result.mean(name)[-1])
@@ -100,25 +106,25 @@ def bound(
     join: bool = True,
     place: int = -1,
 ) -> None:
-    """What a theorem says, as a thin broken line, or a dash at each x; of the colour of a series if it has a place.
+    """Draw a theorem's bound as a thin broken line, or a dash at each x, in the colour of series `place` if given.
 
-    Drawn after the frame it stretches no axis.
+    Drawn after the frame, it does not stretch the axes.
     """
-    own = {"color": look(place)["color"]} if place >= 0 else {}
+    own = {"color": line_style(place)["color"]} if place >= 0 else {}
     axes.plot(x, y, label=name or "_", zorder=1.5, **((BOUND if join else DASH) | own))
 
 
 def frame(axes: Axes, title: str = "", x_label: str = "", y_label: str = "") -> None:
-    """The style that all have: from 0 where nothing is below, thousands with commas, a pale grid."""
+    """Apply the common style: y from 0 unless values are negative, thousands with commas, a pale grid."""
     formatter = import_optional("matplotlib.ticker", "plots").StrMethodFormatter
     axes.set_title(title, fontsize="medium", loc="left", parse_math=False)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if axes.get_yscale() == "linear":
-        together = [axes, *axes.get_shared_y_axes().get_siblings(axes)]
-        if min(other.dataLim.ymin for other in together) >= 0:
-            # Both ends: to set one would keep what is drawn later on shared axes from making room for itself.
-            axes.set_ylim(0, 1.05 * max(other.dataLim.ymax for other in together) or 1)
+        sharing = [axes, *axes.get_shared_y_axes().get_siblings(axes)]
+        if min(other.dataLim.ymin for other in sharing) >= 0:
+            # Set both ends: with one end set, shared axes would not grow for curves drawn later.
+            axes.set_ylim(0, 1.05 * max(other.dataLim.ymax for other in sharing) or 1)
         axes.yaxis.set_major_formatter(formatter("{x:,.12g}"))
     if axes.get_xscale() == "linear":
         axes.xaxis.set_major_formatter(formatter("{x:,.12g}"))
@@ -133,7 +139,7 @@ def frame(axes: Axes, title: str = "", x_label: str = "", y_label: str = "") -> 
 
 
 def legend(figure: Figure, columns: int = 3) -> None:
-    """One legend below all panels, with each name once."""
+    """Draw one legend below all panels, with each name once."""
     named: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):

@@ -1,7 +1,6 @@
-"""What an experiment of a paper is: what is played, what the paper says of it, and its picture.
+"""An experiment of a paper: the simulations to play, the claims to judge, and the figure to draw.
 
-Each lies in a folder of its own, `experiments/<paper>/<figure>/__init__.py`, with an `EXPERIMENT` in it, and is found
-there; adding one touches nothing else.
+Each experiment is the `EXPERIMENT` of a file `experiments/<paper>/<figure>/__init__.py`, where `library` finds it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ONE_SAMPLE = OneSample()
 
 
 class Outcome(StrEnum):
-    """How a claim comes out, the best first."""
+    """The outcome of a claim; the best comes first."""
 
     MET = "met as printed"
     SCALED = "met with the exploration scaled"
@@ -33,16 +32,40 @@ class Outcome(StrEnum):
 
 
 class Claim(NamedTuple):
-    """Something a paper says, how it comes out, and the number that decides."""
+    """A claim of a paper, its outcome, and the number that decides.
 
-    text: str  # what the paper says, in a line
+    Parameters
+    ----------
+    text : str
+        The claim in one line.
+    outcome : Outcome
+        Whether it is met.
+    number : str
+        The number found, with the accepted range.
+    remark : str, default ""
+        Why it may differ from the paper, or how the exploration was scaled.
+    """
+
+    text: str
     outcome: Outcome
-    number: str  # what was found, with what was asked for
-    remark: str = ""  # why it may differ, or by which factor the exploration was scaled
+    number: str
+    remark: str = ""
 
 
 class Size(NamedTuple):
-    """How large an experiment is played."""
+    """The size at which an experiment is played.
+
+    Parameters
+    ----------
+    steps : int
+        Lists per run.
+    runs : int
+        Runs per policy.
+    seed : int, default 0
+        Seed of all random numbers.
+    quick : bool, default False
+        Whether it is the quick size.
+    """
 
     steps: int
     runs: int
@@ -53,8 +76,8 @@ class Size(NamedTuple):
 class Play(NamedTuple):
     """One simulation of an experiment: several policies on the same visitors."""
 
-    label: str  # tells it from the experiment's others
-    policies: Mapping[str, Any]  # by label, names of the catalogue or policies
+    label: str  # unique within the experiment
+    policies: Mapping[str, Any]  # by label; names of the catalogue, or policies
     world: Any
     users: Any
     steps: int
@@ -62,38 +85,38 @@ class Play(NamedTuple):
     seed: int = 0
     start: Any = ONE_SAMPLE
     checkpoints: int | Sequence[int] = 100
-    watch: Callable[[Any], float] | None = None  # given the player at a checkpoint, a number to keep beside regret
+    watch: Callable[[Any], float] | None = None  # a number to keep per checkpoint, computed from the player
 
 
 class Measure(NamedTuple):
-    """What an experiment finds out without playing: a function that returns arrays by name."""
+    """A computation of an experiment without a simulation: `find` returns arrays by name."""
 
     label: str
     find: Callable[[], dict[str, Floats]]
-    about: str  # what the arrays depend on besides toplist's code, in words; other words measure anew
+    about: str  # the inputs in words, besides the code; other words mean a new measurement
 
 
-class Data(NamedTuple):
-    """A data set that was found, for the experiments that need one."""
+class DataSet(NamedTuple):
+    """A data set that was read for an experiment."""
 
-    kind: str  # what was asked for: "movielens", "songs", "yelp", "click models", "search log"
-    name: str  # what it is, with counts
-    content: Any  # what the loader returns
-    substitute: str = ""  # for what the paper used, if it is not that itself
+    kind: str  # a key of `required_data.KINDS`: "movielens", "songs", "yelp", "click models", "search log"
+    name: str  # description, with counts
+    content: Any  # the return value of the loader
+    substitute: str = ""  # what it replaces, if it is not the data of the paper
 
 
 @dataclass(frozen=True)
-class Found:
-    """Everything that an experiment has played and measured, by label."""
+class Findings:
+    """All results and measurements of an experiment, by label."""
 
     size: Size
     results: Mapping[str, Result] = field(default_factory=dict)
     measures: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
     watched: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)  # per play and policy (runs, checkpoints)
-    data: Data | None = None
+    data: DataSet | None = None
 
     def outcome(self, holds: bool | None, scaled: bool = False) -> Outcome:
-        """What to call a claim that holds, or not, or of which nobody can tell (None)."""
+        """The outcome of a claim that holds, does not hold, or is undecided (None)."""
         if holds is None:
             return Outcome.UNDECIDED
         if not holds:
@@ -107,14 +130,14 @@ class Found:
 class Experiment:
     """An experiment of a paper."""
 
-    title: str  # in a line, as "Table 1: regret of CascadeUCB1 and CascadeKL-UCB"
-    setting: str  # what is played, in a sentence or two
-    full: Size  # as the paper has it
-    quick: Size  # what decides most in seconds
-    jobs: Callable[[Size, Data | None], Sequence[Play | Measure]]
-    judge: Callable[[Found], Sequence[Claim]]
-    draw: Callable[[Found, Figure], None]
+    title: str  # one line, as "Table 1: regret of CascadeUCB1 and CascadeKL-UCB"
+    setting: str  # the problem, in a sentence or two
+    full: Size  # that of the paper
+    quick: Size  # decides most claims in seconds
+    jobs: Callable[[Size, DataSet | None], Sequence[Play | Measure]]
+    judge: Callable[[Findings], Sequence[Claim]]
+    draw: Callable[[Findings, Figure], None]
     inches: tuple[float, float] = (7.0, 4.5)  # of the figure
-    data: str = ""  # the kind of data it needs; none: it needs none
-    deviations: Sequence[str] = ()  # from the paper, and why
-    seconds: float = 60.0  # about what the full size takes on two cores, to tell how far everything is
+    data: str = ""  # the data set it needs, a key of `required_data.KINDS`; empty if none
+    deviations: Sequence[str] = ()  # from the paper, with reasons
+    seconds: float = 60.0  # approximate time of the full size on two cores, for the progress bar

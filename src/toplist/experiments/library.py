@@ -1,9 +1,10 @@
-"""Which experiments there are: every folder `<paper>/<figure>` here that has an `EXPERIMENT`."""
+"""Finds the experiments: every folder `<paper>/<figure>` here with an `EXPERIMENT`."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Sequence
 from functools import cache
 
 from toplist import experiments
@@ -29,10 +30,12 @@ def library() -> dict[str, Experiment]:
     return dict(sorted(found.items()))
 
 
-def chosen(names: list[str]) -> dict[str, Experiment]:
-    """The experiments that are named, each by `paper/figure`, or all of a paper by its name."""
+def choose(names: Sequence[str] | None) -> dict[str, Experiment]:
+    """The named experiments; a name is `paper/figure`, or a paper for all of its experiments. None chooses all."""
     known = library()
-    wanted: dict[str, Experiment] = {}
+    if names is None:
+        return dict(known)
+    chosen: dict[str, Experiment] = {}
     for name in names:
         own = {each: experiment for each, experiment in known.items() if name in (each, each.partition("/")[0])}
         if not own:
@@ -41,5 +44,5 @@ def chosen(names: list[str]) -> dict[str, Experiment]:
             raise InvalidInput(
                 f"There is no experiment {name!r}, but there are those of {', '.join(papers)}; {advice}."
             )
-        wanted |= own
-    return {name: known[name] for name in known if name in wanted}
+        chosen |= own
+    return {name: known[name] for name in known if name in chosen}

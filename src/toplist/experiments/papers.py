@@ -1,4 +1,4 @@
-"""The five papers, by the keys under which code and documents name them."""
+"""The five papers, by the keys used in code and documents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Paper(NamedTuple):
-    """Who wrote what, and where it appeared."""
+    """Authors, title and venue of a paper."""
 
     authors: str
     title: str

@@ -1,4 +1,4 @@
-"""Several simulations as one, where an experiment averages over queries or people."""
+"""Pools several simulations, for experiments that average over queries or users."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from toplist.engine.result import Result
 
 
-def together(results: Sequence[Result]) -> Result:
-    """All as one result, whose runs are the runs of all.
+def pool_results(results: Sequence[Result]) -> Result:
+    """One result with the runs of all.
 
     >>> one = Result([10], {"a": [[1.0], [2.0]]}, {"a": [[0.0], [0.0]]})
-    >>> together([one, one]).runs
+    >>> pool_results([one, one]).runs
     4
     """
     first = results[0]

@@ -1,4 +1,4 @@
-"""The nine problems that kveton2015 and katariya2016 vary L, K and D over, and what both read in them."""
+"""The nine problems of kveton2015 and katariya2016, with different L, K and D, and the trends both papers claim."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toplist.core.slate import Floats
 from toplist.engine.statistics import Difference
-from toplist.experiments.experiment import Claim, Found
-from toplist.experiments.verdicts import all_of, difference, settled, under
+from toplist.experiments.experiment import Claim, Findings
+from toplist.experiments.verdicts import all_of, difference, is_below, undecided_if_short
 from toplist.worlds import Fixed, b_top_k
 
 if TYPE_CHECKING:
@@ -33,18 +33,18 @@ class Cell(NamedTuple):
 
     @property
     def world(self) -> Fixed:
-        """The items."""
+        """The world of this problem."""
         return b_top_k(self.items, self.positions, ATTRACTION, self.gap)
 
     @property
     def attraction(self) -> list[float]:
-        """Of each item."""
+        """The attraction of each item."""
         return [float(own) for own in self.world.attraction]
 
 
 NINE = tuple(Cell(items, K, gap) for items, gap in ((16, 0.15), (32, 0.15), (16, 0.075)) for K in (2, 4, 8))
 
-# Pairs of problems of which the first has less regret, by what is between them.
+# Pairs of problems, of which the first has less regret, by the difference between the two.
 LESS = {
     "L grows": [(Cell(16, K, 0.15), Cell(32, K, 0.15)) for K in (2, 4, 8)],
     "K falls": [
@@ -53,26 +53,26 @@ LESS = {
     "D falls": [(Cell(16, K, 0.15), Cell(16, K, 0.075)) for K in (2, 4, 8)],
 }
 
-Regrets = Sequence[Mapping[Cell, Floats]]  # per algorithm and problem, of each run
+Regrets = Sequence[Mapping[Cell, Floats]]  # per algorithm and problem, the regret of each run
 
 
-def trend(found: Found, claimed: int, when: str, regrets: Regrets, remark: str = "") -> Claim:
-    """That regret grows when `when` does what it says, in all pairs and for all algorithms."""
+def trend_claim(found: Findings, claimed: int, when: str, regrets: Regrets, remark: str = "") -> Claim:
+    """The claim that regret grows when `when` happens, in all pairs and for all algorithms."""
     compared = [difference(own[less], own[more]) for own in regrets for less, more in LESS[when]]
-    return under_claim(found, claimed, f"regret grows when {when}", compared, remark)
+    return below_claim(found, claimed, f"regret grows when {when}", compared, remark)
 
 
-def under_claim(found: Found, claimed: int, text: str, compared: Sequence[Difference], remark: str = "") -> Claim:
-    """That the first is under the second in all comparisons, about so many steps; the least clear of them is named."""
-    tests = [under(one, 0.0) for one in compared]
+def below_claim(found: Findings, claimed: int, text: str, compared: Sequence[Difference], remark: str = "") -> Claim:
+    """The claim, about `claimed` steps, that all differences are below 0; its number gives the least clear one."""
+    tests = [is_below(one, 0.0) for one in compared]
     least = max(compared, key=lambda one: one.high)
     several = f"in {tests.count(True)} of {len(tests)} comparisons; the least clear: " if len(tests) > 1 else ""
-    number = f"{several}{least.mean:+,.1f} [{least.low:+,.1f}, {least.high:+,.1f}]; under 0 asked"
-    return Claim(text, found.outcome(settled(all_of(tests), found.size.steps, claimed)), number, remark)
+    number = f"{several}{least.mean:+,.1f} [{least.low:+,.1f}, {least.high:+,.1f}]; under 0 required"
+    return Claim(text, found.outcome(undecided_if_short(all_of(tests), found.size.steps, claimed)), number, remark)
 
 
-def label(axes: Axes) -> None:
-    """Name the problems under an axis that has one at each of 0, 1, ..., 8."""
+def label_axis(axes: Axes) -> None:
+    """Label the x axis, where 0, 1, ..., 8 stand for the nine problems."""
     axes.set_xticks(range(len(NINE)), [f"{cell.items}\n{cell.positions}\n{cell.gap:g}" for cell in NINE])
     axes.set_xlim(-0.5, len(NINE) - 0.5)
     axes.annotate(

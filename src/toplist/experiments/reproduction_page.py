@@ -1,8 +1,8 @@
-"""Makes the page docs/reproduction.md and its pictures from a folder of results.
+"""Writes docs/reproduction.md and its pictures from a folder of results.
 
     python -m toplist.experiments.reproduction_page RESULTS docs/reproduction.md
 
-Equal results give equal files: nothing in them depends on when or where this is run.
+Equal results give equal files: nothing in them depends on the time or the machine of this command.
 """
 
 from __future__ import annotations
@@ -16,13 +16,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toplist.core.problem import InvalidInput, refuse
-from toplist.experiments import script
 from toplist.experiments.experiment import Outcome
-from toplist.experiments.results_folder import SIGNS, Chapter, Entry, chapters, machine, moment, regrets, several, tally
-from toplist.experiments.run_experiment import Verdict, spelled
+from toplist.experiments.results_folder import (
+    SIGNS,
+    Chapter,
+    ExperimentRecord,
+    chapters,
+    count_states,
+    machine_text,
+    regret_table,
+    time_text,
+    total_time,
+    unique_texts,
+)
+from toplist.experiments.run_experiment import Verdict, size_text
 from toplist.experiments.verdicts import RULES
 from toplist.support.files import import_optional, replace_file, write_text
 from toplist.support.progress_bar import duration_text
+from toplist.support.script import run_script
 from toplist.support.tables import count_text
 
 NOTE = (
@@ -31,13 +42,13 @@ NOTE = (
 )
 COMMAND = "python -m toplist.experiments.reproduction_page RESULTS docs/reproduction.md"
 PICTURES = Path("pictures") / "reproduction"  # beside the page
-BUDGET = 1_900_000  # bytes of all pictures together
+BUDGET = 1_900_000  # bytes of all pictures together, at most
 WIDTHS = (1400, 1200, 1000, 850, 700, 550, 400)  # pixels; the largest that fits the budget is taken
 COLOURS = 128  # of a picture: lines on white need no more
 DISPUTED = {
-    Outcome.NOT_MET: "What is not met",
-    Outcome.UNDECIDED: "What is undecided",
-    Outcome.SCALED: "What is met with the exploration scaled",
+    Outcome.NOT_MET: "Not met",
+    Outcome.UNDECIDED: "Undecided",
+    Outcome.SCALED: "Met with the exploration scaled",
 }
 
 
@@ -48,15 +59,15 @@ class Picture(NamedTuple):
     content: bytes
 
 
-def make(results: Path, page: Path) -> Path:
-    """Write the page, and its pictures beside it; those of an earlier page go."""
+def write_page(results: Path, page: Path) -> Path:
+    """Write the page and its pictures; delete pictures of an earlier page."""
     if not results.is_dir():
         raise refuse("The folder of results", str(results), "a folder that exists", "run toplist reproduce --all first")
     book = chapters(results)
-    if not any(entry.played for chapter in book for entry in chapter.entries):
+    if not any(entry.played_verdict for chapter in book for entry in chapter.entries):
         raise InvalidInput(f"{results} has no results; run toplist reproduce --all --results {results} first.")
-    drawn = pictures([entry for chapter in book for entry in chapter.entries])
-    write_text(page, "The page", "\n".join(lines(book, drawn)) + "\n")
+    drawn = chosen_pictures([entry for chapter in book for entry in chapter.entries])
+    write_text(page, "The page", "\n".join(page_lines(book, drawn)) + "\n")
     folder = page.parent / PICTURES
     folder.mkdir(parents=True, exist_ok=True)
     for picture in drawn.values():
@@ -69,8 +80,8 @@ def make(results: Path, page: Path) -> Path:
     return page
 
 
-def pictures(entries: Sequence[Entry]) -> dict[str, Picture]:
-    """The pictures of all experiments that have one, as large as the budget allows."""
+def chosen_pictures(entries: Sequence[ExperimentRecord]) -> dict[str, Picture]:
+    """The pictures of all experiments, as large as the budget allows."""
     found: dict[str, Picture] = {}
     for width in WIDTHS:
         found = {entry.name: picture for entry in entries if (picture := picture_of(entry, width)) is not None}
@@ -79,20 +90,20 @@ def pictures(entries: Sequence[Entry]) -> dict[str, Picture]:
     return found
 
 
-def picture_of(entry: Entry, width: int) -> Picture | None:
-    """An experiment's picture, at most so many pixels wide; as SVG where that is smaller."""
+def picture_of(entry: ExperimentRecord, width: int) -> Picture | None:
+    """The picture of an experiment, at most `width` pixels wide; the SVG if that is smaller."""
     png, svg = entry.figure(".png"), entry.figure(".svg")
     name = entry.name.replace("/", "-")
     if png is None:
         return None
-    small = Picture(f"{name}.png", downscaled(png, width))
+    small = Picture(f"{name}.png", downscale(png, width))
     if svg is not None and svg.stat().st_size < len(small.content):
         return Picture(f"{name}.svg", svg.read_bytes())
     return small
 
 
-def downscaled(path: Path, width: int) -> bytes:
-    """A PNG of few colours, at most so many pixels wide."""
+def downscale(path: Path, width: int) -> bytes:
+    """A PNG of few colours, at most `width` pixels wide."""
     images = import_optional("PIL.Image", "plots")
     try:
         with images.open(path) as opened:
@@ -106,38 +117,44 @@ def downscaled(path: Path, width: int) -> bytes:
     return target.getvalue()
 
 
-def lines(book: Sequence[Chapter], drawn: dict[str, Picture]) -> Iterator[str]:
-    """The page."""
+def page_lines(book: Sequence[Chapter], drawn: dict[str, Picture]) -> Iterator[str]:
+    """The lines of the page."""
     entries = [entry for chapter in book for entry in chapter.entries]
-    yield from (NOTE, "# The papers, played again", "")
+    yield from (NOTE, "# Reproduction of the papers", "")
     yield from opening(entries, len(book))
     rows = (
-        (link(entry), plain(entry.experiment.title), shown(entry.state), entry.met(), took([entry]))
+        (
+            section_link(entry),
+            markdown_text(entry.experiment.title),
+            state_text(entry.state),
+            entry.claims_met(),
+            total_time([entry]),
+        )
         for entry in entries
     )
-    yield from table(("experiment", "what it is", "verdict", "claims met", "time"), rows)
+    yield from markdown_table(("experiment", "content", "verdict", "claims met", "time"), rows)
     for outcome, title in DISPUTED.items():
-        yield from disputed(entries, outcome, title)
-    yield from not_played(entries)
-    yield from ("", "## What decides", "", *(f"- {plain(rule)}" for rule in RULES))
+        yield from disputed_claims(entries, outcome, title)
+    yield from unplayed_experiments(entries)
+    yield from ("", "## Rules of the tests", "", *(f"- {markdown_text(rule)}" for rule in RULES))
     for chapter in book:
-        yield from ("", f"## {plain(chapter.paper.title)}", "")
-        yield f"{', '.join(several([chapter.paper.authors, chapter.paper.venue]))} (`{chapter.key}`)."
+        yield from ("", f"## {markdown_text(chapter.paper.title)}", "")
+        yield f"{', '.join(unique_texts([chapter.paper.authors, chapter.paper.venue]))} (`{chapter.key}`)."
         for entry in chapter.entries:
-            yield from of_experiment(entry, drawn.get(entry.name))
+            yield from experiment_section(entry, drawn.get(entry.name))
 
 
-def opening(entries: Sequence[Entry], papers: int) -> Iterator[str]:
-    """What this is, and where it comes from."""
-    played = [entry.played for entry in entries if entry.played is not None]
+def opening(entries: Sequence[ExperimentRecord], papers: int) -> Iterator[str]:
+    """Counts of all outcomes, and how, when and where they were produced."""
+    played = [entry.played_verdict for entry in entries if entry.played_verdict is not None]
     claims = [claim.outcome for verdict in played for claim in verdict.claims]
-    counts = ", ".join(f"{count} {state}" for state, count in tally(entries).items())
+    counts = ", ".join(f"{count} {state}" for state, count in count_states(entries).items())
     yield (
         f"{len(entries)} tables and figures of {count_text(papers, 'paper')}, each played again and judged by numeric "
-        f"tests: {counts}. An experiment is as good as the worst of its claims; of {count_text(len(claims), 'claim')}, "
-        f"{claims.count(Outcome.MET)} are met as printed."
+        f"tests: {counts}. The verdict of an experiment is that of its worst claim; of "
+        f"{count_text(len(claims), 'claim')} {claims.count(Outcome.MET)} are met as printed."
     )
-    ends = sorted(verdict.finished for verdict in played)
+    times = sorted(verdict.finished for verdict in played)
     quick = sum(verdict.size.quick for verdict in played)
     yield from (
         "",
@@ -145,115 +162,118 @@ def opening(entries: Sequence[Entry], papers: int) -> Iterator[str]:
         "|---|---|",
         "| played by | `toplist reproduce --all --data FOLDER` |",
         f"| this page by | `{COMMAND}` |",
-        f"| version | {plain(', '.join(several(f'toplist {verdict.version}' for verdict in played)))} |",
-        f"| machine | {plain('; '.join(several(map(machine, played))))} |",
-        f"| total time | {took(entries)} |",
-        f"| finished | {' to '.join(several(map(moment, (ends[0], ends[-1]))))} |",
+        f"| version | {markdown_text(', '.join(unique_texts(f'toplist {verdict.version}' for verdict in played)))} |",
+        f"| machine | {markdown_text('; '.join(unique_texts(map(machine_text, played))))} |",
+        f"| total time | {total_time(entries)} |",
+        f"| finished | {' to '.join(unique_texts(map(time_text, (times[0], times[-1]))))} |",
         *([f"| quick | {count_text(quick, 'experiment')} at a smaller size than the paper's |"] if quick else []),
         "",
     )
 
 
-def disputed(entries: Sequence[Entry], outcome: Outcome, title: str) -> Iterator[str]:
-    """The claims of an outcome that asks for an explanation, with the most likely one."""
+def disputed_claims(entries: Sequence[ExperimentRecord], outcome: Outcome, title: str) -> Iterator[str]:
+    """The section of all claims with an outcome that needs an explanation."""
     found = [
         (entry, claim)
         for entry in entries
-        if entry.played is not None
-        for claim in entry.played.claims
+        if entry.played_verdict is not None
+        for claim in entry.played_verdict.claims
         if claim.outcome == outcome
     ]
     if found:
         yield from ("", f"## {title}", "")
         for entry, claim in found:
-            remark = f" {plain(claim.remark)}" if claim.remark else ""
-            yield f"- {link(entry)}: {plain(claim.text)}. Found: {plain(claim.number)}.{remark}"
+            remark = f" {markdown_text(claim.remark)}" if claim.remark else ""
+            yield f"- {section_link(entry)}: {markdown_text(claim.text)}. Found: {markdown_text(claim.number)}.{remark}"
 
 
-def not_played(entries: Sequence[Entry]) -> Iterator[str]:
-    """What could not be played, and what it takes."""
-    lacking = [entry for entry in entries if entry.played is None]
+def unplayed_experiments(entries: Sequence[ExperimentRecord]) -> Iterator[str]:
+    """The section of experiments that were not played, and what they need."""
+    lacking = [entry for entry in entries if entry.played_verdict is None]
     if lacking:
-        yield from ("", "## What was not played", "")
+        yield from ("", "## Not played", "")
         for entry in lacking:
-            yield f"- {link(entry)}: {entry.state}. {plain(entry.how)}".rstrip()
+            yield f"- {section_link(entry)}: {entry.state}. {markdown_text(entry.data_advice)}".rstrip()
 
 
-def of_experiment(entry: Entry, picture: Picture | None) -> Iterator[str]:
-    """A section with the figure, its claims, what deviates, and how to run it."""
+def experiment_section(entry: ExperimentRecord, picture: Picture | None) -> Iterator[str]:
+    """The section of an experiment: figure, claims, deviations and command."""
     experiment = entry.experiment
-    yield from ("", f"({anchor(entry)})=", f"### {plain(experiment.title)}", "")
-    yield f"`{entry.name}`: **{entry.state}**. {plain(experiment.setting)}"
+    yield from ("", f"({anchor(entry)})=", f"### {markdown_text(experiment.title)}", "")
+    yield f"`{entry.name}`: **{entry.state}**. {markdown_text(experiment.setting)}"
     if picture is not None:
-        alt = plain(f"Figure of {entry.name}: {experiment.title}")
+        alt = markdown_text(f"Figure of {entry.name}: {experiment.title}")
         yield from ("", f"![{alt}]({(PICTURES / picture.file).as_posix()})")
-    if entry.played is not None:
+    if entry.played_verdict is not None:
         rows = (
-            (shown(claim.outcome), plain(claim.text), plain(claim.number), plain(claim.remark))
-            for claim in entry.played.claims
+            (
+                state_text(claim.outcome),
+                markdown_text(claim.text),
+                markdown_text(claim.number),
+                markdown_text(claim.remark),
+            )
+            for claim in entry.played_verdict.claims
         )
-        yield from ("", *table(("verdict", "what the paper says", "what was found", "remark"), rows))
-        yield from ends(entry.played)
+        yield from ("", *markdown_table(("verdict", "claim of the paper", "found", "remark"), rows))
+        yield from regret_section(entry.played_verdict)
     if experiment.deviations:
-        yield from ("", "What deviates from the paper, and why:", "")
-        yield from (f"- {plain(text)}" for text in experiment.deviations)
-    told = [*played_how(entry.played), f"To run it{' again' if entry.played else ''}: `{entry.command()}`."]
-    yield from ("", " ".join([*told, plain(entry.how)]).rstrip())
+        yield from ("", "Deviations from the paper:", "")
+        yield from (f"- {markdown_text(text)}" for text in experiment.deviations)
+    sentences = [
+        *run_sentences(entry.played_verdict),
+        f"To run it{' again' if entry.played_verdict else ''}: `{entry.command()}`.",
+    ]
+    yield from ("", " ".join([*sentences, markdown_text(entry.data_advice)]).rstrip())
 
 
-def ends(verdict: Verdict) -> Iterator[str]:
-    """Where the curves end."""
-    heads, *rows = regrets(verdict) or [[]]
+def regret_section(verdict: Verdict) -> Iterator[str]:
+    """The table of final regrets."""
+    heads, *rows = regret_table(verdict) or [[]]
     if rows:
-        escaped = [[plain(cell) for cell in row] for row in rows]
-        yield from ("", "Regret where the curves end, with its standard error:", "")
-        yield from table([plain(name) for name in heads], escaped)
+        escaped = [[markdown_text(cell) for cell in row] for row in rows]
+        yield from ("", "Regret at the last step, with its standard error:", "")
+        yield from markdown_table([markdown_text(name) for name in heads], escaped)
 
 
-def played_how(verdict: Verdict | None) -> Iterator[str]:
-    """Size, time and data, in sentences."""
+def run_sentences(verdict: Verdict | None) -> Iterator[str]:
+    """Size, time and data of a run, in sentences."""
     if verdict is not None:
-        size = spelled(verdict.size)
+        size = size_text(verdict.size)
         yield f"{size[0].upper()}{size[1:]}; it took {duration_text(verdict.seconds)}."
         if verdict.data:
-            yield f"Data: {plain(verdict.data)}{f' ({plain(verdict.substitute)})' if verdict.substitute else ''}."
+            substitute = f" ({markdown_text(verdict.substitute)})" if verdict.substitute else ""
+            yield f"Data: {markdown_text(verdict.data)}{substitute}."
 
 
-def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """A table; its cells are escaped already."""
+def markdown_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """A Markdown table of escaped cells."""
     heads = list(heads)
     return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *map(list, rows))]
 
 
-def anchor(entry: Entry) -> str:
-    """What other pages link to."""
+def anchor(entry: ExperimentRecord) -> str:
+    """The anchor of an experiment's section."""
     return f"reproduction-{entry.name.replace('/', '-')}"
 
 
-def link(entry: Entry) -> str:
-    """The way to an experiment's section."""
+def section_link(entry: ExperimentRecord) -> str:
+    """A link to an experiment's section."""
     return f"[{entry.name}](#{anchor(entry)})"
 
 
-def shown(state: str) -> str:
-    """A verdict as a sign and words."""
+def state_text(state: str) -> str:
+    """A verdict as sign and words."""
     return f"{SIGNS[state]} {state}"
 
 
-def took(entries: Iterable[Entry]) -> str:
-    """How long these took together; nothing where none was played."""
-    played = [entry.seconds for entry in entries if entry.played is not None]
-    return duration_text(sum(played)) if played else ""
+def markdown_text(text: str) -> str:
+    r"""Plain text as Markdown: all special characters are escaped, except in code in backticks.
 
-
-def plain(text: str) -> str:
-    r"""Prose in which nothing is Markdown, but for code in backticks.
-
-    >>> print(plain("a*b < c|d, see `x_1`"))
+    >>> print(markdown_text("a*b < c|d, see `x_1`"))
     a\*b \< c\|d, see `x_1`
     """
     text, special = " ".join(text.split()), r"([\\*_\[\]<>|~#$^{}&`])"
-    if text.count("`") % 2:  # one has no fellow
+    if text.count("`") % 2:  # an unpaired backtick
         return re.sub(special, r"\\\1", text)
     pieces = text.split("`")
     pieces[::2] = [re.sub(special, r"\\\1", piece) for piece in pieces[::2]]
@@ -262,19 +282,19 @@ def plain(text: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Make the page of a folder; the exit code."""
+    """Write the page of a folder; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m toplist.experiments.reproduction_page", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("results", type=Path, metavar="RESULTS", help="the folder that toplist reproduce has filled")
+    parser.add_argument("results", type=Path, metavar="RESULTS", help="the results folder of toplist reproduce")
     parser.add_argument("page", type=Path, metavar="PAGE", help="the page to write, as docs/reproduction.md")
     options = parser.parse_args(arguments)
 
     def command() -> int:
-        print(f"wrote {make(options.results, options.page)}")
+        print(f"wrote {write_page(options.results, options.page)}")
         return 0
 
-    return script.run(command)
+    return run_script(command)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a folder of results has to tell of each experiment, for the report and for the page of the documents."""
+"""Reads a folder of results for the report and for docs/reproduction.md: each experiment with its verdict and files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from toplist.experiments.experiment import Experiment, Outcome
 from toplist.experiments.papers import PAPERS, Paper
 from toplist.experiments.required_data import KINDS
 from toplist.experiments.run_experiment import FIGURE, Verdict, read_verdict
+from toplist.support.files import AnyPath, Unwritable, check_writable
+from toplist.support.progress_bar import duration_text
 
+REPORT = "report.html"
+FOLDER = "reproduction"  # default folder of results
 NEVER = "never run"
 GOOD = (Outcome.MET, Outcome.SCALED, Outcome.SUBSTITUTE)
 
@@ -28,12 +32,23 @@ SIGNS = {
 }
 
 
-class Entry(NamedTuple):
-    """An experiment, and what came out of it."""
+def make_results_folder(path: AnyPath, what: str = "The folder of results") -> Path:
+    """Create the folder if it is missing, and check that the report can be written there; `what` names it in errors."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise Unwritable(f"{what} is {str(folder)!r}, where no folder can be made ({problem}); name another.") from None
+    check_writable(folder / REPORT, "The report")
+    return folder
+
+
+class ExperimentRecord(NamedTuple):
+    """An experiment with its results."""
 
     name: str
     experiment: Experiment
-    verdict: Verdict | None  # None where it was never run
+    verdict: Verdict | None  # None if it was never run
     home: Path
 
     @property
@@ -42,44 +57,46 @@ class Entry(NamedTuple):
         return self.name.partition("/")[0]
 
     @property
-    def played(self) -> Verdict | None:
-        """What came out, if it was played at all."""
+    def played_verdict(self) -> Verdict | None:
+        """The verdict if the experiment was played; None if it was never run or lacked its data."""
         lacking = self.verdict is None or self.verdict.outcome == Outcome.NEEDS_DATA
         return None if lacking else self.verdict
 
     @property
     def state(self) -> str:
-        """How it came out, in words."""
+        """The outcome in words."""
         return NEVER if self.verdict is None else str(self.verdict.outcome)
 
     @property
-    def how(self) -> str:
-        """How to get the data that it needs and has not had; empty where there is nothing to get."""
-        if not self.experiment.data or self.played is not None:
+    def data_advice(self) -> str:
+        """How to get the missing data set; empty if none is missing."""
+        if not self.experiment.data or self.played_verdict is not None:
             return ""
         return f"Get {KINDS[self.experiment.data].how}."
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Seconds of playing."""
         return 0.0 if self.verdict is None else self.verdict.seconds
 
     def figure(self, suffix: str) -> Path | None:
-        """Its figure of that kind, if it was drawn."""
+        """The path of its figure with this suffix; None if it was not drawn."""
         path = (self.home / FIGURE).with_suffix(suffix)
-        return path if self.played is not None and path.is_file() else None
+        return path if self.played_verdict is not None and path.is_file() else None
 
-    def met(self) -> str:
-        """How many claims are met, of how many."""
-        if self.played is None:
+    def claims_met(self) -> str:
+        """The number of claims met, as "3 of 4"; empty if it was not played."""
+        if self.played_verdict is None:
             return ""
-        return f"{sum(claim.outcome in GOOD for claim in self.played.claims)} of {len(self.played.claims)}"
+        return (
+            f"{sum(claim.outcome in GOOD for claim in self.played_verdict.claims)} of {len(self.played_verdict.claims)}"
+        )
 
     def command(self) -> str:
-        """What to type to run it again as it was run, or for the first time."""
+        """The command that runs it again at the same size, or for the first time."""
         words = ["toplist", "reproduce", self.name]
-        if self.played is not None:
-            size = self.played.size
+        if self.played_verdict is not None:
+            size = self.played_verdict.size
             usual = self.experiment.quick if size.quick else self.experiment.full
             words += ["--quick"] if size.quick else []
             words += ["--steps", str(size.steps)] if size.steps != usual.steps else []
@@ -90,16 +107,19 @@ class Entry(NamedTuple):
 
 
 class Chapter(NamedTuple):
-    """A paper with its experiments."""
+    """A paper and its experiments."""
 
     key: str
     paper: Paper
-    entries: Sequence[Entry]
+    entries: Sequence[ExperimentRecord]
 
 
 def chapters(folder: Path) -> list[Chapter]:
-    """Everything there is, paper by paper in the order of years."""
-    entries = [Entry(name, each, read_verdict(name, folder), folder / name) for name, each in library.library().items()]
+    """All experiments, paper by paper, ordered by year."""
+    entries = [
+        ExperimentRecord(name, each, read_verdict(name, folder), folder / name)
+        for name, each in library.library().items()
+    ]
     known = list(PAPERS)
     keys = sorted({entry.paper for entry in entries}, key=lambda key: (known.index(key) if key in known else 99, key))
     return [
@@ -108,22 +128,22 @@ def chapters(folder: Path) -> list[Chapter]:
     ]
 
 
-def tally(entries: Iterable[Entry]) -> dict[str, int]:
-    """How many experiments came out how, the best first; only what there is."""
+def count_states(entries: Iterable[ExperimentRecord]) -> dict[str, int]:
+    """The number of experiments per state, best first; states without any are left out."""
     states = [entry.state for entry in entries]
     return {state: states.count(state) for state in (*map(str, Outcome), NEVER) if state in states}
 
 
-def regrets(verdict: Verdict) -> list[list[str]]:
-    """Where the curves end, a row per part and a column per policy, with a row of heads; empty where none was played.
+def regret_table(verdict: Verdict) -> list[list[str]]:
+    """Final regrets: a header row, then a row per part with a column per policy; empty if no curves were played.
 
     >>> from toplist.experiments.experiment import Size
     >>> from toplist.experiments.run_experiment import Regret
     >>> found = [Regret("K = 2", "a", 9.96, 0.04, 20), Regret("K = 2", "b", 1234.0, 5.5, 20)]
-    >>> regrets(Verdict("some", [], Size(10, 20), 1.0, regrets=found))
+    >>> regret_table(Verdict("some", [], Size(10, 20), 1.0, regrets=found))
     [['', 'a', 'b', 'runs'], ['K = 2', '10.0 ± 0.0', '1,234.0 ± 5.5', '20']]
     """
-    policies = several(regret.policy for regret in verdict.regrets)
+    policies = unique_texts(regret.policy for regret in verdict.regrets)
     rows: dict[str, dict[str, str]] = {}
     for part, policy, mean, error, runs in verdict.regrets:
         rows.setdefault(part, {"runs": str(runs)})[policy] = f"{mean:,.1f} ± {error:,.1f}"
@@ -131,25 +151,31 @@ def regrets(verdict: Verdict) -> list[list[str]]:
     return [["", *policies, "runs"], *table] if table else []
 
 
-def several(values: Iterable[str]) -> list[str]:
-    """Each once, in their order, without empty ones."""
+def unique_texts(values: Iterable[str]) -> list[str]:
+    """The distinct non-empty texts, in their order."""
     return list(dict.fromkeys(value for value in values if value))
 
 
-def machine(verdict: Verdict) -> str:
-    """What it was played on, in a line."""
-    told = verdict.machine
-    if not told:
+def machine_text(verdict: Verdict) -> str:
+    """The machine of a verdict in one line; empty if it is unknown."""
+    facts = verdict.machine
+    if not facts:
         return ""
-    cores = told.get("cores", "?")
-    hardware = f"{cores} core{'' if cores == 1 else 's'} of {told.get('processor', 'a processor')}"
-    return f"{hardware}, {told.get('system', 'a system')}, Python {told.get('python', '?')}"
+    cores = facts.get("cores", "?")
+    hardware = f"{cores} core{'' if cores == 1 else 's'} of {facts.get('processor', 'a processor')}"
+    return f"{hardware}, {facts.get('system', 'a system')}, Python {facts.get('python', '?')}"
 
 
-def moment(text: str) -> str:
-    """A moment as people write it.
+def total_time(entries: Iterable[ExperimentRecord]) -> str:
+    """The time that these experiments took together; empty if none was played."""
+    played = [entry.seconds for entry in entries if entry.played_verdict is not None]
+    return duration_text(sum(played)) if played else ""
 
-    >>> moment("2026-11-15T19:39:06+00:00")
+
+def time_text(text: str) -> str:
+    """An ISO time as text for readers.
+
+    >>> time_text("2026-11-15T19:39:06+00:00")
     '2026-11-15 19:39 UTC'
     """
     try:

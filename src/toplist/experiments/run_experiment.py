@@ -1,4 +1,4 @@
-"""Plays an experiment, keeps what was played, and judges it."""
+"""Plays one experiment, keeps its results in a folder, judges its claims and draws its figure."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from toplist.core.slate import Floats
 from toplist.engine.result import Result
 from toplist.engine.scheduler import Progress
 from toplist.engine.simulate import checked_threads, simulate_with_watch
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Outcome, Play, Size
-from toplist.experiments.verdicts import final, measured
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Outcome, Play, Size
+from toplist.experiments.verdicts import final_regret, mean_with_error
 from toplist.support.files import Unwritable, import_optional, read_arrays, replace_file, slug, write_arrays, write_text
 from toplist.support.progress_bar import steps_per_second
 from toplist.support.tables import count_text
 
 FORMAT = {"format": "toplist.Reproduction", "format_version": 1}
 VERDICT, FIGURE, PICTURES = "verdict.json", "figure", (".png", ".svg")
-WHAT = "What was measured"
+WHAT = "The measurement"
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Standing(NamedTuple):
-    """How far an experiment is."""
+class ExperimentProgress(NamedTuple):
+    """Progress of one experiment."""
 
-    share: float  # that is done
-    earlier: float  # of that, what earlier calls had done
-    rate: float  # steps per second; 0 as long as nobody knows
+    share: float  # finished share of the experiment
+    earlier: float  # share finished by earlier calls
+    rate: float  # steps per second; 0 while unknown
 
 
-Report = Callable[[Standing], None]
+Report = Callable[[ExperimentProgress], None]
 
 
 class Regret(NamedTuple):
-    """What a policy has lost by the last step of a part."""
+    """Mean regret of a policy at the last step of a part, with its standard error."""
 
     part: str
     policy: str
@@ -55,29 +55,53 @@ class Regret(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What came out of an experiment."""
+    """The result of an experiment.
+
+    Parameters
+    ----------
+    experiment : str
+        Name, as `"kveton2015/table1"`.
+    claims : sequence of Claim
+        The claims of the paper with their outcomes.
+    size : Size
+        Steps, runs and seed that were played.
+    seconds : float
+        Time of playing, including earlier calls.
+    data, substitute : str, default ""
+        The data set, and what it replaces if it is not that of the paper.
+    finished : str, default ""
+        UTC time of the last run played.
+    version : str, default ""
+        Version of toplist.
+    machine : mapping, default empty
+        Facts on the machine.
+    parts : mapping of str to float, default empty
+        Seconds of each job.
+    regrets : sequence of Regret, default ()
+        Regret of each policy at the last step.
+    """
 
     experiment: str
     claims: Sequence[Claim]
     size: Size
-    seconds: float  # of playing, those of earlier calls included
+    seconds: float
     data: str = ""
     substitute: str = ""
-    finished: str = ""  # when the last of it was played, in UTC
-    version: str = ""  # of toplist
+    finished: str = ""
+    version: str = ""
     machine: Mapping[str, Any] = NOTHING
-    parts: Mapping[str, float] = NOTHING  # seconds of each job
-    regrets: Sequence[Regret] = ()  # where the curves end
+    parts: Mapping[str, float] = NOTHING
+    regrets: Sequence[Regret] = ()
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of its claims."""
+        """The worst outcome among the claims."""
         order = list(Outcome)
         return max((claim.outcome for claim in self.claims), key=order.index, default=Outcome.UNDECIDED)
 
 
-class Workplace(NamedTuple):
-    """Where experiments are played and kept."""
+class Workspace(NamedTuple):
+    """The folder of results, and the threads or the pool to play on."""
 
     folder: Path
     threads: int | None = None
@@ -88,17 +112,19 @@ class Workplace(NamedTuple):
         return self.folder / name
 
 
-class Note(NamedTuple):
-    """What is written down beside a file of something played or measured."""
+class FileNote(NamedTuple):
+    """Facts kept beside a file of results."""
 
-    seconds: float  # calls before the last one included
+    seconds: float  # including earlier calls
     finished: str
     version: str
     machine: Mapping[str, Any]
 
 
-def run(name: str, experiment: Experiment, size: Size, data: Data | None, place: Workplace, report: Report) -> Verdict:
-    """Play what is not played yet, judge everything, draw the figure, and keep all of it."""
+def run_experiment(
+    name: str, experiment: Experiment, size: Size, data: DataSet | None, place: Workspace, report: Report
+) -> Verdict:
+    """Play the missing runs, judge all claims, draw the figure, and keep everything in the folder."""
     jobs = experiment.jobs(size, data)
     check_labels(name, jobs)
     home = place.home(name)
@@ -107,40 +133,44 @@ def run(name: str, experiment: Experiment, size: Size, data: Data | None, place:
     results: dict[str, Result] = {}
     watched: dict[str, Any] = {}
     measures: dict[str, dict[str, Floats]] = {}
-    notes: dict[str, Note] = {}
-    meter = Meter(jobs, report)
+    notes: dict[str, FileNote] = {}
+    meter = ProgressMeter(jobs, report)
     for job in jobs:
         file = kept / f"{slug(job.label)}.npz"
         begun = time.monotonic()
         try:
             if isinstance(job, Measure):
-                measures[job.label] = measure(job, file)
+                measures[job.label] = measure_job(job, file)
             else:
-                played = play(job, file, place, meter.within(job))
+                played = play_job(job, file, place, meter.within(job))
                 results[job.label] = played.result
                 if played.watched:
                     watched[job.label] = played.watched
-        finally:  # an interrupted job has taken its time too
+        finally:  # the time of an interrupted job counts as well
             if file.exists():
-                notes[job.label] = note(file, time.monotonic() - begun, size)
+                notes[job.label] = write_note(file, time.monotonic() - begun, size)
         meter.done(job)
-    found = Found(size, results, measures, watched, data)
+    found = Findings(size, results, measures, watched, data)
     claims = list(experiment.judge(found))
-    draw(experiment, found, home / FIGURE)
-    last = max(notes.values(), key=lambda each: each.finished, default=Note(0.0, now(), toplist.__version__, machine()))
+    draw_figure(experiment, found, home / FIGURE)
+    last = max(
+        notes.values(),
+        key=lambda each: each.finished,
+        default=FileNote(0.0, utc_now(), toplist.__version__, machine_facts()),
+    )
     source, substitute = (data.name, data.substitute) if data is not None else ("", "")
     verdict = Verdict(
         name, claims, size, sum(each.seconds for each in notes.values()), source, substitute, last.finished,
-        last.version, last.machine, {label: each.seconds for label, each in notes.items()}, regrets(results),
+        last.version, last.machine, {label: each.seconds for label, each in notes.items()}, final_regrets(results),
     )  # fmt: skip
     write_verdict(verdict, home)
     return verdict
 
 
-def regrets(results: Mapping[str, Result]) -> list[Regret]:
-    """Where all curves end."""
+def final_regrets(results: Mapping[str, Result]) -> list[Regret]:
+    """The regret of every policy at the last step."""
     return [
-        Regret(part, policy, *measured(final(result, policy)), result.runs)
+        Regret(part, policy, *mean_with_error(final_regret(result, policy)), result.runs)
         for part, result in results.items()
         for policy in result.policies
     ]
@@ -148,52 +178,52 @@ def regrets(results: Mapping[str, Result]) -> list[Regret]:
 
 def check_labels(name: str, jobs: Sequence[Play | Measure]) -> None:
     """Refuse two jobs that would share a file."""
-    files = [slug(job.label).lower() for job in jobs]  # some systems do not tell A from a
+    files = [slug(job.label).lower() for job in jobs]  # some file systems ignore case
     for job, file in zip(jobs, files, strict=True):
         if files.count(file) > 1:
-            raise InvalidInput(f"{name} has two jobs {job.label!r}, but labels tell jobs apart; name one otherwise.")
+            raise InvalidInput(f"{name} has two jobs {job.label!r}, but labels must differ; rename one of them.")
 
 
-class Meter:
-    """Makes the progress of an experiment out of that of its jobs."""
+class ProgressMeter:
+    """Turns the progress of the jobs into that of the experiment."""
 
     def __init__(self, jobs: Sequence[Play | Measure], report: Report) -> None:
         self._report = report
-        self._total = sum(map(weight, jobs))
+        self._total = sum(map(job_weight, jobs))
         self._before = 0  # the weight of the jobs that are done
         self._earlier = 0.0
 
     def within(self, job: Play) -> Callable[[Progress], None]:
-        """What a simulation tells its progress to."""
+        """The progress callback for the simulation of a job."""
         first: Progress | None = None
         before, earlier = self._before, self._earlier
 
-        def tell(now: Progress) -> None:
+        def report(now: Progress) -> None:
             nonlocal first
-            if first is None or first.done == first.earlier:  # before the first steps there was compiling
+            if first is None or first.done == first.earlier:  # compiling comes before the first steps
                 first = now
-            part = weight(job) / now.total
+            part = job_weight(job) / now.total
             self._earlier = earlier + part * now.earlier
-            self._tell(before + part * now.done, steps_per_second(first, now))
+            self._send(before + part * now.done, steps_per_second(first, now))
 
-        return tell
+        return report
 
     def done(self, job: Play | Measure) -> None:
-        """Tell that a job is at its end."""
-        self._before += weight(job)
-        self._tell(self._before, 0.0)
+        """Report that a job is finished."""
+        self._before += job_weight(job)
+        self._send(self._before, 0.0)
 
-    def _tell(self, done: float, per_second: float) -> None:
-        self._report(Standing(done / self._total, self._earlier / self._total, per_second))
+    def _send(self, done: float, per_second: float) -> None:
+        self._report(ExperimentProgress(done / self._total, self._earlier / self._total, per_second))
 
 
-def weight(job: Play | Measure) -> int:
-    """How much there is to do: steps; nobody knows of a measurement."""
+def job_weight(job: Play | Measure) -> int:
+    """The number of steps of a job; 1 for a measurement, whose work is unknown."""
     return job.steps * job.runs * len(job.policies) if isinstance(job, Play) else 1
 
 
-def play(job: Play, file: Path, place: Workplace, progress: Callable[[Progress], None]) -> Any:
-    """One simulation, from where it was left; anew, where what is kept is damaged, of other code or another setting."""
+def play_job(job: Play, file: Path, place: Workspace, progress: Callable[[Progress], None]) -> Any:
+    """Play a simulation, continuing from its file; start again if the file is damaged or of other code or settings."""
 
     def go() -> Any:
         return simulate_with_watch(
@@ -213,17 +243,17 @@ def play(job: Play, file: Path, place: Workplace, progress: Callable[[Progress],
         file.replace(outdated)
         try:
             return go()
-        except InvalidInput:  # so it was the setting that is wrong, and what was kept may be right
+        except InvalidInput:  # the setting is wrong, so the old file may be right
             outdated.replace(file)
             raise
         finally:
             if outdated.exists():
-                forget(file)
+                delete_note(file)
                 outdated.unlink()
 
 
-def measure(job: Measure, file: Path) -> dict[str, Floats]:
-    """What was measured before, if it is the same; else anew."""
+def measure_job(job: Measure, file: Path) -> dict[str, Floats]:
+    """The kept measurement if code and inputs are unchanged; else measure again."""
     header = {"format": "toplist measurement 1", "about": job.about, "code": fingerprint(job.find)}
     if file.exists():
         try:
@@ -232,65 +262,65 @@ def measure(job: Measure, file: Path) -> dict[str, Floats]:
             found, arrays = {}, {}
         if found == header:
             return arrays
-        forget(file)
+        delete_note(file)
     arrays = job.find()
     write_arrays(file, WHAT, header, arrays)
     return arrays
 
 
-def note(file: Path, seconds: float, size: Size) -> Note:
-    """Write down beside a file how long it took, calls before this one included, when and on what.
+def write_note(file: Path, seconds: float, size: Size) -> FileNote:
+    """Keep beside a file of results how long it took including earlier calls, when it was finished, and on what.
 
-    A call that found everything there and wrote nothing adds nothing.
+    If the file is unchanged since the last note, that note is returned as it is.
     """
     stamp, before = file.stat().st_mtime_ns, 0.0
     with suppress(OSError, ValueError, TypeError, LookupError):
-        told = json.loads(beside(file).read_text(encoding="utf-8"))
-        before = float(told["seconds"])
-        if told["written"] == stamp:
-            return Note(*(told[key] for key in Note._fields))
-    found = Note(round(before + seconds, 3), now(), toplist.__version__, machine())
+        kept = json.loads(note_path(file).read_text(encoding="utf-8"))
+        before = float(kept["seconds"])
+        if kept["written"] == stamp:
+            return FileNote(*(kept[key] for key in FileNote._fields))
+    found = FileNote(round(before + seconds, 3), utc_now(), toplist.__version__, machine_facts())
     facts = found._asdict() | {"seed": size.seed, "written": stamp}
-    write_text(beside(file), "The description of a result", json.dumps(facts, indent=1))
+    write_text(note_path(file), "The description of a result", json.dumps(facts, indent=1))
     return found
 
 
-def beside(file: Path) -> Path:
-    """Where the note on a file is."""
+def note_path(file: Path) -> Path:
+    """The path of the note on a file."""
     return file.with_suffix(".json")
 
 
-def forget(file: Path) -> None:
-    """Drop the note on a file that is made anew."""
-    beside(file).unlink(missing_ok=True)
+def delete_note(file: Path) -> None:
+    """Delete the note on a file that will be replaced."""
+    note_path(file).unlink(missing_ok=True)
 
 
-def now() -> str:
-    """The moment, in UTC."""
+def utc_now() -> str:
+    """The current UTC time as text."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def machine() -> dict[str, Any]:
-    """What it is played on."""
+def machine_facts() -> dict[str, Any]:
+    """System, processor, cores and Python of this machine."""
     return {
         "system": platform.platform(),
-        "processor": processor(),
+        "processor": processor_name(),
         "cores": checked_threads(None),
         "python": platform.python_version(),
     }
 
 
-def processor() -> str:
-    """The processor's own name where the system tells it, else its kind."""
+def processor_name() -> str:
+    """The model name of the processor if the system tells it, else its architecture."""
     with suppress(OSError):
-        told = re.search(r"^model name\s*: *(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
-        if told:
-            return " ".join(told[1].split())
+        model = re.search(r"^model name\s*: *(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+        if model:
+            return " ".join(model[1].split())
     return platform.machine()
 
 
-def draw(experiment: Experiment, found: Found, path: Path) -> None:
-    """The figure, as PNG and SVG; without matplotlib none, not even that of an earlier call."""
+def draw_figure(experiment: Experiment, found: Findings, path: Path) -> None:
+    """Draw the figure as PNG and SVG; without matplotlib delete those of earlier calls, which may be outdated."""
     try:
         matplotlib, figures = import_optional("matplotlib", "plots"), import_optional("matplotlib.figure", "plots")
     except ImportError:
@@ -299,14 +329,14 @@ def draw(experiment: Experiment, found: Found, path: Path) -> None:
         return
     figure = figures.Figure(figsize=experiment.inches, layout="constrained")
     experiment.draw(found, figure)
-    with matplotlib.rc_context({"svg.hashsalt": "toplist"}):  # else identifiers in an SVG are drawn at random
+    with matplotlib.rc_context({"svg.hashsalt": "toplist"}):  # else the ids in an SVG are random
         for suffix, metadata in zip(PICTURES, ({}, {"Date": None}), strict=True):
             with replace_file(path.with_suffix(suffix), "The figure") as new:
                 figure.savefig(new, format=suffix[1:], dpi=150, metadata=metadata)
 
 
 def write_verdict(verdict: Verdict, home: Path) -> None:
-    """Keep what came out, so that it can be listed and reported without playing anything."""
+    """Write `verdict.json`, from which lists and reports are made without playing."""
     content = FORMAT | {
         "experiment": verdict.experiment,
         "outcome": verdict.outcome.value,
@@ -315,9 +345,9 @@ def write_verdict(verdict: Verdict, home: Path) -> None:
         "seconds": round(verdict.seconds, 1),
         "data": verdict.data,
         "substitute": verdict.substitute,
-        "finished": verdict.finished or now(),
+        "finished": verdict.finished or utc_now(),
         "version": verdict.version or toplist.__version__,
-        "machine": dict(verdict.machine or machine()),
+        "machine": dict(verdict.machine or machine_facts()),
         "parts": {label: round(seconds, 1) for label, seconds in verdict.parts.items()},
         "regrets": [regret._asdict() for regret in verdict.regrets],
     }
@@ -325,7 +355,7 @@ def write_verdict(verdict: Verdict, home: Path) -> None:
 
 
 def read_verdict(name: str, folder: Path) -> Verdict | None:
-    """What came out the last time; None where it was never played, or the file is damaged."""
+    """The last verdict of an experiment; None if it was never played, or the file is damaged."""
     try:
         kept = json.loads((folder / name / VERDICT).read_text(encoding="utf-8"))
         if {key: kept[key] for key in FORMAT} != FORMAT:
@@ -346,10 +376,10 @@ def read_verdict(name: str, folder: Path) -> Verdict | None:
         return None
 
 
-def spelled(size: Size) -> str:
-    """A size in words.
+def size_text(size: Size) -> str:
+    """A size as text.
 
-    >>> spelled(Size(100_000, 20)), spelled(Size(50, 1, seed=3, quick=True))
+    >>> size_text(Size(100_000, 20)), size_text(Size(50, 1, seed=3, quick=True))
     ('100,000 steps, 20 runs, seed 0', 'quick: 50 steps, 1 run, seed 3')
     """
     text = f"{count_text(size.steps, 'step')}, {count_text(size.runs, 'run')}, seed {size.seed}"

@@ -1,1 +1,1 @@
-"""Cascading Linear Submodular Bandits (UAI 2019)."""
+"""Hiranandani et al., Cascading Linear Submodular Bandits, UAI 2019."""

@@ -1,4 +1,4 @@
-"""The two problems of hiranandani2019 that are made by hand: figure 1 and figure 6(a)."""
+"""The two synthetic problems of hiranandani2019: figure 1 and figure 6(a)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from toplist.worlds import TopicCoverage
 
-UNWANTED = 50  # items of a topic that nobody wants, which make learning harder
+UNWANTED = 50  # items of a topic with preference 0, which make learning harder
 
 
 def figure1() -> TopicCoverage:
@@ -21,7 +21,7 @@ def figure1() -> TopicCoverage:
 
 
 def figure6a() -> TopicCoverage:
-    """Appendix C.4: three items of each of three topics and two of a fourth; the best list takes them in turns, twice.
+    """Appendix C.4: three items of each of three topics and two of a fourth; the best list has two of each, in turns.
 
     >>> len(figure6a().topics), figure6a().positions
     (61, 8)
@@ -30,7 +30,7 @@ def figure6a() -> TopicCoverage:
 
 
 def _by_hand(counts: Sequence[int], preferences: Sequence[float], positions: int) -> TopicCoverage:
-    """So many items cover each topic by a half, and fifty cover one topic more, that nobody wants, entirely."""
+    """`counts` items cover each topic by a half, and fifty cover one more topic, of preference 0, entirely."""
     wanted = np.repeat(np.eye(len(counts) + 1)[: len(counts)] / 2, counts, axis=0)
     unwanted = np.tile(np.eye(len(counts) + 1)[-1], (UNWANTED, 1))
     return TopicCoverage(np.vstack([wanted, unwanted]), [*preferences, 0.0], positions)

@@ -1,4 +1,4 @@
-"""Problems made of ratings, as in hiranandani2019, section 8.4: what attracts people, and what each of them prefers."""
+"""Makes problems of ratings, as in hiranandani2019, section 8.4: attraction of items and preferences of people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toplist.worlds import TopicCoverage
 
 
 class Feedback(NamedTuple):
-    """Who was attracted to what, and what has which topics."""
+    """Attraction of people to items, and topics of items."""
 
     attracted: Bools  # (people, items), F in the paper
     belongs: Bools  # (items, topics), G in the paper
@@ -24,23 +24,24 @@ class Feedback(NamedTuple):
 def feedback(
     ratings: Ratings, items: int = 1000, people: int = 1000, topics: int = 18, least: float | None = None
 ) -> Feedback:
-    """The most rated items and the people who rate most, who was attracted to what, and the commonest topics.
+    """The feedback of the people with the most ratings on the most rated items, with the most common topics.
 
-    Attracted means `least` stars or plays or more, or as many as the data set says. Ratings are counted over the whole
-    data set, topics over the items chosen; ties go to the lower number or the earlier name.
+    A person is attracted by a rating of `least` stars or plays or more; None takes the default of the data set.
+    Ratings are counted over the whole data set, topics over the chosen items; ties go to the lower number or the
+    earlier name.
     """
     chosen = _most_frequent("items", ratings.item, items)
-    those = _most_frequent("people", ratings.person, people)
+    raters = _most_frequent("people", ratings.person, people)
     common = Counter(topic for item in chosen.tolist() for topic in ratings.topics.get(item, ()))
     names = sorted(common, key=lambda topic: (-common[topic], topic))
     count = whole("The number of topics", topics, 1, "give how many there are")
     if count > len(names):
         raise refuse("The number of topics", count, f"at most {len(names)}, as many as there are", "ask for fewer")
     names = names[:count]
-    attracted = np.zeros((len(those), len(chosen)), dtype=bool)
+    attracted = np.zeros((len(raters), len(chosen)), dtype=bool)
     enough = ratings.least if least is None else least
-    counts = (ratings.value >= enough) & np.isin(ratings.person, those) & np.isin(ratings.item, chosen)
-    attracted[np.searchsorted(those, ratings.person[counts]), np.searchsorted(chosen, ratings.item[counts])] = True
+    counts = (ratings.value >= enough) & np.isin(ratings.person, raters) & np.isin(ratings.item, chosen)
+    attracted[np.searchsorted(raters, ratings.person[counts]), np.searchsorted(chosen, ratings.item[counts])] = True
     belongs = np.array([[name in ratings.topics.get(item, ()) for name in names] for item in chosen.tolist()])
     return Feedback(attracted, belongs, tuple(names))
 
@@ -57,9 +58,9 @@ def attraction(attracted: Bools, belongs: Bools) -> Floats:
 
 
 def preferences(attracted: Bools, belongs: Bools) -> Floats:
-    """Per person and topic, equation (14): how large a part of what attracted them the topic is.
+    """Per person and topic, equation (14): the share of the topic in the items that attracted the person.
 
-    Whoever was attracted to nothing has no row.
+    People who were attracted to nothing have no row.
 
     >>> attracted = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0]], dtype=bool)
     >>> preferences(attracted, np.array([[1, 0], [1, 1], [0, 1]], dtype=bool)).round(3).tolist()
@@ -67,19 +68,19 @@ def preferences(attracted: Bools, belongs: Bools) -> Floats:
     """
     counts = _counts(attracted, belongs)
     totals = counts.sum(axis=1, keepdims=True)
-    somebody = totals[:, 0] > 0
-    return np.asarray(counts[somebody] / totals[somebody], dtype=np.float64)
+    attracted_people = totals[:, 0] > 0
+    return np.asarray(counts[attracted_people] / totals[attracted_people], dtype=np.float64)
 
 
-def halves(people: int, seed: int) -> tuple[Ints, Ints]:
-    """People at random in two halves, to train and to test; one more in the second where their number is odd."""
+def split_people(people: int, seed: int) -> tuple[Ints, Ints]:
+    """Split people at random into a training and a test half; the second has one more if their number is odd."""
     shuffled = np.random.default_rng(seed).permutation(people)
     return np.sort(shuffled[: people // 2]), np.sort(shuffled[people // 2 :])
 
 
 def world(found: Feedback, positions: int, seed: int) -> TopicCoverage:
-    """What is true comes from the test half, what policies know from the other; every run draws one of the former."""
-    train, test = halves(len(found.attracted), seed)
+    """The world of the test half, where every run draws a person; policies see attractions of the training half."""
+    train, test = split_people(len(found.attracted), seed)
     if not _counts(found.attracted[test], found.belongs).any():
         attracted = f"{int(found.attracted.sum()):,} pairs of person and item that attracted"
         advice = "ask for more people, items or topics, or a lower `least`"
@@ -93,7 +94,7 @@ def world(found: Feedback, positions: int, seed: int) -> TopicCoverage:
 
 
 def _counts(attracted: Bools, belongs: Bools) -> Floats:
-    """Per person and topic, the items of the topic that attracted the person; floats, whose product is fast."""
+    """Per person and topic, the number of items of the topic that attracted the person; floats multiply faster."""
     return attracted.astype(np.float64) @ belongs.astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Figure 2 of hiranandani2019: who learns the tastes of single people, on problems made of MovieLens 1M."""
+"""Figure 2 of hiranandani2019: learning the preferences of single people, on problems made of MovieLens 1M."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING
 
 from toplist.clicks import Cascade
 from toplist.engine.result import Result
-from toplist.experiments.claims import Answer, counts
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Play, Size
-from toplist.experiments.hiranandani2019.alphas import (
+from toplist.experiments.claims import Answer, count_text
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Play, Size
+from toplist.experiments.hiranandani2019.both_alphas import (
     ALPHA,
     LINEAR_UCB,
     OURS,
     STEPS,
     ask,
     linear_in,
-    plays,
+    plays_with_both,
     sublinear_in,
-    theorem,
+    theorem2_text,
 )
-from toplist.experiments.hiranandani2019.rated import (
+from toplist.experiments.hiranandani2019.rating_panels import (
     FEWER,
     NORM,
     PEOPLE,
-    attracted,
+    attracted_claim,
+    attracted_pairs,
     draw_grid,
-    less,
-    lowest,
-    pairs,
-    panel,
+    kl_ucb_is_worst,
+    less_than_greedy,
+    ours_is_lowest,
+    panel_name,
     worlds,
-    worst,
 )
-from toplist.experiments.verdicts import all_of, difference, final, under
+from toplist.experiments.verdicts import all_of, difference, final_regret, is_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,59 +42,68 @@ if TYPE_CHECKING:
 TOPICS, POSITIONS = (5, 10, 18), (4, 8, 12)
 SIZES = [(topics, positions) for topics in TOPICS for positions in POSITIONS]
 RUNS = 24
-MORE = 3  # times as many people with all topics, where a share is printed and must be told from others
+MORE = 3  # times as many people with all topics: the printed share needs narrow intervals
 
 
-def jobs(size: Size, data: Data | None) -> list[Play | Measure]:
+def jobs(size: Size, data: DataSet | None) -> list[Play | Measure]:
     """Nine panels, each with both alphas."""
     few = worlds(data, [each for each in SIZES if each[0] < TOPICS[-1]], size.seed)
     most = worlds(data, [each for each in SIZES if each[0] == TOPICS[-1]], size.seed)
     more = size._replace(runs=MORE * size.runs)
-    return [pairs(data), *plays(size, few, Cascade(), fewer=FEWER), *plays(more, most, Cascade(), fewer=MORE * FEWER)]
-
-
-def judge(found: Found) -> list[Claim]:
-    """What section 8.5 says."""
     return [
-        attracted(found, 0.08),
-        ask(found, f"{OURS} has the lowest regret for all d and K", lowest, theorem(5, 4, found.size.steps)),
+        attracted_pairs(data),
+        *plays_with_both(size, few, Cascade(), fewer=FEWER),
+        *plays_with_both(more, most, Cascade(), fewer=MORE * FEWER),
+    ]
+
+
+def judge(found: Findings) -> list[Claim]:
+    """The claims of section 8.5."""
+    return [
+        attracted_claim(found, 0.08),
+        ask(
+            found,
+            f"{OURS} has the lowest regret for all d and K",
+            ours_is_lowest,
+            theorem2_text(5, 4, found.size.steps),
+        ),
         ask(found, f"{OURS} is sublinear for all d and K", sublinear_in(OURS)),
-        ask(found, f"Almost 20% lower regret than LSBGreedy for d = {TOPICS[-1]}", less(TOPICS[-1], 0.2)),
-        ask(found, "CascadeKL-UCB performs the worst", worst),
+        ask(found, f"Almost 20% lower regret than LSBGreedy for d = {TOPICS[-1]}", less_than_greedy(TOPICS[-1], 0.2)),
+        ask(found, "CascadeKL-UCB performs the worst", kl_ucb_is_worst),
         ask(found, f"{LINEAR_UCB} is linear", linear_in(LINEAR_UCB)),
         ask(found, f"{OURS}'s regret grows with the number of topics", _grows),
     ]
 
 
 def _grows(results: Mapping[str, Result]) -> Answer:
-    """Whether more topics mean more regret, for every length of the list; people are drawn alike, by run."""
+    """Whether more topics mean more regret, for every length of the list; run r draws the same person."""
     answers, means = [], []
     for positions in POSITIONS:
-        names = [panel(topics, positions) for topics in TOPICS]
-        row = [final(results[name], OURS) for name in names if name in results]
-        runs = min(map(len, row), default=0)  # those that all have, which draw alike
-        answers += [under(difference(few[:runs], more[:runs]), 0.0) for few, more in pairwise(row)]
+        names = [panel_name(topics, positions) for topics in TOPICS]
+        row = [final_regret(results[name], OURS) for name in names if name in results]
+        runs = min(map(len, row), default=0)  # the common runs, with the same people
+        answers += [is_below(difference(few[:runs], more[:runs]), 0.0) for few, more in pairwise(row)]
         means.append(", ".join(f"{own.mean():,.0f}" for own in row) + f" for K = {positions}")
-    return Answer(all_of(answers) if answers else None, f"{counts(answers, 'steps up')}: {'; '.join(means)}")
+    return Answer(all_of(answers) if answers else None, f"{count_text(answers, 'steps up')}: {'; '.join(means)}")
 
 
-def draw(found: Found, figure: Figure) -> None:
-    """A row per number of topics, a column per length of the list, as in the paper."""
+def draw(found: Findings, figure: Figure) -> None:
+    """Draw a row per number of topics and a column per length of the list, as in the paper."""
     draw_grid(found, figure, len(TOPICS), len(POSITIONS))
 
 
 EXPERIMENT = Experiment(
     title="Figure 2: regret for single people, MovieLens",
-    setting="The 1,000 most rated movies and the 1,000 people who rate most; 5 stars count as attracted. What is true "
-    "comes from one half of the people, what policies know of the movies from the other. d in {5, 10, 18} genres, K in "
-    "{4, 8, 12}, n = 20,000, a person drawn for each run.",
+    setting="The 1,000 most rated movies and the 1,000 people with the most ratings; 5 stars count as attracted. The "
+    "true model comes from one half of the people, the features of movies from the other. d in {5, 10, 18} genres, K "
+    "in {4, 8, 12}, n = 20,000, a person drawn for each run.",
     full=Size(STEPS, RUNS),
-    quick=Size(STEPS // 4, 2, quick=True),  # which decides little, but shows all curves
+    quick=Size(STEPS // 4, 2, quick=True),  # decides little, but shows all curves
     jobs=jobs,
     judge=judge,
     draw=draw,
     inches=(11.0, 9.5),
     data="movielens",
-    deviations=(ALPHA, PEOPLE.format(f"{RUNS}, and {MORE * RUNS} with d = {TOPICS[-1]},"), NORM),
+    deviations=(ALPHA, PEOPLE.format(f"{RUNS}, and {MORE * RUNS} with d = {TOPICS[-1]}"), NORM),
     seconds=840,
 )

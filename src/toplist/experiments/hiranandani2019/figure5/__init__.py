@@ -1,40 +1,40 @@
-"""Figure 5 of hiranandani2019, and its figure 6(b): people of MovieLens 1M who click more than once."""
+"""Figures 5 and 6(b) of hiranandani2019: people of MovieLens 1M who click more than once."""
 
 from __future__ import annotations
 
 from toplist.clicks import DCM
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Play, Size
 from toplist.experiments.hiranandani2019 import ratings
-from toplist.experiments.hiranandani2019.alphas import (
+from toplist.experiments.hiranandani2019.both_alphas import (
     ALPHA,
     DCM_OURS,
     GREEDY,
     STEPS,
     ask,
-    below,
     draw_both,
-    much_less,
-    plays,
+    less_regret,
+    much_less_regret,
+    plays_with_both,
     sublinear_in,
 )
-from toplist.experiments.hiranandani2019.rated import FEWER, NORM, PEOPLE, feedback, known_topics
+from toplist.experiments.hiranandani2019.rating_panels import FEWER, NORM, PEOPLE, count_topics, feedback
 
 TOPICS, POSITIONS, TERMINATION = 10, 8, 0.8
 RUNS = 48
 
 
-def jobs(size: Size, data: Data | None) -> list[Play]:
+def jobs(size: Size, data: DataSet | None) -> list[Play]:
     """The problem with both alphas."""
-    world = ratings.world(feedback(data, min(TOPICS, known_topics(data))), POSITIONS, size.seed)
-    return plays(size, {"": world}, DCM(TERMINATION), (DCM_OURS, GREEDY), fewer=FEWER)
+    world = ratings.world(feedback(data, min(TOPICS, count_topics(data))), POSITIONS, size.seed)
+    return plays_with_both(size, {"": world}, DCM(TERMINATION), (DCM_OURS, GREEDY), fewer=FEWER)
 
 
-def judge(found: Found) -> list[Claim]:
-    """What section 9 says."""
+def judge(found: Findings) -> list[Claim]:
+    """The claims of section 9."""
     return [
         ask(found, f"{DCM_OURS} is sublinear", sublinear_in(DCM_OURS)),
-        ask(found, f"{DCM_OURS} has less regret than {GREEDY}", below(DCM_OURS, GREEDY)),
-        ask(found, f"{DCM_OURS} has much less regret than {GREEDY}", much_less(DCM_OURS, GREEDY)),
+        ask(found, f"{DCM_OURS} has less regret than {GREEDY}", less_regret(DCM_OURS, GREEDY)),
+        ask(found, f"{DCM_OURS} has much less regret than {GREEDY}", much_less_regret(DCM_OURS, GREEDY)),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Figure 2a of katariya2016: the regret of dcmKL-UCB as L, K and D vary."""
+"""Figure 2a of katariya2016: the regret of dcmKL-UCB for different L, K and D."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from toplist.clicks import DCM
 from toplist.experiments import drawing
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
-from toplist.experiments.problem_grid import LESS, NINE, Cell, label, trend
-from toplist.experiments.verdicts import final, measured
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Play, Size
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB, RegretBounds
+from toplist.experiments.problem_grid import LESS, NINE, Cell, label_axis, trend_claim
+from toplist.experiments.verdicts import final_regret, mean_with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ FULL = Size(steps=100_000, runs=20)
 TERMINATION = 0.8
 
 
-def jobs(size: Size, _: Data | None) -> Sequence[Play]:
+def jobs(size: Size, _: DataSet | None) -> Sequence[Play]:
     """A play per problem."""
     policies, users = {DCM_KL_UCB: "dcm-kl-ucb"}, DCM(TERMINATION)
     return [
@@ -27,39 +27,39 @@ def jobs(size: Size, _: Data | None) -> Sequence[Play]:
     ]
 
 
-def judge(found: Found) -> Sequence[Claim]:
+def judge(found: Findings) -> Sequence[Claim]:
     """The three trends."""
-    regrets = {cell: final(found.results[str(cell)], DCM_KL_UCB) for cell in NINE}
+    regrets = {cell: final_regret(found.results[str(cell)], DCM_KL_UCB) for cell in NINE}
     remarks = dict.fromkeys(LESS, "") | {"L grows": _between(found, [*regrets])}
-    return [trend(found, FULL.steps, when, [regrets], remark) for when, remark in remarks.items()]
+    return [trend_claim(found, FULL.steps, when, [regrets], remark) for when, remark in remarks.items()]
 
 
-def _between(found: Found, cells: Sequence[Cell]) -> str:
-    """How far from the bounds the regret is."""
+def _between(found: Findings, cells: Sequence[Cell]) -> str:
+    """The regret relative to its bounds, as text."""
     steps = found.size.steps
-    ours = [float(final(found.results[str(cell)], DCM_KL_UCB).mean()) for cell in cells]
-    least = [own / Proved(cell, TERMINATION).at_least(steps) for own, cell in zip(ours, cells, strict=True)]
-    most = [own / Proved(cell, TERMINATION).at_most(steps) for own, cell in zip(ours, cells, strict=True)]
+    ours = [float(final_regret(found.results[str(cell)], DCM_KL_UCB).mean()) for cell in cells]
+    least = [own / RegretBounds(cell, TERMINATION).lower_bound(steps) for own, cell in zip(ours, cells, strict=True)]
+    most = [own / RegretBounds(cell, TERMINATION).upper_bound(steps) for own, cell in zip(ours, cells, strict=True)]
     return (
         f"In the nine problems regret is {min(least):.1f} to {max(least):.1f} times the lower bound (Theorem 3, for "
         f"large n) and {min(most):.1%} to {max(most):.1%} of the upper one (Theorem 1)."
     )
 
 
-def draw(found: Found, figure: Figure) -> None:
-    """The regret of every problem, between what is proved."""
+def draw(found: Findings, figure: Figure) -> None:
+    """Draw the regret of every problem, between its bounds."""
     (axes,) = drawing.panels(figure)
     axes.set_yscale("log")
     places = [float(place) for place in range(len(NINE))]
-    proved, steps = [Proved(cell, TERMINATION) for cell in NINE], found.size.steps
-    drawing.bound(axes, places, [one.at_most(steps) for one in proved], "proved: at most, at least", join=False)
-    drawing.bound(axes, places, [one.at_least(steps) for one in proved], "proved: at most, at least", join=False)
-    ours = [measured(final(found.results[str(cell)], DCM_KL_UCB)) for cell in NINE]
+    proved, steps = [RegretBounds(cell, TERMINATION) for cell in NINE], found.size.steps
+    drawing.bound(axes, places, [one.upper_bound(steps) for one in proved], "proved: at most, at least", join=False)
+    drawing.bound(axes, places, [one.lower_bound(steps) for one in proved], "proved: at most, at least", join=False)
+    ours = [mean_with_error(final_regret(found.results[str(cell)], DCM_KL_UCB)) for cell in NINE]
     drawing.points(axes, places, ours, DCM_KL_UCB, 0)
     for place, own in zip(places, ours, strict=True):
         axes.annotate(f"{own.mean:,.0f}", (place, own.mean), (0, 6), textcoords="offset points", ha="center")
     drawing.frame(axes, y_label=f"regret after {steps:,} steps")
-    label(axes)
+    label_axis(axes)
     drawing.legend(figure)
 
 

@@ -1,4 +1,4 @@
-"""Figure 2b of katariya2016: the regret of dcmKL-UCB as the probability g that a click satisfies varies."""
+"""Figure 2b of katariya2016: the regret of dcmKL-UCB for different probabilities g that a click satisfies."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from toplist.clicks import DCM
 from toplist.engine.statistics import Ratio
 from toplist.experiments import drawing
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB, Proved
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Play, Size
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB, RegretBounds
 from toplist.experiments.problem_grid import ATTRACTION, Cell
 from toplist.experiments.verdicts import (
     STRAIGHT,
     all_of,
-    apart,
-    as_percent,
-    final,
-    measured,
-    opposite,
-    settled,
+    final_regret,
+    is_below,
+    is_below_unpaired,
+    mean_with_error,
+    negation,
+    percent_text,
     straightness,
-    under,
+    undecided_if_short,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ MANY = tuple(cell for cell in CELLS if cell not in FEW)
 
 
 def label(cell: Cell, termination: float) -> str:
-    """Of a play.
+    """The label of a play.
 
     >>> label(Cell(16, 2, 0.15), 0.1)
     'K = 2, g = 0.1'
@@ -45,7 +45,7 @@ def label(cell: Cell, termination: float) -> str:
     return f"K = {cell.positions}, g = {termination:g}"
 
 
-def jobs(size: Size, _: Data | None) -> Sequence[Play]:
+def jobs(size: Size, _: DataSet | None) -> Sequence[Play]:
     """A play per point."""
     return [
         Play(
@@ -57,41 +57,46 @@ def jobs(size: Size, _: Data | None) -> Sequence[Play]:
     ]  # fmt: skip
 
 
-def straight(found: Found, cell: Cell) -> Ratio:
-    """How straight regret is in g."""
-    regrets = [final(found.results[label(cell, termination)], DCM_KL_UCB) for termination in TERMINATIONS]
+def straight(found: Findings, cell: Cell) -> Ratio:
+    """How close to a straight line the regret is over g."""
+    regrets = [final_regret(found.results[label(cell, termination)], DCM_KL_UCB) for termination in TERMINATIONS]
     return straightness(np.array(TERMINATIONS), np.column_stack(regrets))
 
 
-def judge(found: Found) -> Sequence[Claim]:
-    """Linear while p < 1/K, and less so beyond."""
+def judge(found: Findings) -> Sequence[Claim]:
+    """The claims: linear for p < 1/K, and less so for larger p."""
     lines, steps = {cell: straight(found, cell) for cell in CELLS}, found.size.steps
     claims = []
     for cell in FEW:
-        holds = settled(opposite(under(lines[cell], STRAIGHT)), steps, FULL.steps)
-        number = f"a line explains {as_percent(lines[cell])} of how it varies; {STRAIGHT:.0%} asked"
-        remark = f"With g = 1: {Proved(cell, 1.0).remark(steps)}"
+        holds = undecided_if_short(negation(is_below(lines[cell], STRAIGHT)), steps, FULL.steps)
+        number = f"a line explains {percent_text(lines[cell])} of the variance; {STRAIGHT:.0%} required"
+        remark = f"With g = 1: {RegretBounds(cell, 1.0).remark(steps)}"
         text = f"K = {cell.positions}, p < 1/K: regret grows linearly with g"
         claims.append(Claim(text, found.outcome(holds), number, remark))
     for cell in MANY:
-        holds = settled(all_of(apart(lines[cell], lines[other]) for other in FEW), steps, FULL.steps)
-        number = f"a line explains {as_percent(lines[cell])} of how it varies; less than with fewer positions asked"
-        remark = f"With g = 1: {Proved(cell, 1.0).remark(steps)}"
-        claims.append(Claim(f"K = {cell.positions}, p > 1/K: less so", found.outcome(holds), number, remark))
+        holds = undecided_if_short(
+            all_of(is_below_unpaired(lines[cell], lines[other]) for other in FEW), steps, FULL.steps
+        )
+        number = f"a line explains {percent_text(lines[cell])} of the variance; less than with fewer positions required"
+        remark = f"With g = 1: {RegretBounds(cell, 1.0).remark(steps)}"
+        claims.append(Claim(f"K = {cell.positions}, p > 1/K: less linear", found.outcome(holds), number, remark))
     return claims
 
 
-def draw(found: Found, figure: Figure) -> None:
-    """As the paper draws it, and between what is proved, for which the axis must be logarithmic."""
+def draw(found: Findings, figure: Figure) -> None:
+    """Draw the regret as in the paper, and again between its bounds on a logarithmic axis."""
     steps = found.size.steps
     plain, bounded = drawing.panels(figure, 1, 2)
     bounded.set_yscale("log")
     for place, cell in enumerate(CELLS):
-        ours = [measured(final(found.results[label(cell, termination)], DCM_KL_UCB)) for termination in TERMINATIONS]
-        proved = [Proved(cell, termination) for termination in TERMINATIONS]
+        ours = [
+            mean_with_error(final_regret(found.results[label(cell, termination)], DCM_KL_UCB))
+            for termination in TERMINATIONS
+        ]
+        proved = [RegretBounds(cell, termination) for termination in TERMINATIONS]
         for axes in (plain, bounded):
             drawing.points(axes, TERMINATIONS, ours, f"K = {cell.positions}", place, join="-")
-        for bound in (Proved.at_most, Proved.at_least):
+        for bound in (RegretBounds.upper_bound, RegretBounds.lower_bound):
             drawing.bound(bounded, TERMINATIONS, [bound(one, steps) for one in proved], place=place)
     drawing.frame(plain, DCM_KL_UCB, "g", f"regret after {steps:,} steps")
     drawing.frame(bounded, "the same, between what is proved (broken)", "g")

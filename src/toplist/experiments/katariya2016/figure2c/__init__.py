@@ -1,4 +1,4 @@
-"""Figure 2c of katariya2016: the termination probabilities of the DCMs of the most frequent queries of a search log."""
+"""Figure 2c of katariya2016: termination probabilities of DCMs for the most frequent queries of a search log."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from toplist.core.slate import Floats
 from toplist.datasets.search_log import SearchLog, terminations
 from toplist.engine.statistics import MANY, t_quantile
 from toplist.experiments import drawing
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Measure, Size
-from toplist.experiments.verdicts import CONFIDENCE, all_of, most_of, opposite
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Size
+from toplist.experiments.verdicts import CONFIDENCE, all_of, most_of, negation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 QUERIES = 5
 LABEL = "terminations"
-DOUBT = 4.0  # pages added to each position, half of them the last clicks: so that few clicks are never certain
+DOUBT = 4.0  # pages added to each position, half of them with the last click there: few clicks are never certain
 
 
-def counted(log: SearchLog) -> dict[str, Floats]:
-    """Per query two rows: the termination of each position, and on how many pages it was clicked."""
+def termination_counts(log: SearchLog) -> dict[str, Floats]:
+    """Per query two rows: the termination of each position, and the number of pages clicked there."""
     found = {}
     for query, shares in terminations(log, QUERIES).items():
         clicks = np.zeros(len(shares))
@@ -34,16 +34,16 @@ def counted(log: SearchLog) -> dict[str, Floats]:
     return found
 
 
-def jobs(_: Size, data: Data | None) -> Sequence[Measure]:
-    """Nothing is played."""
+def jobs(_: Size, data: DataSet | None) -> Sequence[Measure]:
+    """The measurement; nothing is played."""
     if data is None:
         return []
     log: SearchLog = data.content
-    return [Measure(LABEL, lambda: counted(log), f"{data.name}; the {QUERIES} most frequent queries")]
+    return [Measure(LABEL, lambda: termination_counts(log), f"{data.name}; the {QUERIES} most frequent queries")]
 
 
 def estimates(counts: Floats) -> tuple[Floats, Floats]:
-    """The terminations of a query and their standard errors, without the last position, where all clicks are the last.
+    """The terminations of a query and their standard errors, without the last position, where every click is the last.
 
     >>> shares, errors = estimates(np.array([[0.5, 0.75, 1.0], [96.0, 0.0, 10.0]]))
     >>> shares.tolist(), errors.round(3).tolist()
@@ -55,33 +55,33 @@ def estimates(counts: Floats) -> tuple[Floats, Floats]:
     return doubted, np.sqrt(doubted * (1.0 - doubted) / (clicks + DOUBT))
 
 
-def above(counts: Floats, one: int, other: int, sure: float) -> bool | None:
-    """Whether a position is more terminating than another, as far as the clicks tell."""
+def terminates_more(counts: Floats, one: int, other: int, sure: float) -> bool | None:
+    """Whether a position is more terminating than another; None if the clicks do not decide."""
     shares, errors = estimates(counts)
-    apart, half = float(shares[one] - shares[other]), sure * math.hypot(errors[one], errors[other])
-    return None if abs(apart) <= half else apart > 0
+    difference, half = float(shares[one] - shares[other]), sure * math.hypot(errors[one], errors[other])
+    return None if abs(difference) <= half else difference > 0
 
 
 def first_is_highest(counts: Floats, sure: float) -> bool | None:
     """Whether the first position is the most terminating of a query."""
-    return all_of(above(counts, 0, other, sure) for other in range(1, counts.shape[1] - 1))
+    return all_of(terminates_more(counts, 0, other, sure) for other in range(1, counts.shape[1] - 1))
 
 
 def decreases(counts: Floats, sure: float) -> bool | None:
     """Whether the terminations of a query fall from each position to the next."""
-    return all_of(above(counts, place, place + 1, sure) for place in range(counts.shape[1] - 2))
+    return all_of(terminates_more(counts, place, place + 1, sure) for place in range(counts.shape[1] - 2))
 
 
-def judge(found: Found) -> Sequence[Claim]:
-    """The first position is the most terminating in most; not decreasing throughout."""
+def judge(found: Findings) -> Sequence[Claim]:
+    """The claims: the first position is the most terminating in most queries; terminations do not always fall."""
     queries: Mapping[str, Floats] = found.measures[LABEL]
     compared = sum(counts.shape[1] - 2 for counts in queries.values())
     sure = t_quantile(MANY + 1, 1.0 - (1.0 - CONFIDENCE) / compared)  # for all comparisons together
     highest = [first_is_highest(counts, sure) for counts in queries.values()]
     falling = [decreases(counts, sure) for counts in queries.values()]
     bias = (
-        "These counts rise towards the bottom whatever people do, because who clicks there has little left to click; "
-        "the last position, always 1, is left out."
+        "These counts rise towards the bottom for any behaviour, because few items are left to click below; the last "
+        "position, always 1, is left out."
     )
     return [
         Claim(
@@ -92,15 +92,15 @@ def judge(found: Found) -> Sequence[Claim]:
         ),
         Claim(
             "higher positions are not always more terminating",
-            found.outcome(opposite(all_of(falling))),
+            found.outcome(negation(all_of(falling))),
             f"clearly not in {falling.count(False)} of {len(falling)} queries",
             bias,
         ),
     ]
 
 
-def draw(found: Found, figure: Figure) -> None:
-    """A curve per query."""
+def draw(found: Findings, figure: Figure) -> None:
+    """Draw a curve per query."""
     (axes,) = drawing.panels(figure)
     for place, (query, counts) in enumerate(found.measures[LABEL].items()):
         shares, clicks = counts

@@ -1,4 +1,4 @@
-"""Figure 3a of katariya2016: dcmKL-UCB beside two that learn from a single click."""
+"""Figure 3a of katariya2016: dcmKL-UCB and two policies that learn from a single click."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from toplist.experiments import drawing
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.katariya2016 import comparison
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB
-from toplist.experiments.problem_grid import under_claim
-from toplist.experiments.verdicts import difference, final
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Play, Size
+from toplist.experiments.katariya2016 import figure3_problem
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB
+from toplist.experiments.problem_grid import below_claim
+from toplist.experiments.verdicts import difference, final_regret
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 RIVALS = {"First-Click": "first-click", "Last-Click": "last-click"}
 
 
-def jobs(size: Size, _: Data | None) -> Sequence[Play]:
-    """All on the same visitors."""
-    return [comparison.play(RIVALS, size)]
+def jobs(size: Size, _: DataSet | None) -> Sequence[Play]:
+    """One play, all on the same visitors."""
+    return [figure3_problem.play(RIVALS, size)]
 
 
-def judge(found: Found) -> Sequence[Claim]:
-    """The lowest of the three."""
-    result = found.results[comparison.LABEL]
+def judge(found: Findings) -> Sequence[Claim]:
+    """The claims: dcmKL-UCB has the lowest regret of the three."""
+    result = found.results[figure3_problem.LABEL]
     claims = []
     for rival in RIVALS:
-        compared = difference(final(result, DCM_KL_UCB), final(result, rival))
+        compared = difference(final_regret(result, DCM_KL_UCB), final_regret(result, rival))
         text = f"{DCM_KL_UCB} is under {rival}"
-        remark = comparison.PROBLEM.remark(result.steps)
-        claims.append(under_claim(found, comparison.FULL.steps, text, [compared], remark))
+        remark = figure3_problem.PROBLEM.remark(result.steps)
+        claims.append(below_claim(found, figure3_problem.FULL.steps, text, [compared], remark))
     return claims
 
 
-def draw(found: Found, figure: Figure) -> None:
-    """Their curves."""
+def draw(found: Findings, figure: Figure) -> None:
+    """Draw the curves."""
     (axes,) = drawing.panels(figure)
-    result = found.results[comparison.LABEL]
+    result = found.results[figure3_problem.LABEL]
     drawing.curves(axes, result)
-    comparison.PROBLEM.draw(axes, result)
+    figure3_problem.PROBLEM.draw(axes, result)
     drawing.legend(figure, columns=2)
 
 
 EXPERIMENT = Experiment(
     title="Figure 3a: dcmKL-UCB, First-Click and Last-Click",
-    setting=comparison.SETTING,
-    full=comparison.FULL,
-    quick=comparison.QUICK,
+    setting=figure3_problem.SETTING,
+    full=figure3_problem.FULL,
+    quick=figure3_problem.QUICK,
     jobs=jobs,
     judge=judge,
     draw=draw,

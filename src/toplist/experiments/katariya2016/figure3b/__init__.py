@@ -1,4 +1,4 @@
-"""Figure 3b of katariya2016: dcmKL-UCB beside a ranked bandit."""
+"""Figure 3b of katariya2016: dcmKL-UCB and a ranked bandit."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from toplist.experiments import drawing
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.katariya2016 import comparison
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB
-from toplist.experiments.verdicts import about_three_times, as_times, final, settled, times
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Play, Size
+from toplist.experiments.katariya2016 import figure3_problem
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB
+from toplist.experiments.verdicts import (
+    final_regret,
+    is_about_three_times,
+    ratio_text,
+    regret_ratio,
+    undecided_if_short,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,41 +23,41 @@ if TYPE_CHECKING:
 RANKED = "RankedKL-UCB"
 
 
-def jobs(size: Size, _: Data | None) -> Sequence[Play]:
-    """Both on the same visitors."""
-    return [comparison.play({RANKED: "ranked-kl-ucb"}, size)]
+def jobs(size: Size, _: DataSet | None) -> Sequence[Play]:
+    """One play, both on the same visitors."""
+    return [figure3_problem.play({RANKED: "ranked-kl-ucb"}, size)]
 
 
-def judge(found: Found) -> Sequence[Claim]:
-    """About three times."""
-    result = found.results[comparison.LABEL]
-    more = times(final(result, RANKED), final(result, DCM_KL_UCB))
-    holds = settled(about_three_times(more), result.steps, comparison.FULL.steps)
+def judge(found: Findings) -> Sequence[Claim]:
+    """The claim: about three times the regret."""
+    result = found.results[figure3_problem.LABEL]
+    more = regret_ratio(final_regret(result, RANKED), final_regret(result, DCM_KL_UCB))
+    holds = undecided_if_short(is_about_three_times(more), result.steps, figure3_problem.FULL.steps)
     text = f"{RANKED} has three times the regret of {DCM_KL_UCB}"
-    number = f"{as_times(more)} times; 2 to 4 asked"
-    return [Claim(text, found.outcome(holds), number, comparison.PROBLEM.remark(result.steps))]
+    number = f"{ratio_text(more)} times; 2 to 4 required"
+    return [Claim(text, found.outcome(holds), number, figure3_problem.PROBLEM.remark(result.steps))]
 
 
-def draw(found: Found, figure: Figure) -> None:
-    """Their curves."""
+def draw(found: Findings, figure: Figure) -> None:
+    """Draw the curves."""
     (axes,) = drawing.panels(figure)
-    result = found.results[comparison.LABEL]
+    result = found.results[figure3_problem.LABEL]
     drawing.curves(axes, result)
-    comparison.PROBLEM.draw(axes, result)
+    figure3_problem.PROBLEM.draw(axes, result)
     drawing.legend(figure)
 
 
 EXPERIMENT = Experiment(
     title="Figure 3b: dcmKL-UCB and RankedKL-UCB",
-    setting=comparison.SETTING,
-    full=comparison.FULL,
-    quick=comparison.QUICK,
+    setting=figure3_problem.SETTING,
+    full=figure3_problem.FULL,
+    quick=figure3_problem.QUICK,
     jobs=jobs,
     judge=judge,
     draw=draw,
     deviations=(
-        "The bandits of RankedKL-UCB choose among the items not placed above them. Where they may propose any, and a "
-        "proposal that is taken is replaced at random, it has about 19 times the regret of dcmKL-UCB.",
+        "The bandits of RankedKL-UCB choose among the items not placed above them. If they may propose any item, "
+        "and a proposal already placed is replaced at random, it has about 19 times the regret of dcmKL-UCB.",
     ),
     seconds=3.0,
 )

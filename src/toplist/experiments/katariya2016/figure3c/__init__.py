@@ -1,4 +1,4 @@
-"""Figure 3c of katariya2016: dcmKL-UCB beside ranked bandits, on a DCM per query of a search log."""
+"""Figure 3c of katariya2016: dcmKL-UCB and ranked bandits, on a DCM per query of a search log."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from toplist.core.randomness import branch
 from toplist.experiments import drawing
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.katariya2016.proved import DCM_KL_UCB
-from toplist.experiments.pooled_results import together
-from toplist.experiments.verdicts import as_times, final, settled, times, under
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Play, Size
+from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB
+from toplist.experiments.pooled_results import pool_results
+from toplist.experiments.verdicts import final_regret, is_below, ratio_text, regret_ratio, undecided_if_short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 FULL = Size(steps=10_000, runs=5)  # runs of each query
 QUERIES, POSITIONS = 20, 5
 RANKED = {"RankedKL-UCB": "ranked-kl-ucb", "RankedExp3": "ranked-exp3"}
-HALF = 0.5  # of the best ranked bandit's regret is the most that dcmKL-UCB may have
+HALF = 0.5  # largest ratio of the regret of dcmKL-UCB to that of the best ranked bandit
 
 
-def jobs(size: Size, data: Data | None) -> Sequence[Play]:
-    """A play per query, each with visitors of its own."""
+def jobs(size: Size, data: DataSet | None) -> Sequence[Play]:
+    """A play per query, each with its own visitors."""
     if data is None:
         return []
     people = itertools.islice(data.content.people("DCM", POSITIONS).items(), QUERIES)
@@ -34,34 +34,34 @@ def jobs(size: Size, data: Data | None) -> Sequence[Play]:
     ]
 
 
-def judge(found: Found) -> Sequence[Claim]:
-    """At most half of the best ranked bandit."""
-    result = together(list(found.results.values()))
-    best = min(RANKED, key=lambda name: float(final(result, name).mean()))
-    share = times(final(result, DCM_KL_UCB), final(result, best))
-    means = ", ".join(f"{name} {final(result, name).mean():,.1f}" for name in result.policies)
+def judge(found: Findings) -> Sequence[Claim]:
+    """The claims: less regret than both, and at most half of that of the best ranked bandit."""
+    result = pool_results(list(found.results.values()))
+    best = min(RANKED, key=lambda name: float(final_regret(result, name).mean()))
+    share = regret_ratio(final_regret(result, DCM_KL_UCB), final_regret(result, best))
+    means = ", ".join(f"{name} {final_regret(result, name).mean():,.1f}" for name in result.policies)
     claims = []
     for text, limit in (
         (f"{DCM_KL_UCB} outperforms both ranked bandits", 1.0),
         (f"the regret of {DCM_KL_UCB} is at least two times lower than that of the best of them", HALF),
     ):
-        holds = settled(under(share, limit), result.steps, FULL.steps)
-        number = f"{as_times(share)} times that of {best}; under {limit:g} asked ({means})"
+        holds = undecided_if_short(is_below(share, limit), result.steps, FULL.steps)
+        number = f"{ratio_text(share)} times that of {best}; under {limit:g} required ({means})"
         claims.append(Claim(text, found.outcome(holds), number))
     return claims
 
 
-def draw(found: Found, figure: Figure) -> None:
-    """The mean over queries and runs."""
+def draw(found: Findings, figure: Figure) -> None:
+    """Draw the mean over queries and runs."""
     (axes,) = drawing.panels(figure)
-    drawing.curves(axes, together(list(found.results.values())))
+    drawing.curves(axes, pool_results(list(found.results.values())))
     drawing.legend(figure)
 
 
 EXPERIMENT = Experiment(
     title="Figure 3c: dcmKL-UCB, RankedKL-UCB and RankedExp3 on a search log",
     setting=(
-        "A DCM per query, of the 20 most frequent; K = 5 of L = 10 documents; all algorithms take higher positions for "
+        "A DCM per query, of the 20 most frequent; K = 5 of L = 10 documents; all algorithms take higher positions as "
         "more valuable; 10,000 steps, 5 runs of each query."
     ),
     full=FULL,
@@ -71,8 +71,8 @@ EXPERIMENT = Experiment(
     draw=draw,
     data="click models",
     deviations=(
-        "The paper shows 10 documents and does not say of how many. With all 10 of 10 shown there is nothing to choose "
-        "and all algorithms are alike, so 5 are shown.",
+        "The paper shows 10 documents and does not say out of how many. Showing all 10 of 10 leaves nothing to choose, "
+        "and all algorithms would be equal, so 5 are shown.",
     ),
     seconds=3.0,
 )

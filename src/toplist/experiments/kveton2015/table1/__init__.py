@@ -1,20 +1,20 @@
-"""Table 1 of kveton2015: the regret of CascadeUCB1 and CascadeKL-UCB, the items ordered from the largest index down."""
+"""Table 1 of kveton2015: the regret of CascadeUCB1 and CascadeKL-UCB, with the largest index first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.kveton2015 import rows
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Play, Size
+from toplist.experiments.kveton2015 import table_rows
 from toplist.experiments.problem_grid import LESS, NINE
-from toplist.experiments.verdicts import DOUBLES, all_of, settled, times, within
+from toplist.experiments.verdicts import DOUBLES, all_of, is_between, regret_ratio, undecided_if_short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-POLICIES = {rows.UCB1: "cascade-ucb1", rows.KL_UCB: "cascade-kl-ucb"}
-PRINTED = rows.table(
+POLICIES = {table_rows.UCB1: "cascade-ucb1", table_rows.KL_UCB: "cascade-kl-ucb"}
+PRINTED = table_rows.printed_table(
     (1290.1, 11.3, 357.9, 5.5),
     (986.8, 10.8, 275.1, 5.8),
     (574.8, 7.9, 149.1, 3.2),
@@ -27,25 +27,27 @@ PRINTED = rows.table(
 )
 
 
-def jobs(size: Size, _: Data | None) -> Sequence[Play]:
+def jobs(size: Size, _: DataSet | None) -> Sequence[Play]:
     """A play per row."""
-    return [rows.play(cell, POLICIES, size) for cell in NINE]
+    return [table_rows.play(cell, POLICIES, size) for cell in NINE]
 
 
-def judge(found: Found) -> Sequence[Claim]:
-    """All numbers, and the four trends of section 5.1."""
-    grown = [times(own[more], own[less]) for own in rows.regrets(found) for less, more in LESS["L grows"]]
-    holds = settled(all_of(within(one, *DOUBLES) for one in grown), found.size.steps, rows.FULL.steps)
+def judge(found: Findings) -> Sequence[Claim]:
+    """The claims: all numbers, and the four trends of section 5.1."""
+    grown = [regret_ratio(own[more], own[less]) for own in table_rows.regrets(found) for less, more in LESS["L grows"]]
+    holds = undecided_if_short(
+        all_of(is_between(one, *DOUBLES) for one in grown), found.size.steps, table_rows.FULL.steps
+    )
     values = [one.value for one in grown]
-    number = f"{min(values):.2f} to {max(values):.2f} times; {DOUBLES[0]} to {DOUBLES[1]} asked"
+    number = f"{min(values):.2f} to {max(values):.2f} times; {DOUBLES[0]} to {DOUBLES[1]} required"
     remark = "The bounds grow with L - K, which more than doubles."
     doubles = Claim("regret doubles when L doubles", found.outcome(holds), number, remark)
-    return [*rows.printed_claims(found, PRINTED), doubles, *rows.trend_claims(found)]
+    return [*table_rows.printed_claims(found, PRINTED), doubles, *table_rows.trend_claims(found)]
 
 
-def draw(found: Found, figure: Figure) -> None:
-    """Ours beside the print."""
-    rows.draw(found, figure, PRINTED)
+def draw(found: Findings, figure: Figure) -> None:
+    """Draw ours beside the print."""
+    table_rows.draw(found, figure, PRINTED)
 
 
 EXPERIMENT = Experiment(
@@ -54,8 +56,8 @@ EXPERIMENT = Experiment(
         "K of L items attract with probability 0.2 and the others with 0.2 - D; cascade users; the largest index "
         "first; 100,000 steps, 20 runs."
     ),
-    full=rows.FULL,
-    quick=rows.FULL._replace(quick=True),  # it takes seconds, and fewer runs cannot meet a printed number
+    full=table_rows.FULL,
+    quick=table_rows.FULL._replace(quick=True),  # it takes seconds, and fewer runs cannot meet a printed number
     jobs=jobs,
     judge=judge,
     draw=draw,

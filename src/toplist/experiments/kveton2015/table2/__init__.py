@@ -1,4 +1,4 @@
-"""Table 2 of kveton2015: the same as Table 1 with the items ordered from the smallest index up."""
+"""Table 2 of kveton2015: as Table 1, with the smallest index of the best K items first."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from toplist.engine.statistics import Ratio, paired_ratio
-from toplist.experiments.experiment import Claim, Data, Experiment, Found, Play, Size
-from toplist.experiments.kveton2015 import rows, table1
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Play, Size
+from toplist.experiments.kveton2015 import table1, table_rows
 from toplist.experiments.problem_grid import LESS, NINE, Cell
-from toplist.experiments.verdicts import all_of, apart, as_times, final, settled, under
+from toplist.experiments.verdicts import (
+    all_of,
+    final_regret,
+    is_below,
+    is_below_unpaired,
+    ratio_text,
+    undecided_if_short,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BEST_FIRST = {name: f"{name}, best first" for name in rows.NAMES}  # as in Table 1
-WORST_FIRST = {rows.UCB1: "cascade-ucb1(order='last')", rows.KL_UCB: "cascade-kl-ucb(order='last')"}
-PRINTED = rows.table(
+BEST_FIRST = {name: f"{name}, best first" for name in table_rows.NAMES}  # as in Table 1
+WORST_FIRST = {table_rows.UCB1: "cascade-ucb1(order='last')", table_rows.KL_UCB: "cascade-kl-ucb(order='last')"}
+PRINTED = table_rows.printed_table(
     (1160.2, 11.7, 333.3, 6.1),
     (660.0, 8.3, 209.4, 4.4),
     (181.4, 3.9, 60.4, 2.0),
@@ -27,11 +34,11 @@ PRINTED = rows.table(
     (1239.5, 16.2, 484.2, 12.5),
     (336.4, 10.3, 139.7, 6.6),
 )
-CONFIDENCE = 0.999  # that Table 2 is under Table 1: high, because there are 18 comparisons
+CONFIDENCE = 0.999  # that Table 2 is below Table 1: high, because there are 18 comparisons
 
 
-class More(NamedTuple):
-    """Where the paper's runs do not tell whether Table 2 is under Table 1, and how many times as many do."""
+class MoreRuns(NamedTuple):
+    """A row where the runs of the paper do not decide whether Table 2 is below Table 1, and the factor that does."""
 
     cell: Cell
     name: str
@@ -39,57 +46,63 @@ class More(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Of the play."""
+        """The label of the play."""
         return f"{self.cell}: {self.name} in both orders, {self.times} times the runs"
 
 
 MORE = (
-    More(Cell(16, 2, 0.15), rows.KL_UCB, 4),
-    More(Cell(32, 2, 0.15), rows.KL_UCB, 4),
-    More(Cell(16, 2, 0.075), rows.UCB1, 4),
-    More(Cell(16, 2, 0.075), rows.KL_UCB, 64),
+    MoreRuns(Cell(16, 2, 0.15), table_rows.KL_UCB, 4),
+    MoreRuns(Cell(32, 2, 0.15), table_rows.KL_UCB, 4),
+    MoreRuns(Cell(16, 2, 0.075), table_rows.UCB1, 4),
+    MoreRuns(Cell(16, 2, 0.075), table_rows.KL_UCB, 64),
 )
 
 
-def jobs(size: Size, _: Data | None) -> Sequence[Play]:
+def jobs(size: Size, _: DataSet | None) -> Sequence[Play]:
     """A play per row of both tables, and those with more runs."""
-    everybody = WORST_FIRST | {BEST_FIRST[name]: policy for name, policy in table1.POLICIES.items()}
-    plays = [rows.play(cell, everybody, size) for cell in NINE]
+    all_policies = WORST_FIRST | {BEST_FIRST[name]: policy for name, policy in table1.POLICIES.items()}
+    plays = [table_rows.play(cell, all_policies, size) for cell in NINE]
     for more in () if size.quick else MORE:
-        both = {label: policy for label, policy in everybody.items() if label in (more.name, BEST_FIRST[more.name])}
+        both = {label: policy for label, policy in all_policies.items() if label in (more.name, BEST_FIRST[more.name])}
         larger = size._replace(runs=more.times * size.runs)
-        plays.append(rows.play(more.cell, both, larger)._replace(label=more.label))
+        plays.append(table_rows.play(more.cell, both, larger)._replace(label=more.label))
     return plays
 
 
-def of_table1(found: Found, cell: Cell, name: str) -> Ratio:
+def of_table1(found: Findings, cell: Cell, name: str) -> Ratio:
     """Table 2 over Table 1, paired by run, from the play with the most runs."""
     labels = [more.label for more in MORE if (more.cell, more.name) == (cell, name) and more.label in found.results]
     result = found.results[labels[0] if labels else str(cell)]
-    return paired_ratio(final(result, name), final(result, BEST_FIRST[name]), CONFIDENCE)
+    return paired_ratio(final_regret(result, name), final_regret(result, BEST_FIRST[name]), CONFIDENCE)
 
 
-def judge(found: Found) -> Sequence[Claim]:
-    """All numbers, the trends, and that they are under those of Table 1."""
-    claims = [*rows.printed_claims(found, PRINTED), *rows.trend_claims(found)]
-    ratios = {(cell, name): of_table1(found, cell, name) for cell in NINE for name in rows.NAMES}
+def judge(found: Findings) -> Sequence[Claim]:
+    """The claims: all numbers, the trends, and that the regrets are below those of Table 1."""
+    claims = [*table_rows.printed_claims(found, PRINTED), *table_rows.trend_claims(found)]
+    ratios = {(cell, name): of_table1(found, cell, name) for cell in NINE for name in table_rows.NAMES}
     for cell in NINE:
-        own = {name: ratios[cell, name] for name in rows.NAMES}
-        holds = settled(all_of(under(one, 1.0) for one in own.values()), found.size.steps, rows.FULL.steps)
-        number = ", ".join(f"{name} {as_times(one)} times Table 1" for name, one in own.items())
+        own = {name: ratios[cell, name] for name in table_rows.NAMES}
+        holds = undecided_if_short(
+            all_of(is_below(one, 1.0) for one in own.values()), found.size.steps, table_rows.FULL.steps
+        )
+        number = ", ".join(f"{name} {ratio_text(one)} times Table 1" for name, one in own.items())
         exception = cell == Cell(16, 2, 0.075)  # the print has 785.8 over 766.0
-        remark = "The print has the contrary for CascadeKL-UCB, within its own error." if exception else ""
+        remark = "The printed numbers say the opposite for CascadeKL-UCB, within their error." if exception else ""
         claims.append(Claim(f"{cell}: under Table 1", found.outcome(holds), number, remark))
-    steeper = [apart(ratios[less, name], ratios[more, name]) for less, more in LESS["K falls"] for name in rows.NAMES]
-    holds = settled(all_of(steeper), found.size.steps, rows.FULL.steps)
+    steeper = [
+        is_below_unpaired(ratios[less, name], ratios[more, name])
+        for less, more in LESS["K falls"]
+        for name in table_rows.NAMES
+    ]
+    holds = undecided_if_short(all_of(steeper), found.size.steps, table_rows.FULL.steps)
     number = f"the ratio to Table 1 falls with K in {steeper.count(True)} of {len(steeper)} comparisons"
-    claims.append(Claim("most prominently so for large K", found.outcome(holds), number))
+    claims.append(Claim("the difference from Table 1 is largest for large K", found.outcome(holds), number))
     return claims
 
 
-def draw(found: Found, figure: Figure) -> None:
-    """Ours beside the print."""
-    rows.draw(found, figure, PRINTED)
+def draw(found: Findings, figure: Figure) -> None:
+    """Draw ours beside the print."""
+    table_rows.draw(found, figure, PRINTED)
 
 
 EXPERIMENT = Experiment(
@@ -98,12 +111,12 @@ EXPERIMENT = Experiment(
         "K of L items attract with probability 0.2 and the others with 0.2 - D; cascade users; the smallest index "
         "of the best K first; 100,000 steps, 20 runs, and both orders on the same visitors."
     ),
-    full=rows.FULL,
-    quick=rows.FULL._replace(quick=True),
+    full=table_rows.FULL,
+    quick=table_rows.FULL._replace(quick=True),
     jobs=jobs,
     judge=judge,
     draw=draw,
     inches=(9.0, 4.5),
-    deviations=("Up to 1,280 runs in rows with K = 2, where 20 do not tell whether the order lowers the regret.",),
+    deviations=("Up to 1,280 runs in rows with K = 2, where 20 do not decide whether the order lowers the regret.",),
     seconds=48.0,
 )

@@ -1,4 +1,4 @@
-"""What katariya2016 proves of its problem B_LB, and how the figures say it."""
+"""The bounds of katariya2016 on the regret of its problem B_LB, as numbers, in words and in figures."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ DCM_KL_UCB = "dcmKL-UCB"
 AT_LEAST, AT_MOST = "at least, for large n (Theorem 3)", "at most (Theorem 1)"
 
 
-class Proved(NamedTuple):
-    """Bounds on the regret of a problem where every click satisfies with the same probability."""
+class RegretBounds(NamedTuple):
+    """Bounds on the regret of a problem in which every click satisfies with the same probability."""
 
     cell: Cell
     termination: float
 
-    def at_least(self, steps: int) -> float:
-        """Theorem 3, of any consistent policy and large n."""
+    def lower_bound(self, steps: int) -> float:
+        """Theorem 3, for any consistent policy and large n."""
         return katariya2016_theorem3(*self.cell[:2], ATTRACTION, self.cell.gap, self.termination, steps)
 
-    def at_most(self, steps: int) -> float:
-        """Theorem 1, of dcmKL-UCB."""
+    def upper_bound(self, steps: int) -> float:
+        """Theorem 1, for dcmKL-UCB."""
         return katariya2016_theorem1(self.cell.attraction, self.cell.positions, self.termination, steps)
 
     def remark(self, steps: int) -> str:
-        """Both, in a sentence.
+        """Both bounds in a sentence.
 
-        >>> Proved(Cell(16, 4, 0.15), 0.5).remark(100_000)
+        >>> RegretBounds(Cell(16, 4, 0.15), 0.5).remark(100_000)
         'Proved: at least 56 for large n (Theorem 3), and at most 2,320 for dcmKL-UCB (Theorem 1).'
         """
-        most = self.at_most(steps)
+        most = self.upper_bound(steps)
         empty = f", which is vacuous at {steps:,} steps" if vacuous(most, steps) else ""
-        least = self.at_least(steps)
+        least = self.lower_bound(steps)
         return (
             f"Proved: at least {least:,.0f} for large n (Theorem 3), and at most {most:,.0f} for {DCM_KL_UCB} "
             f"(Theorem 1){empty}."
         )
 
     def draw(self, axes: Axes, result: Result) -> None:
-        """The lower bound under the curves; the upper one would press them to the floor, and is written."""
+        """Draw the lower bound, and write the upper one as text, since drawn it would flatten the curves."""
         steps = result.checkpoints.tolist()
-        drawing.bound(axes, steps, [self.at_least(step) for step in steps], AT_LEAST)
-        text = f"{AT_MOST}: {self.at_most(result.steps):,.0f}, beyond the axis"
+        drawing.bound(axes, steps, [self.lower_bound(step) for step in steps], AT_LEAST)
+        text = f"{AT_MOST}: {self.upper_bound(result.steps):,.0f}, beyond the axis"
         axes.text(0.98, 0.02, text, transform=axes.transAxes, ha="right", va="bottom", fontsize="small", color="0.35")

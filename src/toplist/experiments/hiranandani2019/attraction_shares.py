@@ -1,6 +1,8 @@
-"""How many pairs of person and item attract in each data set of hiranandani2019, beside what the paper says.
+"""Share of pairs of person and item that attract, per data set of hiranandani2019, beside the share in the paper.
 
-Run with `python -m toplist.experiments.hiranandani2019.shares --movielens FOLDER`, and the same for others of the sets.
+    python -m toplist.experiments.hiranandani2019.attraction_shares --movielens FOLDER
+
+The other data sets have flags of their own.
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ from collections.abc import Callable
 
 from toplist.datasets import lastfm, million_song, movielens, yelp
 from toplist.datasets.ratings import Ratings
-from toplist.experiments import script
 from toplist.experiments.hiranandani2019 import ratings
 from toplist.support.files import AnyPath
+from toplist.support.script import run_script
 from toplist.support.tables import aligned_lines
 
 READERS: dict[str, Callable[[AnyPath], Ratings]] = {
@@ -22,15 +24,20 @@ READERS: dict[str, Callable[[AnyPath], Ratings]] = {
     "lastfm": lastfm.read,
     "yelp": yelp.read,
 }
-PRINTED = {"movielens": "8%", "million-song": "3%", "lastfm": "-", "yelp": "3%"}  # all of them "about"
+PRINTED = {"movielens": "8%", "million-song": "3%", "lastfm": "-", "yelp": "3%"}  # in the paper, all "about"
 
 
 def main(arguments: list[str] | None = None, write: Callable[[str], object] = print) -> int:
-    """Read the data sets that are given, and print what was found."""
+    """Read the given data sets, and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     for name in READERS:
         parser.add_argument(f"--{name}", dest=name, metavar="FOLDER", help=f"the folder or zip file of {name}")
-    parser.add_argument("--pool", type=int, default=1000, help="so many items and people, the most rated and rating")
+    parser.add_argument(
+        "--pool",
+        type=int,
+        default=1000,
+        help="number of items and of people, those with the most ratings (default: 1000)",
+    )
     options = vars(parser.parse_args(arguments))
     given = {name: options[name] for name in READERS if options[name] is not None}
     if not given:
@@ -47,4 +54,4 @@ def main(arguments: list[str] | None = None, write: Callable[[str], object] = pr
 
 
 if __name__ == "__main__":
-    sys.exit(script.run(main))
+    sys.exit(run_script(main))

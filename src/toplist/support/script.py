@@ -1,4 +1,4 @@
-"""How the command of an experiment ends: what cannot be used, and Ctrl-C, in a line instead of a traceback."""
+"""Runs the main function of a `python -m` script: wrong input and Ctrl-C end in one line on stderr, not a traceback."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 from toplist.core.problem import InvalidInput
 
-WRONG_INPUT, INTERRUPTED = 2, 130  # as for the command `toplist`
+WRONG_INPUT, INTERRUPTED = 2, 130  # the exit codes of the command `toplist`
 
 
-def run(command: Callable[[], int]) -> int:
-    """Run a command; its exit code.
+def run_script(main: Callable[[], int]) -> int:
+    """Run `main` and return the exit code of the script.
 
-    >>> run(lambda: 0)
+    >>> run_script(lambda: 0)
     0
     """
     try:
-        return command()
+        return main()
     except InvalidInput as problem:
         print(problem, file=sys.stderr)
         return WRONG_INPUT

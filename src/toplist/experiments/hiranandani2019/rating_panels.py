@@ -1,0 +1,139 @@
+"""The panels of figures 2 to 5 of hiranandani2019: problems made of ratings with d topics and K positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from toplist.engine.result import Result
+from toplist.experiments import drawing
+from toplist.experiments.claims import Answer, claim, count_text, range_text
+from toplist.experiments.experiment import Claim, DataSet, Findings, Measure
+from toplist.experiments.hiranandani2019 import ratings
+from toplist.experiments.hiranandani2019.both_alphas import (
+    ALL,
+    GREEDY,
+    KL_UCB,
+    OURS,
+    SCALED,
+    Question,
+    draw_panel,
+    results_by_panel,
+)
+from toplist.experiments.verdicts import (
+    CLOSE,
+    all_of,
+    difference,
+    final_regret,
+    is_below,
+    is_close_to_print,
+    ratio_text,
+    regret_ratio,
+)
+from toplist.worlds import TopicCoverage
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST = 1000  # items with the most ratings, and people with the most ratings
+PAIRS = "pairs"  # label of the measured share of pairs that attract
+FEWER = 3  # times fewer people with the printed alpha, which clearly gives other figures
+PEOPLE = (
+    "The paper has 100 people per panel. Here there are {}, which decide most claims in minutes. With the printed "
+    "alpha there are a third as many; --runs plays more."
+)
+NORM = "alpha uses 1 as the length of theta*, which differs from person to person and is at most 1."
+
+
+def panel_name(topics: int, positions: int) -> str:
+    """The name of a panel.
+
+    >>> panel_name(18, 8)
+    'd = 18, K = 8'
+    """
+    return f"d = {topics}, K = {positions}"
+
+
+def count_topics(data: DataSet | None) -> int:
+    """The number of topics in the data."""
+    assert data is not None
+    return len({topic for several in data.content.topics.values() for topic in several})
+
+
+def feedback(data: DataSet | None, topics: int) -> ratings.Feedback:
+    """The feedback of the data with a number of topics."""
+    assert data is not None
+    found = data.content
+    items, people = (min(MOST, len(np.unique(numbers))) for numbers in (found.item, found.person))
+    return ratings.feedback(found, items, people, topics)
+
+
+def worlds(data: DataSet | None, sizes: Iterable[tuple[int, int]], seed: int) -> dict[str, TopicCoverage]:
+    """A world per panel; panels with more topics than the data have are left out."""
+    wanted = [(topics, positions) for topics, positions in sizes if topics <= count_topics(data)]
+    made = {topics: feedback(data, topics) for topics, _ in wanted}
+    return {panel_name(topics, positions): ratings.world(made[topics], positions, seed) for topics, positions in wanted}
+
+
+def attracted_pairs(data: DataSet | None) -> Measure:
+    """The measurement of the share of pairs of person and item that attract."""
+    assert data is not None
+    return Measure(PAIRS, lambda: {"share": np.array([feedback(data, 1).attracted.mean()])}, data.name)
+
+
+def attracted_claim(found: Findings, printed: float) -> Claim:
+    """The claim of the paper on that share."""
+    share = float(found.measures[PAIRS]["share"][0])
+    text = f"About {printed:.0%} of pairs of person and item attract"
+    answer = Answer(abs(share - printed) <= CLOSE * printed, f"{share:.2%}, within a tenth of {printed:.0%} required")
+    return claim(found, text, answer, steps=0)
+
+
+def ours_is_lowest(results: Mapping[str, Result]) -> Answer:
+    """Whether CascadeLSB has the least regret in all panels."""
+    rivals = [name for name in ALL if name != OURS]
+    each = [
+        [difference(final_regret(own, OURS), final_regret(own, name)) for name in rivals] for own in results.values()
+    ]
+    answers = [is_below(one, 0.0) for own in each for one in own]
+    shares = range_text(max(one.ratio for one in own) for own in each)
+    return Answer(all_of(answers), f"below {count_text(answers, 'comparisons')}; {shares} of the best rival's")
+
+
+def kl_ucb_is_worst(results: Mapping[str, Result]) -> Answer:
+    """Whether CascadeKL-UCB has the most regret in all panels."""
+    others = [name for name in ALL if name != KL_UCB]
+    each = [
+        [difference(final_regret(own, name), final_regret(own, KL_UCB)) for name in others] for own in results.values()
+    ]
+    answers = [is_below(one, 0.0) for own in each for one in own]
+    shares = range_text(max(one.ratio for one in own) for own in each)
+    return Answer(all_of(answers), f"above {count_text(answers, 'comparisons')}; the next has {shares} of its regret")
+
+
+def less_than_greedy(topics: int, printed: float) -> Question:
+    """Whether CascadeLSB has the printed share less regret than LSBGreedy, over all panels with `topics` topics."""
+
+    def question(results: Mapping[str, Result]) -> Answer:
+        chosen = [own for name, own in results.items() if name.startswith(f"d = {topics},")]
+        if not chosen:
+            return Answer(None, f"not played: the data have fewer than {topics} topics")
+        ours, greedy = (np.sum([final_regret(own, name) for own in chosen], axis=0) for name in (OURS, GREEDY))
+        found, share = regret_ratio(ours, greedy), 1.0 - printed
+        number = f"{ratio_text(found)} of its regret, within a tenth of {share:g} required"
+        return Answer(is_close_to_print(found, share), number)
+
+    return question
+
+
+def draw_grid(found: Findings, figure: Figure, rows: int, columns: int) -> None:
+    """Draw a panel per problem, row by row, with both alphas."""
+    names = list(results_by_panel(found, SCALED))
+    grid = drawing.panels(figure, rows, columns)
+    for axes, name in zip(grid, names, strict=False):
+        draw_panel(axes, found, name)
+    for axes in grid[len(names) :]:
+        axes.set_visible(False)
+    drawing.legend(figure, 4 if columns > 1 else 2)
