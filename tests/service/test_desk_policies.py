@@ -45,7 +45,7 @@ def test_a_new_policy_knows_what_the_log_knows_as_if_it_had_adopted_every_list(t
             await told(desk, after, 1, final=True)
             same.learn(same.adopt(after.items), [1])
             assert frozen(learner.ranker.belief) == frozen(same.belief)
-            assert (await desk.explanation(waiting.impression)).positions[0].why == "somebody else's choice"
+            assert (await desk.explanation(waiting.impression)).positions[0].why == "adopted: the caller chose it"
             assert differences(tmp_path / "db", desk.states()) == []
             before = desk.states()
         async with at_work(tmp_path / "db") as desk:
