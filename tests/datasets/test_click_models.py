@@ -82,11 +82,7 @@ def test_users_of_a_model_click_as_often_as_its_formula_says(model: str, positio
     own = content["0"][model]
     assert world.checked().problem() == Problem(DOCUMENTS, positions)
     assert np.array(world.attraction).tolist() == own["attr"]
-    wanted, here, last = (
-        np.zeros(positions),
-        1.0,
-        {-1: 1.0},
-    )  # still on the page; by last click
+    wanted, here, last = np.zeros(positions), 1.0, {-1: 1.0}  # last: the probability of each position of the last click
     for place in range(positions):
         likes = own["attr"][place]
         if model == "PBM":

@@ -173,7 +173,7 @@ def test_a_body_that_is_too_large(
 
 def test_no_server(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
-    with socket.socket() as taken:  # bound, but nobody listens
+    with socket.socket() as taken:  # bound, but not listening
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/ml-1m.zip"
         monkeypatch.setitem(OFFERS, "ml-1m", OFFERS["ml-1m"]._replace(address=address))

@@ -185,9 +185,7 @@ class Machine(RuleBasedStateMachine):
             life = row["item"], self.model.lives[row["item"]]
             assert row["examined"] == pytest.approx(examined.get(life, 0))
             if not self.can.needs_features:  # a model of features also estimates items never seen
-                share = min(
-                    clicked.get(life, 0), row["examined"]
-                )  # estimated examinations may be fewer
+                share = min(clicked.get(life, 0), row["examined"])  # estimated examinations may be fewer
                 assert row["mean"] is None or row["mean"] * row["examined"] == pytest.approx(share)
 
     def counts(self) -> tuple[dict[Any, float], dict[Any, float]]:
