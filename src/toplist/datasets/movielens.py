@@ -1,10 +1,8 @@
 """MovieLens in all its layouts: 1M and 10M, 100k, and the csv files of latest-small and everything newer.
 
-| layout | ratings | movies |
-|---|---|---|
-| 1M, 10M | ratings.dat, `user::movie::stars::time` | movies.dat, `movie::title::genre|genre` |
-| 100k | u.data, `user movie stars time` with tabs | u.item, with bars, and a 0 or 1 for each of 19 genres |
-| newer | ratings.csv with the header `userId,movieId,rating,timestamp` | movies.csv, `movieId,title,genres` |
+- 1M, 10M: ratings.dat, `user::movie::stars::time`, and movies.dat, `movie::title::genre|genre`.
+- 100k: u.data, `user movie stars time` with tabs, and u.item, with bars, and a 0 or 1 for each of 19 genres.
+- Newer: ratings.csv with the header `userId,movieId,rating,timestamp`, and movies.csv, `movieId,title,genres`.
 
 A ratings.csv with the header `user_id,movie_id,rating` is accepted too, with either list of movies, and any file may be
 compressed by gzip. If users.dat lists the users, or u.info counts the ratings, a truncated file is noticed.

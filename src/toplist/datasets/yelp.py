@@ -1,12 +1,10 @@
 """Yelp: the academic data set as JSON, or its release as a graph of numbers.
 
-| layout | reviews | businesses |
-|---|---|---|
-| academic | review.json, a line `{"user_id": ..., "business_id": ..., "stars": ...}` each | business.json, a line \
-`{"business_id": ..., "name": ..., "categories": ...}` each |
-| graph | user_business.dat, `user business stars` with tabs | business_category.dat, `business category 1` |
+- Academic: review.json, lines of `{"user_id": ..., "business_id": ..., "stars": ...}`, and business.json, lines of
+  `{"business_id": ..., "name": ..., "categories": ...}`.
+- Graph: user_business.dat, `user business stars` with tabs, and business_category.dat, `business category 1`.
 
-The names of the academic files may begin with yelp_academic_dataset_, and their categories are a text with commas, as
+The names of the academic files may begin with `yelp_academic_dataset_`, and their categories are a text with commas, as
 in newer releases, or a list, as in older ones. Any file may be compressed by gzip. A user who reviewed a business twice
 has two ratings, and 4 stars or more in any of them count as attracted.
 """
