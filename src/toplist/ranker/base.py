@@ -67,7 +67,7 @@ class RankerBase:
     def _check_own(self, shown: Any) -> None:
         """Refuse anything but a list of this ranker."""
         if not isinstance(shown, Shown):
-            raise refuse("The list", shown, "a list of rank(), adopt() or shown()", "shown() turns JSON into a list")
+            raise refuse("The list", shown, "a Shown of rank(), adopt() or shown()", "shown() takes JSON")
         if shown.ranker != self.name:
             raise ForeignSlate(
                 f"List {shown.number} was made by the ranker {shown.ranker!r}, but this one is {self.name!r}; "
