@@ -98,7 +98,7 @@ def in_turn(one: Learner, other: Learner, lists: int, turn: int) -> tuple[float,
     """Median CPU seconds per list of each."""
     items, positions = one.problem.items, one.problem.positions
     labels = np.array([branch(turn, item) for item in range(items)])
-    slate, again, page = one.slate(), other.slate(), empty_page(positions)
+    slate, again, page = one.empty_slate(), other.empty_slate(), empty_page(positions)
     examined = np.zeros(items, dtype=bool)
     taken: tuple[list[float], list[float]] = ([], [])
     for number in range(lists):

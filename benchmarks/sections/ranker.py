@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from benchmarks.contenders import Size
 from benchmarks.measure import Effort
 from benchmarks.report import Show, Table, Target, nanoseconds, verdict_cells
 from toplist import Ranker
 from toplist.core.beliefs import array_bytes, copy_arrays
 from toplist.core.compiling import compiled
-from toplist.core.randomness import branch
-from toplist.core.slate import Page, Request, Slate, empty_page
+from toplist.core.problem import Problem
+from toplist.core.randomness import CHOICES, branch
+from toplist.core.slate import NONE, Page, Request, Slate, empty_page
+from toplist.ranker.item_slots import label
 
 SIZES = {Size(1000, 10): Target(60.0, at_most=True), Size(100_000, 10): None}
 QUICK_SIZES = {Size(16, 4): Target(60.0, at_most=True)}
@@ -55,8 +59,8 @@ def costs(policy: str, size: Size, lists: int, rounds: int, target: Target | Non
     work, overhead = [], []
     for turn in range(rounds + 1):  # the first compiles
         ranker = Ranker([f"item {n}" for n in range(size.items)], size.positions, policy, seed=turn, prior_strength=1.0)
-        ranker.rank()  # the first call makes the cache
-        belief = copy_arrays(ranker._learner.belief)
+        ranker.rank()  # whose cache comes with the first call
+        belief = ranker.belief
         begun = time.process_time()
         latencies.append(one_by_one(ranker, lists))
         from_python = (time.process_time() - begun) / lists
@@ -86,13 +90,17 @@ def one_by_one(ranker: Ranker, lists: int) -> tuple[float, float]:
 
 def in_one_loop(ranker: Ranker, belief: Any, lists: int) -> float:
     """CPU seconds per list of the compiled work alone."""
-    policy, problem = ranker._learner.policy, ranker._learner.problem
+    problem = Problem(len(ranker), ranker.positions)
+    policy = ranker.policy.prepare(problem)
     cache, slate, page = policy.scratch(problem), policy.slate(problem), empty_page(ranker.positions)
-    request = ranker._everybody(ranker._known.rows)
-    work_compiled(policy, copy_arrays(belief), cache, request, slate, page, ranker._key, 1)
+    labels = np.array([label(item) for item in ranker.items])
+    no_features = np.zeros((problem.items, 0))
+    request = Request(np.arange(problem.items), problem.positions, NONE, NONE, no_features, 0, labels, 0)
+    key = branch(branch(branch(ranker.options.seed, 0), 0), CHOICES)  # that of the ranker
+    work_compiled(policy, copy_arrays(belief), cache, request, slate, page, key, 1)
     cache = policy.scratch(problem)
     begun = time.process_time()
-    work_compiled(policy, belief, cache, request, slate, page, ranker._key, lists)
+    work_compiled(policy, belief, cache, request, slate, page, key, lists)
     return (time.process_time() - begun) / lists
 
 

@@ -12,7 +12,7 @@ def content(path: Path) -> bytes:
 
 
 def put(name: str, data: str) -> Damage:
-    """Another content."""
+    """Replace the content of a file."""
 
     def damage(folder: Path) -> None:
         raw = data.encode("latin-1")
@@ -22,17 +22,17 @@ def put(name: str, data: str) -> Damage:
 
 
 def end(name: str, line: str) -> Damage:
-    """Another line below a file."""
+    """Append a line to a file."""
     return lambda folder: put(name, content(folder / name).decode("latin-1") + line)(folder)
 
 
 def cut(name: str, last: int) -> Damage:
-    """The last bytes of the file are lost."""
+    """Remove the last bytes of a file."""
     return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-last])
 
 
 def half(name: str) -> Damage:
-    """Cut off between two lines."""
+    """Truncate a file between two lines."""
 
     def damage(folder: Path) -> None:
         lines = content(folder / name).decode("latin-1").splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Learned click models: what is in the file comes out, and what is wrong with it is said in a sentence."""
+"""Click models of a file: everything is read, and every error says what is wrong."""
 
 import gzip
 import json
@@ -17,8 +17,8 @@ from toplist.datasets.click_models import PARAMETERS, read
 DOCUMENTS = 4
 
 
-def made_up(queries: int = 3, documents: int = DOCUMENTS, seed: int = 0) -> dict[str, Any]:
-    """A file's content of the right form."""
+def content_of(queries: int = 3, documents: int = DOCUMENTS, seed: int = 0) -> dict[str, Any]:
+    """Valid content of a file."""
     rng = np.random.default_rng(seed)
     return {
         str(query): {
@@ -35,8 +35,8 @@ def write(folder: Path, content: Any, name: str = "models.json") -> Path:
     return path
 
 
-def test_everything_in_the_file_comes_out(tmp_path: Path) -> None:
-    content = made_up()
+def test_everything_in_the_file_is_read(tmp_path: Path) -> None:
+    content = content_of()
     path = write(tmp_path, content)
     for given in (path, str(path), tmp_path):
         found = read(given)
@@ -53,17 +53,17 @@ def test_everything_in_the_file_comes_out(tmp_path: Path) -> None:
     assert str(found) == f"{path}: 3 queries of 4 documents each, models CM, PBM, DCM, DBN, CCM, UBM"
 
 
-def test_a_packed_file_is_the_same(tmp_path: Path) -> None:
+def test_a_compressed_file_gives_the_same(tmp_path: Path) -> None:
     path = tmp_path / "models.json.gz"
-    path.write_bytes(gzip.compress(json.dumps(made_up()).encode()))
+    path.write_bytes(gzip.compress(json.dumps(content_of()).encode()))
     assert str(read(tmp_path)) == f"{path}: 3 queries of 4 documents each, models CM, PBM, DCM, DBN, CCM, UBM"
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InvalidInput, match=r"models.json.gz is cut off or damaged"):
+    with pytest.raises(InvalidInput, match=r"models.json.gz is truncated or damaged"):
         read(path)
 
 
-def test_models_that_some_queries_lack_or_nobody_knows_are_no_common_ones(tmp_path: Path) -> None:
-    content = made_up()
+def test_common_models_exclude_missing_and_unknown_ones(tmp_path: Path) -> None:
+    content = content_of()
     del content["1"]["DBN"]
     content["2"]["XYZ"] = {"attr": "whatever"}
     found = read(write(tmp_path, content))
@@ -75,14 +75,14 @@ def test_models_that_some_queries_lack_or_nobody_knows_are_no_common_ones(tmp_pa
 
 @pytest.mark.parametrize("model", PARAMETERS)
 @pytest.mark.parametrize("positions", [1, 3, 4])
-def test_the_people_of_a_model_click_as_often_as_its_formula_says(model: str, positions: int, tmp_path: Path) -> None:
-    """The chance of a click at each place, from the numbers of the file; 40,000 visitors, 4.5 standard errors."""
-    content = made_up(queries=1)
+def test_users_of_a_model_click_as_often_as_its_formula_says(model: str, positions: int, tmp_path: Path) -> None:
+    """The probability of a click at each position, computed from the file; 40,000 visitors, 4.5 standard errors."""
+    content = content_of(queries=1)
     world, users = read(write(tmp_path, content)).people(model, positions)["0"]
     own = content["0"][model]
     assert world.checked().problem() == Problem(DOCUMENTS, positions)
     assert np.array(world.attraction).tolist() == own["attr"]
-    wanted, here, last = np.zeros(positions), 1.0, {-1: 1.0}  # still here; chances of where the last click was
+    wanted, here, last = np.zeros(positions), 1.0, {-1: 1.0}  # last: the probability of each position of the last click
     for place in range(positions):
         likes = own["attr"][place]
         if model == "PBM":
@@ -111,8 +111,8 @@ def test_the_people_of_a_model_click_as_often_as_its_formula_says(model: str, po
     assert np.all(np.abs(total / 40_000 - wanted) < 4.5 * np.sqrt(wanted * (1 - wanted) / 40_000) + 1e-9)
 
 
-def test_people_can_be_simulated_and_a_page_has_at_most_as_many_places_as_documents(tmp_path: Path) -> None:
-    found = read(write(tmp_path, made_up(queries=2)))
+def test_users_can_be_simulated_on_at_most_as_many_positions_as_documents(tmp_path: Path) -> None:
+    found = read(write(tmp_path, content_of(queries=2)))
     for world, users in found.people("UBM", 3).values():
         result = toplist.simulate(["best"], world, users, steps=10, runs=1)
         assert result.mean("best")[-1] == 0.0
@@ -124,13 +124,13 @@ def test_people_can_be_simulated_and_a_page_has_at_most_as_many_places_as_docume
 
 
 def changed(query: str, model: str, parameter: str, value: Any) -> dict[str, Any]:
-    content = made_up()
+    content = content_of()
     content[query][model][parameter] = value
     return content
 
 
 def without(query: str, model: str, parameter: str) -> dict[str, Any]:
-    content = made_up()
+    content = content_of()
     del content[query][model][parameter]
     return content
 
@@ -138,15 +138,15 @@ def without(query: str, model: str, parameter: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (json.dumps(made_up())[:500], "is cut off or no JSON"),
-        ("", "is cut off or no JSON"),
-        ("attr,0.5", "is cut off or no JSON"),
+        (json.dumps(content_of())[:500], "is truncated or not JSON"),
+        ("", "is truncated or not JSON"),
+        ("attr,0.5", "is truncated or not JSON"),
         ({}, "holds no queries"),
         ([1, 2], "holds no queries"),
         ({"17": {"XYZ": {}}}, "Query '17' of .* has none of the models CM, PBM, DCM, DBN, CCM, UBM"),
         ({"17": 5}, "has none of the models"),
-        ({"17": {"CM": 5}}, "There is no attr of the CM of query '17'"),
-        (without("1", "DCM", "stop"), "There is no stop of the DCM of query '1'"),
+        ({"17": {"CM": 5}}, "The attr of the CM of query '17' in .* is missing"),
+        (without("1", "DCM", "stop"), "The stop of the DCM of query '1' in .* is missing"),
         (changed("1", "DCM", "stop", [0.5] * 3), "The stop of the DCM of query '1' in .* must be 4 numbers in"),
         (changed("1", "CM", "attr", [0.5, 0.5, 0.5, 1.5]), "must be 4 numbers in"),
         (changed("1", "CM", "attr", [0.5, 0.5, 0.5, float("nan")]), "must be 4 numbers in"),
@@ -154,26 +154,26 @@ def without(query: str, model: str, parameter: str) -> dict[str, Any]:
         (changed("1", "CM", "attr", []), "must be 1 numbers in"),
         (changed("1", "DBN", "abandon", [0.5]), "must be one numbers in"),
         (changed("1", "UBM", "exam", [[0.5] * 4] * 3), "must be 4 x 4 numbers in"),
-        (made_up(1) | {"x": made_up(1, 5)["0"]}, "has 4 documents for query '0' and 5 for 'x'"),
+        (content_of(1) | {"x": content_of(1, 5)["0"]}, "has 4 documents for query '0' and 5 for 'x'"),
     ],
 )
-def test_wrong_files_are_refused_in_a_sentence(content: Any, message: str, tmp_path: Path) -> None:
+def test_wrong_files_give_a_clear_error(content: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=message) as caught:
         read(write(tmp_path, content))
     assert str(caught.value).count("\n") == 0
     assert str(caught.value).endswith((".", ")."))
 
 
-def test_wrong_places_are_refused(tmp_path: Path) -> None:
+def test_wrong_paths_are_refused(tmp_path: Path) -> None:
     for place in (tmp_path / "nowhere", 5):
-        with pytest.raises(InvalidInput, match="name a file that exists"):
+        with pytest.raises(InvalidInput, match="give a file that exists"):
             read(place)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="this folder holds 0; name the file itself"):
+    with pytest.raises(InvalidInput, match="this folder holds 0; give the file itself"):
         read(tmp_path)
-    write(tmp_path, made_up(), "a.json")
-    write(tmp_path, made_up(), "b.json")
-    with pytest.raises(InvalidInput, match="this folder holds 2; name the file itself"):
+    write(tmp_path, content_of(), "a.json")
+    write(tmp_path, content_of(), "b.json")
+    with pytest.raises(InvalidInput, match="this folder holds 2; give the file itself"):
         read(tmp_path)
     (tmp_path / "c.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidInput, match="is cut off or no JSON"):
+    with pytest.raises(InvalidInput, match="is truncated or not JSON"):
         read(tmp_path / "c.json")

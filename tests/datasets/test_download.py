@@ -1,4 +1,4 @@
-"""Downloads, from a server on this machine: what comes whole is kept, and what does not leaves nothing behind."""
+"""Downloads from a local server: a complete file is kept, a failure leaves nothing behind."""
 
 import hashlib
 import io
@@ -14,11 +14,11 @@ import pytest
 from toplist.core.problem import InvalidInput
 from toplist.datasets import download, generated, movielens
 from toplist.datasets.download import ELSEWHERE, OFFERS, NotDownloaded, Offer, fetch
-from toplist.datasets.ratings import made_up
+from toplist.datasets.ratings import synthetic_ratings
 
 
 class Server:
-    """What a server answers, by path: a body, and perhaps another length than it has, or no length at all."""
+    """The responses of a server by path: a body, and optionally a wrong length or none."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -63,7 +63,7 @@ def archive(tmp_path: Path) -> bytes:
     """MovieLens, generated, as a zip file."""
     folder = tmp_path / "generated"
     folder.mkdir()
-    generated.write("ml-1m", folder, made_up(people=30, items=25, topics=6, seed=3))
+    generated.write("ml-1m", folder, synthetic_ratings(people=30, items=25, topics=6, seed=3))
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
         for path in sorted(folder.iterdir()):
@@ -81,7 +81,7 @@ def target(tmp_path: Path) -> Path:
 def offered(
     server: Server, monkeypatch: pytest.MonkeyPatch, body: bytes, published: bool = True, sha256: str = ""
 ) -> None:
-    """ml-1m, from this server; with its MD5 beside it as GroupLens writes it."""
+    """Offer ml-1m from this server, with its MD5 in the form of GroupLens."""
     offer = OFFERS["ml-1m"]._replace(address=f"{server.address}/ml-1m.zip", published=published, sha256=sha256)
     monkeypatch.setitem(OFFERS, "ml-1m", offer)
     server.bodies["/ml-1m.zip"] = body
@@ -90,37 +90,35 @@ def offered(
 
 
 def refused(target: Path, message: str, sha256: str | None = None) -> None:
-    """What is wrong is said, and nothing is left."""
-    told: list[str] = []
+    """The error says what is wrong, and no file is left."""
+    messages: list[str] = []
     with pytest.raises(NotDownloaded, match=message) as caught:
-        fetch("ml-1m", target, sha256, tell=told.append)
-    assert told == [OFFERS["ml-1m"].terms]
+        fetch("ml-1m", target, sha256, tell=messages.append)
+    assert messages == [OFFERS["ml-1m"].terms]
     assert "\n" not in str(caught.value)
     assert list(target.iterdir()) == []
 
 
-def test_what_comes_whole_is_kept_and_read(
+def test_a_complete_download_is_kept_and_read(
     server: Server, archive: bytes, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offered(server, monkeypatch, archive)
-    told: list[str] = []
-    path = fetch("ml-1m", target, tell=told.append)
+    messages: list[str] = []
+    path = fetch("ml-1m", target, tell=messages.append)
     assert path == target / "ml-1m.zip"
     assert path.read_bytes() == archive
     assert list(target.iterdir()) == [path]
-    assert told[0].startswith("MovieLens is for research: no commercial use without permission")
+    assert messages[0].startswith("MovieLens is for research: no commercial use without permission")
     md5 = hashlib.md5(archive).hexdigest()
     expected = f"{path}: {len(archive):,} bytes, MD5 {md5} as it should be. Read it with toplist.datasets.movielens."
-    assert told[1:] == [expected]
+    assert messages[1:] == [expected]
     assert "by 30 people" in str(movielens.read(path))
     with pytest.raises(InvalidInput, match=r"but must be a new one; use it, or move it away first"):
-        fetch("ml-1m", target, tell=told.append)
-    assert server.asked == ["/ml-1m.zip.md5", "/ml-1m.zip"]  # nothing is asked for what is there
+        fetch("ml-1m", target, tell=messages.append)
+    assert server.asked == ["/ml-1m.zip.md5", "/ml-1m.zip"]  # no request for an existing file
 
 
-def test_a_checksum_that_is_another(
-    server: Server, archive: bytes, target: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_checksum(server: Server, archive: bytes, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offered(server, monkeypatch, archive)
     server.bodies["/ml-1m.zip.md5"] = b"d41d8cd98f00b204e9800998ecf8427e  ml-1m.zip\n"
     refused(target, "has the MD5 [0-9a-f]{32}, but must have d41d8cd98f00b204e9800998ecf8427e; try again")
@@ -138,16 +136,16 @@ def test_a_known_or_given_sha256(server: Server, archive: bytes, target: Path, m
     refused(target, f"has the SHA-256 {right}, but must have 1111", sha256="1" * 64)
     with pytest.raises(InvalidInput, match="The SHA-256 is 'abc', but must be 64 hexadecimal digits"):
         fetch("ml-1m", target, "abc")
-    told: list[str] = []
-    path = fetch("ml-1m", target, tell=told.append)
-    assert f"no checksum is published; SHA-256 {right}" in told[-1]
+    messages: list[str] = []
+    path = fetch("ml-1m", target, tell=messages.append)
+    assert f"no checksum is published; SHA-256 {right}" in messages[-1]
     path.unlink()
-    fetch("ml-1m", target, right.upper(), tell=told.append)
-    assert f"SHA-256 {right} as it should be" in told[-1]
+    fetch("ml-1m", target, right.upper(), tell=messages.append)
+    assert f"SHA-256 {right} as it should be" in messages[-1]
 
 
-def test_a_body_that_breaks_off(server: Server, archive: bytes, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the length that was announced; by the checksum where none was; and by the archive itself where neither is."""
+def test_a_truncated_body(server: Server, archive: bytes, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noticed by the announced length, else by the checksum, else by the archive itself."""
     offered(server, monkeypatch, archive)
     server.bodies["/ml-1m.zip"] = archive[:-100]
     server.lengths["/ml-1m.zip"] = len(archive)
@@ -155,17 +153,17 @@ def test_a_body_that_breaks_off(server: Server, archive: bytes, target: Path, mo
     server.lengths["/ml-1m.zip"] = None
     refused(target, "has the MD5 [0-9a-f]{32}, but must have")
     offered(server, monkeypatch, archive[:-100], published=False)
-    refused(target, "is no zip file, but must be one")
+    refused(target, "is not a zip file, but must be one")
     damaged = bytearray(archive)
     damaged[archive.index(b"ml-1m/ratings.dat") + 200] ^= 0xFF
     offered(server, monkeypatch, bytes(damaged), published=False)
-    refused(target, "ml-1m.zip has a file inside that is damaged; try again")
+    refused(target, "ml-1m.zip contains a damaged file; try again")
 
 
 def test_a_body_that_is_too_large(
     server: Server, archive: bytes, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the length that is announced, and by what comes where none is."""
+    """Noticed by the announced length, else by the bytes received."""
     offered(server, monkeypatch, archive)
     monkeypatch.setitem(OFFERS, "ml-1m", OFFERS["ml-1m"]._replace(most=len(archive) - 1))
     for length in (len(archive), None):
@@ -175,7 +173,7 @@ def test_a_body_that_is_too_large(
 
 def test_no_server(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
-    with socket.socket() as taken:  # bound, but nobody listens
+    with socket.socket() as taken:  # bound, but not listening
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/ml-1m.zip"
         monkeypatch.setitem(OFFERS, "ml-1m", OFFERS["ml-1m"]._replace(address=address))
@@ -185,14 +183,14 @@ def test_no_server(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
-def test_what_must_be_agreed_to_by_hand(name: str, target: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"must be one that may be fetched by a program; .*https://www\.") as caught:
+def test_data_whose_terms_must_be_accepted_by_hand(name: str, target: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"must be one that a program may download; .*https://www\.") as caught:
         fetch(name, target)
     assert list(target.iterdir()) == []
     assert "\n" not in str(caught.value)
 
 
-def test_what_nobody_knows_and_folders_that_are_none(target: Path) -> None:
+def test_unknown_names_and_missing_folders(target: Path) -> None:
     with pytest.raises(InvalidInput, match=r"The data set is 'ml-1', but must be one of .*; perhaps you mean 'ml-1"):
         fetch("ml-1", target)
     for folder in (target / "nowhere", 5):
@@ -200,8 +198,8 @@ def test_what_nobody_knows_and_folders_that_are_none(target: Path) -> None:
             fetch("ml-1m", folder)  # type: ignore[arg-type]
 
 
-def test_all_offers_are_of_their_owners() -> None:
-    """Encrypted where the owners' servers are, with a limit and terms, and read by a module that there is."""
+def test_all_offers_come_from_their_owners() -> None:
+    """Encrypted if the owners' servers are, with a limit, terms and an existing reader."""
     hosts = {"https://files.grouplens.org/", "http://millionsongdataset.com/", "https://www.tagtraum.com/"}
     for offer in OFFERS.values():
         assert any(offer.address.startswith(host) for host in hosts)

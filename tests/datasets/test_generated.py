@@ -1,4 +1,4 @@
-"""Generated data: seeded, named as such, small, and refused where they cannot be written."""
+"""Generated data: seeded, named as generated, small; wrong folders are refused."""
 
 import gzip
 import zipfile
@@ -11,7 +11,7 @@ from toplist.datasets import click_models, generated
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """All files of a folder, unpacked: an archive notes when it was made."""
+    """All files of a folder, decompressed, since archives hold a time stamp."""
     found = {}
     for path in sorted(folder.iterdir()):
         data = path.read_bytes()
@@ -47,7 +47,7 @@ def test_generated_click_models_are_read(tmp_path: Path) -> None:
     assert next(iter(found.queries)) == "generated 1"
 
 
-def test_what_cannot_be_written(tmp_path: Path) -> None:
+def test_wrong_layouts_and_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidInput, match=r"The layout is 'ml-2m', but must be one of ml-1m, .*; perhaps you mean 'ml"
     ):

@@ -1,4 +1,4 @@
-"""The Million Song taste profile: songs, their tracks and the tracks' genres come together, and damage is told."""
+"""The Million Song taste profile: songs get the genres of their tracks, and errors of damaged files."""
 
 import gzip
 import zipfile
@@ -10,31 +10,31 @@ from damage import Damage, cut, end, put, without
 
 from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, million_song
-from toplist.datasets.ratings import made_up
+from toplist.datasets.ratings import synthetic_ratings
 
-MADE_UP = made_up(people=30, items=25, topics=6, seed=3)
+SYNTHETIC = synthetic_ratings(people=30, items=25, topics=6, seed=3)
 PLAYS, TRACKS, GENRES = "train_triplets.txt", "taste_profile_song_to_tracks.txt", "msd_tagtraum_generated.cls"
 
 
 def written(folder: Path) -> Path:
-    """Made-up data, with the plays out of their zip file."""
-    generated.write("million-song", folder, MADE_UP)
+    """Generated data, with the plays outside their zip file."""
+    generated.write("million-song", folder, SYNTHETIC)
     with zipfile.ZipFile(folder / f"{PLAYS}.zip") as archive:
         archive.extract(PLAYS, folder)
     (folder / f"{PLAYS}.zip").unlink()
     return folder
 
 
-def test_what_is_written_is_read_in_every_packing(tmp_path: Path) -> None:
-    """Songs are numbered as they come, and have the genres of all their tracks."""
-    generated.write("million-song", tmp_path, MADE_UP)
+def test_written_data_are_read_in_every_compression(tmp_path: Path) -> None:
+    """Songs are numbered in order of appearance, and have the genres of all their tracks."""
+    generated.write("million-song", tmp_path, SYNTHETIC)
     found = million_song.read(tmp_path)
-    first = list(dict.fromkeys(MADE_UP.item.tolist()))
-    assert [first[number - 1] for number in found.item.tolist()] == MADE_UP.item.tolist()
-    assert np.array_equal(found.person, MADE_UP.person)
-    assert np.array_equal(found.value >= 5, MADE_UP.value >= 5)
+    first = list(dict.fromkeys(SYNTHETIC.item.tolist()))
+    assert [first[number - 1] for number in found.item.tolist()] == SYNTHETIC.item.tolist()
+    assert np.array_equal(found.person, SYNTHETIC.person)
+    assert np.array_equal(found.value >= 5, SYNTHETIC.value >= 5)
     assert {first[number - 1]: set(topics) for number, topics in found.topics.items()} == {
-        number: set(MADE_UP.topics[number]) for number in first
+        number: set(SYNTHETIC.topics[number]) for number in first
     }
     assert (found.least, found.unit) == (5.0, "plays")
     with zipfile.ZipFile(tmp_path / f"{PLAYS}.zip") as archive:
@@ -47,8 +47,8 @@ def test_what_is_written_is_read_in_every_packing(tmp_path: Path) -> None:
     assert str(million_song.read(tmp_path)) == str(found)
 
 
-def test_lines_as_they_are_distributed(tmp_path: Path) -> None:
-    """Names of genres with blanks, songs without a track or a genre, and both ways to connect the two."""
+def test_lines_as_distributed(tmp_path: Path) -> None:
+    """Genres with spaces in their names, songs without a track or a genre, and both files of links."""
     plays = ["b80344d0\tSOAKIMP12A8C130995\t1", "b80344d0\tSOBBMDR12A8C13253B\t7", "85c1f87f\tSOBXHDL12A81C204C0\t5"]
     (tmp_path / PLAYS).write_text("\n".join(plays) + "\n")
     genres = ["# License: none", "#", "TRAAAAV128F421A322\tNew Age", "TRAAABD128F429CF47\tRock\tPop_Rock"]
@@ -79,7 +79,7 @@ def test_lines_as_they_are_distributed(tmp_path: Path) -> None:
 def test_one_of_several_annotations_is_chosen(tmp_path: Path) -> None:
     written(tmp_path)
     (tmp_path / "other.cls").write_text("TR0000000000000002\tElse\n")
-    with pytest.raises(InvalidInput, match=r"say which annotations, of msd_tagtraum_generated.cls, other.cls"):
+    with pytest.raises(InvalidInput, match=r"choose one by annotations, of msd_tagtraum_generated.cls, other.cls"):
         million_song.read(tmp_path)
     found = million_song.read(tmp_path, annotations="other.cls")
     assert {topic for topics in found.topics.values() for topic in topics} == {"Else"}
@@ -93,11 +93,11 @@ def test_one_of_several_annotations_is_chosen(tmp_path: Path) -> None:
         (without(PLAYS), "must be one with train_triplets.txt or kaggle_visible_evaluation_triplets.txt"),
         (without(TRACKS), "must be one with taste_profile_song_to_tracks.txt or unique_tracks.txt"),
         (without(GENRES), "must be one with a file of genres, such as msd_tagtraum_cd2.cls"),
-        (cut(PLAYS, 1), "train_triplets.txt is cut off in the middle of a line"),
+        (cut(PLAYS, 1), "train_triplets.txt is truncated in the middle of a line"),
         (put(PLAYS, ""), "train_triplets.txt is empty"),
         (end(PLAYS, "u\tSO1\tmany\n"), r"Line \d+ of .*train_triplets.txt is 'u\\tSO1\\tmany', but must be user"),
-        (end(PLAYS, "u\tSO1\t0\n"), "where plays are counted from 1"),
-        (end(PLAYS, "u\tSO1\t99999999\n"), "where plays are counted from 1"),
+        (end(PLAYS, "u\tSO1\t0\n"), "where plays are whole numbers from 1"),
+        (end(PLAYS, "u\tSO1\t99999999\n"), "where plays are whole numbers from 1"),
         (end(PLAYS, "u\tSO1\n"), r"train_triplets.txt is 'u\\tSO1', but must be"),
         (put(GENRES, "# nothing\n"), "msd_tagtraum_generated.cls is empty"),
         (end(GENRES, "TR1\n"), "generated.cls is 'TR1', but must be track"),
@@ -107,7 +107,7 @@ def test_one_of_several_annotations_is_chosen(tmp_path: Path) -> None:
         (put(TRACKS, "SOX\tTRX\n"), "No song of .*train_triplets.txt has a track in .*tracks.txt"),
     ],
 )
-def test_damage_is_told_in_a_sentence(damage: Damage, message: str, tmp_path: Path) -> None:
+def test_damage_gives_a_clear_error(damage: Damage, message: str, tmp_path: Path) -> None:
     damage(written(tmp_path))
     with pytest.raises(InvalidInput, match=message) as caught:
         million_song.read(tmp_path)
@@ -115,8 +115,8 @@ def test_damage_is_told_in_a_sentence(damage: Damage, message: str, tmp_path: Pa
     assert "\n" not in str(caught.value)
 
 
-def test_archives_that_are_damaged_or_of_something_else(tmp_path: Path) -> None:
-    generated.write("million-song", tmp_path, MADE_UP)
+def test_damaged_and_foreign_archives(tmp_path: Path) -> None:
+    generated.write("million-song", tmp_path, SYNTHETIC)
     archive = tmp_path / f"{PLAYS}.zip"
     data = bytearray(archive.read_bytes())
     data[200] ^= 0xFF  # in the middle of what is packed: some line is wrong, and else the checksum
@@ -124,7 +124,7 @@ def test_archives_that_are_damaged_or_of_something_else(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"train_triplets.txt in .*zip is .*; unpack or copy the data again"):
         million_song.read(tmp_path)
     archive.write_bytes(data[:300])
-    with pytest.raises(InvalidInput, match=r"train_triplets.txt.zip is cut off or no zip file"):
+    with pytest.raises(InvalidInput, match=r"train_triplets.txt.zip is truncated or not a zip file"):
         million_song.read(tmp_path)
     with zipfile.ZipFile(archive, "w") as other:
         other.writestr("holiday.jpg", b"")

@@ -1,4 +1,4 @@
-"""MovieLens in all layouts: what is written is read again, and what is wrong or missing is told in a sentence."""
+"""MovieLens in all layouts: written data are read again, and errors of wrong or missing files."""
 
 import gzip
 import zipfile
@@ -10,9 +10,9 @@ from damage import Damage, cut, end, half, put, without
 
 from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, movielens
-from toplist.datasets.ratings import Ratings, made_up
+from toplist.datasets.ratings import Ratings, synthetic_ratings
 
-MADE_UP = made_up(people=30, items=25, topics=6, seed=3)
+SYNTHETIC = synthetic_ratings(people=30, items=25, topics=6, seed=3)
 LAYOUTS = ("ml-1m", "ml-1m-csv", "ml-100k", "ml-latest")
 
 
@@ -21,40 +21,40 @@ def same(a: Ratings, b: Ratings) -> bool:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_is_written_is_read(layout: str, tmp_path: Path) -> None:
-    generated.write(layout, tmp_path, MADE_UP)
+def test_written_data_are_read(layout: str, tmp_path: Path) -> None:
+    generated.write(layout, tmp_path, SYNTHETIC)
     for given in (tmp_path, str(tmp_path)):
         found = movielens.read(given)
-        assert same(found, MADE_UP)
+        assert same(found, SYNTHETIC)
         assert found.names[7] == "Generated movie, number 7 (2000)"
         assert (found.least, found.unit) == (5.0, "stars")
         renamed = dict(
-            zip(sorted({t for ts in MADE_UP.topics.values() for t in ts}), movielens.GENRES[1:], strict=False)
+            zip(sorted({t for ts in SYNTHETIC.topics.values() for t in ts}), movielens.GENRES[1:], strict=False)
         )
-        for number, topics in MADE_UP.topics.items():
+        for number, topics in SYNTHETIC.topics.items():
             expected = {renamed[topic] for topic in topics} if layout == "ml-100k" else set(topics)
             assert set(found.topics[number]) == expected
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_zip_file_is_read_as_it_came(layout: str, tmp_path: Path) -> None:
-    """All files are in a folder of the archive, as GroupLens has them."""
+def test_a_zip_file_is_read_as_downloaded(layout: str, tmp_path: Path) -> None:
+    """All files are in a folder of the archive, as in those of GroupLens."""
     folder = tmp_path / "unpacked"
     folder.mkdir()
-    generated.write(layout, folder, MADE_UP)
+    generated.write(layout, folder, SYNTHETIC)
     with zipfile.ZipFile(tmp_path / "ml.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.mkdir("ml")
         for file in folder.iterdir():
             archive.write(file, f"ml/{file.name}")
-    assert same(movielens.read(tmp_path / "ml.zip"), MADE_UP)
+    assert same(movielens.read(tmp_path / "ml.zip"), SYNTHETIC)
     data = (tmp_path / "ml.zip").read_bytes()
     (tmp_path / "ml.zip").write_bytes(data[: len(data) // 2])
-    with pytest.raises(InvalidInput, match=r"ml.zip is cut off or no zip file \(.*\); download or copy it again"):
+    with pytest.raises(InvalidInput, match=r"ml.zip is truncated or not a zip file \(.*\); download or copy it again"):
         movielens.read(tmp_path / "ml.zip")
 
 
-def test_lines_of_1m_as_they_are_distributed(tmp_path: Path) -> None:
-    """Titles in Latin-1, of which a letter may look like the end of a line, and no list of people."""
+def test_lines_of_1m_as_distributed(tmp_path: Path) -> None:
+    """Titles in Latin-1, with a character that looks like a line end, and no list of users."""
     movies = "1::Toy Story (1995)::Animation|Children's|Comedy\n7::Mis\xe9rables, Les\x85 (1995)::Drama\n"
     (tmp_path / "movies.dat").write_bytes(movies.encode("latin-1"))
     (tmp_path / "ratings.dat").write_bytes(b"1::7::5::978300760\r\n2::1::3::978302109\r\n")
@@ -65,7 +65,7 @@ def test_lines_of_1m_as_they_are_distributed(tmp_path: Path) -> None:
     assert str(found) == "2 ratings of 2 items by 2 people; 2 items in 4 topics; 1 with 5 stars or more"
 
 
-def test_lines_of_100k_as_they_are_distributed(tmp_path: Path) -> None:
+def test_lines_of_100k_as_distributed(tmp_path: Path) -> None:
     flags = ["0"] * 19
     comedy, unknown = [*flags], [*flags]
     comedy[5] = comedy[14] = unknown[0] = "1"
@@ -81,8 +81,8 @@ def test_lines_of_100k_as_they_are_distributed(tmp_path: Path) -> None:
     assert str(found) == "2 ratings of 2 items by 2 people; 1 item in 2 topics; 1 with 5 stars or more"
 
 
-def test_lines_of_latest_as_they_are_distributed(tmp_path: Path) -> None:
-    """Titles in UTF-8, in quotes where they have a comma, and half stars; in 2018 without genres."""
+def test_lines_of_latest_as_distributed(tmp_path: Path) -> None:
+    """Titles in UTF-8, in quotes if they have a comma; half stars; a movie of 2018 without genres."""
     movies = [
         "movieId,title,genres",
         '11,"American President, The (1995)",Comedy|Drama',
@@ -96,7 +96,7 @@ def test_lines_of_latest_as_they_are_distributed(tmp_path: Path) -> None:
     assert found.value.tolist() == [4.5, 0.5]
 
 
-RATINGS_1M = "must be user::movie::stars::time, where users and movies are counted from 1, and stars are 0.5 to 5"
+RATINGS_1M = "must be user::movie::stars::time, where users and movies are whole numbers from 1, and stars are 0.5 to 5"
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ RATINGS_1M = "must be user::movie::stars::time, where users and movies are count
     [
         ("ml-1m", without("movies.dat"), "must be one with movies.dat or movies.csv or u.item"),
         ("ml-1m", without("ratings.dat"), "must be one with ratings.dat or ratings.csv"),
-        ("ml-1m", cut("ratings.dat", 4), "ratings.dat is cut off in the middle of a line"),
-        ("ml-1m", cut("movies.dat", 3), "movies.dat is cut off in the middle of a line"),
+        ("ml-1m", cut("ratings.dat", 4), "ratings.dat is truncated in the middle of a line"),
+        ("ml-1m", cut("movies.dat", 3), "movies.dat is truncated in the middle of a line"),
         ("ml-1m", put("ratings.dat", ""), "ratings.dat is empty"),
-        ("ml-1m", half("ratings.dat"), r"ratings by 1\d people, but .*users.dat lists 30"),
+        ("ml-1m", half("ratings.dat"), r"ratings by 1\d users, but .*users.dat lists 30"),
         ("ml-1m", end("ratings.dat", "1::2::3\n"), rf"Line \d+ of .*ratings.dat is '1::2::3', but {RATINGS_1M}"),
         ("ml-1m", end("ratings.dat", "1::2::five::9\n"), rf"ratings.dat is '1::2::five::9', but {RATINGS_1M}"),
         ("ml-1m", end("ratings.dat", "1::2::6::9\n"), rf"ratings.dat is '1::2::6::9', but {RATINGS_1M}"),
@@ -117,24 +117,24 @@ RATINGS_1M = "must be user::movie::stars::time, where users and movies are count
         ("ml-1m", end("ratings.dat", "1::99::5::9\n"), "rates movie 99, but .*movies.dat has no such movie"),
         ("ml-1m", end("movies.dat", "99::A title\n"), "Line 26 of .*movies.dat is '99::A title', but must be movie::"),
         ("ml-1m", put("ratings.dat", "1,2,5\n"), "Line 1 of .*ratings.dat is '1,2,5', but must be user::movie"),
-        ("ml-1m-csv", cut("ratings.csv.gz", 4), "ratings.csv.gz is cut off or damaged"),
-        ("ml-1m-csv", cut("ratings.csv.gz", 400), "ratings.csv.gz is cut off or damaged"),
+        ("ml-1m-csv", cut("ratings.csv.gz", 4), "ratings.csv.gz is truncated or damaged"),
+        ("ml-1m-csv", cut("ratings.csv.gz", 400), "ratings.csv.gz is truncated or damaged"),
         ("ml-1m-csv", put("ratings.csv.gz", "user,item,play\n1,2,3\n"), "begins with 'user,item,play', but must begin"),
         ("ml-1m-csv", end("ratings.csv.gz", "1,2\n"), "ratings.csv.gz is '1,2', but must be user_id,movie_id,rating"),
         ("ml-100k", without("u.data"), "must be one with u.data"),
-        ("ml-100k", cut("u.data", 3), "u.data is cut off in the middle of a line"),
+        ("ml-100k", cut("u.data", 3), "u.data is truncated in the middle of a line"),
         ("ml-100k", half("u.data"), r"u.data has \d+ ratings, but .*u.info counts \d+"),
         ("ml-100k", end("u.data", "1\t2\tx\t9\n"), r"u.data is '1\\t2\\tx\\t9', but must be"),
         ("ml-100k", end("u.item", "26|A title|1|0\n"), r"Line 26 of .*u.item is .* and 19 times \|0 or \|1"),
         ("ml-latest", without("ratings.csv"), "must be one with ratings.dat or ratings.csv"),
         ("ml-latest", put("movies.csv", "id,name\n"), "movies.csv begins with 'id,name', but must begin with 'movieId"),
         ("ml-latest", end("movies.csv", "26,A title\r\n"), "Line 27 of .*movies.csv is '26,A title', but must be"),
-        ("ml-latest", cut("ratings.csv", 5), "ratings.csv is cut off in the middle of a line"),
+        ("ml-latest", cut("ratings.csv", 5), "ratings.csv is truncated in the middle of a line"),
         ("ml-latest", end("ratings.csv", "1,2,5.5,9\n"), "ratings.csv is '1,2,5.5,9', but must be userId,movieId,rat"),
     ],
 )
-def test_damage_is_told_in_a_sentence(layout: str, damage: Damage, message: str, tmp_path: Path) -> None:
-    generated.write(layout, tmp_path, MADE_UP)
+def test_damage_gives_a_clear_error(layout: str, damage: Damage, message: str, tmp_path: Path) -> None:
+    generated.write(layout, tmp_path, SYNTHETIC)
     damage(tmp_path)
     with pytest.raises(InvalidInput, match=message) as caught:
         movielens.read(tmp_path)
@@ -142,45 +142,45 @@ def test_damage_is_told_in_a_sentence(layout: str, damage: Damage, message: str,
     assert "\n" not in str(caught.value)
 
 
-def test_the_line_is_the_right_one_far_down_and_below_empty_ones(tmp_path: Path) -> None:
-    generated.write("ml-1m", tmp_path, MADE_UP)
+def test_the_line_number_is_right_in_later_blocks_and_after_empty_lines(tmp_path: Path) -> None:
+    generated.write("ml-1m", tmp_path, SYNTHETIC)
     lines = ["", *["1::2::3::9"] * 140_000, "", "", "1::2::3:9"] + ["1::2::3::9"] * 5
     (tmp_path / "ratings.dat").write_text("\n".join(lines) + "\n")
     with pytest.raises(InvalidInput, match=r"Line 140,004 of .*ratings.dat is '1::2::3:9'"):
         movielens.read(tmp_path)
 
 
-def test_a_file_that_is_not_packed_though_it_is_named_so(tmp_path: Path) -> None:
-    generated.write("ml-1m-csv", tmp_path, MADE_UP)
+def test_an_uncompressed_file_named_gz(tmp_path: Path) -> None:
+    generated.write("ml-1m-csv", tmp_path, SYNTHETIC)
     (tmp_path / "ratings.csv.gz").write_bytes(b"user_id,movie_id,rating\n1,2,3\n")
-    with pytest.raises(InvalidInput, match=r"ratings.csv.gz is cut off or damaged \(Not a gzipped file"):
+    with pytest.raises(InvalidInput, match=r"ratings.csv.gz is truncated or damaged \(Not a gzipped file"):
         movielens.read(tmp_path)
 
 
 @pytest.mark.parametrize("given", ["/nowhere/at/all", 7, None, __file__])
-def test_a_folder_that_is_none(given: object) -> None:
+def test_wrong_folders_are_refused(given: object) -> None:
     with pytest.raises(InvalidInput, match="must be a folder that holds MovieLens, or its zip file"):
         movielens.read(given)  # type: ignore[arg-type]
 
 
-def test_made_up_ratings_are_seeded_and_look_like_ratings() -> None:
-    assert same(made_up(30, 25, 6, seed=3), MADE_UP)
-    assert made_up(30, 25, 6, seed=3).topics == MADE_UP.topics
-    assert not same(made_up(30, 25, 6, seed=4), MADE_UP)
-    many = made_up(people=400, items=300, seed=0)
+def test_synthetic_ratings_are_seeded_and_realistic() -> None:
+    assert same(synthetic_ratings(30, 25, 6, seed=3), SYNTHETIC)
+    assert synthetic_ratings(30, 25, 6, seed=3).topics == SYNTHETIC.topics
+    assert not same(synthetic_ratings(30, 25, 6, seed=4), SYNTHETIC)
+    many = synthetic_ratings(people=400, items=300, seed=0)
     times = np.sort(np.bincount(many.item))[::-1]
     assert times[:30].sum() > 3 * times[150:180].sum()  # few are rated by many
     assert set(np.unique(many.value)) == {1.0, 2.0, 3.0, 4.0, 5.0}
     assert len(np.unique(many.person)) == 400
     assert 1.5 < np.mean([len(topics) for topics in many.topics.values()]) < 2.2
     with pytest.raises(InvalidInput, match="The number of people is 0"):
-        made_up(people=0)
+        synthetic_ratings(people=0)
 
 
-def test_packed_by_gzip_or_not_is_the_same(tmp_path: Path) -> None:
-    generated.write("ml-latest", tmp_path, MADE_UP)
+def test_compression_makes_no_difference(tmp_path: Path) -> None:
+    generated.write("ml-latest", tmp_path, SYNTHETIC)
     for name in ("movies.csv", "ratings.csv"):
         data = (tmp_path / name).read_bytes()
         (tmp_path / name).unlink()
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data))
-    assert same(movielens.read(tmp_path), MADE_UP)
+    assert same(movielens.read(tmp_path), SYNTHETIC)

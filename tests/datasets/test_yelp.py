@@ -1,4 +1,4 @@
-"""Yelp as JSON and as a graph: both give the same problem, and damage is told in a sentence."""
+"""Yelp as JSON and as a graph: both give the same ratings, and errors of damaged files."""
 
 import json
 from pathlib import Path
@@ -9,36 +9,36 @@ from damage import Damage, cut, end, put, without
 
 from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, yelp
-from toplist.datasets.ratings import made_up
+from toplist.datasets.ratings import synthetic_ratings
 
-MADE_UP = made_up(people=30, items=25, topics=6, seed=3)
+SYNTHETIC = synthetic_ratings(people=30, items=25, topics=6, seed=3)
 REVIEWS, BUSINESSES = "yelp_academic_dataset_review.json", "yelp_academic_dataset_business.json"
 GRAPH, CATEGORIES = "user_business.dat.gz", "business_category.dat.gz"
 
 
 def test_the_graph_as_it_is_written(tmp_path: Path) -> None:
-    generated.write("yelp-graph", tmp_path, MADE_UP)
+    generated.write("yelp-graph", tmp_path, SYNTHETIC)
     found = yelp.read(tmp_path)
-    assert all(map(np.array_equal, found[:3], MADE_UP[:3]))
-    for number, topics in MADE_UP.topics.items():  # Topic 4 is the fourth
+    assert all(map(np.array_equal, found[:3], SYNTHETIC[:3]))
+    for number, topics in SYNTHETIC.topics.items():  # Topic 4 is the fourth
         assert set(found.topics[number]) == {topic.removeprefix("Topic ") for topic in topics}
     assert (found.least, found.unit) == (4.0, "stars")
 
 
 def test_the_academic_files_as_they_are_written(tmp_path: Path) -> None:
-    """People are numbered as they come, businesses as they are listed, which here is by their numbers."""
-    generated.write("yelp", tmp_path, MADE_UP)
+    """Users are numbered in order of appearance, businesses in the order of their file, here by their numbers."""
+    generated.write("yelp", tmp_path, SYNTHETIC)
     found = yelp.read(tmp_path)
-    assert all(map(np.array_equal, found[:3], MADE_UP[:3]))
-    assert found.topics == MADE_UP.topics
+    assert all(map(np.array_equal, found[:3], SYNTHETIC[:3]))
+    assert found.topics == SYNTHETIC.topics
     assert found.names[4] == "Generated business 4"
     for old in (REVIEWS, BUSINESSES):
         (tmp_path / old).rename(tmp_path / old.removeprefix(yelp.PREFIX))
-    assert all(map(np.array_equal, yelp.read(tmp_path)[:3], MADE_UP[:3]))
+    assert all(map(np.array_equal, yelp.read(tmp_path)[:3], SYNTHETIC[:3]))
 
 
 def test_categories_of_all_releases(tmp_path: Path) -> None:
-    """A text with commas, a list, null, or nothing; a last line may lack its end."""
+    """A text with commas, a list, null, or nothing; the last line may lack its end."""
     given = [
         {"business_id": "x", "name": "A", "categories": "Restaurants, Thai,  Food"},
         {"business_id": "y", "name": "B", "categories": ["Restaurants", "Bars"]},
@@ -62,7 +62,7 @@ def test_categories_of_all_releases(tmp_path: Path) -> None:
 
 
 def review(business: object, stars: object) -> Damage:
-    """Another review."""
+    """Append a review."""
     return end(REVIEWS, json.dumps({"user_id": "u1", "business_id": business, "stars": stars}) + "\n")
 
 
@@ -81,14 +81,14 @@ def review(business: object, stars: object) -> Damage:
         ("yelp", end(BUSINESSES, '{"business_id": 5}\n'), "is '5 with categories None', but must be"),
         ("yelp", end(BUSINESSES, '{"business_id": "c", "categories": 5}\n'), "with categories 5\", but must be"),
         ("yelp-graph", without(CATEGORIES), "must be one with business_category.dat"),
-        ("yelp-graph", cut(GRAPH, 9), "user_business.dat.gz is cut off or damaged"),
+        ("yelp-graph", cut(GRAPH, 9), "user_business.dat.gz is truncated or damaged"),
         ("yelp-graph", end(GRAPH, "1\t2\t6\n"), r"user_business.dat.gz is '1\\t2\\t6', but must be user"),
         ("yelp-graph", end(CATEGORIES, "1\t2\t0\n"), r"category.dat.gz is '1\\t2\\t0', but .* the last is 1"),
         ("yelp-graph", end(CATEGORIES, "1\tThai\t1\n"), r"category.dat.gz is '1\\tThai\\t1', but must be business"),
     ],
 )  # fmt: skip
-def test_damage_is_told_in_a_sentence(layout: str, damage: Damage, message: str, tmp_path: Path) -> None:
-    generated.write(layout, tmp_path, MADE_UP)
+def test_damage_gives_a_clear_error(layout: str, damage: Damage, message: str, tmp_path: Path) -> None:
+    generated.write(layout, tmp_path, SYNTHETIC)
     damage(tmp_path)
     with pytest.raises(InvalidInput, match=message) as caught:
         yelp.read(tmp_path)

@@ -10,7 +10,7 @@ from shapes import about, flat, linear, outcomes, result
 import toplist
 from toplist.clicks import DCM, Cascade
 from toplist.core.randomness import branch
-from toplist.datasets.ratings import made_up
+from toplist.datasets.ratings import synthetic_ratings
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.result import Result
 from toplist.engine.starts import OneSample
@@ -24,7 +24,7 @@ from toplist.experiments.verdicts import FLAT, LINEAR, late_share
 
 NORM = float(np.linalg.norm([0.6, 0.4]))
 RATED = (ratio, figure2, figure3, figure4, figure5)  # made of ratings
-DATA = DataSet("movielens", "made up", made_up(people=60, items=50, topics=40, seed=0))
+DATA = DataSet("movielens", "made up", synthetic_ratings(people=60, items=50, topics=40, seed=0))
 
 # Figure 1 ---------------------------------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ def test_every_experiment_on_made_up_ratings(module: object) -> None:
 
 
 def test_what_the_data_have_no_topics_for_is_not_played() -> None:
-    few = DataSet("songs", "made up", made_up(people=60, items=50, topics=12, seed=0))
+    few = DataSet("songs", "made up", synthetic_ratings(people=60, items=50, topics=12, seed=0))
     labels = [job.label for job in figure3.EXPERIMENT.jobs(Size(40, 4), few)]
     assert labels == ["pairs", f"d = 10, K = 8, {PRINTED}", f"d = 10, K = 8, {SCALED}"]
     found = judged_songs({"d = 10, K = 8": 0.85})

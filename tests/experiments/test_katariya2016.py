@@ -189,7 +189,7 @@ def log_of(shares: list[list[float]], pages: int) -> search_log.SearchLog:
         for place, share in enumerate(terminations, start=1):
             for number in range(pages):
                 further = () if number < share * pages else (len(terminations),)
-                several.append(search_log.Page(documents, (place, *further), "0"))
+                several.append(search_log.ResultPage(documents, (place, *further), "0"))
         queries[f"query {query}"] = several
     return search_log.SearchLog(Path("made up"), queries)
 

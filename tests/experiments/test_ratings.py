@@ -10,7 +10,7 @@ import toplist
 from toplist.clicks import Cascade
 from toplist.core.problem import InvalidInput
 from toplist.datasets import generated, lastfm, million_song, movielens, yelp
-from toplist.datasets.ratings import Ratings, made_up
+from toplist.datasets.ratings import Ratings, synthetic_ratings
 from toplist.experiments.hiranandani2019 import attraction_shares, ratings, ratio
 from toplist.support.script import run_script
 
@@ -108,7 +108,7 @@ def test_a_half_that_nothing_attracted_is_refused() -> None:
 )
 def test_every_data_set_becomes_a_problem_and_tells_its_share(layout: str, name: str, tmp_path: Path) -> None:
     """Plays are made of stars, so that five of either attract the same pairs; Yelp's four attract more."""
-    given = made_up(people=60, items=50, topics=8, seed=0)
+    given = synthetic_ratings(people=60, items=50, topics=8, seed=0)
     generated.write(layout, tmp_path, given)
     read = {"movielens": movielens, "million-song": million_song, "lastfm": lastfm, "yelp": yelp}[name].read
     found = ratings.feedback(read(tmp_path), items=50, people=60, topics=6)
@@ -130,7 +130,7 @@ def test_shares_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_is_true_and_what_is_known_come_from_different_people() -> None:
-    found = ratings.feedback(made_up(seed=1), items=60, people=81, topics=10)
+    found = ratings.feedback(synthetic_ratings(seed=1), items=60, people=81, topics=10)
     train, test = ratings.split_people(81, seed=5)
     assert len(train) == 40
     assert sorted([*train, *test]) == list(range(81))
@@ -160,7 +160,7 @@ def test_the_greedy_list_is_nearly_the_best_on_problems_made_of_ratings() -> Non
     """Section 8.1: on average above 0.99 for K = 1 to 4; five sets of made-up ratings, 40 people and 60 items each."""
     found: dict[int, list[float]] = {length: [] for length in ratio.PRINTED}
     for seed in range(5):
-        feedback = ratings.feedback(made_up(people=300, items=400, seed=seed), items=300, people=200)
+        feedback = ratings.feedback(synthetic_ratings(people=300, items=400, seed=seed), items=300, people=200)
         world = ratio.sample_world(ratings.world(feedback, 1, seed), items=60, people=40, seed=seed)
         assert world.topics.shape == (60, 18)
         assert len(world.preferences) == 40

@@ -1,4 +1,4 @@
-"""What a ranker tells of changes it found."""
+"""The changes that a ranker reports."""
 
 from pathlib import Path
 
@@ -13,19 +13,19 @@ from toplist.parts.memory import Resetting
 from toplist.policies import Ranked
 
 
-def live(ranker: Ranker, liked: str, lists: int) -> None:
-    """So many people come, all of whom like one item and nothing else."""
+def visit(ranker: Ranker, liked: str, lists: int) -> None:
+    """Visitors who click one item and nothing else, one per list."""
     for _ in range(lists):
         shown = ranker.rank()
         ranker.learn(shown, clicks=[liked] if liked in shown.items else [])
 
 
-def test_changes_are_told_with_their_list_item_and_mean(tmp_path: Path) -> None:
+def test_changes_are_reported_with_their_list_item_and_mean(tmp_path: Path) -> None:
     ranker = Ranker(["tea", "milk"], positions=2, policy="cascade-kl-ucb-resetting", seed=1)
-    live(ranker, "tea", 200)
+    visit(ranker, "tea", 200)
     assert len(ranker.changes()) == 0
     assert str(ranker.changes()).startswith("0 changes found")
-    live(ranker, "nothing", 40)
+    visit(ranker, "nothing", 40)
     found = ranker.changes().rows()
     assert [change["item"] for change in found] == ["tea"]
     assert 200 < found[0]["list"] < 220
@@ -35,44 +35,44 @@ def test_changes_are_told_with_their_list_item_and_mean(tmp_path: Path) -> None:
     again = Ranker.load(tmp_path / "ranker")
     assert again.changes().rows() == found
     for each in (again, ranker):
-        live(each, "tea", 100)
+        visit(each, "tea", 100)
     assert again.changes().rows() == ranker.changes().rows() != found
 
 
 def test_a_change_keeps_the_name_the_item_had() -> None:
     ranker = Ranker(["tea", "milk"], positions=1, policy="cascade-kl-ucb-resetting", seed=1)
-    live(ranker, "tea", 200)
-    live(ranker, "nothing", 60)
+    visit(ranker, "tea", 200)
+    visit(ranker, "nothing", 60)
     assert [change["item"] for change in ranker.changes()] == ["tea"]
     ranker.remove("tea")
     ranker.add("water")
-    live(ranker, "water", 20)
+    visit(ranker, "water", 20)
     assert [change["item"] for change in ranker.changes()] == ["tea"]
 
 
-def test_ranked_bandits_tell_the_item_of_an_arm() -> None:
+def test_ranked_bandits_report_the_item_of_an_arm() -> None:
     policy = Ranked(EveryPlace(), Resetting(GLR()), KLUCB())
     ranker = Ranker(["tea", "milk", "water"], positions=2, policy=policy, seed=1)
-    live(ranker, "water", 200)
-    live(ranker, "nothing", 60)
+    visit(ranker, "water", 200)
+    visit(ranker, "nothing", 60)
     assert [change["item"] for change in ranker.changes()] == ["water"]
 
 
-def test_everything_is_forgotten_where_that_is_wanted() -> None:
+def test_a_change_makes_the_policy_forget_everything() -> None:
     ranker = Ranker(["tea", "milk"], positions=2, policy="cascade-kl-ucb-resetting", seed=1)
-    live(ranker, "tea", 200)
-    live(ranker, "nothing", 30)
+    visit(ranker, "tea", 200)
+    visit(ranker, "nothing", 30)
     change = ranker.changes().rows()[0]
     since = 230 - change["list"]
-    # What stood below it in that list is known already.
+    # In that list, the item below was learned after the reset.
     assert sum(item["examined"] for item in ranker.estimates()) == 2 * since + 1
     assert ranker.belief.clock[0] == since
 
 
-def test_one_item_is_forgotten_where_that_is_wanted() -> None:
+def test_a_change_makes_the_policy_forget_one_item_if_asked() -> None:
     ranker = Ranker(["tea", "milk"], positions=2, policy="cascade-kl-ucb-resetting(forgets=item)", seed=1)
-    live(ranker, "tea", 200)
-    live(ranker, "nothing", 30)
+    visit(ranker, "tea", 200)
+    visit(ranker, "nothing", 30)
     (change,) = ranker.changes().rows()
     assert change["item"] == "tea"
     assert ranker.estimates()["tea"]["examined"] == 230 - change["list"]
@@ -80,6 +80,6 @@ def test_one_item_is_forgotten_where_that_is_wanted() -> None:
     assert ranker.belief.clock[0] == 230
 
 
-def test_a_policy_that_does_not_look_says_so() -> None:
+def test_a_policy_without_a_detector_refuses() -> None:
     with pytest.raises(InvalidInput, match="cascade-kl-ucb does not look for changes; use one with a Resetting memory"):
         Ranker(["tea"], positions=1, policy="cascade-kl-ucb").changes()

@@ -1,4 +1,4 @@
-"""Hidden items are in no list, but are not forgotten; and features that change."""
+"""Hidden items are in no list, but what was learned of them stays; and features that change."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_a_hidden_item_is_in_no_list_until_it_is_shown_again() -> None:
     assert set(ours.rank()) == {"a", "b", "c"}
 
 
-def test_clicks_on_an_item_that_was_hidden_meanwhile_are_learned() -> None:
+def test_late_clicks_on_a_hidden_item_are_learned() -> None:
     ours = ranker(positions=4)
     shown = ours.rank()
     ours.hide("b")
@@ -46,7 +46,7 @@ def test_a_hidden_item_cannot_be_pinned_and_a_removed_one_comes_back_visible() -
     assert "b" in ours.rank(pins={1: "b"})
 
 
-def test_what_is_hidden_is_saved(tmp_path: Path) -> None:
+def test_hidden_items_are_saved(tmp_path: Path) -> None:
     ours = ranker()
     ours.hide(["d", "a"])
     ours.save(tmp_path / "ranker.npz")
@@ -62,7 +62,7 @@ def test_unknown_items_and_policies_that_show_everything_are_refused() -> None:
         ranker("batch-rank(steps=100)").hide("a")
 
 
-def test_features_that_change_count_for_the_lists_made_from_then_on() -> None:
+def test_changed_features_apply_to_later_lists() -> None:
     rows = {"a": [1.0, 0.0], "b": [0.0, 1.0], "c": [0.0, 0.5]}
     ours = Ranker(rows, positions=1, policy="cascade-lin-ucb", features=rows, compiled=False)
     shown = ours.rank(among=["a"])
@@ -74,5 +74,5 @@ def test_features_that_change_count_for_the_lists_made_from_then_on() -> None:
     assert ours.preferences().rows()[1]["weight"] > 0.0
     with pytest.raises(InvalidInput, match="2 finite numbers"):
         ours.change("a", features=[1.0])
-    with pytest.raises(InvalidInput, match="does not look at features"):
+    with pytest.raises(InvalidInput, match="does not use features"):
         ranker().change("a", features=[1.0])

@@ -1,10 +1,10 @@
-"""A ranker with a log: lists taken up again, and bytes that are equal for equals."""
+"""A ranker with a log: lists reopened from it, and equal bytes for equal states."""
 
 from typing import Any
 
 import numpy as np
 import pytest
-from known import ONE_OF_A_KIND, known
+from ranker_cases import ONE_OF_A_KIND, features_for
 
 from toplist import InvalidInput
 from toplist.core.beliefs import array_bytes
@@ -15,12 +15,12 @@ ITEMS = [f"item {n}" for n in range(6)]
 
 
 def fresh(policy: Any) -> LoggedRanker:
-    told = known(policy, ITEMS)
-    return LoggedRanker(ITEMS, 3, policy, 5, open_slates=NO_LIMIT, name="here", compiled=False, **told)
+    features = features_for(policy, ITEMS)
+    return LoggedRanker(ITEMS, 3, policy, 5, open_slates=NO_LIMIT, name="here", compiled=False, **features)
 
 
 def play(ranker: LoggedRanker, log: list[Any], lists: int) -> None:
-    """Make lists, learn most of them late, and change the items where the policy lets one."""
+    """Make lists, learn most of them late, and change the items if the policy can."""
     waiting: list[Any] = []
     for number in range(lists):
         items, record = ranker.make()
@@ -35,7 +35,7 @@ def play(ranker: LoggedRanker, log: list[Any], lists: int) -> None:
             waiting.clear()
         if number == 7 and ranker.capabilities.adds_items:
             ranker.remove("item 2")
-            ranker.add("item 9", **known(ranker.policy, ["item 9"]))
+            ranker.add("item 9", **features_for(ranker.policy, ["item 9"]))
             ranker.hide("item 1")
             log.append(("items",))
 
@@ -50,12 +50,12 @@ def replay(ranker: LoggedRanker, log: list[Any]) -> None:
             ranker.drop(what[0])
         else:
             ranker.remove("item 2")
-            ranker.add("item 9", **known(ranker.policy, ["item 9"]))
+            ranker.add("item 9", **features_for(ranker.policy, ["item 9"]))
             ranker.hide("item 1")
 
 
 @pytest.mark.parametrize("policy", ONE_OF_A_KIND)
-def test_a_log_makes_the_same_ranker_again_to_the_last_bit(policy: str) -> None:
+def test_a_replayed_log_gives_the_same_ranker_to_the_last_bit(policy: str) -> None:
     ours, again = fresh(policy), fresh(policy)
     log: list[Any] = []
     play(ours, log, 20)
@@ -65,7 +65,7 @@ def test_a_log_makes_the_same_ranker_again_to_the_last_bit(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ONE_OF_A_KIND)
-def test_bytes_make_the_same_ranker_again_at_any_moment(policy: str) -> None:
+def test_a_ranker_restored_from_bytes_is_the_same(policy: str) -> None:
     ours = fresh(policy)
     log: list[Any] = []
     play(ours, log, 11)
@@ -77,7 +77,7 @@ def test_bytes_make_the_same_ranker_again_at_any_moment(policy: str) -> None:
         ours.learn(here, clicks=[1 + number % 3])
         again.learn(there, clicks=[1 + number % 3])
     opened = log[-1] if log[-1][0] == "list" else log[-2]
-    for ranker in (ours, again):  # a list from before, known by the log alone
+    for ranker in (ours, again):  # an earlier list, which only the log has
         ranker.learn(ranker.recall(*opened[1:]), clicks=[2])
         with pytest.raises(AlreadyLearned):
             ranker.learn(ranker.recall(*opened[1:]), clicks=[2])
@@ -86,7 +86,7 @@ def test_bytes_make_the_same_ranker_again_at_any_moment(policy: str) -> None:
 
 def test_lists_of_another_policy_are_learned_as_adopted_ones() -> None:
     old, new, same = fresh("cascade-ucb1"), fresh("cascade-kl-ucb"), fresh("cascade-kl-ucb")
-    for number in (0, 1, 4):  # some may be forgotten
+    for number in (0, 1, 4):  # a log may lack some
         shown = old.rank()
         new.learn(new.take_over(shown.items, number), clicks=[1])
         same.learn(same.adopt(shown.items), clicks=[1])
@@ -96,12 +96,12 @@ def test_lists_of_another_policy_are_learned_as_adopted_ones() -> None:
         fresh("top-rank(delta=0.1)").take_over(ITEMS[:3], 0)
 
 
-def test_bytes_are_small_and_damage_is_seen() -> None:
+def test_bytes_are_small_and_damage_is_noticed() -> None:
     many = LoggedRanker([f"article-{n}" for n in range(1000)], 10, "cascade-kl-ucb", compiled=False)
     kept = many.to_bytes()
     assert len(kept) < 10_000
     for damaged in (b"", b"nonsense", kept[:100], kept[:-1] + b"x"):
-        with pytest.raises(InvalidInput, match="take an older copy"):
+        with pytest.raises(InvalidInput, match="use an older copy"):
             LoggedRanker.from_bytes(damaged, "cascade-kl-ucb", "here")
 
 
@@ -112,12 +112,12 @@ def test_a_record_has_the_features_that_the_list_was_made_with() -> None:
     rows = np.frombuffer(record.rows).reshape(3, -1)
     assert rows.shape == (3, 12)
     ours.change(items[0], features=[0.5] * 12)
-    assert (ours.recall(items, record)._slate.rows == rows).all()
+    assert (ours.recall(items, record).slate.rows == rows).all()
 
 
 @pytest.mark.parametrize("policy", ONE_OF_A_KIND)
-def test_one_slate_for_all_lists_is_as_good_as_one_for_each(policy: str) -> None:
-    """The lists, the records and what is learned are those of a ranker that makes a new slate and page each time."""
+def test_one_slate_for_all_lists_gives_the_same_as_one_for_each(policy: str) -> None:
+    """Lists, records and beliefs equal those of a ranker that makes a new slate and page each time."""
     ours, theirs = fresh(policy), fresh(policy)
     subsets = ours.capabilities.takes_subsets
     for number in range(30):
@@ -125,24 +125,24 @@ def test_one_slate_for_all_lists_is_as_good_as_one_for_each(policy: str) -> None
         items, record = ours.make(**asked)
         shown = theirs.rank(**asked)
         assert tuple(items) == shown.items
-        assert (theirs.recall(items, record)._slate.memo == shown._slate.memo).all()
-        told: dict[str, Any] = {"clicks": [len(items)] if number % 4 else []}
+        assert (theirs.recall(items, record).slate.memo == shown.slate.memo).all()
+        page: dict[str, Any] = {"clicks": [len(items)] if number % 4 else []}
         if number % 5 == 0:
-            told["left"] = len(items)
+            page["left"] = len(items)
         if number % 7 == 0:
-            told["seen"] = {1: 0.5}
-        ours.settle(record, **told)
-        theirs.learn(shown, **told)
+            page["seen"] = {1: 0.5}
+        ours.settle(record, **page)
+        theirs.learn(shown, **page)
     assert ours.to_bytes() == theirs.to_bytes()
 
 
 @pytest.mark.parametrize(
     "wrong", [{"slots": (0, 1, 6)}, {"slots": (0, 1, -1)}, {"slots": (0, 1, 2, 3)}, {"memo": b"x"}]
 )
-def test_a_record_of_somebody_else_is_refused_before_anything_is_written(wrong: dict[str, Any]) -> None:
+def test_a_foreign_record_is_refused_before_anything_is_written(wrong: dict[str, Any]) -> None:
     ours = fresh("cascade-kl-ucb")
     _, record = ours.make()
     before = ours.to_bytes()
-    with pytest.raises(InvalidInput, match="List 0 of the log is not one of here's"):
+    with pytest.raises(InvalidInput, match="List 0 of the log was not made by here"):
         ours.settle(record._replace(**wrong), clicks=[1])
     assert ours.to_bytes() == before

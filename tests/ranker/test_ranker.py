@@ -1,4 +1,4 @@
-"""The ranker as its users meet it: lists, clicks, items that come and go, and everything that is refused."""
+"""The public interface of the ranker: lists, clicks, items added and removed, and everything refused."""
 
 import json
 from typing import Any
@@ -16,12 +16,13 @@ from toplist.parts.memory import Everything
 from toplist.policies import Policy
 from toplist.policies.fixed_list import ShowList
 from toplist.ranker import AlreadyLearned, ForeignSlate, SlateRefused, TooManyOpen
+from toplist.ranker.learner import Learner
 
 ITEMS = ["tea", "coffee", "milk", "water", "wine"]
 
 
 def plain_ranker(items: Any = ITEMS, positions: int = 3, policy: Any = "cascade-ucb1", **more: Any) -> Ranker:
-    """Not compiled: quicker for a handful of lists."""
+    """Not compiled: faster for a few lists."""
     return Ranker(items, positions, policy, compiled=False, **more)
 
 
@@ -34,7 +35,7 @@ def teach(ranker: Ranker, favourites: set[str], lists: int = 60, **limits: Any) 
 # Lists ----------------------------------------------------------------------------------------------------------------
 
 
-def test_it_learns_what_people_click() -> None:
+def test_it_learns_from_clicks() -> None:
     ranker = Ranker(ITEMS, positions=2, policy="cascade-kl-ucb", seed=3)
     teach(ranker, {"wine"}, 200)
     assert ranker.rank().items[0] == "wine"
@@ -58,7 +59,7 @@ def test_equal_seeds_give_equal_lists_and_others_differ() -> None:
     assert lists(1) != lists(2)
 
 
-def test_only_the_eligible_are_shown_and_shorter_lists_where_there_are_fewer() -> None:
+def test_only_eligible_items_are_shown_and_few_make_a_shorter_list() -> None:
     ranker = plain_ranker()
     for _ in range(20):
         assert set(ranker.rank(among=["tea", "milk"])) == {"tea", "milk"}
@@ -88,7 +89,7 @@ def test_pins_beyond_the_end_of_a_short_list_stand_at_its_end() -> None:
         assert ranker.rank(among=[], pins={3: "wine", 2: "milk"}).items == ("milk", "wine")
 
 
-def test_other_kinds_of_sequences_and_numbers_are_as_good() -> None:
+def test_other_kinds_of_sequences_and_numbers_are_accepted() -> None:
     ranker = plain_ranker()
     int_: Any = np.int64
     shown = ranker.rank(among=iter(ITEMS), exclude=np.array(["wine"]), pins={int_(1): "tea"})
@@ -96,21 +97,26 @@ def test_other_kinds_of_sequences_and_numbers_are_as_good() -> None:
     json.dumps(shown.as_dict())
     assert set(ranker.rank(among=["tea"], exclude=None)) == {"tea"}  # type: ignore[arg-type]
     ranker.learn(shown, clicks=iter([1]), seen=iter([1, 2]))
-    ranker.add(f"{item} again" for item in ranker.items)  # looks at the ranker while it is being changed
+    ranker.add(f"{item} again" for item in ranker.items)  # reads the ranker while it is changed
     ranker.remove(item for item in ranker.items if item.endswith("again"))
     assert ranker.items == ITEMS
 
 
-def test_what_fails_on_the_way_leaves_no_list_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    ranker = plain_ranker()
+def test_a_failure_leaves_no_list_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranker = plain_ranker(open_slates=2)
+    first = ranker.rank()
 
     def fails(*_: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(ranker._learner, "rank", fails)
-    with pytest.raises(RuntimeError):
-        ranker.rank()
-    assert ranker._book.state().opened == ()
+    with monkeypatch.context() as patched:
+        patched.setattr(Learner, "rank", fails)
+        with pytest.raises(RuntimeError):
+            ranker.rank()
+    second = ranker.rank()
+    assert second.number == 2
+    for shown in (first, second):  # the third open list would have made it give up the first
+        ranker.learn(shown, clicks=())
 
 
 def test_a_list_is_learned_at_most_once_even_if_learning_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,15 +127,15 @@ def test_a_list_is_learned_at_most_once_even_if_learning_fails(monkeypatch: pyte
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(ranker._learner, "learn", fails)
+        patched.setattr(Learner, "learn", fails)
         with pytest.raises(KeyboardInterrupt):
             ranker.learn(shown, clicks=[1])
     with pytest.raises(AlreadyLearned):
         ranker.learn(shown, clicks=[1])
-    ranker.learn(ranker.rank(), clicks=[1])  # and nobody is locked out
+    ranker.learn(ranker.rank(), clicks=[1])  # and the lock is free
 
 
-def test_a_ranker_may_begin_with_nothing() -> None:
+def test_a_ranker_may_start_without_items() -> None:
     ranker = plain_ranker([], positions=2)
     empty = ranker.rank()
     assert empty.items == ()
@@ -175,7 +181,7 @@ def test_clicks_are_any_sequence_and_count_once(clicks: Any) -> None:
     assert sum(counts(ranker, item)[1] for item in ITEMS) == 1.0
 
 
-def test_what_the_page_knows_is_used() -> None:
+def test_reported_views_are_used() -> None:
     by_place = Policy(EveryPlace(), Everything(), Greedy())
     ranker = plain_ranker(policy=by_place)
     shown = ranker.rank()
@@ -191,10 +197,10 @@ def test_what_the_page_knows_is_used() -> None:
     assert [counts(left, item)[0] for item in shown] == [1.0, 1.0, 0.0]
 
 
-def test_a_place_in_view_is_named_once() -> None:
+def test_a_position_in_view_is_named_once() -> None:
     ranker = plain_ranker()
     shown = ranker.rank()
-    with pytest.raises(InvalidInput, match="must be each place once"):
+    with pytest.raises(InvalidInput, match="must be each position once"):
         ranker.learn(shown, clicks=(), seen={1: 0.5, shown[0]: 0.9})
 
 
@@ -207,7 +213,7 @@ def test_lists_may_be_learned_late_and_out_of_order() -> None:
     assert sum(counts(ranker, item)[1] for item in ITEMS) == 5.0
 
 
-def test_a_list_somebody_else_made_is_learned_like_ones_own() -> None:
+def test_an_adopted_list_is_learned_like_any_other() -> None:
     ranker = plain_ranker(policy="dcm-kl-ucb")
     adopted = ranker.adopt(["wine", "tea"])
     assert adopted.items == ("wine", "tea")
@@ -216,7 +222,7 @@ def test_a_list_somebody_else_made_is_learned_like_ones_own() -> None:
     assert counts(ranker, "tea") == (1.0, 1.0)
 
 
-def test_ranking_touches_nothing_that_was_learned() -> None:
+def test_ranking_does_not_change_the_belief() -> None:
     ranker = plain_ranker()
     teach(ranker, {"tea"}, 10)
     before = array_bytes(ranker.belief)
@@ -245,7 +251,7 @@ def test_a_list_of_another_ranker_is_refused() -> None:
     with pytest.raises(ForeignSlate, match="was made by the ranker 'one'"):
         other.shown(one.rank().as_dict())
     namesake = plain_ranker(name="one")
-    with pytest.raises(ForeignSlate, match="by another ranker that is called 'one' too; load the file"):
+    with pytest.raises(ForeignSlate, match="by another ranker that is also called 'one'; load that ranker"):
         namesake.learn(one.rank(), clicks=())
     with pytest.raises(ForeignSlate):
         namesake.explain(one.rank())
@@ -286,16 +292,16 @@ def test_lists_given_up_long_ago_are_never_taken_for_learned() -> None:
 @pytest.mark.parametrize(
     ("page", "message"),
     [
-        ({"clicks": [0]}, "A place of the clicks is 0, but must be a position between 1 and 3"),
+        ({"clicks": [0]}, "A click is 0, but must be a position between 1 and 3"),
         ({"clicks": [4]}, "must be a position between 1 and 3"),
-        ({"clicks": [True]}, "A place of the clicks is True"),
-        ({"clicks": [1.5]}, "A place of the clicks is 1.5"),
-        ({"clicks": [None]}, "A place of the clicks is None"),
+        ({"clicks": [True]}, "A click is True"),
+        ({"clicks": [1.5]}, "A click is 1.5"),
+        ({"clicks": [None]}, "A click is None"),
         ({"clicks": "tea"}, r"must be a sequence of positions or items; write \['tea'\] for one"),
         ({"clicks": 2}, r"write \[2\] for one"),
-        ({"clicks": ["beer"]}, "A place of the clicks is 'beer', but must be an item of the list; the list holds"),
+        ({"clicks": ["beer"]}, "A click is 'beer', but must be an item of the list; the list holds"),
         ({"clicks": (), "left": 4}, "left is 4"),
-        ({"clicks": (), "seen": [9]}, "A place of seen is 9"),
+        ({"clicks": (), "seen": [9]}, "An entry of seen is 9"),
         ({"clicks": (), "seen": {1: 1.5}}, r"seen\[1\] is 1.5, but must be a number between 0 and 1"),
         ({"clicks": (), "seen": {1: float("nan")}}, r"seen\[1\] is nan"),
     ],
@@ -329,20 +335,20 @@ def test_a_wrong_page_changes_nothing(page: dict[str, Any], message: str) -> Non
         (lambda r: r.adopt(["tea", "beer"]), "An item of the adopted list is 'beer'"),
         (lambda r: r.adopt(ITEMS), "at most 3 items"),
         (lambda r: r.learn(["tea"], clicks=[1]), "The list is"),
-        (lambda r: r.add("tea"), "The item 'tea' is there already"),
-        (lambda r: r.add(["a", "a"]), "The item 'a' is there already"),
-        (lambda r: r.add(7), "The items is 7"),
-        (lambda r: r.add(None), r"The items is None, but must be a sequence of names; write \[\] for none\."),
+        (lambda r: r.add("tea"), "The ranker already has an item 'tea'; choose another name"),
+        (lambda r: r.add(["a", "a"]), "The item 'a' is given twice; give each item once"),
+        (lambda r: r.add(7), "items is 7"),
+        (lambda r: r.add(None), r"items is None, but must be a sequence of names; write \[\] for none\."),
         (lambda r: r.add([7]), "An item is 7, but must be text"),
         (lambda r: r.add("a", prior_mean=2), "prior_mean is 2"),
         (lambda r: r.add("a", prior_strength=-1), "prior_strength is -1"),
-        (lambda r: r.remove("beer"), "is 'beer', but must be one of the ranker's items; it is not there"),
+        (lambda r: r.remove("beer"), "is 'beer', but must be one of the ranker's items; leave it out, or add it first"),
         (lambda r: r.shown({}), "The list is {}"),
         (lambda r: r.shown("x"), "keep the whole dict"),
         (lambda r: r.estimates()["beer"], "The item is 'beer', but must be in the table"),
     ],
 )
-def test_a_wrong_call_is_told_what_to_do_and_changes_nothing(call: Any, message: str) -> None:
+def test_the_error_of_a_wrong_call_says_what_to_do_and_nothing_changes(call: Any, message: str) -> None:
     ranker = plain_ranker()
     with pytest.raises(InvalidInput, match=message):
         call(ranker)
@@ -354,7 +360,7 @@ def test_a_wrong_call_is_told_what_to_do_and_changes_nothing(call: Any, message:
     ("arguments", "message"),
     [
         ({"items": "tea"}, r"write \['tea'\] for one"),
-        ({"items": ["a", "a"]}, "The item 'a' is there already"),
+        ({"items": ["a", "a"]}, "The item 'a' is given twice"),
         ({"items": [1]}, "An item is 1, but must be text"),
         ({"positions": 0}, "The number of positions is 0"),
         ({"policy": "cascade-ucb"}, "perhaps you mean 'cascade-ucb1'"),
@@ -365,7 +371,7 @@ def test_a_wrong_call_is_told_what_to_do_and_changes_nothing(call: Any, message:
         ({"new_per_list": -1}, "new_per_list is -1"),
         ({"open_slates": 0}, "open_slates is 0"),
         ({"name": 5}, "The ranker's name is 5"),
-        ({"policy": "best"}, "best must be told the best list, which only a simulation knows"),
+        ({"policy": "best"}, "best needs the true best list, which only a simulation has"),
         ({"policy": "ranked-exp3"}, "the number of steps is unknown"),
     ],
 )
@@ -395,8 +401,8 @@ def test_a_policy_that_cannot_says_so_in_one_sentence(call: Any, message: str) -
     assert len(ranker.rank()) == 3
 
 
-def test_more_that_a_policy_can_refuse() -> None:
-    with pytest.raises(InvalidInput, match="has no use for a prior"):
+def test_other_refusals_of_a_policy() -> None:
+    with pytest.raises(InvalidInput, match="takes no prior"):
         plain_ranker(policy="ranked-exp3(exploration=0.1)", prior_strength=1)
     with pytest.raises(InvalidInput, match="leave new_per_list out"):
         plain_ranker(policy="ranked-exp3(exploration=0.1)", new_per_list=1)
@@ -407,17 +413,17 @@ def test_more_that_a_policy_can_refuse() -> None:
     assert fixed.rank(positions=2).items == ("water", "tea")
     with pytest.raises(InvalidInput, match="takes no pins"):
         fixed.rank(pins={1: "wine"})
-    assert fixed.explain(fixed.rank()).rows()[0]["why"] == "as the policy has it, which gives no reasons"
+    assert fixed.explain(fixed.rank()).rows()[0]["why"] == "chosen by the policy, which gives no reasons"
     assert fixed.estimates().title == "5 items, 0 lists learned; the policy gives no estimates"
 
 
-def test_exp3_knows_how_many_lists_to_expect() -> None:
+def test_exp3_gets_the_number_of_lists_from_steps() -> None:
     ranker = plain_ranker(policy="ranked-exp3", steps=1000)
     teach(ranker, {"tea"}, 30)
     assert ranker.learned == 30
 
 
-# Items that come and go -----------------------------------------------------------------------------------------------
+# Items added and removed ----------------------------------------------------------------------------------------------
 
 
 def test_new_items_are_optimistic() -> None:
@@ -428,7 +434,7 @@ def test_new_items_are_optimistic() -> None:
     assert ranker.estimates()["beer"]["index"] == float("inf")
 
 
-def test_a_prior_stands_for_what_was_known_before() -> None:
+def test_a_prior_counts_as_examinations() -> None:
     ranker = plain_ranker(prior_mean=0.2, prior_strength=10)
     assert counts(ranker, "tea") == (10.0, 2.0)
     ranker.add("beer", prior_mean=0.0, prior_strength=100)
@@ -441,7 +447,7 @@ def test_a_prior_stands_for_what_was_known_before() -> None:
 
 def test_new_items_do_not_flood_the_page() -> None:
     ranker = plain_ranker(positions=4, new_per_list=1, policy="dcm-kl-ucb")
-    assert len(ranker.rank()) == 4  # all are new: a list is filled all the same
+    assert len(ranker.rank()) == 4  # all are new, and still fill the list
     for _ in range(5):
         ranker.learn(ranker.rank(), clicks=())
     new = [f"new {n}" for n in range(1000)]
@@ -454,13 +460,13 @@ def test_new_items_do_not_flood_the_page() -> None:
         assert len(set(shown) & set(new)) == 1
         assert len(set(ranker.rank(pins={2: "new 7"})) & set(new)) == 1
         assert len(set(ranker.rank(pins={2: "new 7", 3: "new 8"})) & set(new)) == 2
-    assert len(carried) > 40  # chosen fairly, not always the same
+    assert len(carried) > 40  # drawn at random, not always the same
     shown = ranker.rank()
     ranker.learn(shown, clicks=())
     assert set(ranker.rank()) & set(new) - set(shown)  # the next one gets its turn
 
 
-def test_a_slot_that_is_used_again_is_new_again() -> None:
+def test_a_reused_slot_holds_a_new_item() -> None:
     ranker = plain_ranker(["a", "b", "c", "d"], positions=2, new_per_list=0)
     for _ in range(10):
         ranker.learn(ranker.rank(), clicks=())
@@ -473,10 +479,10 @@ def test_an_item_below_the_click_stays_new() -> None:
     ranker = plain_ranker(new_per_list=0, policy="cascade-kl-ucb")
     shown = ranker.rank()
     ranker.learn(shown, clicks=[1])
-    assert ranker._roster.examined.sum() == 1
+    assert ranker.rank(positions=1).items == shown.items[:1]  # the only examined item fills it, and new ones are out
 
 
-def test_removed_items_are_never_shown_again_and_late_clicks_on_them_harm_nobody() -> None:
+def test_removed_items_are_never_shown_and_late_clicks_on_them_change_no_other_item() -> None:
     ranker, other = plain_ranker(policy="dcm-kl-ucb"), plain_ranker(policy="dcm-kl-ucb")
     late, later = ranker.rank(pins={1: "tea"}), other.rank(pins={1: "tea"})
     assert late.items == later.items
@@ -494,7 +500,7 @@ def test_removed_items_are_never_shown_again_and_late_clicks_on_them_harm_nobody
         ranker.remove("tea")
 
 
-def test_an_item_that_comes_back_starts_anew_and_old_clicks_do_not_reach_it() -> None:
+def test_an_item_added_again_starts_from_nothing_and_late_clicks_do_not_count_for_it() -> None:
     ranker = plain_ranker(policy="dcm-kl-ucb")
     teach(ranker, {"tea"}, 30)
     late = ranker.rank(pins={1: "tea"})
@@ -505,25 +511,25 @@ def test_an_item_that_comes_back_starts_anew_and_old_clicks_do_not_reach_it() ->
     assert counts(ranker, "tea") == (0.0, 0.0)
 
 
-def test_slots_are_used_again_but_not_while_an_open_list_names_them() -> None:
+def test_slots_are_reused_but_not_while_an_open_list_refers_to_them() -> None:
     ranker = plain_ranker(["a", "b"], positions=2)
     waiting = ranker.rank()
     for n in range(40):
         ranker.add(f"x{n}")
         ranker.remove(f"x{n}")
-    grown = ranker._roster.capacity
-    assert grown >= 42
+    capacity = len(ranker.belief.examined)
+    assert capacity >= 42
     ranker.learn(waiting, clicks=["a"])
     for n in range(500):
         ranker.add(f"y{n}")
         ranker.learn(ranker.rank(), clicks=())
         ranker.remove(f"y{n}")
-    assert ranker._roster.capacity == grown
+    assert len(ranker.belief.examined) == capacity
     assert ranker.items == ["a", "b"]
     assert counts(ranker, "a")[1] == 1.0
 
 
-def test_many_items_come_without_harm_to_what_is_known() -> None:
+def test_adding_many_items_keeps_what_was_learned() -> None:
     ranker = plain_ranker(policy="ranked-kl-ucb")
     teach(ranker, {"tea"}, 30)
     before = {item: counts(ranker, item) for item in ITEMS}
@@ -532,10 +538,10 @@ def test_many_items_come_without_harm_to_what_is_known() -> None:
     assert len(ranker) == 305
 
 
-# Looking in -----------------------------------------------------------------------------------------------------------
+# Tables ---------------------------------------------------------------------------------------------------------------
 
 
-def test_estimates_are_those_of_the_clicks() -> None:
+def test_estimates_follow_from_the_clicks() -> None:
     ranker = plain_ranker(policy=Policy(ThroughFirstClick(), Everything(), UCB1(2.0)))
     for _ in range(10):
         ranker.learn(ranker.adopt(["tea", "milk"]), clicks=["tea"])
@@ -555,7 +561,7 @@ def test_estimates_are_those_of_the_clicks() -> None:
 
 
 def test_the_exact_index_orders_items_as_the_lists_do() -> None:
-    """`exact` and the lazy scan are two ways to the same order."""
+    """`exact` and the lazy scan give the same order."""
     ranker = plain_ranker([f"i{n}" for n in range(12)], positions=4, policy=Policy(EveryPlace(), Everything(), KLUCB()))
     for n in range(60):
         ranker.learn(ranker.rank(), clicks=[1 + n % 4] if n % 3 else [])
@@ -575,21 +581,21 @@ def test_explanations_say_why() -> None:
     assert first["why"] == "index number 1 of 5 eligible"
     assert third["why"] == "pinned here by the caller"
     assert "lists later" not in str(ranker.explain(shown))
-    ranker.rank()  # waits, so that the slot is not used again
+    ranker.rank()  # an open list, so that the slot is not reused
     ranker.learn(shown, clicks=())
     ranker.remove("wine")
     assert ranker.explain(shown).rows()[2]["why"] == "removed since"
     ranker.add("wine")
-    assert ranker.explain(shown).rows()[2]["why"] == "removed and added anew since"
+    assert ranker.explain(shown).rows()[2]["why"] == "removed and added again since"
     ranker.remove("wine")
-    assert ranker.explain(shown).rows()[0]["why"] == "index number 1 of 4 eligible"  # of those that are left
+    assert ranker.explain(shown).rows()[0]["why"] == "index number 1 of 4 eligible"  # of the remaining items
     some = ranker.rank(among=["tea", "milk", "water"])
     assert ranker.explain(some).rows()[2]["why"] == "index number 3 of 3 eligible"
     assert ranker.explain(ranker.shown(some.as_dict())).rows()[2]["why"] == "by its index"
-    assert "numbers of now, 1 list later" in str(ranker.explain(shown))
+    assert "with current numbers, 1 list later" in str(ranker.explain(shown))
     ranker.add("rum")
-    assert ranker.explain(ranker.rank()).rows()[0]["why"] == "never examined, so it goes before everything that was"
-    assert ranker.explain(ranker.adopt(["tea"])).rows()[0]["why"] == "somebody else's choice"
+    assert ranker.explain(ranker.rank()).rows()[0]["why"] == "never examined, so it goes before all examined items"
+    assert ranker.explain(ranker.adopt(["tea"])).rows()[0]["why"] == "adopted: the caller chose it"
     chance = plain_ranker(policy="random")
     assert chance.explain(chance.rank()).rows()[0]["why"] == "drawn by chance"
 
@@ -598,7 +604,7 @@ def test_ranked_bandits_explain_their_draws() -> None:
     ranker = plain_ranker(["a", "b", "c"], policy="ranked-exp3(exploration=1)", seed=1)
     reasons = [row["why"] for _ in range(20) for row in ranker.explain(ranker.rank())]
     assert "drawn with the index as probability" in reasons
-    assert "drawn at random, since what this position wanted was taken already" in reasons
+    assert "drawn at random: the item proposed for this position stands above" in reasons
     assert ranker.explain(ranker.rank()).rows()[0]["index"] == pytest.approx(1 / 3)
     remaining = plain_ranker(policy="ranked-exp3(exploration=1, collision=remaining)")
     rows = remaining.explain(remaining.rank()).rows()
@@ -609,7 +615,7 @@ def test_ranked_bandits_explain_their_draws() -> None:
     assert whys == [f"index number 1 of {left} left for this position" for left in (5, 4, 3)]
 
 
-def test_it_tells_what_it_is() -> None:
+def test_it_has_a_repr_a_length_and_capabilities() -> None:
     ranker = plain_ranker(name="drinks")
     assert repr(ranker) == "<Ranker drinks with cascade-ucb1: 5 items, 3 positions, 0 lists learned>"
     assert (len(ranker), "tea" in ranker, "beer" in ranker) == (5, True, False)

@@ -1,4 +1,4 @@
-"""The same policy, unchanged, in a simulation and at work: equal clicks make equal beliefs, to the last byte."""
+"""The same policy in a simulation and in a ranker: equal clicks give equal beliefs, to the last byte."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from known import ONE_OF_A_KIND, known
+from ranker_cases import ONE_OF_A_KIND, features_for
 
 import toplist
 from toplist import Ranker
@@ -15,6 +15,7 @@ from toplist.core.beliefs import array_bytes
 from toplist.core.randomness import branch
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import NeverSeenFirst
+from toplist.ranker import learner
 from toplist.ranker.item_slots import label
 from toplist.ranker.learner import learn_compiled, rank_compiled
 from toplist.worlds import Fixed
@@ -24,11 +25,11 @@ NAMES = [f"item {n}" for n in range(9)]
 
 
 def simulated(policy: Any, seed: int) -> Player:
-    """The first run of a simulation with this seed, among items that the random numbers know by the ranker's labels.
+    """The first run of a simulation with this seed, with the ranker's labels.
 
-    Uncompiled, which the contract of policies holds to be the same to the last bit, unless that takes too long.
+    Not compiled, unless that takes too long; every policy is checked to give the same in both ways, to the last bit.
     """
-    rows = list(known(policy, NAMES).get("features", {}).values())
+    rows = list(features_for(policy, NAMES).get("features", {}).values())
     world = Fixed(np.linspace(0.7, 0.05, len(NAMES)), POSITIONS, rows)
     setting = RunSetup.of(toplist.make(policy), world, DCM([0.6, 0.9, 0.3]), NeverSeenFirst(), STEPS)
     labels = np.array([label(name) for name in NAMES])
@@ -37,9 +38,9 @@ def simulated(policy: Any, seed: int) -> Player:
 
 @pytest.mark.parametrize("policy", ONE_OF_A_KIND)
 def test_a_ranker_and_the_engine_fed_the_same_clicks_hold_equal_beliefs(policy: str) -> None:
-    """Even the lists are the same: the ranker makes its own, and the engine's clicks fit them."""
+    """Even the lists are the same: the ranker makes its own, and gets the engine's clicks."""
     player = simulated(policy, seed=7)
-    ranker = Ranker(NAMES, POSITIONS, policy, seed=7, steps=STEPS, **known(policy, NAMES))
+    ranker = Ranker(NAMES, POSITIONS, policy, seed=7, steps=STEPS, **features_for(policy, NAMES))
     for step in range(STEPS):
         player.play(step + 1)
         shown = ranker.rank()
@@ -53,7 +54,7 @@ def test_a_ranker_and_the_engine_fed_the_same_clicks_hold_equal_beliefs(policy: 
 
 
 def test_other_clicks_make_another_belief() -> None:
-    """So that the comparison above means something."""
+    """A control of the comparison above."""
     player = simulated("dcm-kl-ucb", seed=7)
     player.play(STEPS)
     ranker = Ranker(NAMES, POSITIONS, "dcm-kl-ucb", seed=7)
@@ -64,7 +65,7 @@ def test_other_clicks_make_another_belief() -> None:
 
 @pytest.mark.parametrize("policy", ["cascade-kl-ucb", "dcm-kl-ucb", "last-click", "cascade-ucb1"])
 def test_lists_that_the_engine_made_can_be_adopted(policy: str) -> None:
-    """A ranker with other random numbers learns the engine's lists as its own."""
+    """A ranker with another seed learns the engine's lists like its own."""
     player = simulated(policy, seed=8)
     ranker = Ranker(NAMES, POSITIONS, policy, seed=1)
     for step in range(STEPS):
@@ -93,30 +94,29 @@ def test_plain_and_compiled_rankers_agree() -> None:
 def test_compiled_code_always_gets_the_types_it_was_bound_to(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does not look at them again, so every way to ask for a list must give the same."""
-    types: dict[str, set[Any]] = {"rank": set(), "learn": set()}
+    """It does not check them again, so every way to ask for a list must give the same types."""
+    types: dict[Any, set[Any]] = {rank_compiled: set(), learn_compiled: set()}
 
-    def watched(ranker: Ranker) -> Ranker:
-        for name, function in (("rank", rank_compiled), ("learn", learn_compiled)):
+    def bind(function: Any, *_: Any) -> Any:
+        """In place of `direct`: record the types of every call."""
 
-            def call(*arguments: Any, name: str = name, function: Any = function) -> None:
-                types[name].add(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[no-untyped-call]
-                function(*arguments)
+        def call(*arguments: Any) -> None:
+            types[function].add(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[no-untyped-call]
+            function(*arguments)
 
-            monkeypatch.setattr(ranker._learner, f"_{name}", call)
-        return ranker
+        return call
 
-    ranker = watched(Ranker(NAMES, POSITIONS, policy, new_per_list=1))
+    monkeypatch.setattr(learner, "direct", bind)
+    ranker = Ranker(NAMES, POSITIONS, policy, new_per_list=1)
     for _ in range(2):
         for asked in ({}, {"among": NAMES[:4]}, {"exclude": NAMES[:2]}, {"pins": {2: NAMES[5]}}, {"positions": 1}):
             shown = ranker.rank(**asked)
             ranker.learn(ranker.shown(shown.as_dict()), clicks=[1], left=1, seen={1: 0.5})
         ranker.save(tmp_path / "ranker.npz")
-        ranker = watched(Ranker.load(tmp_path / "ranker.npz"))
+        ranker = Ranker.load(tmp_path / "ranker.npz")
         ranker.add([f"new {ranker.learned} {n}" for n in range(30)])
         ranker.remove(ranker.items[-1])
-        ranker = watched(ranker)
         ranker.learn(ranker.rank(), clicks=())
         if ranker.capabilities.learns_from_any_list:
             ranker.learn(ranker.adopt(NAMES[:2]), clicks=[2])
-    assert (len(types["rank"]), len(types["learn"])) == (1, 1)
+    assert (len(types[rank_compiled]), len(types[learn_compiled])) == (1, 1)

@@ -1,4 +1,4 @@
-"""A ranker and its lists outlive the process: files and JSON, whole, foreign, damaged and newer."""
+"""Rankers saved to files and lists saved as JSON: complete, foreign, damaged and of newer formats."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pytest
-from known import ONE_OF_A_KIND, known
+from ranker_cases import ONE_OF_A_KIND, features_for
 
 import toplist
 from toplist import InvalidInput, Ranker
@@ -27,8 +27,8 @@ ITEMS = ["a", "b", "c", "d", "e"]
 
 
 def used(policy: Any = "dcm-kl-ucb", lists: int = 30, **more: Any) -> Ranker:
-    """A ranker with a past: lists learned, some left open, one item gone and one come."""
-    more = known(policy, ITEMS) | more
+    """A ranker after some use: lists learned, some left open, one item removed and one added."""
+    more = features_for(policy, ITEMS) | more
     ranker = Ranker(ITEMS, positions=3, policy=policy, seed=4, compiled=False, **more)
     for number in range(lists):
         shown = ranker.rank()
@@ -36,12 +36,12 @@ def used(policy: Any = "dcm-kl-ucb", lists: int = 30, **more: Any) -> Ranker:
             ranker.learn(shown, clicks=[1 + number % len(shown)])
     if ranker.capabilities.adds_items:
         ranker.remove("c")
-        ranker.add("f", **known(policy, "f"))
+        ranker.add("f", **features_for(policy, "f"))
     return ranker
 
 
 @pytest.mark.parametrize("policy", [*ONE_OF_A_KIND, Policy(EveryPlace(), Everything(0.3, 2.0), UCB1(0.5))])
-def test_a_loaded_ranker_goes_on_as_if_there_had_been_no_break(policy: Any, tmp_path: Path) -> None:
+def test_a_loaded_ranker_continues_where_it_was_saved(policy: Any, tmp_path: Path) -> None:
     ranker = used(policy, open_slates=5)
     kept = ranker.rank()
     ranker.save(tmp_path / "ranker.npz")
@@ -61,7 +61,7 @@ def test_a_loaded_ranker_goes_on_as_if_there_had_been_no_break(policy: Any, tmp_
         again.learn(kept, clicks=())
 
 
-def test_what_was_open_given_up_and_removed_is_kept(tmp_path: Path) -> None:
+def test_open_and_given_up_lists_and_removed_items_are_saved(tmp_path: Path) -> None:
     ranker = Ranker(ITEMS, positions=2, policy="cascade-ucb1", open_slates=2, compiled=False, new_per_list=1)
     ranker.learn(ranker.rank(), clicks=())
     lost, waiting = ranker.rank(), ranker.rank()
@@ -69,11 +69,20 @@ def test_what_was_open_given_up_and_removed_is_kept(tmp_path: Path) -> None:
     ranker.remove("b")
     ranker.save(tmp_path / "ranker.npz")
     again = Ranker.load(tmp_path / "ranker.npz", compiled=False)
-    assert again._roster.examined.tolist() == ranker._roster.examined.tolist()
-    assert again._roster.examined.any()
-    assert again._roster.left == ranker._roster.left
+    again.save(tmp_path / "again.npz")
+    (header, arrays), (same_header, same_arrays) = (
+        read_arrays(tmp_path / name, "", "") for name in ("ranker.npz", "again.npz")
+    )
+    assert same_header == header
+    assert {name: array.tolist() for name, array in same_arrays.items()} == {
+        name: array.tolist() for name, array in arrays.items()
+    }
+    assert len(arrays["examined"]) > 0
+    assert header["left"] == [[ITEMS.index("b"), 4]]
     again.add("new")
-    assert again._roster.slot("new") not in late._slate.items  # whose slot is not taken while a list names it
+    again.save(tmp_path / "again.npz")
+    names = read_arrays(tmp_path / "again.npz", "", "")[0]["names"]
+    assert names.index("new") not in late.slate.items  # a slot is not reused while an open list refers to it
     again.learn(late, clicks=["b"])
     again.learn(waiting, clicks=())
     with pytest.raises(TooManyOpen):
@@ -83,7 +92,7 @@ def test_what_was_open_given_up_and_removed_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_list_outlives_the_process(tmp_path: Path) -> None:
-    """Made here, shown and clicked there: everything travels as a file and as text."""
+    """Made in one process and learned in another, through a file and JSON."""
     ranker = used("ranked-kl-ucb(collision='random')")
     ranker.save(tmp_path / "ranker.npz")
     shown = ranker.rank()
@@ -103,12 +112,12 @@ def test_a_list_outlives_the_process(tmp_path: Path) -> None:
 
 def test_json_of_a_list_is_strict_and_survives_other_writers() -> None:
     ranker = used("ranked-kl-ucb")
-    ranker.add("g")  # never seen: its score is infinite
+    ranker.add("g")  # never examined: its score is infinite
     shown = ranker.rank()
     text = json.dumps(shown.as_dict(), allow_nan=False, sort_keys=True, indent=1)
     again = ranker.shown(json.loads(text))
     assert again.items == shown.items
-    assert again._slate.memo.tobytes() == shown._slate.memo.tobytes()
+    assert again.slate.memo.tobytes() == shown.slate.memo.tobytes()
     assert again.pinned == shown.pinned
     assert again.as_dict() == shown.as_dict()
 
@@ -129,7 +138,7 @@ def test_a_changed_list_is_refused(change: dict[str, Any]) -> None:
     ranker = used("ranked-kl-ucb")
     shown = ranker.rank()
     before = array_bytes(ranker.belief)
-    with pytest.raises(ForeignSlate, match="is not as this ranker made it"):
+    with pytest.raises(ForeignSlate, match="does not carry the signature of this ranker"):
         ranker.shown(shown.as_dict() | change)
     assert array_bytes(ranker.belief) == before
 
@@ -139,12 +148,12 @@ def test_a_list_made_after_the_file_was_saved_is_refused_by_its_copy(tmp_path: P
     ranker.save(tmp_path / "ranker.npz")
     shown = ranker.rank()
     again = Ranker.load(tmp_path / "ranker.npz")
-    with pytest.raises(ForeignSlate, match="List 30 was made by a copy of this ranker that went on elsewhere"):
+    with pytest.raises(ForeignSlate, match="List 30 was made by another copy of this ranker"):
         again.learn(shown, clicks=())
 
 
-def test_copies_never_take_each_others_lists_for_their_own(tmp_path: Path) -> None:
-    """Not even where both have a list of that number, or the other has more items than this one has room for."""
+def test_copies_refuse_the_lists_of_each_other(tmp_path: Path) -> None:
+    """Even if both have a list of that number, or the other has more items than this one has room for."""
     ranker = used()
     before = ranker.rank()
     ranker.save(tmp_path / "ranker.npz")
@@ -155,12 +164,12 @@ def test_copies_never_take_each_others_lists_for_their_own(tmp_path: Path) -> No
     for copy, own in lists.items():
         assert own.number == lost.number
         for other in (lost, lists[here if copy is there else there]):
-            with pytest.raises(ForeignSlate, match="went on elsewhere"):
+            with pytest.raises(ForeignSlate, match="made by another copy"):
                 copy.learn(other, clicks=[1])
-            with pytest.raises(ForeignSlate, match="went on elsewhere"):
+            with pytest.raises(ForeignSlate, match="made by another copy"):
                 copy.learn(copy.shown(other.as_dict()), clicks=[1])
         copy.learn(own, clicks=[1])
-        copy.learn(before, clicks=[1])  # made before they parted
+        copy.learn(before, clicks=[1])  # made before they were copied
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -175,7 +184,7 @@ def test_a_forked_process_is_a_copy_too() -> None:
     os.waitpid(child, 0)
     theirs = ranker.shown(json.loads(os.read(reader, 1_000_000)))
     assert ranker.rank().number == theirs.number
-    with pytest.raises(ForeignSlate, match="went on elsewhere"):
+    with pytest.raises(ForeignSlate, match="made by another copy"):
         ranker.learn(theirs, clicks=[1])
 
 
@@ -221,7 +230,7 @@ def test_a_truncated_file_is_refused(kept: float, tmp_path: Path) -> None:
 
 
 def test_every_flipped_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
-    """Whatever is damaged, a ranker is either refused or equal to the saved one where it matters."""
+    """A damaged file is refused, or its ranker has the same belief."""
     path = tmp_path / "ranker.npz"
     ranker = used(lists=10)
     ranker.save(path)
@@ -290,7 +299,7 @@ def test_newer_and_incomplete_files_are_refused(tmp_path: Path) -> None:
         {"part": "toplist"},
     ],
 )
-def test_a_file_can_have_nothing_called_but_parts(part: dict[str, Any], tmp_path: Path) -> None:
+def test_a_file_can_name_nothing_but_parts(part: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "ranker.npz"
     used().save(path)
     named = {key: str(tmp_path / "written") if value == "PATH" else value for key, value in part.items()}
@@ -317,8 +326,8 @@ def test_a_file_whose_parts_do_not_fit_together_is_refused(wrong: dict[str, Any]
         Ranker.load(changed(path, wrong))
 
 
-def test_a_file_is_its_owners_and_keeps_its_rights(tmp_path: Path) -> None:
-    """It holds the secret that lists are sealed with."""
+def test_a_file_is_private_to_its_owner_and_keeps_its_mode(tmp_path: Path) -> None:
+    """It holds the secret that signs lists."""
     path = tmp_path / "ranker.npz"
     used().save(path)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -334,7 +343,7 @@ def test_a_file_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> Non
         Ranker.load(5)  # type: ignore[arg-type]
 
 
-def test_a_policy_that_was_prepared_already_is_kept_as_well(tmp_path: Path) -> None:
+def test_a_prepared_policy_is_saved_too(tmp_path: Path) -> None:
     ranker = used(toplist.make("dcm-kl-ucb(order=[2, 1, 3])").prepare(Problem(5, 3)))
     ranker.save(tmp_path / "ranker.npz")
     assert Ranker.load(tmp_path / "ranker.npz").rank().items == ranker.rank().items
@@ -370,7 +379,7 @@ class MyMemory(NamedTuple):
         self.shared.conclude(belief)
 
 
-def test_own_parts_must_be_given_again_since_files_import_nothing(tmp_path: Path) -> None:
+def test_custom_parts_must_be_given_again_since_files_import_nothing(tmp_path: Path) -> None:
     mine = Policy(EveryPlace(), MyMemory(), Greedy())
     ranker = used(mine)
     ranker.save(tmp_path / "ranker.npz")
@@ -380,10 +389,10 @@ def test_own_parts_must_be_given_again_since_files_import_nothing(tmp_path: Path
         Ranker.load(tmp_path / "ranker.npz")
     again = Ranker.load(tmp_path / "ranker.npz", policy=mine, compiled=False)
     assert array_bytes(again.belief) == array_bytes(ranker.belief)
-    with pytest.raises(InvalidInput, match="was saved with another policy than the one given"):
+    with pytest.raises(InvalidInput, match="was saved with another policy than the given"):
         Ranker.load(tmp_path / "ranker.npz", policy="cascade-ucb1")
 
 
-def test_where_nothing_can_be_written_is_said_before_anything_is(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"The ranker's file is .* but must be in a folder that exists"):
         used().save(tmp_path / "nowhere" / "ranker.npz")

@@ -1,4 +1,4 @@
-"""Whatever is done to a ranker, in whatever order: it does what a few lines of dictionaries would do."""
+"""After any sequence of calls, a ranker agrees with a model of a few dictionaries."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from known import ONE_OF_A_KIND, known
+from ranker_cases import ONE_OF_A_KIND, features_for
 
 import toplist
 from toplist import InvalidInput, Ranker, Shown
@@ -34,14 +34,14 @@ NAMES = st.sampled_from([f"item {n}" for n in range(12)])
 
 @dataclass
 class Model:
-    """What a ranker should hold: who is there, which lists are open, and every page that was learned."""
+    """What a ranker should hold: its items, the open lists, and every page learned."""
 
     items: list[str]
     opened: list[int] = field(default_factory=list)
     given_up: set[int] = field(default_factory=set)
     made: int = 0
     pages: list[tuple[tuple[tuple[str, int], ...], tuple[int, ...]]] = field(default_factory=list)
-    lives: dict[str, int] = field(default_factory=dict)  # how often an item has come, for one that comes back is new
+    lives: dict[str, int] = field(default_factory=dict)  # how often an item was added again: then it is a new one
 
     def enter(self) -> None:
         self.opened.append(self.made)
@@ -59,8 +59,8 @@ class Machine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         names = [f"item {n}" for n in range(5)]
-        told = known(self.policy, names)
-        self.ranker = Ranker(names, POSITIONS, self.policy, seed=3, open_slates=OPEN, compiled=False, **told)
+        features = features_for(self.policy, names)
+        self.ranker = Ranker(names, POSITIONS, self.policy, seed=3, open_slates=OPEN, compiled=False, **features)
         self.can = self.ranker.capabilities
         self.model = Model(names, lives=dict.fromkeys(names, 0))
         self.folder = Path(tempfile.mkdtemp())
@@ -109,13 +109,13 @@ class Machine(RuleBasedStateMachine):
 
     @rule(target=shown, items=st.permutations([f"item {n}" for n in range(12)]))
     def adopt(self, items: list[str]) -> Any:
-        there = [item for item in items if item in self.model.items][:POSITIONS]
+        present = [item for item in items if item in self.model.items][:POSITIONS]
         if not self.can.learns_from_any_list:
             with pytest.raises(InvalidInput, match="learns from its own lists only"):
-                self.ranker.adopt(there)
+                self.ranker.adopt(present)
             return self.rank(POSITIONS)
-        made = self.ranker.adopt(there)
-        assert list(made) == there
+        made = self.ranker.adopt(present)
+        assert list(made) == present
         self.model.enter()
         return self.kept(made)
 
@@ -142,10 +142,10 @@ class Machine(RuleBasedStateMachine):
             with pytest.raises(InvalidInput, match="cannot add items"):
                 self.ranker.add(name)
         elif name in self.model.items:
-            with pytest.raises(InvalidInput, match="is there already"):
-                self.ranker.add(name, **known(self.policy, [name]))
+            with pytest.raises(InvalidInput, match="already has an item"):
+                self.ranker.add(name, **features_for(self.policy, [name]))
         else:
-            self.ranker.add(name, **known(self.policy, [name]))
+            self.ranker.add(name, **features_for(self.policy, [name]))
             self.model.items.append(name)
             self.model.lives[name] = self.model.lives.get(name, -1) + 1
 
@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
             return
         assert set(self.ranker.items) == set(self.model.items)
         assert self.ranker.learned == len(self.model.pages)
-        if not hasattr(toplist.make(self.policy), "reading"):  # no line of parts; its counts are its own
+        if not hasattr(toplist.make(self.policy), "reading"):  # not made of parts; counts in its own way
             return
         examined, clicked = self.counts()
         for row in self.ranker.estimates():
@@ -184,12 +184,12 @@ class Machine(RuleBasedStateMachine):
                 continue
             life = row["item"], self.model.lives[row["item"]]
             assert row["examined"] == pytest.approx(examined.get(life, 0))
-            if not self.can.needs_features:  # a model of features expects something of items nobody has seen
-                share = min(clicked.get(life, 0), row["examined"])  # more clicks than looks, where looks are guessed
+            if not self.can.needs_features:  # a model of features also estimates items never seen
+                share = min(clicked.get(life, 0), row["examined"])  # estimated examinations may be fewer
                 assert row["mean"] is None or row["mean"] * row["examined"] == pytest.approx(share)
 
     def counts(self) -> tuple[dict[Any, float], dict[Any, float]]:
-        """The rules of each reading and memory again, in the plainest words."""
+        """The rules of each reading and memory once more, in plain Python."""
         examined: dict[Any, float] = {}
         clicked: dict[Any, float] = {}
         policy = toplist.make(self.policy)
@@ -219,6 +219,6 @@ class Machine(RuleBasedStateMachine):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ONE_OF_A_KIND)
-def test_every_kind_of_policy_at_work_does_what_the_model_does(policy: str) -> None:
+def test_every_kind_of_policy_agrees_with_the_model(policy: str) -> None:
     machine = type(f"Machine of {policy}", (Machine,), {"policy": policy})
     run_state_machine_as_test(machine, settings=settings(max_examples=12, stateful_step_count=40, deadline=None))

@@ -1,4 +1,4 @@
-"""Many threads and one ranker: lists are made beside each other, changes are made one at a time."""
+"""Many threads and one ranker: lists are made in parallel, changes one at a time."""
 
 import threading
 import time
@@ -10,13 +10,13 @@ import pytest
 from toplist import Ranker
 from toplist.core.beliefs import array_bytes
 from toplist.ranker import AlreadyLearned
-from toplist.ranker.read_write_lock import Gate
+from toplist.ranker.read_write_lock import ReadWriteLock
 
 ITEMS = [f"item {n}" for n in range(40)]
 
 
 def test_readers_run_beside_the_writer() -> None:
-    """Four readers and a writer; what is learned is what one thread would have learned from the same lists."""
+    """Four readers and a writer learn the same as one thread from the same lists."""
     ranker = Ranker(ITEMS, positions=5, policy="dcm-kl-ucb", seed=1)
     alone = Ranker(ITEMS, positions=5, policy="dcm-kl-ucb", seed=1)
     made: list[tuple[str, ...]] = []
@@ -55,7 +55,7 @@ def test_readers_run_beside_the_writer() -> None:
     assert array_bytes(ranker.belief) == array_bytes(alone.belief)
 
 
-def test_every_list_is_learned_once_whoever_comes_first() -> None:
+def test_every_list_is_learned_by_one_thread_only() -> None:
     ranker = Ranker(ITEMS, positions=5, policy="cascade-ucb1")
     lists = [ranker.rank() for _ in range(300)]
 
@@ -72,15 +72,15 @@ def test_every_list_is_learned_once_whoever_comes_first() -> None:
     assert ranker.belief.clicked.sum() == 300.0
 
 
-def test_lists_made_at_once_have_numbers_of_their_own() -> None:
+def test_lists_made_in_parallel_have_different_numbers() -> None:
     ranker = Ranker(ITEMS, positions=5, policy="random")
     with ThreadPoolExecutor(8) as pool:
         numbers = list(pool.map(lambda _: ranker.rank().number, range(400)))
     assert sorted(numbers) == list(range(400))
 
 
-def test_saving_beside_learning_keeps_a_moment_between_two_lists(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """In each file the clicks add up: no list is half learned."""
+def test_a_file_saved_during_learning_holds_whole_lists(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """In each file the clicks add up: no list is learned in part."""
     folder = tmp_path_factory.mktemp("saves")
     ranker = Ranker(ITEMS[:5], positions=5, policy="random")
     stopped = threading.Event()
@@ -102,12 +102,12 @@ def test_saving_beside_learning_keeps_a_moment_between_two_lists(tmp_path_factor
         assert np.all(loaded.belief.clicked == loaded.learned)
 
 
-def test_the_gate_lets_readers_in_together_and_a_writer_alone() -> None:
-    gate = Gate()
+def test_the_lock_admits_readers_together_and_a_writer_alone() -> None:
+    lock = ReadWriteLock()
     both_in = threading.Barrier(2)
 
     def read() -> None:
-        with gate.reading:
+        with lock.reading:
             both_in.wait(timeout=30)  # breaks unless two readers are in at once
 
     with ThreadPoolExecutor(2) as pool:
@@ -119,14 +119,14 @@ def test_the_gate_lets_readers_in_together_and_a_writer_alone() -> None:
 
     def write() -> None:
         nonlocal inside, most
-        with gate.writing:
+        with lock.writing:
             inside += 1
             most = max(most, inside)
             time.sleep(0.0005)
             inside -= 1
 
     def look() -> None:
-        with gate.reading:
+        with lock.reading:
             assert inside == 0
 
     with ThreadPoolExecutor(8) as pool:
@@ -136,22 +136,22 @@ def test_the_gate_lets_readers_in_together_and_a_writer_alone() -> None:
 
 
 def test_a_waiting_writer_is_not_starved() -> None:
-    """A reader that comes after a waiting writer goes after it."""
-    gate = Gate()
+    """A reader that arrives after a waiting writer enters after it."""
+    lock = ReadWriteLock()
     order: list[str] = []
     first_in, first_out = threading.Event(), threading.Event()
 
     def first() -> None:
-        with gate.reading:
+        with lock.reading:
             first_in.set()
             first_out.wait(timeout=30)
 
     def write() -> None:
-        with gate.writing:
+        with lock.writing:
             order.append("writer")
 
     def second() -> None:
-        with gate.reading:
+        with lock.reading:
             order.append("reader")
 
     one = threading.Thread(target=first)
@@ -159,8 +159,7 @@ def test_a_waiting_writer_is_not_starved() -> None:
     first_in.wait(timeout=30)
     writer = threading.Thread(target=write)
     writer.start()
-    while gate._entry.acquire(blocking=False):  # until the writer stands in the door
-        gate._entry.release()
+    while not lock.has_writer:
         time.sleep(0.001)
     other = threading.Thread(target=second)
     other.start()
@@ -170,19 +169,19 @@ def test_a_waiting_writer_is_not_starved() -> None:
     assert order == ["writer", "reader"]
 
 
-def test_a_reader_that_was_interrupted_locks_nobody_out() -> None:
-    """Ctrl-C may fall between coming in and being on record as one who will leave."""
-    gate = Gate()
-    gate.reading.__enter__()  # and never left
-    with gate.writing:  # by the same thread: it knows that it is not reading
+def test_an_interrupted_reader_does_not_block_the_lock() -> None:
+    """Ctrl-C may come between entering and the start of the `with` block."""
+    lock = ReadWriteLock()
+    lock.reading.__enter__()  # without __exit__
+    with lock.writing:  # by the same thread, which therefore does not read any more
         pass
-    gate.reading.__enter__()
-    with gate.reading:
+    lock.reading.__enter__()
+    with lock.reading:
         pass
     entered = threading.Event()
 
     def write() -> None:
-        with gate.writing:
+        with lock.writing:
             entered.set()
 
     threading.Thread(target=write, daemon=True).start()

@@ -1,1 +1,1 @@
-"""Which public data can be loaded."""
+"""Loaders of public data sets."""

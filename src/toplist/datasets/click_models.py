@@ -1,7 +1,7 @@
-"""Click models that somebody has learned from a search log: reads one JSON file of them, query by query.
+"""Click models fitted to a search log: reads one JSON file of them, query by query.
 
-The file, which may be packed by gzip, is `{query: {model: {parameter: numbers}}}`, with documents in the order in which
-the log had them. The models are CM (cascade), PBM, DCM, DBN, CCM and UBM, and PARAMETERS says what each has.
+The file, which may be compressed by gzip, is `{query: {model: {parameter: numbers}}}`, with documents in the order of
+the log. The models are CM (cascade), PBM, DCM, DBN, CCM and UBM; PARAMETERS has the parameters of each.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade
 from toplist.core.problem import InvalidInput, nearest, refuse, whole
 from toplist.core.slate import Floats
-from toplist.datasets.sources import File
+from toplist.datasets.sources import DataFile
 from toplist.support.files import AnyPath
 from toplist.support.tables import count_text
 from toplist.worlds import Fixed
@@ -26,66 +26,127 @@ from toplist.worlds import Fixed
 PARAMETERS: dict[str, dict[str, int]] = {
     "CM": {"attr": 1},
     "PBM": {"attr": 1, "exam": 1},
-    "DCM": {"attr": 1, "stop": 1},  # stop: of leaving after a click at a position
-    "DBN": {"attr": 1, "sat": 1, "abandon": 0},  # abandon: of giving up after not having been satisfied
+    "DCM": {"attr": 1, "stop": 1},  # stop: probability of leaving after a click at a position
+    "DBN": {"attr": 1, "sat": 1, "abandon": 0},  # abandon: probability of leaving unsatisfied
     "CCM": {"attr": 1, "cont_noclick": 0, "cont_click_nonrel": 0, "cont_click_rel": 0},
-    "UBM": {"attr": 1, "exam": 2},  # exam[rank][rank of the previous click], the last column for none
+    "UBM": {"attr": 1, "exam": 2},  # exam[rank][rank of the previous click]; last column: no click before
 }
 AGAIN = "copy the data again"
 
 
 class ClickModels(NamedTuple):
-    """What was found in a file: per query, model and parameter an array of probabilities."""
+    """The click models of a file; it prints as a line of counts.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    documents : int
+        Number of documents of each query.
+    queries : dict
+        Arrays of probabilities by query, model and parameter.
+    """
 
     path: Path
-    documents: int  # of each query
+    documents: int
     queries: dict[str, dict[str, dict[str, Floats]]]
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that all queries have."""
+        """The models of which all queries have parameters."""
         return tuple(model for model in PARAMETERS if all(model in found for found in self.queries.values()))
 
     def attraction(self, model: str = "CM") -> dict[str, Floats]:
-        """Per query, how much each document attracts, in the eyes of a model."""
-        return {query: found["attr"] for query, found in self._learned(model).items()}
+        """The attraction of each document, as a model estimates it.
+
+        Parameters
+        ----------
+        model : str, default "CM"
+            One of `models`.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Attraction of the documents by query.
+
+        Raises
+        ------
+        InvalidInput
+            If some query lacks the model.
+        """
+        return {query: found["attr"] for query, found in self._parameters(model).items()}
 
     def people(self, model: str, positions: int) -> dict[str, tuple[Fixed, Any]]:
-        """Per query, the documents as a world and the people of a model, on a page of so many positions.
+        """Make a world and users of each query.
 
-        What a model knows per position is that of the first ones. DBN's `abandon` is taken for 1 - persistence, where
-        persistence is that of kveton2015: of going on after not having been satisfied, whether something was clicked or
-        not. It cannot be the persistence itself, since from logs with clicks all over the page it comes out next to 0.
+        Parameters
+        ----------
+        model : str
+            One of `models`.
+        positions : int
+            Length of the page; parameters per position are those of the first positions.
+
+        Returns
+        -------
+        dict of str to tuple
+            By query, the documents as a `Fixed` world, and the users of the click model.
+
+        Raises
+        ------
+        InvalidInput
+            If some query lacks the model, or has fewer documents than `positions`.
+
+        Notes
+        -----
+        DBN's `abandon` is read as 1 - persistence, where persistence is that of kveton2015: the probability of going on
+        unsatisfied, with or without a click. It cannot be the persistence itself, since its estimate is almost 0 in
+        logs with clicks all over the page.
         """
         places = whole("The number of positions", positions, 1, "give the length of the list")
         if places > self.documents:
             accepted = f"at most {self.documents}, the number of documents of a query"
             raise refuse("The number of positions", places, accepted, "show fewer")
-        learned = self._learned(model)
-        return {query: (Fixed(own["attr"], places), _users(model, own, places)) for query, own in learned.items()}
+        parameters = self._parameters(model)
+        return {query: (Fixed(own["attr"], places), _users(model, own, places)) for query, own in parameters.items()}
 
-    def _learned(self, model: str) -> dict[str, dict[str, Floats]]:
-        """Per query, the parameters of a model that all have."""
+    def _parameters(self, model: str) -> dict[str, dict[str, Floats]]:
+        """The parameters of a model by query."""
         if model not in self.models:
             accepted = f"one that all queries of {self.path} have: {', '.join(self.models)}"
             raise refuse("The model", model, accepted, nearest(model, self.models, "choose one of them"))
         return {query: found[model] for query, found in self.queries.items()}
 
     def __str__(self) -> str:
-        """What it is, in a line."""
+        """A line of counts."""
         size = f"{len(self.queries)} queries of {count_text(self.documents, 'document')}"
         return f"{self.path}: {size} each, models {', '.join(self.models)}"
 
 
 def read(path: AnyPath) -> ClickModels:
-    """The click models in a file, or in the one JSON file of a folder."""
-    file = _file(path)
+    """Read the click models in a file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, or a folder with one JSON file.
+
+    Returns
+    -------
+    ClickModels
+        All models of the file.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is missing, damaged or malformed, or queries have different numbers of documents.
+    """
+    file = _find_file(path)
     try:
-        everything = json.loads("\n".join(File(file).lines(ended=False)))
-    except InvalidInput:  # which is a ValueError, and has said already what is wrong
+        everything = json.loads("\n".join(DataFile(file).lines(ended=False)))
+    except InvalidInput:  # a ValueError that already says what is wrong
         raise
     except ValueError as problem:
-        raise InvalidInput(f"{file} is cut off or no JSON ({problem}); {AGAIN}.") from None
+        raise InvalidInput(f"{file} is truncated or not JSON ({problem}); {AGAIN}.") from None
     if not isinstance(everything, Mapping) or not everything:
         form = "{query: {model: {parameter: numbers}}}"
         raise InvalidInput(f"{file} holds no queries, but must be {form}; {AGAIN}.")
@@ -94,14 +155,14 @@ def read(path: AnyPath) -> ClickModels:
     if len(sizes) > 1:
         (one, first), (other, second) = list(sizes.items())[:2]
         raise InvalidInput(
-            f"{file} has {one} documents for query {first!r} and {other} for {second!r}, but all queries need as many; "
-            f"leave the others out."
+            f"{file} has {one} documents for query {first!r} and {other} for {second!r}, but all queries must have the "
+            f"same number; leave the others out."
         )
     return ClickModels(file, next(iter(sizes)), queries)
 
 
 def _users(model: str, own: dict[str, Floats], places: int) -> Any:
-    """The people of a model with its parameters for one query."""
+    """The users of a model with its parameters for one query."""
     if model == "PBM":
         return PBM(own["exam"][:places])
     if model == "DCM":
@@ -115,22 +176,22 @@ def _users(model: str, own: dict[str, Floats], places: int) -> Any:
     return Cascade()
 
 
-def _file(path: AnyPath) -> Path:
+def _find_file(path: AnyPath) -> Path:
     """The file itself, or the only JSON file of a folder."""
     accepted = "a JSON file of click models, or a folder that holds one"
     if not isinstance(path, str | os.PathLike) or not os.path.exists(path):
-        raise refuse("The click models", str(path), accepted, "name a file that exists")
+        raise refuse("The click models", str(path), accepted, "give a file that exists")
     file = Path(path)
     if not file.is_dir():
         return file
     inside = sorted([*file.glob("*.json"), *file.glob("*.json.gz")])
     if len(inside) != 1:
-        raise refuse("The click models", str(file), accepted, f"this folder holds {len(inside)}; name the file itself")
+        raise refuse("The click models", str(file), accepted, f"this folder holds {len(inside)}; give the file itself")
     return inside[0]
 
 
 def _query(file: Path, query: str, models: Any) -> dict[str, dict[str, Floats]]:
-    """The models of a query that are known here, complete and of probabilities."""
+    """The supported models of a query, checked to be complete and probabilities."""
     known = [model for model in PARAMETERS if isinstance(models, Mapping) and model in models]
     if not known:
         raise InvalidInput(f"Query {query!r} of {file} has none of the models {', '.join(PARAMETERS)}; {AGAIN}.")
@@ -141,7 +202,7 @@ def _query(file: Path, query: str, models: Any) -> dict[str, dict[str, Floats]]:
         for parameter, dimensions in PARAMETERS[model].items():
             what = f"{parameter} of the {model} of query {query!r} in {file}"
             if parameter not in given:
-                raise InvalidInput(f"There is no {what}; {AGAIN}.")
+                raise InvalidInput(f"The {what} is missing; {AGAIN}.")
             try:
                 numbers = np.array(given[parameter], dtype=np.float64)
             except (TypeError, ValueError):

@@ -1,7 +1,7 @@
-"""Fetches a data set from its official address, if you ask for it: `python -m toplist.datasets.download NAME FOLDER`.
+"""Downloads a data set from its official address: `python -m toplist.datasets.download NAME FOLDER`.
 
-What comes is checked and stays as it came, in one file that the loaders read; nothing is unpacked, and nothing that is
-there is written over.
+The download is checked and stored unchanged, as one file that the loaders read; nothing is unpacked, and no file is
+overwritten.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from toplist.support.script import run_script
 GROUPLENS = "https://files.grouplens.org/datasets"
 SONGS = "http://millionsongdataset.com/sites/default/files"
 TAGTRAUM = "https://www.tagtraum.com/genres"
-PATIENCE = 60  # seconds without a byte
+TIMEOUT = 60  # seconds without a byte
 PIECE = 1 << 20
 MIB = 1 << 20
 
@@ -46,18 +46,34 @@ TAGTRAUM_TERMS = (
 
 
 class NotDownloaded(InvalidInput):
-    """What makes sense to ask for, but did not come, or not as it should be."""
+    """A data set could not be downloaded, or the download is not what it should be."""
 
 
 class Offer(NamedTuple):
-    """A file that may be fetched."""
+    """A file that can be downloaded.
+
+    Parameters
+    ----------
+    address : str
+        Its URL.
+    most : int
+        Upper limit of its size in bytes; a longer answer is refused.
+    terms : str
+        Terms of use, in a sentence.
+    reader : str
+        Name of the module that reads it.
+    sha256 : str, default ""
+        Its SHA-256, if known.
+    published : bool, default False
+        Whether its MD5 is published at the same URL with .md5 appended.
+    """
 
     address: str
-    most: int  # bytes; more are not the file
+    most: int
     terms: str
-    reader: str  # the module that reads it
-    sha256: str = ""  # where it is known
-    published: bool = False  # whether its MD5 is beside it, with .md5 behind the name
+    reader: str
+    sha256: str = ""
+    published: bool = False
 
 
 OFFERS = {
@@ -71,7 +87,7 @@ OFFERS = {
         20 * MIB,
         LASTFM_TERMS,
         "lastfm",
-        # Its owners publish none; several independent projects that fetched it have noted this one.
+        # Its owners publish none; several independent projects recorded this one.
         sha256="6738f48195667ff03caaab4d32ca9a3133d8cc026b7c3cdaf6ce1010e913c59c",
     ),
     "taste-profile": Offer(f"{SONGS}/challenge/train_triplets.txt.zip", 1024 * MIB, SONG_TERMS, "million_song"),
@@ -80,22 +96,45 @@ OFFERS = {
     "tagtraum-cd2": Offer(f"{TAGTRAUM}/msd_tagtraum_cd2.cls.zip", 50 * MIB, TAGTRAUM_TERMS, "million_song"),
     "tagtraum-cd2c": Offer(f"{TAGTRAUM}/msd_tagtraum_cd2c.cls.zip", 50 * MIB, TAGTRAUM_TERMS, "million_song"),
 }
-ELSEWHERE = {  # what has to be agreed to by hand
+ELSEWHERE = {  # data sets whose terms must be accepted by hand
     "yelp": "agree to its terms at https://www.yelp.com/dataset and download it there",
     "yandex": "agree to its terms at https://www.kaggle.com/c/yandex-personalized-web-search-challenge",
-    "song-to-tracks": "take unique-tracks, which says the same, or get it at https://www.kaggle.com/c/msdchallenge",
+    "song-to-tracks": "use unique-tracks, which has the same content, or get it at https://www.kaggle.com/c/msdchallenge",
 }
 
 
 def fetch(name: str, folder: AnyPath, sha256: str | None = None, tell: Callable[[str], object] = print) -> Path:
-    """Download a data set to a folder, check it, and say under which terms it comes; the path of the file.
+    """Download a data set to a folder, check it, and print its terms of use.
 
-    It is compared with the checksum that its owners publish, with the one that is known here, or with the SHA-256 that
-    you give. Where there is none, a zip file is checked by those inside it, and its SHA-256 is told for the next time.
+    The file is compared with the checksum that its owners publish, with a known one, or with the SHA-256 given. Without
+    any, a zip file is checked by the checksums inside, and its SHA-256 is printed for the next time.
+
+    Parameters
+    ----------
+    name : str
+        One of `OFFERS`.
+    folder : str or path-like
+        An existing folder, without the file.
+    sha256 : str, optional
+        The SHA-256 that the file must have.
+    tell : callable, default print
+        Receives each message.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    NotDownloaded
+        If the file cannot be downloaded, or is damaged or different.
+    InvalidInput
+        If the name is unknown, or the file exists.
     """
     offer = _offer(name)
     if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", str(sha256)):
-        raise refuse("The SHA-256", sha256, "64 hexadecimal digits", "copy all of them")
+        raise refuse("The SHA-256", sha256, "64 hexadecimal digits", "copy them all")
     if not isinstance(folder, str | os.PathLike) or not os.path.isdir(folder):
         given = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
         raise refuse("The folder", given, "a folder that exists", "create it first")
@@ -103,7 +142,7 @@ def fetch(name: str, folder: AnyPath, sha256: str | None = None, tell: Callable[
     if os.path.lexists(target):
         raise refuse("The file to write", str(target), "a new one", "use it, or move it away first")
     tell(offer.terms)
-    md5 = _published(f"{offer.address}.md5") if offer.published else ""
+    md5 = _published_md5(f"{offer.address}.md5") if offer.published else ""
     with replace_file(target, "The file to write") as new:
         found = _download(offer, new)
         checks = [("MD5", md5, found["md5"]), ("SHA-256", (sha256 or offer.sha256).lower(), found["sha256"])]
@@ -120,9 +159,9 @@ def fetch(name: str, folder: AnyPath, sha256: str | None = None, tell: Callable[
 
 
 def _offer(name: str) -> Offer:
-    """What is known of a data set, or where else to get it."""
+    """The offer of this name; the error says where else to get a data set."""
     if isinstance(name, str) and name in ELSEWHERE:
-        raise refuse("The data set", name, "one that may be fetched by a program", ELSEWHERE[name])
+        raise refuse("The data set", name, "one that a program may download", ELSEWHERE[name])
     if not isinstance(name, str) or name not in OFFERS:
         advice = nearest(name, OFFERS, "choose one of them")
         raise refuse("The data set", name, f"one of {', '.join(OFFERS)}", advice)
@@ -130,9 +169,9 @@ def _offer(name: str) -> Offer:
 
 
 def _download(offer: Offer, new: Path) -> dict[str, Any]:
-    """Write what is at the address to a new file; its size and checksums."""
+    """Download to a new file: its size and checksums."""
     md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0
-    with _opened(offer.address) as answer, new.open("xb") as file:
+    with _open(offer.address) as answer, new.open("xb") as file:
         expected = answer.headers.get("Content-Length")
         if expected is not None and int(expected) > offer.most:
             raise _too_large(offer)
@@ -148,9 +187,9 @@ def _download(offer: Offer, new: Path) -> dict[str, Any]:
     return {"bytes": size, "md5": md5.hexdigest(), "sha256": sha256.hexdigest()}
 
 
-def _published(address: str) -> str:
-    """The MD5 that the owners of a file publish beside it."""
-    with _opened(address) as answer:
+def _published_md5(address: str) -> str:
+    """The MD5 that the owners publish at this address."""
+    with _open(address) as answer:
         text = answer.read(PIECE).decode("latin-1")
     found = re.search(r"\b[0-9a-fA-F]{32}\b", text)
     if found is None:
@@ -159,11 +198,11 @@ def _published(address: str) -> str:
 
 
 @contextmanager
-def _opened(address: str) -> Iterator[Any]:
-    """The answer from an address, or a sentence on why there is none."""
+def _open(address: str) -> Iterator[Any]:
+    """The response from an address."""
     by_hand = f"see whether you are online, or download {address} in another way"
     try:
-        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:
             if address.startswith("https:") and not answer.url.startswith("https:"):
                 raise NotDownloaded(f"{address} leads to {answer.url}, which is not encrypted; {by_hand}.")
             yield answer
@@ -176,7 +215,7 @@ def _opened(address: str) -> Iterator[Any]:
 
 
 def _check_zip(address: str, path: Path) -> None:
-    """Refuse an archive of which a file is damaged."""
+    """Refuse an archive with a damaged file."""
     try:
         with zipfile.ZipFile(path) as archive:
             try:
@@ -184,9 +223,9 @@ def _check_zip(address: str, path: Path) -> None:
             except (zipfile.BadZipFile, zlib.error, EOFError):
                 damaged = True
     except zipfile.BadZipFile:
-        raise NotDownloaded(f"{address} is no zip file, but must be one; see what is there in a browser.") from None
+        raise NotDownloaded(f"{address} is not a zip file, but must be one; open it in a browser.") from None
     if damaged:
-        raise NotDownloaded(f"{address} has a file inside that is damaged; try again.")
+        raise NotDownloaded(f"{address} contains a damaged file; try again.")
 
 
 def _too_large(offer: Offer) -> NotDownloaded:
@@ -196,10 +235,10 @@ def _too_large(offer: Offer) -> NotDownloaded:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Fetch what is asked for."""
-    parser = argparse.ArgumentParser(description="Fetch a data set from its official address, and check it.")
+    """Run the command; its exit code."""
+    parser = argparse.ArgumentParser(description="Download a data set from its official address, and check it.")
     parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(OFFERS)}")
-    parser.add_argument("folder", metavar="FOLDER", help="where to put the file, which must not be there yet")
+    parser.add_argument("folder", metavar="FOLDER", help="folder for the file, which must not exist yet")
     parser.add_argument("--sha256", help="the SHA-256 that the file must have")
     options = parser.parse_args(arguments)
 

@@ -1,6 +1,6 @@
-"""Small made-up data in every layout that can be read, for tests and for trying things out without the real ones.
+"""Small synthetic data in every supported layout, for tests and examples without the real data.
 
-Everything is named as generated, and a file beside it says so too. Nothing in it comes from a real data set.
+All names say that the data are generated, and so does a note in the folder. Nothing comes from a real data set.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toplist.core.problem import checked_seed, nearest, refuse
 from toplist.datasets import movielens
 from toplist.datasets.click_models import PARAMETERS
 from toplist.datasets.lastfm import ARTISTS_HEADER, PLAYS_HEADER, TAGGED_HEADER, TAGS_HEADER
-from toplist.datasets.ratings import Ratings, Values, made_up
+from toplist.datasets.ratings import Ratings, Values, synthetic_ratings
 from toplist.datasets.search_log import HEADER as LOG_HEADER
 from toplist.support.files import AnyPath, write_text
 
@@ -28,10 +28,10 @@ RESULTS = 10  # on a page of the log, and documents of a click model
 Rows = list[tuple[int, int, float]]
 
 
-class Made(NamedTuple):
-    """What is written, as the layouts need it."""
+class GeneratedData(NamedTuple):
+    """The data to write, in the form that the layouts need."""
 
-    rows: Rows  # person, item, stars
+    rows: Rows  # user, item, stars
     plays: Rows  # the same with plays
     topics: dict[int, tuple[str, ...]]
     names: list[str]  # of all topics
@@ -39,10 +39,37 @@ class Made(NamedTuple):
 
 
 def write(layout: str, folder: AnyPath, ratings: Ratings | None = None, seed: int = 0) -> Path:
-    """Write a layout to a folder: given ratings, or made-up ones; the folder, which its loader reads.
+    """Write data in a layout to a folder.
 
-    Plays are made of stars: as many, and more of them for five stars. What has no ratings, the click models and the
-    log, is drawn from the seed alone.
+    Parameters
+    ----------
+    layout : str
+        One of `LAYOUTS`.
+    folder : str or path-like
+        An existing folder.
+    ratings : Ratings, optional
+        The ratings to write; synthetic ones by default. The number of plays is that of stars, and more for five stars.
+        Click models and the search log have no ratings and depend on the seed only.
+    seed : int, default 0
+        Seed of everything generated.
+
+    Returns
+    -------
+    Path
+        The folder, which the loader of the layout reads.
+
+    Raises
+    ------
+    InvalidInput
+        If the layout is unknown, or the folder does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from toplist.datasets import generated, yelp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(yelp.read(generated.write("yelp", folder, seed=0)))
+    968 ratings of 60 items by 80 people; 60 items in 12 topics; 568 with 4 stars or more
     """
     if layout not in LAYOUTS:
         advice = nearest(layout, LAYOUTS, "choose one of them")
@@ -50,11 +77,11 @@ def write(layout: str, folder: AnyPath, ratings: Ratings | None = None, seed: in
     if not isinstance(folder, str | os.PathLike) or not os.path.isdir(folder):
         raise refuse("The folder", str(folder), "a folder that exists", "create it first")
     seed, home = checked_seed(seed), Path(folder)
-    given = made_up(people=80, items=60, topics=12, seed=seed) if ratings is None else ratings
+    given = synthetic_ratings(people=80, items=60, topics=12, seed=seed) if ratings is None else ratings
     rng = np.random.default_rng(seed)
     plays = _plays(given.value, rng)
     names = sorted({topic for several in given.topics.values() for topic in several})
-    made = Made(_rows(given, given.value), _rows(given, plays), dict(given.topics), names, rng)
+    made = GeneratedData(_rows(given, given.value), _rows(given, plays), dict(given.topics), names, rng)
     LAYOUTS[layout](home, made)
     note = f"Made up by toplist.datasets.generated: {layout}, seed {seed}. No real data.\n"
     write_text(home / NOTE, "The note", note)
@@ -62,7 +89,7 @@ def write(layout: str, folder: AnyPath, ratings: Ratings | None = None, seed: in
 
 
 def _plays(stars: Values, rng: np.random.Generator) -> Values:
-    """As many plays as stars, and any number from five on for five of them."""
+    """As many plays as stars, but five or more for five stars."""
     more = np.floor(rng.lognormal(mean=3.0, sigma=1.5, size=len(stars)))
     return np.asarray(stars + np.where(stars >= 5, more, 0.0), dtype=np.float32)
 
@@ -71,26 +98,26 @@ def _rows(ratings: Ratings, values: Values) -> Rows:
     return list(zip(ratings.person.tolist(), ratings.item.tolist(), values.tolist(), strict=True))
 
 
-def _movies_dat(home: Path, made: Made) -> None:
-    """What the layouts of 1M have in common."""
+def _movies_dat(home: Path, made: GeneratedData) -> None:
+    """The files that the layouts of 1M share."""
     lines = [f"{item}::{_title(item)}::{'|'.join(topics)}" for item, topics in made.topics.items()]
     _lines(home / "movies.dat", lines)
     _lines(home / "users.dat", [f"{person}::F::25::0::00000" for person in sorted({row[0] for row in made.rows})])
 
 
-def _ml_1m(home: Path, made: Made) -> None:
+def _ml_1m(home: Path, made: GeneratedData) -> None:
     _movies_dat(home, made)
     _lines(home / "ratings.dat", [f"{person}::{item}::{stars:g}::978300760" for person, item, stars in made.rows])
 
 
-def _ml_1m_csv(home: Path, made: Made) -> None:
+def _ml_1m_csv(home: Path, made: GeneratedData) -> None:
     _movies_dat(home, made)
     lines = [f"{person},{item},{stars:g}" for person, item, stars in made.rows]
     _lines(home / "ratings.csv.gz", ["user_id,movie_id,rating", *lines])
 
 
-def _ml_100k(home: Path, made: Made) -> None:
-    """Its genres have fixed names, so that topics are renamed in their order."""
+def _ml_100k(home: Path, made: GeneratedData) -> None:
+    """Its genres have fixed names, so topics are renamed, in their order."""
     known = dict(zip(made.names, movielens.GENRES[1:], strict=False))
     items = []
     for item, topics in made.topics.items():
@@ -103,15 +130,15 @@ def _ml_100k(home: Path, made: Made) -> None:
     _lines(home / "u.info", [f"{people} users", f"{len(items)} items", f"{len(made.rows)} ratings"])
 
 
-def _ml_latest(home: Path, made: Made) -> None:
+def _ml_latest(home: Path, made: GeneratedData) -> None:
     movies = [f'{item},"{_title(item)}",{"|".join(topics)}' for item, topics in made.topics.items()]
     _lines(home / "movies.csv", [movielens.MOVIES_HEADER, *movies], end="\r\n")
     lines = [f"{person},{item},{stars:.1f},964982703" for person, item, stars in made.rows]
     _lines(home / "ratings.csv", [movielens.HEADERS[0], *lines], end="\r\n")
 
 
-def _million_song(home: Path, made: Made) -> None:
-    """Two tracks for every third song, and for each with more than two genres, which is all that a track can have."""
+def _million_song(home: Path, made: GeneratedData) -> None:
+    """Two tracks for every third song, and for songs with more than two genres, the maximum of a track."""
     lines = [f"{person:040x}\t{_song(item)}\t{plays:.0f}\n" for person, item, plays in made.plays]
     with zipfile.ZipFile(home / "train_triplets.txt.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("train_triplets.txt", "".join(lines))
@@ -125,8 +152,8 @@ def _million_song(home: Path, made: Made) -> None:
     _lines(home / "msd_tagtraum_generated.cls", ["# Generated, no real annotations", *genres])
 
 
-def _lastfm(home: Path, made: Made) -> None:
-    """Two people give each artist its tags; a third says what nobody else does."""
+def _lastfm(home: Path, made: GeneratedData) -> None:
+    """Two users give each artist its tags; a third gives a tag of its own."""
     people = sorted({row[0] for row in made.rows})
     number = {name: place for place, name in enumerate([*made.names, "generated by one"], start=1)}
     _lines(home / "tags.dat", [TAGS_HEADER, *(f"{place}\t{name}" for name, place in number.items())])
@@ -142,7 +169,7 @@ def _lastfm(home: Path, made: Made) -> None:
     _lines(home / "artists.dat", [ARTISTS_HEADER, *names])
 
 
-def _yelp(home: Path, made: Made) -> None:
+def _yelp(home: Path, made: GeneratedData) -> None:
     businesses = [
         {"business_id": f"b{item}", "name": f"Generated business {item}", "categories": ", ".join(topics) or None}
         for item, topics in made.topics.items()
@@ -155,14 +182,14 @@ def _yelp(home: Path, made: Made) -> None:
     _lines(home / "yelp_academic_dataset_review.json", map(json.dumps, reviews))
 
 
-def _yelp_graph(home: Path, made: Made) -> None:
+def _yelp_graph(home: Path, made: GeneratedData) -> None:
     number = {name: place for place, name in enumerate(made.names, start=1)}
     _lines(home / "user_business.dat.gz", [f"{person}\t{item}\t{stars:.0f}" for person, item, stars in made.rows])
     links = [f"{item}\t{number[topic]}\t1" for item, topics in made.topics.items() for topic in topics]
     _lines(home / "business_category.dat.gz", links)
 
 
-def _click_models(home: Path, made: Made) -> None:
+def _click_models(home: Path, made: GeneratedData) -> None:
     content = {
         f"generated {query}": {
             model: {name: made.rng.uniform(size=(RESULTS,) * size).round(4).tolist() for name, size in each.items()}
@@ -173,8 +200,8 @@ def _click_models(home: Path, made: Made) -> None:
     _lines(home / "click-models-generated.json", [json.dumps(content)])
 
 
-def _search_log(home: Path, made: Made) -> None:
-    """Few queries have most pages, higher results most clicks, and some clicks go back up the page."""
+def _search_log(home: Path, made: GeneratedData) -> None:
+    """A few queries have most pages, higher results most clicks, and some clicks go up the page."""
     lines = []
     for _ in range(500):
         query = min(int(made.rng.geometric(0.4)), 8)
@@ -185,7 +212,7 @@ def _search_log(home: Path, made: Made) -> None:
     _lines(home / "generated.tsv.gz", [LOG_HEADER, *lines])
 
 
-LAYOUTS: dict[str, Callable[[Path, Made], None]] = {
+LAYOUTS: dict[str, Callable[[Path, GeneratedData], None]] = {
     "ml-1m": _ml_1m,
     "ml-1m-csv": _ml_1m_csv,
     "ml-100k": _ml_100k,
@@ -212,6 +239,6 @@ def _track(item: int, which: int) -> str:
 
 
 def _lines(path: Path, lines: Iterable[str], end: str = "\n") -> None:
-    """Write lines, packed where the name says so."""
+    """Write lines, compressed if the name ends in .gz."""
     data = "".join(f"{line}{end}" for line in lines).encode("latin-1")
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)

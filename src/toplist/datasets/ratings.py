@@ -1,4 +1,4 @@
-"""Ratings, or plays: who gave which item how many, what the items are about, and how many show a liking."""
+"""Ratings, or plays, of items by users, with the topics of the items."""
 
 from __future__ import annotations
 
@@ -12,24 +12,41 @@ from numpy.typing import NDArray
 from toplist.core.problem import whole
 from toplist.support.tables import count_text
 
-Numbers = NDArray[np.int32]  # half as large as usual, since there may be 48 million of them
+Numbers = NDArray[np.int32]  # half the usual size, since there may be 48 million of them
 Values = NDArray[np.float32]
 
 
 class Ratings(NamedTuple):
-    """What every data set of ratings is read into.
+    """The ratings of a data set; it prints as a line of counts.
 
-    People and items keep the numbers that they have in the data. Where they have names instead, they are counted from 1
-    in the order in which they come.
+    Users and items keep the numbers that they have in the data. If they have names instead, they are numbered from 1 in
+    order of appearance.
+
+    Parameters
+    ----------
+    person : ndarray of int
+        User of each rating.
+    item : ndarray of int
+        Item of each rating.
+    value : ndarray of float
+        Stars or plays of each rating.
+    topics : mapping of int to tuple of str
+        Topics of the items, rated or not; an item that is missing has none.
+    names : mapping of int to str, optional
+        Names of the items, if known.
+    least : float, default 5.0
+        Smallest value that counts as attracted.
+    unit : str, default "stars"
+        What the values count.
     """
 
-    person: Numbers  # per rating
-    item: Numbers  # per rating
-    value: Values  # per rating: stars, or plays
-    topics: Mapping[int, tuple[str, ...]]  # per item, rated or not; an item that is missing has none
-    names: Mapping[int, str] = MappingProxyType({})  # per item, where they are known
-    least: float = 5.0  # the value from which on an item is taken to have attracted the person
-    unit: str = "stars"  # what values count
+    person: Numbers
+    item: Numbers
+    value: Values
+    topics: Mapping[int, tuple[str, ...]]
+    names: Mapping[int, str] = MappingProxyType({})
+    least: float = 5.0
+    unit: str = "stars"
 
     def __str__(self) -> str:
         rated, people = len(np.unique(self.item)), len(np.unique(self.person))
@@ -43,17 +60,41 @@ class Ratings(NamedTuple):
         )
 
 
-def made_up(people: int = 200, items: int = 150, topics: int = 18, seed: int = 0) -> Ratings:
-    """Ratings that look like those of a film site: few are rated by many, and people rate higher what they like.
+def synthetic_ratings(people: int = 200, items: int = 150, topics: int = 18, seed: int = 0) -> Ratings:
+    """Generate ratings like those of a film site.
 
-    An item has one to three topics, of which some are far more common than others. Everybody has rated something.
+    A few items have most ratings, and users rate items with topics that they like higher. An item has one to three
+    topics, some of which are far more common than others. Every user has rated something.
 
-    >>> print(made_up(people=50, items=40, topics=6, seed=0))
+    Parameters
+    ----------
+    people : int, default 200
+        Number of users.
+    items : int, default 150
+        Number of items.
+    topics : int, default 18
+        Number of topics.
+    seed : int, default 0
+        Seed of the generator.
+
+    Returns
+    -------
+    Ratings
+        Stars from 1 to 5.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is below 1.
+
+    Examples
+    --------
+    >>> print(synthetic_ratings(people=50, items=40, topics=6, seed=0))
     372 ratings of 40 items by 50 people; 40 items in 6 topics; 102 with 5 stars or more
     """
-    people = whole("The number of people", people, 1, "give how many there are")
-    items = whole("The number of items", items, 1, "give how many there are")
-    topics = whole("The number of topics", topics, 1, "give how many there are")
+    people = whole("The number of people", people, 1, "give at least one")
+    items = whole("The number of items", items, 1, "give at least one")
+    topics = whole("The number of topics", topics, 1, "give at least one")
     rng = np.random.default_rng(seed)
     common = 1.0 / np.arange(1, topics + 1)
     common /= common.sum()

@@ -1,6 +1,6 @@
-"""The files of a data set: found in a folder or an archive, packed or not, and read line by line.
+"""The files of a data set: in a folder or a zip archive, compressed or not, read line by line.
 
-No file is ever held whole, and one that is damaged, cut off or of another form ends in a sentence that names the line.
+No file is held in memory as a whole. The error for a damaged, truncated or malformed file names the line.
 """
 
 from __future__ import annotations
@@ -24,47 +24,68 @@ from toplist.core.slate import Bools, Floats
 from toplist.support.files import AnyPath
 
 AGAIN = "unpack or copy the data again"
-BLOCK = 1 << 17  # lines that are turned into numbers at once
+BLOCK = 1 << 17  # lines that are parsed at once
 
 
-class File(NamedTuple):
-    """One file of a data set, as it is, packed by gzip, or inside an archive."""
+class DataFile(NamedTuple):
+    """One file of a data set: plain, compressed by gzip, or inside a zip archive.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or the archive that holds it.
+    member : str, default ""
+        Its name in the archive.
+    """
 
     path: Path
-    member: str = ""  # of the archive at this path
+    member: str = ""
 
     def __str__(self) -> str:
         return f"{self.member} in {self.path}" if self.member else str(self.path)
 
     def lines(self, ended: bool = True) -> Iterator[str]:
-        """Its lines, without their ends; Latin-1 where a line is not UTF-8.
+        """Read the lines, without line ends; Latin-1 where a line is not UTF-8.
 
-        A packed file has a checksum. Another one is complete only if its last line is ended, unless `ended` is false,
-        for forms in which half a line is noticed anyway.
+        Parameters
+        ----------
+        ended : bool, default True
+            Whether to require a line end after the last line of an uncompressed file, which has no checksum. False for
+            formats in which half a line is noticed anyway.
+
+        Yields
+        ------
+        str
+            One line.
+
+        Raises
+        ------
+        InvalidInput
+            If the file cannot be read, is damaged or is truncated.
         """
         packed = bool(self.member) or self.path.suffix == ".gz"
         raw = "\n"
         try:
             with ExitStack() as stack:
-                stream = self._opened(stack)
-                # Not splitlines: some letters of a title would count as the end of a line.
+                stream = self._open(stack)
+                # Not splitlines, which also splits at characters that occur in titles.
                 text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="\n")
                 for raw in text:
                     line = raw.rstrip("\r\n")
-                    yield line if line.isascii() else _legible(line)
+                    yield line if line.isascii() else _decode(line)
         except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as problem:
-            raise InvalidInput(f"{self} is cut off or damaged ({str(problem).rstrip('.')}); {AGAIN}.") from None
-        except (OSError, NotImplementedError, RuntimeError) as problem:  # the latter two: kinds of zip we cannot unpack
+            raise InvalidInput(f"{self} is truncated or damaged ({str(problem).rstrip('.')}); {AGAIN}.") from None
+        except (OSError, NotImplementedError, RuntimeError) as problem:  # the latter two: unsupported kinds of zip
             raise refuse("A file of the data", str(self), "one that can be read", f"see why not ({problem})") from None
         if ended and not packed and not raw.endswith("\n"):
-            raise InvalidInput(f"{self} is cut off in the middle of a line; {AGAIN}.")
+            raise InvalidInput(f"{self} is truncated in the middle of a line; {AGAIN}.")
 
-    def wrong(self, number: int, line: str, form: str) -> InvalidInput:
-        """The error for a line, counted from 1."""
+    def line_error(self, number: int, line: str, form: str) -> InvalidInput:
+        """The error for a malformed line; lines are counted from 1."""
         shown = repr(line if len(line) <= 80 else line[:77] + "...")
         return InvalidInput(f"Line {number:,} of {self} is {shown}, but must be {form}; {AGAIN}.")
 
-    def _opened(self, stack: ExitStack) -> IO[bytes]:
+    def _open(self, stack: ExitStack) -> IO[bytes]:
         name = self.member or self.path.name
         if self.member:
             stream = stack.enter_context(stack.enter_context(zipfile.ZipFile(self.path)).open(self.member))
@@ -73,86 +94,126 @@ class File(NamedTuple):
         return cast(IO[bytes], stack.enter_context(gzip.GzipFile(fileobj=stream))) if name.endswith(".gz") else stream
 
 
-class Place:
-    """A folder of files, or the archive as it was downloaded."""
+class DataFolder:
+    """The folder of a data set, or its zip archive as it was downloaded.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder or the archive.
+    what : str
+        Name of the data set, for messages.
+
+    Raises
+    ------
+    InvalidInput
+        If there is neither a folder nor a zip archive at `path`.
+    """
 
     def __init__(self, path: AnyPath, what: str) -> None:
         self.what = f"The {what} folder"
         accepted = f"a folder that holds {what}, or its zip file"
         if not isinstance(path, str | os.PathLike) or not os.path.exists(path):
             given = os.fspath(path) if isinstance(path, os.PathLike) else path
-            raise refuse(self.what, given, accepted, "get the data and name their folder")
+            raise refuse(self.what, given, accepted, "get the data and give their folder")
         self.path = Path(path)
         if self.path.is_dir():
-            self._files = {each.name: File(each) for each in sorted(self.path.iterdir()) if each.is_file()}
+            self._files = {each.name: DataFile(each) for each in sorted(self.path.iterdir()) if each.is_file()}
         elif self.path.suffix == ".zip":
             self._files = _members(self.path)
         else:
-            raise refuse(self.what, str(self.path), accepted, "name the folder of this file")
+            raise refuse(self.what, str(self.path), accepted, "give the folder of this file")
 
-    def find(self, *names: str) -> File | None:
-        """The first of these files that is there, packed or not."""
+    def find(self, *names: str) -> DataFile | None:
+        """The first of these files that exists, compressed or not; None if none does."""
         for name in names:
-            for there in (name, f"{name}.gz"):
-                if there in self._files:
-                    return self._files[there]
+            for stored in (name, f"{name}.gz"):
+                if stored in self._files:
+                    return self._files[stored]
             if f"{name}.zip" in self._files:
-                return _only(self._files[f"{name}.zip"], name)
+                return _single_member(self._files[f"{name}.zip"], name)
         return None
 
-    def need(self, *names: str) -> File:
-        """The first of these files that is there, or the error that none is."""
+    def require(self, *names: str) -> DataFile:
+        """The first of these files that exists, compressed or not; an error if none does."""
         found = self.find(*names)
         if found is None:
             raise refuse(self.what, str(self.path), f"one with {' or '.join(names)}", AGAIN)
         return found
 
-    def ending(self, suffix: str) -> list[File]:
-        """All files whose names end so, packed or not."""
+    def find_all(self, suffix: str) -> list[DataFile]:
+        """All files whose names end in `suffix`, compressed or not."""
         names = {name.removesuffix(".gz").removesuffix(".zip") for name in self._files}
-        return [self.need(name) for name in sorted(names) if name.endswith(suffix)]
+        return [self.require(name) for name in sorted(names) if name.endswith(suffix)]
 
 
-def columns(
-    file: File, form: str, between: str, right: Callable[[Floats], Bools], rule: str, header: Sequence[str] = ()
+def read_columns(
+    file: DataFile,
+    form: str,
+    separator: str,
+    are_valid: Callable[[Floats], Bools],
+    rule: str,
+    header: Sequence[str] = (),
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
-    """The first three columns of a file of numbers: whose, of what, and the value.
+    """Read the first three columns of a file of numbers: user, item and value.
 
-    `form` names the columns, with what stands `between` them, and each line has all of them. Rows must also be `right`,
-    which `rule` says in words. Where there is a `header`, it is one of those given, and names the columns instead.
+    Parameters
+    ----------
+    file : DataFile
+        The file.
+    form : str
+        Names of all columns, with the separator between them; ignored if there is a header.
+    separator : str
+        What separates the columns.
+    are_valid : callable
+        Gets rows of numbers, and says of each whether it is valid.
+    rule : str
+        What `are_valid` checks, in words.
+    header : sequence of str, default ()
+        The accepted header lines; none by default.
+
+    Returns
+    -------
+    tuple of ndarray
+        Users and items as int32, values as float32.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is empty, or a line has the wrong number of columns or breaks the rule.
     """
     lines = file.lines()
-    begun = 1
+    first = 1  # number of the first line of a block
     if header:
         form = _header(file, next(lines, ""), header)
-        begun = 2
-    width = form.count(between) + 1
+        first = 2
+    width = form.count(separator) + 1
     found = []
     while block := list(islice(lines, BLOCK)):
         rows = [line for line in block if line] if "" in block else block
         if rows:
-            part = _numbers(rows, between, width)
-            if part is None or not right(part).all():
-                for number, line in enumerate(block, start=begun):
-                    one = _numbers([line], between, width) if line else None
-                    if line and (one is None or not right(one).all()):
-                        raise file.wrong(number, line, f"{form}, where {rule}")
+            part = _numbers(rows, separator, width)
+            if part is None or not are_valid(part).all():
+                for number, line in enumerate(block, start=first):
+                    one = _numbers([line], separator, width) if line else None
+                    if line and (one is None or not are_valid(one).all()):
+                        raise file.line_error(number, line, f"{form}, where {rule}")
             assert part is not None
             found.append((part[:, 0].astype(np.int32), part[:, 1].astype(np.int32), part[:, 2].astype(np.float32)))
-        begun += len(block)
+        first += len(block)
     if not found:
         raise InvalidInput(f"{file} is empty, but must have lines {form}; {AGAIN}.")
-    people, items, values = zip(*found, strict=True)
-    return np.concatenate(people), np.concatenate(items), np.concatenate(values)
+    users, items, values = zip(*found, strict=True)
+    return np.concatenate(users), np.concatenate(items), np.concatenate(values)
 
 
-def identifiers(table: Floats) -> Bools:
-    """Which rows begin with two whole numbers from 1 on, as all data sets here count people and things."""
+def have_valid_ids(table: Floats) -> Bools:
+    """Which rows begin with two whole numbers from 1 on, as users and items are numbered in all data sets here."""
     return np.asarray(((table[:, :2] >= 1) & (table[:, :2] < 2**31) & (table[:, :2] % 1 == 0)).all(axis=1))
 
 
-def _header(file: File, given: str, accepted: Sequence[str]) -> str:
-    """The first line of a file, if it is one of those accepted."""
+def _header(file: DataFile, given: str, accepted: Sequence[str]) -> str:
+    """The first line of a file, if it is an accepted one."""
     line = given.removeprefix("\ufeff")
     if line not in accepted:
         expected = " or ".join(map(repr, accepted))
@@ -160,44 +221,44 @@ def _header(file: File, given: str, accepted: Sequence[str]) -> str:
     return line
 
 
-def _numbers(lines: list[str], between: str, width: int) -> Floats | None:
-    """Lines as rows of numbers; None where one of them is not."""
-    separator = between
-    if len(between) > 1:
-        separator = ","
-        lines = [line.replace(between, separator) for line in lines]
+def _numbers(lines: list[str], separator: str, width: int) -> Floats | None:
+    """Lines as rows of numbers; None if one of them is not."""
+    delimiter = separator
+    if len(separator) > 1:
+        delimiter = ","
+        lines = [line.replace(separator, delimiter) for line in lines]
     try:
-        table = np.loadtxt(lines, delimiter=separator, comments=None, ndmin=2)
+        table = np.loadtxt(lines, delimiter=delimiter, comments=None, ndmin=2)
     except ValueError:
         return None
     return np.asarray(table, dtype=np.float64) if table.shape[1] == width else None
 
 
-def _members(path: Path) -> dict[str, File]:
-    """The files of an archive by their names, whatever folder they are in."""
+def _members(path: Path) -> dict[str, DataFile]:
+    """The files of an archive by name, without their folders."""
     try:
         with zipfile.ZipFile(path) as archive:
             return {
-                PurePosixPath(each.filename).name: File(path, each.filename)
+                PurePosixPath(each.filename).name: DataFile(path, each.filename)
                 for each in archive.infolist()
                 if not each.is_dir()
             }
     except (zipfile.BadZipFile, OSError) as problem:
-        raise InvalidInput(f"{path} is cut off or no zip file ({problem}); download or copy it again.") from None
+        raise InvalidInput(f"{path} is truncated or not a zip file ({problem}); download or copy it again.") from None
 
 
-def _only(archive: File, name: str) -> File:
-    """The file of this name in an archive that was made for it."""
-    inside = _members(archive.path)
-    if name not in inside:
-        raise InvalidInput(f"{archive} holds {', '.join(inside) or 'nothing'}, but must hold {name}; {AGAIN}.")
-    return inside[name]
+def _single_member(archive: DataFile, name: str) -> DataFile:
+    """The file of this name in the archive `name`.zip."""
+    members = _members(archive.path)
+    if name not in members:
+        raise InvalidInput(f"{archive} holds {', '.join(members) or 'nothing'}, but must hold {name}; {AGAIN}.")
+    return members[name]
 
 
-def _legible(line: str) -> str:
-    """A line in Latin-1, where it was not UTF-8."""
+def _decode(line: str) -> str:
+    """The line, decoded as Latin-1 if it was not UTF-8."""
     try:
         line.encode("utf-8")
-    except UnicodeEncodeError:  # some byte had to be escaped
+    except UnicodeEncodeError:  # some bytes were escaped
         return line.encode("utf-8", "surrogateescape").decode("latin-1")
     return line

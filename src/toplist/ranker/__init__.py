@@ -1,4 +1,4 @@
-"""A policy at work on somebody's own items: makes lists, learns from clicks, explains itself, outlives the process."""
+"""A policy at work on your own items: makes lists, learns from clicks, explains itself, and is saved to files."""
 
 from toplist.ranker.logged_ranker import LoggedRanker, Record, State
 from toplist.ranker.open_lists import AlreadyLearned, ForeignSlate, SlateRefused, TooManyOpen

@@ -1,4 +1,4 @@
-"""What a ranker is made of, and what can be seen of it."""
+"""The state of a ranker, and the methods that only read it."""
 
 from __future__ import annotations
 
@@ -14,71 +14,71 @@ from toplist.core.slate import NONE, Floats, Request
 from toplist.ranker import explanations
 from toplist.ranker.change_log import ChangeLog
 from toplist.ranker.features import Features
-from toplist.ranker.item_slots import Roster
+from toplist.ranker.item_slots import ItemSlots
 from toplist.ranker.learner import Learner
-from toplist.ranker.open_lists import Book, ForeignSlate
+from toplist.ranker.open_lists import ForeignSlate, OpenLists
 from toplist.ranker.options import Options
-from toplist.ranker.read_write_lock import Gate
+from toplist.ranker.read_write_lock import ReadWriteLock
 from toplist.ranker.shown import Identity, Shown
 from toplist.support.tables import Table, count_text
 
 
-class Core:
-    """A policy at work, its items, the book of its lists, and who may come in while it changes."""
+class RankerBase:
+    """A learner, its items, its open lists, and the lock that guards them."""
 
-    _gate_class: ClassVar[type[Gate]] = Gate
-    _warns: ClassVar[bool] = True  # that features are scaled
+    _lock_class: ClassVar[type[ReadWriteLock]] = ReadWriteLock
+    _warns: ClassVar[bool] = True  # if features are scaled
 
     def _set_up(
-        self, policy: Any, title: str, options: Options, problem: Problem, identity: Identity, known: Features,
+        self, policy: Any, title: str, options: Options, problem: Problem, identity: Identity, features: Features,
         compiled: bool,
     ) -> None:  # fmt: skip
-        """Everything but the items."""
+        """Set everything but the items."""
         self.policy = policy
         self.options = options
         self._title = title
         self._identity = identity
         self._learner = Learner(policy, problem, compiled)
-        self._can = self._learner.can
-        if self._can.needs_simulator:
-            self._refuse("must be told the best list, which only a simulation knows", "use it in simulate()")
+        self._capabilities = self._learner.capabilities
+        if self._capabilities.needs_simulator:
+            self._refuse("needs the true best list, which only a simulation has", "use it in simulate()")
         if options.prior_strength > 0.0:
-            self._need_samples()
-        if options.new_per_list is not None and not self._can.takes_subsets:
+            self._check_takes_prior()
+        if options.new_per_list is not None and not self._capabilities.takes_subsets:
             self._refuse("shows all of its items", "leave new_per_list out")
-        self._roster = Roster(problem.items)
-        self._book = Book(options.open_slates)
+        self._items = ItemSlots(problem.items)
+        self._open_lists = OpenLists(options.open_slates)
         self._learned = 0
-        self._changes = ChangeLog()
-        self._gate = self._gate_class()
-        self._known = known
-        known.warns = known.warns and self._warns
+        self._change_log = ChangeLog()
+        self._lock = self._lock_class()
+        self._features = features
+        features.warns = features.warns and self._warns
         # A ranker makes the lists of the first run of a simulation with the same seed.
         self._key = branch(branch(branch(options.seed, 0), 0), CHOICES)
 
     def _refuse(self, what: str, advice: str) -> NoReturn:
-        """Say in one sentence what the policy cannot do."""
+        """Raise the error for something that the policy cannot do."""
         raise InvalidInput(f"The policy {self._title} {what}; {advice}.")
 
-    def _need_samples(self) -> None:
-        if self._can.samples == "nothing":
-            self._refuse("has no use for a prior", "leave prior_strength out")
+    def _check_takes_prior(self) -> None:
+        if self._capabilities.samples == "nothing":
+            self._refuse("takes no prior", "leave prior_strength out")
 
     def _check_own(self, shown: Any) -> None:
-        """Refuse what is no list, or no list of this ranker's."""
+        """Refuse anything but a list of this ranker."""
         if not isinstance(shown, Shown):
-            raise refuse("The list", shown, "what rank(), adopt() or shown() gave", "see shown() for one kept as JSON")
+            raise refuse("The list", shown, "a Shown of rank(), adopt() or shown()", "shown() takes JSON")
         if shown.ranker != self.name:
             raise ForeignSlate(
                 f"List {shown.number} was made by the ranker {shown.ranker!r}, but this one is {self.name!r}; "
-                f"hand it to the ranker that made it."
+                f"learn it with the ranker that made it."
             )
         if shown._identity != self._identity:
             raise ForeignSlate(
-                f"List {shown.number} was made by another ranker that is called {self.name!r} too; load the file that "
-                f"it was saved to, instead of making a new one."
+                f"List {shown.number} was made by another ranker that is also called {self.name!r}; load that ranker "
+                f"from its file, instead of making a new one."
             )
-        self._book.check_own(shown.number, shown.life)
+        self._open_lists.check_own(shown.number, shown.life)
 
     @property
     def positions(self) -> int:
@@ -87,89 +87,158 @@ class Core:
 
     @property
     def name(self) -> str:
-        """The name by which its lists know it."""
+        """The name of the ranker, which its lists carry."""
         return self._identity.name
 
     @property
     def items(self) -> list[str]:
-        """The items that are there, hidden ones among them."""
-        with self._gate.reading:
-            return self._roster.items()
+        """All items, including hidden ones."""
+        with self._lock.reading:
+            return self._items.all_names()
 
     @property
     def hidden(self) -> list[str]:
-        """The items that are there, but not shown."""
-        with self._gate.reading:
-            return self._roster.hidden()
+        """The items that are hidden from all lists."""
+        with self._lock.reading:
+            return self._items.hidden_names()
 
     @property
     def learned(self) -> int:
-        """How many lists were learned."""
+        """The number of lists learned."""
         return self._learned
 
     @property
     def belief(self) -> Any:
-        """A copy of what the policy has learned: its arrays by name."""
-        with self._gate.reading:
+        """A copy of what the policy has learned: a NamedTuple of arrays."""
+        with self._lock.reading:
             return copy_arrays(self._learner.belief)
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the policy can take."""
-        return self._can
+        """What the policy supports."""
+        return self._capabilities
 
     def __len__(self) -> int:
-        return len(self._roster)
+        return len(self._items)
 
     def __contains__(self, item: object) -> bool:
-        return item in self._roster
+        return item in self._items
 
     def __repr__(self) -> str:
-        """What it is, without the items."""
+        """A summary without the items."""
         sizes = ((len(self), "item"), (self.positions, "position"), (self._learned, "list"))
         size = ", ".join(count_text(count, word) for count, word in sizes)
         return f"<Ranker {self.name} with {self._title}: {size} learned>"
 
     def estimates(self, person: Any = None) -> Table:
-        """Per item how often it was examined, the mean of that, an interval for it and the policy's index.
+        """Estimate every item.
 
-        Where items meet a person's features, they are in the eyes of that `person`.
+        Parameters
+        ----------
+        person : array_like of float, optional
+            Features of the visitor for whom to estimate; required if the ranker joins them with the items' features.
+
+        Returns
+        -------
+        Table
+            Per item, largest index first: `examined`, how often it was examined; `mean`, its click-through rate as the
+            policy reads clicks; `low` and `high`, a 95% confidence interval of the mean; and `index`, by which the
+            policy ranks. None where the policy has no such number.
+
+        Raises
+        ------
+        InvalidInput
+            If `person` is missing, superfluous or of the wrong length.
+
+        Notes
+        -----
+        The interval is Wilson's score interval, or 1.96 standard deviations around the mean for policies that learn
+        from features.
+
+        Examples
+        --------
+        >>> from toplist import Ranker
+        >>> ranker = Ranker(["tea", "milk"], positions=2, policy="cascade-ucb1", compiled=False)
+        >>> for _ in range(10):
+        ...     ranker.learn(ranker.adopt(["tea", "milk"]), clicks=["milk"])
+        >>> ranker.estimates()["milk"]["mean"]
+        1.0
         """
-        told = self._known.told(person, None)
-        with self._gate.reading:
-            seen_as, _ = self._known.of_call(told, self._roster.slot)
-            assessment = explanations.assessed(
-                self._learner.policy, self._learner.belief, self._everybody(seen_as), None
-            )
-            return explanations.estimates(self._roster.items(), assessment, self._learned)
+        call = self._features.checked_call(person, None)
+        with self._lock.reading:
+            rows, _ = self._features.rows_for_call(call, self._items.slot)
+            request = self._request_all(rows)
+            assessment = explanations.assess(self._learner.policy, self._learner.belief, request, None)
+            return explanations.estimates(self._items.all_names(), assessment, self._learned)
 
     def explain(self, shown: Shown) -> Table:
-        """Per position of a list why that item stands there, in numbers of now."""
+        """Explain why each item of a list stands at its position.
+
+        Parameters
+        ----------
+        shown : Shown
+            A list of this ranker, learned or not.
+
+        Returns
+        -------
+        Table
+            Per position: `item`, `examined`, `mean`, `bonus` (index minus mean), `index`, and `why` in words. The
+            numbers are current ones, not those of the time when the list was made.
+
+        Raises
+        ------
+        ForeignSlate
+            If another ranker, or another copy of this one, made the list.
+        """
         self._check_own(shown)
-        with self._gate.reading:
-            # Without the person who saw the list, only its own items' rows are known, and those lie in the list.
-            rows = self._known.rows
-            if self._known.person > 0:
-                rows = np.zeros((len(rows), self._known.total))
-            request = self._everybody(rows)
+        with self._lock.reading:
+            # Without the visitor's features, only the rows of the list's own items are known: the slate holds them.
+            rows = self._features.rows
+            if self._features.person > 0:
+                rows = np.zeros((len(rows), self._features.total))
+            request = self._request_all(rows)
             return explanations.reasons(
-                shown, self._learner.policy, self._learner.belief, request, self._roster, self._learned
+                shown, self._learner.policy, self._learner.belief, request, self._items, self._learned
             )
 
     def preferences(self) -> Table:
-        """Per feature the weight that was learned, and how uncertain it is; for policies that learn from features."""
-        if not self._can.needs_features:
-            self._refuse("learns every item by itself", "ask for estimates()")
-        with self._gate.reading:
+        """Show the learned weight of every feature.
+
+        Returns
+        -------
+        Table
+            Per feature: its number from 1, its `weight`, and the standard `deviation` of the weight.
+
+        Raises
+        ------
+        InvalidInput
+            If the policy does not learn from features.
+        """
+        if not self._capabilities.needs_features:
+            self._refuse("learns about each item separately, not from features", "call estimates()")
+        with self._lock.reading:
             return explanations.preferences(self._learner.policy, self._learner.belief, self._learned)
 
     def changes(self) -> Table:
-        """What was found to have changed: after how many lists, which item, and its mean until then."""
-        if not self._can.detects:
-            self._refuse("does not look for changes", "use one with a Resetting memory, as cascade-kl-ucb-resetting")
-        with self._gate.reading:
-            return self._changes.table()
+        """Show the changes that the policy has detected.
 
-    def _everybody(self, rows: Floats) -> Request:
-        """All items with these features, to be assessed."""
-        return Request(self._roster.everybody(), self.positions, NONE, NONE, rows, 0, self._roster.labels, 0)
+        Returns
+        -------
+        Table
+            Per change, the latest last: `list`, the number of lists learned by then; the `item`; and its mean until
+            then. The last 1000 changes are kept.
+
+        Raises
+        ------
+        InvalidInput
+            If the policy does not detect changes.
+        """
+        if not self._capabilities.detects:
+            self._refuse("does not look for changes", "use one with a Resetting memory, as cascade-kl-ucb-resetting")
+        with self._lock.reading:
+            return self._change_log.table()
+
+    def _request_all(self, rows: Floats) -> Request:
+        """A request with all items and these features, to assess them."""
+        items = self._items
+        return Request(items.occupied_slots(), self.positions, NONE, NONE, rows, 0, items.labels, 0)

@@ -1,4 +1,4 @@
-"""What a policy found to have changed, under the names that items had then."""
+"""The changes that a policy has detected, under the names that the items had then."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Any
 
 from toplist.support.tables import Table, count_text
 
-REMEMBERED = 1000
+MAX_ROWS = 1000
 COLUMNS = ("list", "item", "mean until then")
 
 
 class ChangeLog:
-    """The latest changes found; a policy names slots, which may have another item by the time somebody asks."""
+    """The latest changes; a policy names slots, which may hold another item by the time the log is read."""
 
-    def __init__(self, kept: Iterable[Sequence[Any]] = (), noted: int = 0) -> None:
+    def __init__(self, kept: Iterable[Sequence[Any]] = (), total: int = 0) -> None:
         self.rows: deque[tuple[int, str, float]] = deque(
-            ((int(learned), str(item), float(mean)) for learned, item, mean in kept), maxlen=REMEMBERED
+            ((int(learned), str(item), float(mean)) for learned, item, mean in kept), maxlen=MAX_ROWS
         )
-        self.noted = noted  # how many were ever found
+        self.total = total  # changes ever detected
 
-    def note(self, policy: Any, belief: Any, names: Sequence[str | None]) -> None:
-        """Write down what is new."""
-        for change in policy.changes(belief, after=self.noted):
-            self.noted += 1
+    def update(self, policy: Any, belief: Any, names: Sequence[str | None]) -> None:
+        """Add the changes detected since the last update."""
+        for change in policy.changes(belief, after=self.total):
+            self.total += 1
             self.rows.append((change.learned, str(names[change.item]), change.mean))
 
     def table(self) -> Table:
         """One row per change, the latest last."""
-        title = f"{count_text(self.noted, 'change')} found"
-        if self.noted > len(self.rows):
+        title = f"{count_text(self.total, 'change')} found"
+        if self.total > len(self.rows):
             title += f", the last {len(self.rows)} of them"
         return Table(title, COLUMNS, list(self.rows))

@@ -1,4 +1,4 @@
-"""What a ranker thinks of its items and why it showed them, as tables."""
+"""Tables of what a ranker has learned about its items, and of why it showed them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from toplist.core.protocols import Assessment
 from toplist.core.slate import Floats, Request
-from toplist.ranker.item_slots import Roster
+from toplist.ranker.item_slots import ItemSlots
 from toplist.ranker.shown import Shown
 from toplist.support.tables import Table, count_text
 
-NORMAL_95 = 1.959963984540054  # the standard normal distribution has 95% between minus and plus this
+NORMAL_95 = 1.959963984540054  # 97.5% quantile of the standard normal distribution
 
 ESTIMATES = ("item", "examined", "mean", "low", "high", "index")
 PREFERENCES = ("feature", "weight", "deviation")
@@ -22,7 +22,7 @@ REASONS = ("position", "item", "examined", "mean", "bonus", "index", "why")
 
 
 def wilson_interval(examined: Floats, mean: Floats) -> tuple[Floats, Floats]:
-    """Wilson's score interval for a share, at 95%; 0 to 1 for what was never examined.
+    """Wilson's score interval for a proportion, at 95%; 0 to 1 for items that were never examined.
 
     >>> low, high = wilson_interval(np.array([10.0]), np.array([0.2]))
     >>> round(float(low[0]), 3), round(float(high[0]), 3)
@@ -36,8 +36,8 @@ def wilson_interval(examined: Floats, mean: Floats) -> tuple[Floats, Floats]:
     return np.where(never, 0.0, np.maximum(middle - half, 0.0)), np.where(never, 1.0, np.minimum(middle + half, 1.0))
 
 
-def assessed(policy: Any, belief: Any, request: Request, place: int | None) -> Assessment:
-    """The policy's assessment of the candidates; nan throughout where it gives none."""
+def assess(policy: Any, belief: Any, request: Request, place: int | None) -> Assessment:
+    """The policy's assessment of the candidates; all nan if it gives none."""
     if hasattr(policy, "assess"):
         assessment: Assessment = policy.assess(belief, request, place)
         return assessment
@@ -54,67 +54,67 @@ def estimates(names: Sequence[str], assessment: Assessment, learned: int) -> Tab
         low, high = assessment.mean - half, assessment.mean + half
     columns = (assessment.examined, assessment.mean, low, high, assessment.index)
     rows = [
-        (name, *(_known(value) for value in values))
+        (name, *(_none_if_nan(value) for value in values))
         for name, *values in zip(names, *(column.tolist() for column in columns), strict=True)
     ]
     rows.sort(key=lambda row: (_descending(row[5]), _descending(row[2]), row[0]))
-    told = any(bool(np.isfinite(column).any()) for column in (assessment.examined, assessment.mean, assessment.index))
-    note = "means as the policy reads clicks" if told or not rows else "the policy gives no estimates"
+    given = any(bool(np.isfinite(column).any()) for column in (assessment.examined, assessment.mean, assessment.index))
+    note = "means as the policy reads clicks" if given or not rows else "the policy gives no estimates"
     return Table(f"{count_text(len(rows), 'item')}, {count_text(learned, 'list')} learned; {note}", ESTIMATES, rows)
 
 
-def reasons(shown: Shown, policy: Any, belief: Any, request: Request, roster: Roster, learned: int) -> Table:
-    """One row per position of a list; `request` has all items there are."""
-    slate = shown._slate
+def reasons(shown: Shown, policy: Any, belief: Any, request: Request, items: ItemSlots, learned: int) -> Table:
+    """One row per position of a list; `request` has all items of the ranker."""
+    slate = shown.slate
     slots = slate.items[: len(shown)].tolist()
-    here = [slot if roster.names[slot] == item else -1 for slot, item in zip(slots, shown.items, strict=True)]
+    here = [slot if items.names[slot] == item else -1 for slot, item in zip(slots, shown.items, strict=True)]
     eligible = request.candidates if shown.among is None else np.intersect1d(shown.among, request.candidates)
     eligible = np.union1d(eligible, [slot for slot in here if slot >= 0]).astype(np.int64)
-    one_by_one = hasattr(policy, "proposal")  # then each position has a view of its own
-    everybody = assessed(policy, belief, request._replace(candidates=eligible), 0)
+    one_by_one = hasattr(policy, "proposal")  # then each position has a belief of its own
+    candidates = assess(policy, belief, request._replace(candidates=eligible), 0)
     rows: list[tuple[Any, ...]] = []
     for place, (item, slot) in enumerate(zip(shown.items, here, strict=True)):
         if slot < 0:
-            gone = "removed and added anew since" if item in roster else "removed since"
+            gone = "removed and added again since" if item in items else "removed since"
             rows.append((place + 1, item, None, None, None, None, gone))
             continue
         if one_by_one:
             above = [other for other in here[:place] if other >= 0]
             left = np.setdiff1d(eligible, above)
-            everybody = assessed(policy, belief, request._replace(candidates=left), place)
+            candidates = assess(policy, belief, request._replace(candidates=left), place)
         at = int(np.searchsorted(left if one_by_one else eligible, slot))
-        alone = everybody if slate.rows.shape[1] == 0 else as_scored(policy, belief, request, slot, slate.rows[place])
+        alone = candidates if slate.rows.shape[1] == 0 else assess_row(policy, belief, request, slot, slate.rows[place])
         columns = (alone.examined, alone.mean, alone.index)
-        examined, mean, index = (_known(float(column[-1 if len(column) == 1 else at])) for column in columns)
+        examined, mean, index = (_none_if_nan(float(column[-1 if len(column) == 1 else at])) for column in columns)
         if shown.origin == "adopted":
-            why = "somebody else's choice"
+            why = "adopted: the caller chose it"
         elif place + 1 in shown.pinned:
             why = "pinned here by the caller"
         elif one_by_one and policy.proposal(slate, place)[0] != slot:
-            why = "drawn at random, since what this position wanted was taken already"
-        elif everybody.drawn:
+            why = "drawn at random: the item proposal for this position stands above"
+        elif candidates.drawn:
             index = policy.proposal(slate, place)[1]
             why = "drawn with the index as probability"
         else:
-            why = _reason(everybody, at, hasattr(policy, "assess"), shown.among is not None, one_by_one)
+            why = _reason(candidates, at, hasattr(policy, "assess"), shown.among is not None, one_by_one)
             if policy.capabilities().covers_topics:
                 why = f"adds most to those above: {_topics(slate.rows[place])}"
         bonus = index - mean if index is not None and mean is not None else None
         rows.append((place + 1, item, examined, mean, bonus, index, why))
     since = learned - shown.learned_before
-    moment = f"; numbers of now, {count_text(since, 'list')} later" if since > 0 else ""
+    moment = f"; with current numbers, {count_text(since, 'list')} later" if since > 0 else ""
     return Table(f"List {shown.number} of {shown.ranker}{moment}", REASONS, rows)
 
 
-def as_scored(policy: Any, belief: Any, request: Request, slot: int, row: Floats) -> Assessment:
-    """The assessment of one item by the features that it was scored with."""
+def assess_row(policy: Any, belief: Any, request: Request, slot: int, row: Floats) -> Assessment:
+    """The assessment of one item with the features it was scored with."""
     features = np.zeros((slot + 1, len(row)))
     features[slot] = row
-    return assessed(policy, belief, request._replace(candidates=np.array([slot]), features=features), None)
+    return assess(policy, belief, request._replace(candidates=np.array([slot]), features=features), None)
 
 
 def preferences(policy: Any, belief: Any, learned: int) -> Table:
-    """One row per feature: the weight learned, and the standard deviation that is left of it."""
+    """One row per feature: its learned weight, and the standard deviation of that."""
     deviation = policy.memory.doubt(belief)
     rows = [
         (number + 1, *values)
@@ -124,26 +124,26 @@ def preferences(policy: Any, belief: Any, learned: int) -> Table:
 
 
 def _topics(row: Floats) -> str:
-    """The topics an item adds to, the most first."""
+    """The topics to which an item adds, largest addition first."""
     order = [int(topic) for topic in np.argsort(-row, kind="stable") if row[topic] > 0.0]
-    told = ", ".join(f"topic {topic + 1} by {row[topic]:.2f}" for topic in order[:3])
-    return told + (f" and {len(order) - 3} more" if len(order) > 3 else "") if order else "nothing"
+    text = ", ".join(f"topic {topic + 1} by {row[topic]:.2f}" for topic in order[:3])
+    return text + (f" and {len(order) - 3} more" if len(order) > 3 else "") if order else "nothing"
 
 
-def _reason(everybody: Assessment, at: int, told: bool, among_known: bool, one_by_one: bool) -> str:
-    """Why the policy put one of the candidates there."""
-    index = float(everybody.index[at])
+def _reason(candidates: Assessment, at: int, is_assessed: bool, among_known: bool, one_by_one: bool) -> str:
+    """Why the policy chose one of the candidates."""
+    index = float(candidates.index[at])
     if math.isnan(index):
-        return everybody.why if told else "as the policy has it, which gives no reasons"
+        return candidates.why if is_assessed else "chosen by the policy, which gives no reasons"
     if math.isinf(index):
-        return "never examined, so it goes before everything that was"
+        return "never examined, so it goes before all examined items"
     if not among_known:
         return "by its index"
-    rank = int((everybody.index > index).sum()) + 1
-    return f"index number {rank} of {len(everybody.index)} {'left for this position' if one_by_one else 'eligible'}"
+    rank = int((candidates.index > index).sum()) + 1
+    return f"index number {rank} of {len(candidates.index)} {'left for this position' if one_by_one else 'eligible'}"
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 

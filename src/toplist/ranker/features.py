@@ -1,4 +1,4 @@
-"""The features of a ranker's items, alone or joined with those of the person who asks."""
+"""The features of a ranker's items, alone or joined with those of the visitor who asks for a list."""
 
 from __future__ import annotations
 
@@ -14,72 +14,71 @@ from toplist.core.protocols import Capabilities
 from toplist.core.slate import Floats
 
 JOINS = ("concatenate", "outer")
-OWN_EDITION = -1  # features of one call, which nobody remembers
-NOBODY = np.zeros(0)  # a person without features
+UNCACHED = -1  # the edition of features that hold for one call only
+NO_PERSON = np.zeros(0)
 
-Told = tuple[Floats, dict[Any, Floats] | None]  # the features of a person, and rows by item, of one call
+CallFeatures = tuple[Floats, dict[Any, Floats] | None]  # of one call: a visitor's features, and rows by item
 
 
 class Features:
-    """A row per slot. With `person` features of a person, a row is joined with them in every call.
+    """A row of features per slot; with `person` > 0, each call joins the rows with that many features of a visitor.
 
-    Norms above 1 would make the papers' bounds untrue, so all rows are divided by the largest norm there is at the
-    beginning if that is above 1, and those that come later by the same number; a warning says so once. A person's are
-    divided by their own norm if that is above 1, and what is concatenated by the square root of 2. Degrees of topic
-    coverage are in [0, 1] and are never scaled.
+    The papers' bounds assume norms of at most 1. If the largest norm of the first items is above 1, all rows, also
+    later ones, are divided by it, and one warning says so. A visitor's features are divided by their own norm if that
+    is above 1, and concatenated rows by the square root of 2. Degrees of topic coverage are in [0, 1] and never scaled.
     """
 
     def __init__(self, capacity: int, columns: int, person: int, join: str, degrees: bool, warns: bool = True) -> None:
-        self.person = whole("person", person, 0, "give how many features a person has")
+        self.person = whole("person", person, 0, "give the number of features of a visitor")
         if join not in JOINS:
-            raise refuse("join", join, " or ".join(map(repr, JOINS)), "say how a person's features meet an item's")
+            raise refuse("join", join, " or ".join(map(repr, JOINS)), "say how a visitor's features meet an item's")
         if self.person > 0 and degrees:
-            raise InvalidInput("This policy's features are topics, which belong to items alone; leave out person.")
+            raise InvalidInput("This policy's features are topics, which only items have; leave person out.")
         self.join, self.degrees = join, degrees
         self.rows: Floats = np.zeros((capacity, columns))
         self.scale = 1.0
-        self.edition = 0
-        self.warns = warns  # still, of norms above 1
+        self.edition = 0  # increases with every change of the rows
+        self.warns = warns  # of norms above 1
 
     @classmethod
-    def of(
-        cls, names: Sequence[str], given: Any, person: int, join: str, can: Capabilities, policy: str,
+    def for_items(
+        cls, names: Sequence[str], given: Any, person: int, join: str, capabilities: Capabilities, policy: str,
         warns: bool = True,
     ) -> tuple[Features, Sequence[Any]]:  # fmt: skip
-        """Room for the features that are given at the beginning, with their scale; and a checked row per item."""
+        """Features with room for the first items and their scale set; and a checked row per item."""
         if given is None:
-            if can.needs_features:
+            if capabilities.needs_features:
                 raise InvalidInput(f"The policy {policy} learns from features; give features={{item: [...], ...}}.")
-            return cls(max(1, len(names)), 0, 0, join, can.covers_topics), [None] * len(names)
-        if not can.needs_features:
-            raise InvalidInput(f"The policy {policy} does not look at features; leave them out.")
+            return cls(max(1, len(names)), 0, 0, join, capabilities.covers_topics), [None] * len(names)
+        if not capabilities.needs_features:
+            raise InvalidInput(f"The policy {policy} does not use features; leave them out.")
         several = feature_rows("features", given, names)
         if not several:
-            raise InvalidInput("There are features but no items, so nobody knows how long a row is; give one item.")
-        first = cls(1, 0, person, join, can.covers_topics)
-        columns = len(first.checked(f"features of {names[0]!r}", several[0]))
-        known = cls(len(names), columns, person, join, can.covers_topics, warns)
-        rows = [known.checked(f"features of {name!r}", row) for name, row in zip(names, several, strict=True)]
-        known.settle_scale(rows)
-        return known, rows
+            raise InvalidInput("features are given without items, so their number is unknown; give at least one item.")
+        first = cls(1, 0, person, join, capabilities.covers_topics)
+        columns = len(first.checked_row(f"features of {names[0]!r}", several[0]))
+        features = cls(len(names), columns, person, join, capabilities.covers_topics, warns)
+        rows = [features.checked_row(f"features of {name!r}", row) for name, row in zip(names, several, strict=True)]
+        features.set_scale(rows)
+        return features, rows
 
     @property
     def total(self) -> int:
-        """How many features a policy gets to see."""
+        """The number of features that the policy sees."""
         columns: int = self.rows.shape[1]
         if self.person == 0:
             return columns
         return columns + self.person if self.join == "concatenate" else columns * self.person
 
-    def checked(self, what: str, given: Any) -> Floats:
-        """One row as an array, or the error that says why not."""
+    def checked_row(self, what: str, given: Any) -> Floats:
+        """One row as an array."""
         row = _vector(what, given, self.rows.shape[1] if self.rows.shape[1] else None)
         if self.degrees and not ((row >= 0.0) & (row <= 1.0)).all():
             raise refuse(what, given, "numbers in [0, 1]", "give how far the item covers each topic")
         return row
 
-    def settle_scale(self, rows: Sequence[Floats]) -> None:
-        """Choose by what all rows are divided, from those there are at the beginning."""
+    def set_scale(self, rows: Sequence[Floats]) -> None:
+        """Choose the divisor of all rows by the largest norm of the first ones."""
         largest = max((float(np.linalg.norm(row)) for row in rows), default=0.0)
         if largest > 1.0 and not self.degrees:
             self.scale = largest
@@ -90,53 +89,53 @@ class Features:
                 )  # fmt: skip
 
     def put(self, slot: int, row: Floats) -> None:
-        """The features of the item in a slot."""
+        """Set the features of the item in a slot."""
         self.rows[slot] = row / self.scale
         self.edition += 1
 
-    def enlarge(self, capacity: int) -> None:
-        """More slots."""
+    def grow(self, capacity: int) -> None:
+        """Make room for more slots."""
         if capacity > len(self.rows):
             more = np.zeros((capacity - len(self.rows), self.rows.shape[1]))
             self.rows = np.concatenate([self.rows, more])
             self.edition += 1
 
-    def told(self, person: Any, given: Any) -> Told:
-        """What is told in one call, checked: a person's features, none for none, and rows for this call alone."""
+    def checked_call(self, person: Any, given: Any) -> CallFeatures:
+        """The features given for one call: a visitor's, and rows of items that hold for this call only."""
         rows = None
         if given is not None:
             if not isinstance(given, Mapping):
                 raise refuse("features", given, "a mapping from items to rows", "write {'a': [0.5, 1.0]}")
-            rows = {item: self.checked(f"features[{item!r}]", row) for item, row in given.items()}
+            rows = {item: self.checked_row(f"features[{item!r}]", row) for item, row in given.items()}
         if self.person == 0:
             if person is not None:
-                raise InvalidInput("This ranker takes no features of persons; leave person out.")
-            return NOBODY, rows
+                raise InvalidInput("This ranker takes no features of visitors; leave person out.")
+            return NO_PERSON, rows
         if person is None:
-            raise InvalidInput(f"A person's {self.person} features are needed for every list; give person=[...].")
-        beside = _vector("person", person, self.person)
-        length = float(np.linalg.norm(beside))
+            raise InvalidInput(f"This ranker needs the {self.person} features of a visitor; give person=[...].")
+        visitor = _vector("person", person, self.person)
+        length = float(np.linalg.norm(visitor))
         if length > 1.0:
-            beside = beside / length
+            visitor = visitor / length
             if self.warns:
                 self.warns = False
-                warnings.warn("A person's features with a norm above 1 are divided by their norm.", stacklevel=3)
-        return beside, rows
+                warnings.warn("A visitor's features with a norm above 1 are divided by their norm.", stacklevel=3)
+        return visitor, rows
 
-    def of_call(self, told: Told, slot_of: Any) -> tuple[Floats, int]:
-        """What a policy gets to see in one call, and its edition."""
-        beside, given = told
+    def rows_for_call(self, call: CallFeatures, slot_of: Any) -> tuple[Floats, int]:
+        """The rows that the policy sees in one call, and their edition."""
+        visitor, given = call
         rows, edition = self.rows, self.edition
         if given is not None:
-            rows, edition = rows.copy(), OWN_EDITION
+            rows, edition = rows.copy(), UNCACHED
             for item, row in given.items():
                 rows[slot_of(item, "An item of features")] = row / self.scale
         if self.person == 0:
             return rows, edition
         if self.join == "outer":
-            return (rows[:, :, None] * beside[None, None, :]).reshape(len(rows), self.total), OWN_EDITION
-        whole_rows = np.concatenate([np.broadcast_to(beside, (len(rows), self.person)), rows], axis=1)
-        return np.ascontiguousarray(whole_rows / math.sqrt(2.0)), OWN_EDITION
+            return (rows[:, :, None] * visitor[None, None, :]).reshape(len(rows), self.total), UNCACHED
+        joined = np.concatenate([np.broadcast_to(visitor, (len(rows), self.person)), rows], axis=1)
+        return np.ascontiguousarray(joined / math.sqrt(2.0)), UNCACHED
 
 
 def _vector(what: str, given: Any, length: int | None) -> Floats:
@@ -145,9 +144,9 @@ def _vector(what: str, given: Any, length: int | None) -> Floats:
     try:
         row = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=np.float64).ravel()
     except (TypeError, ValueError):
-        raise refuse(what, given, accepted, "give a number per feature") from None
+        raise refuse(what, given, accepted, "give one number per feature") from None
     if len(row) == 0 or (length is not None and len(row) != length):
-        raise refuse(what, given, accepted, f"give as many as the other items have, not {len(row)}")
+        raise refuse(what, given, accepted, f"give one number per feature, not {len(row)}")
     if not np.isfinite(row).all():
         raise refuse(what, given, accepted, "one of them is not finite")
     return row

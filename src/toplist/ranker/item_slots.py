@@ -1,4 +1,4 @@
-"""The items of a ranker: who is in which slot, under which label, and who was ever examined."""
+"""The items of a ranker: the slot and the label of each, which are hidden, and which were ever examined."""
 
 from __future__ import annotations
 
@@ -13,57 +13,57 @@ import numpy as np
 from toplist.core.problem import InvalidInput, nearest, refuse, several
 from toplist.core.slate import Ints
 
-SUGGESTED = 1000  # items among which the nearest to an unknown name is looked for
+SUGGESTED = 1000  # items at most among which the nearest to an unknown name is searched
 
 
-class RosterState(NamedTuple):
-    """A roster as it is kept."""
+class ItemSlotsState(NamedTuple):
+    """What is saved of the items."""
 
-    names: tuple[str | None, ...]
-    left: tuple[tuple[int, int], ...]
+    names: tuple[str | None, ...]  # per slot; None for a vacant one
+    freed: tuple[tuple[int, int], ...]  # vacated slots, with the number of lists made before
     examined: Ints  # slots
-    used: int
+    used: int  # slots ever occupied
     hidden: tuple[int, ...] = ()  # slots, ascending
 
 
-class Roster:
-    """Items live in slots, which beliefs and slates refer to; there are `capacity` slots.
+class ItemSlots:
+    """Assigns items to slots, by which beliefs and slates refer to them; there are `capacity` slots.
 
-    A slot that was left is used again only once no open slate can name it.
+    A vacated slot is reused only once no open slate refers to it.
     """
 
     def __init__(self, capacity: int) -> None:
-        self.names: list[str | None] = [None] * capacity  # per slot; None for nobody
+        self.names: list[str | None] = [None] * capacity  # per slot; None for a vacant one
         self.labels: Ints = np.zeros(capacity, dtype=np.int64)
-        self.examined = np.zeros(capacity, dtype=bool)  # whether anybody ever looked at the item
-        self.left: deque[tuple[int, int]] = deque()  # slots left, with how many lists had been made by then
-        self._used = 0  # slots ever taken
+        self.examined = np.zeros(capacity, dtype=bool)  # whether the item was ever examined
+        self._freed: deque[tuple[int, int]] = deque()  # vacated slots, with the number of lists made before
+        self._used = 0  # slots ever occupied
         self._slot_of: dict[str, int] = {}
-        self._hidden: set[int] = set()  # slots of items that are there but never shown
-        self._everybody: Ints | None = None
+        self._hidden: set[int] = set()  # slots of items that are never shown
+        self._occupied: Ints | None = None
         self._visible: Ints | None = None
 
-    def state(self) -> RosterState:
-        """What must be kept."""
-        left, hidden = tuple(self.left), tuple(sorted(self._hidden))
-        return RosterState(tuple(self.names), left, np.flatnonzero(self.examined), self._used, hidden)
+    def state(self) -> ItemSlotsState:
+        """What must be saved."""
+        freed, hidden = tuple(self._freed), tuple(sorted(self._hidden))
+        return ItemSlotsState(tuple(self.names), freed, np.flatnonzero(self.examined), self._used, hidden)
 
     @classmethod
-    def of(cls, state: RosterState) -> Roster:
-        """The roster that was kept."""
-        roster = cls(len(state.names))
-        roster.names = list(state.names)
-        roster._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
-        roster.labels[list(roster._slot_of.values())] = list(map(label, roster._slot_of))
-        roster.left.extend(state.left)
-        roster.examined[state.examined] = True
-        roster._used = state.used
-        roster._hidden = set(state.hidden)
-        return roster
+    def from_state(cls, state: ItemSlotsState) -> ItemSlots:
+        """The items that were saved."""
+        items = cls(len(state.names))
+        items.names = list(state.names)
+        items._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
+        items.labels[list(items._slot_of.values())] = list(map(label, items._slot_of))
+        items._freed.extend(state.freed)
+        items.examined[state.examined] = True
+        items._used = state.used
+        items._hidden = set(state.hidden)
+        return items
 
     @property
     def capacity(self) -> int:
-        """How many slots there are."""
+        """The number of slots."""
         return len(self.names)
 
     def __len__(self) -> int:
@@ -72,35 +72,35 @@ class Roster:
     def __contains__(self, name: object) -> bool:
         return name in self._slot_of
 
-    def items(self) -> list[str]:
+    def all_names(self) -> list[str]:
         """All names, by slot."""
         return [name for name in self.names if name is not None]
 
-    def everybody(self) -> Ints:
-        """All slots in use, ascending; the same array until somebody comes or goes."""
-        if self._everybody is None:
-            self._everybody = np.array(sorted(self._slot_of.values()), dtype=np.int64)
-        return self._everybody
+    def occupied_slots(self) -> Ints:
+        """All slots in use, ascending; the same array until an item is added or removed."""
+        if self._occupied is None:
+            self._occupied = np.array(sorted(self._slot_of.values()), dtype=np.int64)
+        return self._occupied
 
-    def visible(self) -> Ints:
-        """All slots whose items may be shown, ascending; the same array until that changes."""
+    def visible_slots(self) -> Ints:
+        """All slots of items that may be shown, ascending; the same array until that changes."""
         if not self._hidden:
-            return self.everybody()
+            return self.occupied_slots()
         if self._visible is None:
-            self._visible = np.setdiff1d(self.everybody(), list(self._hidden), assume_unique=True)
+            self._visible = np.setdiff1d(self.occupied_slots(), list(self._hidden), assume_unique=True)
         return self._visible
 
-    def hide(self, name: str, hidden: bool) -> None:
-        """Show an item no more, or again."""
+    def set_hidden(self, name: str, hidden: bool) -> None:
+        """Hide an item from all lists, or show it again."""
         (self._hidden.add if hidden else self._hidden.discard)(self.slot(name))
         self._visible = None
 
     def is_hidden(self, slot: int) -> bool:
-        """Whether the item in a slot is never shown."""
+        """Whether the item in a slot is hidden."""
         return slot in self._hidden
 
-    def hidden(self) -> list[str]:
-        """The names of all that are hidden, by slot."""
+    def hidden_names(self) -> list[str]:
+        """The names of all hidden items, by slot."""
         return [str(self.names[slot]) for slot in sorted(self._hidden)]
 
     def slot(self, name: Any, what: str = "The item") -> int:
@@ -108,7 +108,7 @@ class Roster:
         try:
             return self._slot_of[name]
         except (KeyError, TypeError):
-            advice = "it is not there: leave it out, or add it"
+            advice = "leave it out, or add it first"
             if len(self) <= SUGGESTED:
                 advice = nearest(name, self._slot_of, advice)
             raise refuse(what, name, "one of the ranker's items", advice) from None
@@ -125,62 +125,64 @@ class Roster:
             raise refuse(what, list(names), "different items", f"name {twice!r} once")
         return slots
 
-    def vacant(self, may_be_used_again: Callable[[int], bool]) -> int | None:
-        """A slot for a newcomer, or None where there is none; `may_be_used_again` judges by the lists made by then."""
-        if self.left and may_be_used_again(self.left[0][1]):
-            return self.left[0][0]
+    def vacant_slot(self, is_reusable: Callable[[int], bool]) -> int | None:
+        """A slot for a new item, or None; `is_reusable` gets the number of lists made before a slot was vacated."""
+        if self._freed and is_reusable(self._freed[0][1]):
+            return self._freed[0][0]
         return self._used if self._used < self.capacity else None
 
-    def settle(self, name: str, slot: int) -> None:
-        """A newcomer takes a vacant slot."""
-        if self.left and self.left[0][0] == slot:
-            self.left.popleft()
+    def occupy(self, name: str, slot: int) -> None:
+        """Put a new item into a vacant slot."""
+        if self._freed and self._freed[0][0] == slot:
+            self._freed.popleft()
         self._used = max(self._used, slot + 1)
         self.names[slot] = name
         self.labels[slot] = label(name)
         self.examined[slot] = False
         self._slot_of[name] = slot
-        self._everybody = self._visible = None
+        self._occupied = self._visible = None
 
     def fill(self, names: Sequence[str]) -> None:
-        """Newcomers take the first slots of a roster where nobody ever was."""
+        """Put the first items into the first slots."""
         self.names[: len(names)] = names
         self.labels[: len(names)] = [label(name) for name in names]
         self._slot_of = dict(zip(names, range(len(names)), strict=True))
         self._used = len(names)
-        self._everybody = self._visible = None
+        self._occupied = self._visible = None
 
-    def leave(self, name: str, lists_made: int) -> None:
-        """An item goes."""
+    def vacate(self, name: str, lists_made: int) -> None:
+        """Remove an item."""
         slot = self.slot(name)
         del self._slot_of[name]
         self.names[slot] = None
         self._hidden.discard(slot)
-        self.left.append((slot, lists_made))
-        self._everybody = self._visible = None
+        self._freed.append((slot, lists_made))
+        self._occupied = self._visible = None
 
-    def enlarge(self, capacity: int) -> None:
-        """More slots."""
+    def grow(self, capacity: int) -> None:
+        """Make room for more items."""
         more = capacity - self.capacity
         self.names += [None] * more
         self.labels = np.concatenate([self.labels, np.zeros(more, dtype=np.int64)])
         self.examined = np.concatenate([self.examined, np.zeros(more, dtype=bool)])
 
-    def check_new(self, names: Iterable[Any]) -> list[str]:
-        """`names`, if each is text and none is there already."""
+    def checked_new(self, names: Iterable[Any]) -> list[str]:
+        """`names`, if each is text, new and given once."""
         checked: dict[str, None] = {}
         for name in names:
             if not isinstance(name, str):
                 raise refuse("An item", name, "text", "give its name, as str(...)")
-            if name in checked or name in self:
-                raise InvalidInput(f"The item {name!r} is there already; each item needs a name of its own.")
+            if name in checked:
+                raise InvalidInput(f"The item {name!r} is given twice; give each item once.")
+            if name in self:
+                raise InvalidInput(f"The ranker already has an item {name!r}; choose another name, or leave it out.")
             checked[name] = None
         return list(checked)
 
 
-@lru_cache(maxsize=1 << 18)  # learners of many keys have the same items
+@lru_cache(maxsize=1 << 18)  # the learners of many segments have the same items
 def label(name: str) -> int:
-    """The number that an item is known by to the random numbers: the same wherever and whenever it is added.
+    """The number that identifies an item to the random-number generator: the same wherever and whenever it is added.
 
     >>> label("a") == label("a") != label("b")
     True

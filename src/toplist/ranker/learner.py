@@ -1,4 +1,4 @@
-"""A policy at work on slots: its belief, its caches, and its compiled code. It knows no names, and takes no locks."""
+"""A policy at work on slots: its belief, its caches and its compiled code; without names and without locks."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ learn_compiled = compile_for_parts(_learn)
 
 
 class Learner:
-    """Makes lists of slots, and learns from them; lists may be made beside each other, but not beside a change."""
+    """Makes lists of slots and learns from them; several threads may rank at once, but not beside a change."""
 
     def __init__(self, policy: Any, problem: Problem, compiled: bool) -> None:
-        self.begun = problem  # as the policy was prepared for it
+        self.initial_problem = problem  # the policy was prepared for it
         self.policy = policy.prepare(problem)
-        self.can: Capabilities = self.policy.capabilities()
-        self.problem = problem  # with as many items as there is room for
+        self.capabilities: Capabilities = self.policy.capabilities()
+        self.problem = problem  # its number of items is the capacity
         self.belief = self.policy.begin(problem)
-        self._layout = ItemRows.of(self.policy, problem) if self.can.adds_items else None
-        self._caches: list[Any] = []  # as many as lists were ever made at the same time
+        self._layout = ItemRows.of(self.policy, problem) if self.capabilities.adds_items else None
+        self._caches: list[Any] = []  # one for each list ever made at the same time
         # Compiled code is bound to the types of its arguments by the first call.
         self._rank: Any = self._first_rank if compiled else plain(rank_compiled)
         self._learn: Any = self._first_learn if compiled else plain(learn_compiled)
@@ -51,13 +51,13 @@ class Learner:
         self._learn = direct(learn_compiled, *arguments)
         self._learn(*arguments)
 
-    def slate(self) -> Slate:
-        """An empty slate."""
-        empty: Slate = self.policy.slate(self.problem)
-        return empty
+    def empty_slate(self) -> Slate:
+        """A slate of the size that the policy needs."""
+        slate: Slate = self.policy.slate(self.problem)
+        return slate
 
     def rank(self, request: Request, slate: Slate) -> None:
-        """Let the policy fill the slate, with a cache that nobody else uses meanwhile."""
+        """Let the policy fill the slate, with a cache that no other thread uses meanwhile."""
         try:
             cache = self._caches.pop()
         except IndexError:
@@ -66,24 +66,24 @@ class Learner:
         self._caches.append(cache)
 
     def learn(self, slate: Slate, page: Page, examined: Bools) -> None:
-        """Learn from what came back for a list, and mark who was examined."""
+        """Learn from the page of a slate, and mark the examined slots."""
         self._learn(self.policy, self.belief, slate, page, examined)
 
     def sample(self, slot: int, mean: float, strength: float) -> None:
-        """Take an item to have been examined so often with that mean, at every place the policy tells apart."""
-        slate = self.slate()
-        places = {"item": 1, "item and place": self.problem.positions, "nothing": 0}[self.can.samples]
+        """Count an item as examined `strength` times with that mean, at every position the policy distinguishes."""
+        slate = self.empty_slate()
+        places = {"item": 1, "item and place": self.problem.positions, "nothing": 0}[self.capabilities.samples]
         for place in range(places):
             self.policy.sample(self.belief, slot, place, strength, mean, slate)
 
     def forget(self, slot: int) -> None:
-        """Know nothing of a slot, whose next item is another."""
+        """Reset what was learned of a slot, for its next item."""
         if self._layout is not None:
             self._layout.forget(self.belief, slot)
 
-    def enlarge(self, capacity: int) -> None:
+    def grow(self, capacity: int) -> None:
         """Make room for more slots."""
-        assert self.can.adds_items  # the door is closed to those that cannot
+        assert self.capabilities.adds_items  # callers refuse other policies before
         self.problem = self.problem._replace(items=capacity)
         self.belief = grow_belief(self.belief, self.policy.begin(self.problem))
         self._caches.clear()

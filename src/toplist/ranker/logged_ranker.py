@@ -1,4 +1,4 @@
-"""A ranker whose keeper has a log of its lists: it takes them up again from there, and becomes bytes and back."""
+"""A ranker for callers that log its lists: lists are reopened from the log, and its state is bytes."""
 
 from __future__ import annotations
 
@@ -16,36 +16,66 @@ from toplist.policies.by_name import make
 from toplist.ranker import saved_file
 from toplist.ranker.change_log import ChangeLog
 from toplist.ranker.features import Features
-from toplist.ranker.item_slots import Roster, RosterState
-from toplist.ranker.open_lists import Book, BookState
+from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
+from toplist.ranker.open_lists import OpenLists, OpenListsState
 from toplist.ranker.options import Options
-from toplist.ranker.ranker import Asked, Ranker
-from toplist.ranker.read_write_lock import OpenGate
+from toplist.ranker.ranker import ListRequest, Ranker
+from toplist.ranker.read_write_lock import NoLock
 from toplist.ranker.shown import Identity, Shown
 
 FORMAT = b"toplist1"
-NO_LIMIT = 1 << 62
+NO_LIMIT = 1 << 62  # for open_slates
 
 
 class Record(NamedTuple):
-    """What a log must hold of a list beside its items, so that it can be learned at any later time."""
+    """What a log must hold of a list, besides its items, to learn it at any later time.
+
+    Parameters
+    ----------
+    number : int
+        Index of the list among those of its ranker, from 0.
+    slots : tuple of int
+        Slot of the item at each position.
+    rows : bytes
+        Feature rows that the items were scored with, float64, in order of positions.
+    memo : bytes
+        The policy's own notes.
+    learned_before : int
+        Number of lists that the ranker had learned when it made this one.
+    pinned : tuple of int, default ()
+        Pinned positions, from 1.
+    """
 
     number: int
     slots: tuple[int, ...]
-    rows: bytes  # of features, as scored; float64 in order of places
-    memo: bytes  # of the policy
+    rows: bytes
+    memo: bytes
     learned_before: int
     pinned: tuple[int, ...] = ()
 
 
 class State(NamedTuple):
-    """Everything that a ranker has learned, and its open lists."""
+    """A snapshot of a `LoggedRanker`: everything it has learned, and its open lists.
 
-    header: dict[str, Any]  # as JSON can hold it
+    Parameters
+    ----------
+    header : dict
+        Plain values, which JSON can hold.
+    arrays : dict of str to ndarray
+        Arrays by name.
+    """
+
+    header: dict[str, Any]
     arrays: dict[str, Any]
 
     def packed(self) -> bytes:
-        """All of it, compressed; equal for equals."""
+        """Compress the snapshot; equal snapshots give equal bytes.
+
+        Returns
+        -------
+        bytes
+            The bytes of `LoggedRanker.to_bytes`.
+        """
         shapes = [(name, str(array.dtype), array.shape) for name, array in self.arrays.items()]
         text = json.dumps(self.header | {"arrays": shapes}, separators=(",", ":")).encode()
         press = zlib.compressobj(1)
@@ -55,7 +85,23 @@ class State(NamedTuple):
 
     @classmethod
     def unpacked(cls, packed: bytes) -> State:
-        """What was packed."""
+        """Restore a snapshot from the bytes of `packed`.
+
+        Parameters
+        ----------
+        packed : bytes
+            The result of `packed`.
+
+        Returns
+        -------
+        State
+            The snapshot.
+
+        Raises
+        ------
+        ValueError, KeyError, zlib.error
+            If the bytes are damaged.
+        """
         content = memoryview(zlib.decompress(packed[len(FORMAT) :]))
         length = 4 + int.from_bytes(content[:4], "little")
         header = json.loads(bytes(content[4:length]))
@@ -65,17 +111,26 @@ class State(NamedTuple):
             arrays[name] = np.frombuffer(content[length : length + size], dtype).reshape(shape).copy()
             length += size
         if length != len(content):
-            raise ValueError("its length is another")
+            raise ValueError("its length is wrong")
         return cls(header, arrays)
 
 
 class LoggedRanker(Ranker):
-    """A ranker without a secret: lists carry no seal, and whoever keeps the log answers for what it says.
+    """A ranker whose caller logs its lists; used by the service.
 
-    Its state is a function of what was done to it, to the last bit: made, learned, dropped, added and removed in the
-    same order, two of them have equal bytes. Any number of lists may be open, since the keeper closes them. One thread
-    has it to itself, so that one slate and one page do for all its lists.
+    Lists are not signed: the caller is responsible for its log. The state depends only on the sequence of calls, to the
+    last bit: two rankers that made, learned, dropped, added and removed the same in the same order have equal bytes.
+    Any number of lists may be open (`open_slates=NO_LIMIT`), since the caller closes them. It is not thread-safe: one
+    thread uses it, so that one slate and one page serve all lists.
 
+    The parameters are those of `Ranker`.
+
+    See Also
+    --------
+    Ranker
+
+    Examples
+    --------
     >>> ranker = LoggedRanker(["a", "b", "c"], positions=2, policy="cascade-ucb1", seed=1, open_slates=NO_LIMIT)
     >>> again = LoggedRanker(["a", "b", "c"], positions=2, policy="cascade-ucb1", seed=1, open_slates=NO_LIMIT)
     >>> items, record = ranker.make()
@@ -86,15 +141,15 @@ class LoggedRanker(Ranker):
     True
     """
 
-    _gate_class = OpenGate
-    _warns = False  # the keeper's own log is no place for it
+    _lock_class = NoLock
+    _warns = False  # a warning would end up in the caller's log
 
     def _set_up(self, *given: Any) -> None:
         super()._set_up(*given)
-        self._slate, self._page = self._learner.slate(), empty_page(self.positions)
-        self._plain: dict[int | None, Asked] = {}  # what was asked for with nothing but positions
-        # Most policies keep neither rows nor a memo, and what is empty takes as long to copy as what is not.
-        self._kept = self._slate.rows.size + self._slate.memo.size > 0
+        self._slate, self._page = self._learner.empty_slate(), empty_page(self.positions)
+        self._plain: dict[int | None, ListRequest] = {}  # cached requests that have nothing but positions
+        # Most policies keep neither rows nor a memo, and copying empty arrays takes as long as copying full ones.
+        self._has_rows_or_memo = self._slate.rows.size + self._slate.memo.size > 0
 
     def make(
         self,
@@ -106,24 +161,42 @@ class LoggedRanker(Ranker):
         person: Any = None,
         features: Mapping[str, Any] | None = None,
     ) -> tuple[list[str], Record]:
-        """A list as `rank` makes it, and what the log must hold of it."""
+        """Make a list as `rank` does, for the log.
+
+        Parameters
+        ----------
+        among, positions, exclude, pins, person, features
+            As in `Ranker.rank`.
+
+        Returns
+        -------
+        items : list of str
+            The items, best first.
+        record : Record
+            What the log must hold besides.
+
+        Raises
+        ------
+        InvalidInput
+            As `Ranker.rank` does.
+        """
         plain = among is None and exclude is None and pins is None and person is None and features is None
-        asked = self._plain.get(positions) if plain else None
-        if asked is None:
-            asked = self._asked(among, positions, exclude, pins, person, features)
+        request = self._plain.get(positions) if plain else None
+        if request is None:
+            request = self._checked_request(among, positions, exclude, pins, person, features)
             if plain:
-                self._plain[positions] = asked
+                self._plain[positions] = request
         slate, rows, memo = self._slate, b"", b""
         slate.size[0] = 0
-        if self._kept:
+        if self._has_rows_or_memo:
             slate.rows.fill(0.0)
             slate.memo.fill(0.0)
-        made = self._make(asked, slate)
+        made = self._make_list(request, slate)
         size = int(slate.size[0])
         slots = slate.items[:size].tolist()
-        if self._kept and size:  # a policy may use all of the memo, whatever the length of the list
+        if self._has_rows_or_memo and size:  # a policy may use all of the memo, whatever the length of the list
             rows, memo = slate.rows[:size].tobytes(), slate.memo.tobytes()
-        return self._named(slots), Record(made.number, tuple(slots), rows, memo, self._learned, made.pinned)
+        return self._names_of(slots), Record(made.number, tuple(slots), rows, memo, self._learned, made.pinned)
 
     def settle(
         self,
@@ -132,7 +205,26 @@ class LoggedRanker(Ranker):
         left: int | None = None,
         seen: Mapping[int, float] | None = None,
     ) -> None:
-        """Learn from what came back for an open list that `make` made; all in positions, counted from 1."""
+        """Learn from the clicks on an open list of `make`.
+
+        Parameters
+        ----------
+        record : Record
+            The list.
+        clicks : iterable of int
+            Clicked positions, from 1.
+        left : int, optional
+            The last position examined, from 1.
+        seen : mapping of int to float, optional
+            Probability that a position was in view, by position from 1; 0 for those left out.
+
+        Raises
+        ------
+        SlateRefused
+            If the list is not open.
+        InvalidInput
+            If the record is not one of this ranker's.
+        """
         page = self._page
         for array in (page.clicks, page.weight, page.value):
             array.fill(0)
@@ -145,28 +237,46 @@ class LoggedRanker(Ranker):
             page.seen.fill(0.0)
             for position, chance in seen.items():
                 page.seen[position - 1] = chance
-        self._take_in(record.number, self._recorded(record, self._slate), page)
+        self._learn_page(record.number, self._fill_slate(self._slate, record), page)
 
     def recall(self, items: Sequence[str], record: Record) -> Shown:
-        """A list that the log has, made by this ranker or by one that this is a copy of."""
-        slate = self._recorded(record, self._learner.slate())
-        life = self._book.enter_again(record.number)
+        """Restore a list from the log, made by this ranker or by one of which it is a copy.
+
+        Parameters
+        ----------
+        items : sequence of str
+            The items shown, from the top.
+        record : Record
+            What the log holds besides.
+
+        Returns
+        -------
+        Shown
+            The list; it is open, unless it was closed before.
+
+        Raises
+        ------
+        InvalidInput
+            If the record is not one of this ranker's.
+        """
+        slate = self._fill_slate(self._learner.empty_slate(), record)
+        life = self._open_lists.open_logged(record.number)
         return Shown(
             self._identity, record.number, life, tuple(items), slate, record.learned_before, pinned=record.pinned
         )
 
-    def _recorded(self, record: Record, slate: Slate) -> Slate:
-        """A slate, filled as it was when the list was made."""
+    def _fill_slate(self, slate: Slate, record: Record) -> Slate:
+        """The slate, filled as it was when the list was made."""
         slots, size = record.slots, len(record.slots)
         arrays: tuple[tuple[Floats, bytes], ...] = ()
-        if self._kept and size:
+        if self._has_rows_or_memo and size:
             arrays = (slate.rows[:size], record.rows), (slate.memo, record.memo)
             fits = all(array.nbytes == len(kept) for array, kept in arrays)
         else:
             fits = not record.rows and not record.memo
-        # Compiled code does not look whether there are such slots before it writes to them.
-        if not fits or size > self.positions or (size and not 0 <= min(slots) <= max(slots) < self._roster.capacity):
-            raise InvalidInput(f"List {record.number} of the log is not one of {self.name}'s; check the log.")
+        # Compiled code does not check the bounds of slots before it writes to them.
+        if not fits or size > self.positions or (size and not 0 <= min(slots) <= max(slots) < self._items.capacity):
+            raise InvalidInput(f"List {record.number} of the log was not made by {self.name}; check the log.")
         slate.size[0] = size
         slate.items[:size] = slots
         for array, kept in arrays:
@@ -176,92 +286,177 @@ class LoggedRanker(Ranker):
 
     @property
     def room(self) -> int:
-        """About how many bytes it takes in memory."""
-        arrays = [self._known.rows, *self._learner.belief]
-        return 2 * sum(int(array.nbytes) for array in arrays) + 200 * self._roster.capacity
+        """Approximate size in memory, in bytes."""
+        arrays = [self._features.rows, *self._learner.belief]
+        return 2 * sum(int(array.nbytes) for array in arrays) + 200 * self._items.capacity
 
     def take_over(
         self, items: Sequence[str], number: int, person: Any = None, features: Mapping[str, Any] | None = None
     ) -> Shown:
-        """A list that the log has, made by another policy: adopted, under its number."""
-        return self._adopted(items, person, features, number)
+        """Adopt a list from the log that another policy made, under its number.
+
+        Parameters
+        ----------
+        items : sequence of str
+            The items shown, from the top.
+        number : int
+            Number of the list in the log.
+        person, features
+            As in `Ranker.rank`.
+
+        Returns
+        -------
+        Shown
+            The list, to pass to `learn`.
+
+        Raises
+        ------
+        InvalidInput
+            As `Ranker.adopt` does.
+        """
+        return self._adopt(items, person, features, number)
 
     def reopen(self, number: int) -> None:
-        """A list is open that the log has, and will be recalled when its clicks are known."""
-        self._book.enter_again(number)
+        """Open a list that the log holds; `settle` or `recall` it when its clicks are known.
+
+        Parameters
+        ----------
+        number : int
+            Number of the list; nothing happens if the ranker has that number already.
+        """
+        self._open_lists.open_logged(number)
 
     def drop(self, number: int) -> None:
-        """A list was never shown, so nothing can be learned from it."""
-        self._book.close(number)
+        """Close a list without learning, as one that was never shown.
+
+        Parameters
+        ----------
+        number : int
+            Number of the list; no error if it is closed already.
+        """
+        self._open_lists.discard(number)
 
     def state(self) -> State:
-        """Everything that was ever learned or is open, which stays as it is when the ranker goes on."""
-        own = self._state()
+        """Take a snapshot, which later changes of the ranker leave as it is.
+
+        Returns
+        -------
+        State
+            Everything learned, and the open lists.
+        """
+        own = self._shared_state()
         return own._replace(arrays={name: array.copy() for name, array in own.arrays.items()})
 
-    def _state(self) -> State:
-        """The same with the ranker's own arrays."""
-        with self._gate.reading:
-            roster, book, known = self._roster.state(), self._book.state(), self._known
+    def _shared_state(self) -> State:
+        """A snapshot that shares its arrays with the ranker."""
+        with self._lock.reading:
+            items, lists, features = self._items.state(), self._open_lists.state(), self._features
             arrays = {
-                "examined": roster.examined,
-                "features": known.rows,
-                "opened": np.array(book.opened, dtype=np.int64),
+                "examined": items.examined,
+                "features": features.rows,
+                "opened": np.array(lists.opened, dtype=np.int64),
             } | named_arrays("belief", self._learner.belief)
             header = {
                 "options": list(self.options),
-                "problem": list(self._learner.begun),
-                "names": roster.names,
-                "left": roster.left,
-                "used": roster.used,
-                "hidden": roster.hidden,
-                "made": book.made,
+                "problem": list(self._learner.initial_problem),
+                "names": items.names,
+                "left": items.freed,
+                "used": items.used,
+                "hidden": items.hidden,
+                "made": lists.made,
                 "learned": self._learned,
-                "changes": list(self._changes.rows),
-                "noted": self._changes.noted,
-                "person": [known.person, known.join, known.degrees, known.scale],
+                "changes": list(self._change_log.rows),
+                "noted": self._change_log.total,
+                "person": [features.person, features.join, features.degrees, features.scale],
             }
             return State(header, arrays)
 
     def to_bytes(self) -> bytes:
-        """Its state, compressed; equal for equals."""
-        return self._state().packed()
+        """Compress the state; rankers in equal states give equal bytes.
+
+        Returns
+        -------
+        bytes
+            For `from_bytes`.
+        """
+        return self._shared_state().packed()
 
     @classmethod
     def of(cls, state: State, policy: Any, name: str, *, compiled: bool = True) -> Self:
-        """The ranker whose state this was, to go on as if there had been no break, with the same policy."""
+        """Restore the ranker of a snapshot, which continues where it was taken.
+
+        Parameters
+        ----------
+        state : State
+            The snapshot.
+        policy : str or Policy
+            The same policy.
+        name : str
+            Name of the ranker.
+        compiled : bool, default True
+            As in `Ranker`.
+
+        Returns
+        -------
+        LoggedRanker
+            It makes the same lists as the original would have.
+
+        Raises
+        ------
+        InvalidInput
+            If the snapshot is not one of this policy.
+        """
         ranker = cls.__new__(cls)
-        ranker._take_up(*state, policy, name, compiled)
+        ranker._restore(*state, policy, name, compiled)
         return ranker
 
     @classmethod
     def from_bytes(cls, kept: bytes, policy: Any, name: str, *, compiled: bool = True) -> Self:
-        """The ranker whose `to_bytes` these are, likewise."""
+        """Restore the ranker from the bytes of `to_bytes`.
+
+        Parameters
+        ----------
+        kept : bytes
+            The result of `to_bytes`.
+        policy, name, compiled
+            As in `of`.
+
+        Returns
+        -------
+        LoggedRanker
+            It makes the same lists as the original would have.
+
+        Raises
+        ------
+        InvalidInput
+            If the bytes are damaged, or are not of this policy.
+        """
         if kept[: len(FORMAT)] != FORMAT:
-            raise InvalidInput(f"The state of {name} is not one of to_bytes(), or is damaged; take an older copy.")
+            raise InvalidInput(f"The state of {name} is damaged, or was not written by to_bytes(); use an older copy.")
         try:
             return cls.of(State.unpacked(kept), policy, name, compiled=compiled)
         except (zlib.error, ValueError, KeyError, TypeError, IndexError) as problem:
             if isinstance(problem, InvalidInput):
                 raise
-            raise InvalidInput(f"The state of {name} is damaged: {problem!r}; take an older copy.") from problem
+            raise InvalidInput(f"The state of {name} is damaged: {problem!r}; use an older copy.") from problem
 
-    def _take_up(self, header: dict[str, Any], arrays: dict[str, Any], policy: Any, name: str, compiled: bool) -> None:
+    def _restore(self, header: dict[str, Any], arrays: dict[str, Any], policy: Any, name: str, compiled: bool) -> None:
         person, join, degrees, scale = header["person"]
-        known = Features(len(header["names"]), arrays["features"].shape[1], person, join, degrees)
-        known.rows, known.scale = arrays["features"], scale
+        features = Features(len(header["names"]), arrays["features"].shape[1], person, join, degrees)
+        features.rows, features.scale = arrays["features"], scale
         title = policy if isinstance(policy, str) else "its own policy"
         options, problem = Options(*header["options"]), Problem(*header["problem"])
-        self._set_up(make(policy), title, options, problem, Identity(name, "00" * 16), known, compiled)
+        self._set_up(make(policy), title, options, problem, Identity(name, "00" * 16), features, compiled)
         names = tuple(header["names"])
         if len(names) > problem.items:
-            self._enlarge(len(names))
+            self._grow(len(names))
         belief = {key.removeprefix("belief."): array for key, array in arrays.items() if key.startswith("belief.")}
         saved_file.restore(self._learner.belief, belief, name)
-        left = tuple((slot, made) for slot, made in header["left"])
+        freed = tuple((slot, made) for slot, made in header["left"])
         hidden = tuple(header["hidden"])
-        self._roster = Roster.of(RosterState(names, left, arrays["examined"], header["used"], hidden))
+        self._items = ItemSlots.from_state(ItemSlotsState(names, freed, arrays["examined"], header["used"], hidden))
         opened = tuple(arrays["opened"].tolist())
-        self._book = Book.of(options.open_slates, BookState(header["made"], opened, (), ((0, "log"),)))
+        lists = OpenListsState(header["made"], opened, (), ((0, "log"),))
+        self._open_lists = OpenLists.from_state(options.open_slates, lists)
         self._learned = header["learned"]
-        self._changes = ChangeLog(header["changes"], header["noted"])
+        self._change_log = ChangeLog(header["changes"], header["noted"])

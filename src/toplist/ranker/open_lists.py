@@ -1,4 +1,4 @@
-"""The book of lists made: which are still open, and why another cannot be learned any more."""
+"""Numbers the lists that a ranker makes, and keeps track of the open ones: those whose clicks are not learned yet."""
 
 from __future__ import annotations
 
@@ -13,38 +13,58 @@ from typing import NamedTuple
 from toplist.core.problem import InvalidInput
 
 
-class Process:
-    """Which of the processes that came out of each other by forking this is; to ask the system takes longer."""
+class ForkCounter:
+    """Counts the forks that led to this process; quicker to read than the process id."""
 
     number = 0
 
     @classmethod
-    def fork(cls) -> None:
-        """One more."""
+    def increment(cls) -> None:
+        """This process was forked."""
         cls.number += 1
 
 
-os.register_at_fork(after_in_child=Process.fork)
+os.register_at_fork(after_in_child=ForkCounter.increment)
 
 
 class SlateRefused(InvalidInput):
-    """A list cannot be learned from; the subclass says why."""
+    """A list cannot be learned from; the subclass says why.
+
+    See Also
+    --------
+    AlreadyLearned, ForeignSlate, TooManyOpen
+    """
 
 
 class AlreadyLearned(SlateRefused):
-    """The list was learned before."""
+    """The list was learned before.
+
+    Examples
+    --------
+    >>> from toplist import Ranker
+    >>> ranker = Ranker(["tea", "milk"], positions=1, policy="cascade-ucb1", compiled=False)
+    >>> shown = ranker.rank()
+    >>> ranker.learn(shown, clicks=[1])
+    >>> ranker.learn(shown, clicks=[1])
+    Traceback (most recent call last):
+    ...
+    toplist.ranker.open_lists.AlreadyLearned: List 0 was learned already; learn each list once, with all its clicks.
+    """
 
 
 class ForeignSlate(SlateRefused):
-    """The list was not made by this ranker."""
+    """The list was made by another ranker, or by another copy of this one, or was changed since."""
 
 
 class TooManyOpen(SlateRefused):
-    """So many lists were made after it and left open that this one was given up."""
+    """The list was given up: more than `open_slates` lists were open after it.
+
+    Learn lists without clicks too, as `clicks=()`, or give the ranker a larger `open_slates`.
+    """
 
 
-class BookState(NamedTuple):
-    """A book as it is kept."""
+class OpenListsState(NamedTuple):
+    """What is saved of the lists."""
 
     made: int
     opened: tuple[int, ...]
@@ -52,14 +72,14 @@ class BookState(NamedTuple):
     lives: tuple[tuple[int, str], ...]
 
 
-class Book:
-    """Numbers the lists, and holds the numbers of those that wait for their clicks: at most `limit` of them.
+class OpenLists:
+    """Numbers the lists, and holds the numbers of at most `limit` open ones.
 
-    One more gives the oldest up. So numbers are given up in ascending order, and what is not open above the last of
-    them was learned.
+    One more gives up the oldest. So numbers are given up in ascending order, and a number above the last of them that
+    is not open was learned.
 
-    Copies of a ranker, loaded from one file or forked, go on from the same number. So that none takes the list of
-    another for its own, each has a life of its own, and remembers whose lists it inherited.
+    Copies of a ranker, loaded from one file or forked, continue from the same number. So that none mistakes a list of
+    another copy for its own, each copy has a random id, its life, and keeps the ids of the copies before it.
     """
 
     def __init__(self, limit: int) -> None:
@@ -68,27 +88,27 @@ class Book:
         self._open: dict[int, None] = {}  # ascending
         self._given_up: dict[int, None] = {}  # ascending; the last `limit` of them
         self._lives: list[tuple[int, str]] = []  # the first number of each life, ascending
-        self._process = -1
+        self._forks = -1
         self._lock = threading.Lock()
 
-    def state(self) -> BookState:
-        """What must be kept."""
+    def state(self) -> OpenListsState:
+        """What must be saved."""
         with self._lock:
-            return BookState(self.made, tuple(self._open), tuple(self._given_up), tuple(self._lives))
+            return OpenListsState(self.made, tuple(self._open), tuple(self._given_up), tuple(self._lives))
 
     @classmethod
-    def of(cls, limit: int, state: BookState) -> Book:
-        """The book that was kept."""
-        book = cls(limit)
-        book.made = state.made
-        book._open, book._given_up = dict.fromkeys(state.opened), dict.fromkeys(state.given_up)
-        book._lives = [(int(first), str(life)) for first, life in state.lives]
-        return book
+    def from_state(cls, limit: int, state: OpenListsState) -> OpenLists:
+        """The lists that were saved."""
+        lists = cls(limit)
+        lists.made = state.made
+        lists._open, lists._given_up = dict.fromkeys(state.opened), dict.fromkeys(state.given_up)
+        lists._lives = [(int(first), str(life)) for first, life in state.lives]
+        return lists
 
-    def enter(self) -> tuple[int, str]:
-        """The number of a new list, which is now open, and the life it belongs to."""
+    def open_new(self) -> tuple[int, str]:
+        """Open a new list: its number and its life."""
         with self._lock:
-            self._begin_life()
+            self._ensure_life()
             number = self.made
             self.made += 1
             self._open[number] = None
@@ -100,15 +120,16 @@ class Book:
                     del self._given_up[next(iter(self._given_up))]
             return number, self._lives[-1][1]
 
-    def _begin_life(self) -> None:
-        if self._process != Process.number:  # new, loaded, or forked
-            self._process = Process.number
+    def _ensure_life(self) -> None:
+        """Begin a new life if this copy is new, loaded or forked."""
+        if self._forks != ForkCounter.number:
+            self._forks = ForkCounter.number
             self._lives.append((self.made, secrets.token_hex(6)))
 
-    def enter_again(self, number: int) -> str:
-        """The life of a list that somebody's log has; it is open now if this book did not know it yet."""
+    def open_logged(self, number: int) -> str:
+        """The life of a list that a log holds; opens it unless it was made or opened here before."""
         with self._lock:
-            self._begin_life()
+            self._ensure_life()
             if number >= self.made:
                 self.made = number + 1
                 self._open[number] = None
@@ -120,12 +141,12 @@ class Book:
             began = bisect_right(self._lives, number, key=itemgetter(0)) - 1
             if not 0 <= number < self.made or self._lives[began][1] != life:
                 raise ForeignSlate(
-                    f"List {number} was made by a copy of this ranker that went on elsewhere; save the ranker after "
-                    f"its lists are made, and hand each list to the copy that made it."
+                    f"List {number} was made by another copy of this ranker; save the ranker after its lists are made, "
+                    f"and learn each list with the copy that made it."
                 )
 
-    def close_open(self, number: int) -> None:
-        """The list is learned now; refuse one that is not open any more."""
+    def close_learned(self, number: int) -> None:
+        """Close a list to learn it; refuse one that is not open."""
         with self._lock:
             if number in self._open:
                 del self._open[number]
@@ -139,12 +160,12 @@ class Book:
                 f"without clicks too, as clicks=(), or make open_slates larger."
             )
 
-    def close(self, number: int) -> None:
-        """The list was never shown, if it is open."""
+    def discard(self, number: int) -> None:
+        """Close a list that was never shown; no error if it is closed already."""
         with self._lock:
             self._open.pop(number, None)
 
-    def all_open_are_later_than(self, made: int) -> bool:
-        """Whether every open list was made when there were at least so many already."""
+    def all_made_after(self, made: int) -> bool:
+        """Whether every open list was made after the first `made` lists."""
         with self._lock:
             return all(number >= made for number in islice(self._open, 1))

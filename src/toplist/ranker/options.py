@@ -1,4 +1,4 @@
-"""What a ranker is asked for besides its items and its policy."""
+"""The numbers that a ranker is created with, besides its items and its policy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from toplist.core.problem import checked_seed, prior, whole
 
 
 class Options(NamedTuple):
-    """The numbers that a ranker is made with."""
+    """The numeric parameters of a `Ranker`, which describes them."""
 
     positions: int
     seed: int = 0
@@ -27,5 +27,5 @@ class Options(NamedTuple):
             None if steps is None else whole("The number of steps", steps, 1, "or leave it out"),
             *prior("", self.prior_mean, self.prior_strength),
             None if new is None else whole("new_per_list", new, 0, "or leave it out for no limit"),
-            whole("open_slates", self.open_slates, 1, "give how many lists may wait for their clicks"),
+            whole("open_slates", self.open_slates, 1, "give the number of lists that may wait for their clicks"),
         )

@@ -1,4 +1,4 @@
-"""The ranker: a policy at work on items with names."""
+"""The ranker: a policy at work on named items."""
 
 from __future__ import annotations
 
@@ -15,49 +15,86 @@ from toplist.core.randomness import branch
 from toplist.core.slate import NONE, Ints, Page, Request, Slate
 from toplist.policies.by_name import make
 from toplist.ranker import saved_file
-from toplist.ranker.base import Core
-from toplist.ranker.eligible import eligible as eligible_slots
-from toplist.ranker.eligible import from_the_end, with_few_new
-from toplist.ranker.features import Features, Told, feature_rows
-from toplist.ranker.item_slots import Roster
+from toplist.ranker.edit_items import EditableRanker
+from toplist.ranker.eligible import eligible_slots, limit_new_items, pins_within
+from toplist.ranker.features import CallFeatures, Features
+from toplist.ranker.item_slots import ItemSlots
 from toplist.ranker.options import Options
-from toplist.ranker.reported_page import page_of
+from toplist.ranker.reported_page import checked_page
 from toplist.ranker.shown import Identity, Shown
 from toplist.support.catalogue import part_text
 from toplist.support.files import AnyPath
 
 
-class Asked(NamedTuple):
-    """A list that is asked for."""
+class ListRequest(NamedTuple):
+    """The arguments of `rank`, checked."""
 
-    wanted: int  # places
-    eligible: list[str] | None  # None: everybody
+    wanted: int  # positions
+    eligible: list[str] | None  # None: all items
     excluded: list[str]
-    by_place: dict[int, str]  # pinned items, by place counted from 0
-    told: Told  # features for this list alone
+    by_place: dict[int, str]  # pinned items, by place from 0
+    features: CallFeatures  # of this list only
 
 
-class Made(NamedTuple):
-    """A list that was made, beside its slate."""
+class NewList(NamedTuple):
+    """A list just made, without its slate."""
 
     number: int
     life: str
-    pinned: tuple[int, ...]  # positions, counted from 1
-    among: Ints | None  # slots of the eligible items, where it can be told later who was the best of them
+    pinned: tuple[int, ...]  # positions, from 1
+    among: Ints | None  # slots of the candidates, if explanations can compare them later
 
 
-class Ranker(Core):
-    """Shows lists of `positions` of your items, and learns from the clicks on them.
+class Ranker(EditableRanker):
+    """Ranks your items, and learns from the clicks on its lists.
 
-    `policy` is a name of the catalogue, with or without parameters, or a policy made of parts. `seed` decides all that
-    is left to chance. New items rank above everything that was ever examined, unless they come with a prior, as if
-    each had been examined `prior_strength` times with mean `prior_mean`. `new_per_list` is how many never-examined
-    items one list may carry, where enough others are eligible to fill it. At most `open_slates` lists may wait for
-    their clicks; one more gives the oldest up. `steps` is how many lists are expected, for policies that want to know.
+    Any number of threads may use a ranker: lists are made in parallel, and changes one at a time, so that every list is
+    made from a belief between two changes. A ranker lives in one process; others get a copy by `save`.
 
-    Any number of threads may use a ranker: lists are made beside each other, and what changes it is done one at a time,
-    so that every list is made from a belief between two changes. One process has it; others get a copy by `save`.
+    Parameters
+    ----------
+    items : iterable of str
+        Names of the items, all different; there may be none at first.
+    positions : int
+        Length of the longest list.
+    policy : str or Policy, default "dcm-kl-ucb"
+        Name in the catalogue, with or without parameters, as "cascade-ucb1(scale=2)", or a policy made of parts.
+    seed : int, default 0
+        Seed of all random choices.
+    features : mapping or array_like, optional
+        A row of numbers per item, for policies that learn from features: by item, or in the order of `items`; dense or
+        sparse.
+    person : int, default 0
+        Number of features of a visitor, which every list then needs.
+    join : {"concatenate", "outer"}, default "concatenate"
+        How a visitor's features are joined with an item's: one after the other, or all products.
+    steps : int, optional
+        Expected number of lists (the horizon), for policies that need it.
+    prior_mean : float, default 0.5
+        Click-through rate that is assumed of a new item, if `prior_strength` is above 0.
+    prior_strength : float, default 0.0
+        Number of times that a new item counts as examined already. With 0, new items rank above all examined ones.
+    new_per_list : int, optional
+        Largest number of never-examined items in a list, if there are enough others to fill it; no limit by default.
+    open_slates : int, default 10000
+        Largest number of lists that may wait for their clicks; one more gives up the oldest.
+    name : str, optional
+        Name of the ranker, which its lists carry; random by default.
+    compiled : bool, default True
+        Whether to compile the policy. Plain Python starts sooner, ranks slower, and gives the same lists.
 
+    Raises
+    ------
+    InvalidInput
+        If an argument cannot be used, or the policy does not fit it.
+
+    See Also
+    --------
+    toplist.catalogue : The names of all policies.
+    toplist.simulate : The same policies on simulated users.
+
+    Examples
+    --------
     >>> ranker = Ranker(["tea", "coffee", "milk"], positions=2, policy="cascade-kl-ucb", seed=1)
     >>> for _ in range(100):
     ...     shown = ranker.rank()
@@ -84,21 +121,21 @@ class Ranker(Core):
         name: str | None = None,
         compiled: bool = True,
     ) -> None:
-        names = Roster(0).check_new(several("The items", items, "names"))
+        names = ItemSlots(0).checked_new(several("items", items, "names"))
         if name is not None and (not isinstance(name, str) or not name):
             raise refuse("The ranker's name", name, "text", "or leave it out")
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
         made = make(policy)
         title = policy if isinstance(policy, str) else part_text(made)
-        known, rows = Features.of(names, features, person, join, made.capabilities(), title, self._warns)
+        known, rows = Features.for_items(names, features, person, join, made.capabilities(), title, self._warns)
         problem = Problem(max(1, len(names)), options.positions, known.total, options.steps)
         identity = Identity(name or secrets.token_hex(4), secrets.token_hex(16))
         self._set_up(made, title, options, problem, identity, known, compiled)
-        if len(names) < options.positions and not self._can.takes_subsets:
+        if len(names) < options.positions and not self._capabilities.takes_subsets:
             self._refuse(f"needs items for all of its {options.positions} positions, not {len(names)}", "give more")
-        self._roster.fill(names)
+        self._items.fill(names)
         for slot, row in enumerate(rows):
-            self._inform(slot, options.prior_mean, options.prior_strength, row)
+            self._set_prior(slot, options.prior_mean, options.prior_strength, row)
 
     # Lists ------------------------------------------------------------------------------------------------------------
 
@@ -112,120 +149,190 @@ class Ranker(Core):
         person: Any = None,
         features: Mapping[str, Any] | None = None,
     ) -> Shown:
-        """A list, to be learned from once its clicks are known; nothing that was learned is touched.
+        """Make a list; does not change what was learned.
 
-        `among` are the eligible items, all but those in `exclude` if not given; the list is shorter where fewer are
-        eligible. `pins` gives single positions, counted from 1, to items, eligible or not; where the list ends above
-        such a position, its item stands at the end. `person` are the features of who asks, for a ranker that joins
-        them with the items'; `features` are those of some items for this list alone.
+        Parameters
+        ----------
+        among : iterable of str, optional
+            The eligible items; all by default. The list is shorter if fewer items are eligible.
+        positions : int, optional
+            Length of the list; that of the ranker by default.
+        exclude : iterable of str, default ()
+            Items that are not eligible.
+        pins : mapping of int to str, optional
+            Items by position, from 1; they need not be eligible. If the list ends above a pinned position, its item
+            stands at the end.
+        person : array_like of float, optional
+            Features of the visitor; required if the ranker joins them with the items' features.
+        features : mapping of str to array_like, optional
+            Features of some items, for this list only.
+
+        Returns
+        -------
+        Shown
+            The items, best first; pass it to `learn` once its clicks are known.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument names an unknown item or position, or the policy does not support it.
+
+        Examples
+        --------
+        >>> ranker = Ranker(["tea", "coffee", "milk"], positions=2, policy="cascade-ucb1", compiled=False)
+        >>> ranker.rank(among=["tea"], pins={2: "milk"}).items
+        ('tea', 'milk')
         """
-        asked = self._asked(among, positions, exclude, pins, person, features)
-        with self._gate.reading:
-            slate = self._learner.slate()
-            made = self._make(asked, slate)
-            items = tuple(self._named(slate.items[: slate.size[0]].tolist()))
+        request = self._checked_request(among, positions, exclude, pins, person, features)
+        with self._lock.reading:
+            slate = self._learner.empty_slate()
+            made = self._make_list(request, slate)
+            items = tuple(self._names_of(slate.items[: slate.size[0]].tolist()))
             return Shown(
                 self._identity, made.number, made.life, items, slate, self._learned, pinned=made.pinned,
                 among=made.among,
             )  # fmt: skip
 
-    def _asked(
+    def _checked_request(
         self, among: Iterable[str] | None, positions: int | None, exclude: Iterable[str] | None,
         pins: Mapping[int, str] | None, person: Any, features: Mapping[str, Any] | None,
-    ) -> Asked:  # fmt: skip
-        """What is asked of `rank`, checked as far as nobody's items are needed; no caller's code is run after this."""
-        wanted = self.positions if positions is None else self._wanted(positions)
+    ) -> ListRequest:  # fmt: skip
+        """The arguments of `rank`, checked without the lock; later steps run none of the caller's code."""
+        wanted = self.positions if positions is None else self._checked_positions(positions)
         eligible = None if among is None else several("among", among, "items")
         excluded = [] if exclude is None else several("exclude", exclude, "items")
-        if (eligible is not None or excluded) and not self._can.takes_subsets:
+        if (eligible is not None or excluded) and not self._capabilities.takes_subsets:
             self._refuse("takes no subsets of its items", "leave out among and exclude")
-        by_place = self._places(pins, wanted) if pins else {}
-        return Asked(wanted, eligible, excluded, by_place, self._known.told(person, features))
+        by_place = self._checked_pins(pins, wanted) if pins else {}
+        return ListRequest(wanted, eligible, excluded, by_place, self._features.checked_call(person, features))
 
-    def _make(self, asked: Asked, slate: Slate) -> Made:
-        """Fill an empty slate with a list, which is open from now on."""
-        roster, wanted = self._roster, asked.wanted
-        pinned = self._pinned(asked.by_place) if asked.by_place else {}
-        candidates = eligible_slots(roster, asked.eligible, asked.excluded, pinned)
-        places = from_the_end(pinned, min(wanted, len(candidates))) if pinned else {}
-        seen_as, edition = self._known.of_call(asked.told, roster.slot)
-        number, life = self._book.enter()
+    def _make_list(self, asked: ListRequest, slate: Slate) -> NewList:
+        """Fill an empty slate with a new list, and open the list."""
+        items, wanted = self._items, asked.wanted
+        pinned = self._pinned_slots(asked.by_place) if asked.by_place else {}
+        candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned)
+        places = pins_within(pinned, min(wanted, len(candidates))) if pinned else {}
+        rows, edition = self._features.rows_for_call(asked.features, items.slot)
+        number, life = self._open_lists.open_new()
         try:
             key = branch(self._key, number)
             limit = self.options.new_per_list
             if limit is not None:
-                candidates = with_few_new(roster, limit, candidates, wanted, key, pinned)
+                candidates = limit_new_items(items, limit, candidates, wanted, key, pinned)
             if len(candidates) > 0:
                 pins_array = NONE
                 if places:
                     pins_array = np.full(self.positions, -1, dtype=np.int64)
                     pins_array[list(places)] = list(places.values())
-                request = Request(candidates, wanted, pins_array, NONE, seen_as, edition, roster.labels, key)
+                request = Request(candidates, wanted, pins_array, NONE, rows, edition, items.labels, key)
                 self._learner.rank(request, slate)
         except BaseException:
-            self._book.close(number)
+            self._open_lists.discard(number)
             raise
-        # Who is best by features of one call cannot be told later, when these are gone.
+        # Features of one call are gone later, so that explanations cannot compare the candidates by them.
         among = candidates if edition >= 0 else None
-        return Made(number, life, tuple(place + 1 for place in places) if places else (), among)
+        return NewList(number, life, tuple(place + 1 for place in places) if places else (), among)
 
-    def _pinned(self, by_place: dict[int, str]) -> dict[int, int]:
+    def _pinned_slots(self, by_place: dict[int, str]) -> dict[int, int]:
         """The slots of pinned items, by place."""
-        roster = self._roster
-        pinned = dict(zip(by_place, roster.slots(list(by_place.values()), "pins"), strict=True))
+        items = self._items
+        pinned = dict(zip(by_place, items.slots(list(by_place.values()), "pins"), strict=True))
         for slot in pinned.values():
-            if roster.is_hidden(slot):
-                raise refuse("pins", roster.names[slot], "items that are not hidden", "unhide it, or leave it out")
+            if items.is_hidden(slot):
+                raise refuse("pins", items.names[slot], "items that are not hidden", "unhide it, or leave it out")
         return pinned
 
-    def _named(self, slots: Iterable[int]) -> list[str]:
-        """The items in slots where there are some."""
-        names = self._roster.names
+    def _names_of(self, slots: Iterable[int]) -> list[str]:
+        """The items in occupied slots."""
+        names = self._items.names
         return cast(list[str], [names[slot] for slot in slots])
 
     def adopt(self, items: Sequence[str], person: Any = None, features: Mapping[str, Any] | None = None) -> Shown:
-        """A list that somebody else made, to be learned from like one's own; features as in `rank`."""
-        return self._adopted(items, person, features)
+        """Take a list that the ranker did not make, to learn from it.
 
-    def _adopted(
+        Parameters
+        ----------
+        items : sequence of str
+            The items shown, from the top.
+        person, features
+            As in `rank`.
+
+        Returns
+        -------
+        Shown
+            The list, to pass to `learn`.
+
+        Raises
+        ------
+        InvalidInput
+            If an item is unknown, the list is too long, or the policy learns only from its own lists.
+
+        Examples
+        --------
+        >>> ranker = Ranker(["tea", "coffee", "milk"], positions=2, policy="cascade-ucb1", compiled=False)
+        >>> ranker.learn(ranker.adopt(["milk", "tea"]), clicks=["tea"])
+        >>> ranker.learned
+        1
+        """
+        return self._adopt(items, person, features)
+
+    def _adopt(
         self, items: Sequence[str], person: Any, features: Mapping[str, Any] | None, number: int | None = None
     ) -> Shown:
-        """The adopted list under a new number, or the one that a log has."""
-        if not self._can.learns_from_any_list:
+        """The adopted list under a new number, or under the one of a log."""
+        if not self._capabilities.learns_from_any_list:
             self._refuse("learns from its own lists only", "show a list of rank()")
         names = several("The adopted list", items, "items")
         if len(names) > self.positions:
             raise refuse("The adopted list", names, f"at most {self.positions} items, one per position", "cut it there")
-        told = self._known.told(person, features)
-        with self._gate.reading:
-            slots = self._roster.slots(names, "the adopted list")
-            seen_as, _ = self._known.of_call(told, self._roster.slot)
-            slate = self._learner.slate()
+        call = self._features.checked_call(person, features)
+        with self._lock.reading:
+            slots = self._items.slots(names, "the adopted list")
+            seen_rows, _ = self._features.rows_for_call(call, self._items.slot)
+            slate = self._learner.empty_slate()
             slate.items[: len(slots)] = slots
             slate.size[0] = len(slots)
-            if self._can.needs_features:
-                rows = seen_as[slots]
-                slate.rows[: len(slots)] = gains(rows, self._coverage()) if self._can.covers_topics else rows
-            entered = self._book.enter() if number is None else (number, self._book.enter_again(number))
-            return Shown(self._identity, *entered, tuple(names), slate, self._learned, origin="adopted")
+            if self._capabilities.needs_features:
+                rows = seen_rows[slots]
+                covers = self._capabilities.covers_topics
+                slate.rows[: len(slots)] = gains(rows, self._coverage_name()) if covers else rows
+            lists = self._open_lists
+            opened = lists.open_new() if number is None else (number, lists.open_logged(number))
+            return Shown(self._identity, *opened, tuple(names), slate, self._learned, origin="adopted")
 
     def shown(self, kept: Mapping[str, Any]) -> Shown:
-        """The list whose `as_dict()` was kept."""
-        return Shown.from_dict(kept, self._identity, self._learner.slate())
+        """Turn the dict of a list back into the list.
 
-    def _coverage(self) -> str:
-        """How items cover topics together, in words."""
+        Parameters
+        ----------
+        kept : dict
+            The result of `Shown.as_dict`, unchanged.
+
+        Returns
+        -------
+        Shown
+            The list, to pass to `learn`.
+
+        Raises
+        ------
+        ForeignSlate
+            If another ranker made the list, or the dict was changed.
+        """
+        return Shown.from_dict(kept, self._identity, self._learner.empty_slate())
+
+    def _coverage_name(self) -> str:
+        """The name of the policy's coverage function."""
         return {number: word for word, number in COVERAGE_KINDS.items()}[self._learner.policy.arrangement.coverage]
 
-    def _wanted(self, positions: int) -> int:
+    def _checked_positions(self, positions: int) -> int:
         wanted = whole("positions", positions, 1, "give the length of the list")
         if wanted > self.positions:
             raise refuse("positions", wanted, f"at most {self.positions}, the ranker's own", "make a ranker for more")
         return wanted
 
-    def _places(self, pins: Mapping[int, str], wanted: int) -> dict[int, str]:
-        """Pinned items by place, counted from 0."""
-        if not self._can.takes_pins:
+    def _checked_pins(self, pins: Mapping[int, str], wanted: int) -> dict[int, str]:
+        """Pinned items by place, from 0."""
+        if not self._capabilities.takes_pins:
             self._refuse("takes no pins", "leave them out")
         if not isinstance(pins, Mapping):
             raise refuse("pins", pins, "a mapping from positions to items", "write {1: 'a'}")
@@ -246,141 +353,121 @@ class Ranker(Core):
         left: int | str | None = None,
         seen: Iterable[int | str] | Mapping[int | str, float] | None = None,
     ) -> None:
-        """Learn from what came back for a list: late and in any order, but at most once, whatever happens meanwhile.
+        """Learn from the clicks on a list; late and in any order, but once.
 
-        `clicks` are positions, counted from 1, or items; () is no click. `left` is the last position that was looked
-        at, for readings that go by it, as UntilSatisfied; `seen` are the positions that were in view, or their
-        probabilities of it. Both are for pages that know; leave them out where nobody does.
+        Parameters
+        ----------
+        shown : Shown
+            A list of `rank`, `adopt` or `shown`.
+        clicks : iterable of int or str
+            Clicked positions, from 1, or items; `()` for no click.
+        left : int or str, optional
+            The last position examined, or its item, for policies that use it (reading `UntilSatisfied`); leave it out
+            if unknown.
+        seen : iterable of int or str, or mapping to float, optional
+            The positions in view, or items, or the probability of each that it was in view; leave it out if unknown.
+
+        Raises
+        ------
+        AlreadyLearned
+            If the list was learned before.
+        TooManyOpen
+            If the list was given up, because too many lists were open after it.
+        ForeignSlate
+            If another ranker, or another copy of this one, made the list.
+        InvalidInput
+            If a click, `left` or `seen` is not in the list; nothing is learned, and the list stays open.
+
+        Examples
+        --------
+        >>> ranker = Ranker(["tea", "coffee", "milk"], positions=2, policy="cascade-ucb1", compiled=False)
+        >>> ranker.learn(ranker.rank(), clicks=[2])
+        >>> ranker.learn(ranker.rank(), clicks=())
+        >>> ranker.learned
+        2
         """
         self._check_own(shown)
-        page = page_of(shown, clicks, left, seen, self.positions)
-        with self._gate.writing:
-            self._take_in(shown.number, shown._slate, page)
+        page = checked_page(shown, clicks, left, seen, self.positions)
+        with self._lock.writing:
+            self._learn_page(shown.number, shown.slate, page)
 
-    def _take_in(self, number: int, slate: Slate, page: Page) -> None:
-        """Learn from a list that is open, and closed from here on."""
-        self._book.close_open(number)
-        self._learner.learn(slate, page, self._roster.examined)
+    def _learn_page(self, number: int, slate: Slate, page: Page) -> None:
+        """Close an open list, and learn its page."""
+        self._open_lists.close_learned(number)
+        self._learner.learn(slate, page, self._items.examined)
         self._learned += 1
-        if self._can.detects:
-            self._changes.note(self._learner.policy, self._learner.belief, self._roster.names)
-
-    # Items ------------------------------------------------------------------------------------------------------------
-
-    def add(
-        self,
-        items: str | Iterable[str],
-        prior_mean: float | None = None,
-        prior_strength: float | None = None,
-        features: Any = None,
-    ) -> None:
-        """Take in a new item, or several, with a row of features each; an item that was removed starts anew."""
-        if not self._can.adds_items:
-            self._refuse("cannot add items", "make a new ranker with all of them")
-        options = self.options
-        if prior_mean is not None:
-            options = options._replace(prior_mean=prior_mean).checked()
-        if prior_strength is not None:
-            options = options._replace(prior_strength=prior_strength).checked()
-        if options.prior_strength > 0.0:
-            self._need_samples()
-        names = _one_or_several(items)
-        rows: list[Any] = [None] * len(names)
-        if features is not None:
-            alone = isinstance(items, str) and not isinstance(features, Mapping)
-            rows = [features] if alone else feature_rows("features", features, names)
-            rows = [self._known.checked(f"features of {name!r}", row) for name, row in zip(names, rows, strict=True)]
-        elif self._can.needs_features:
-            self._refuse("learns from features", "give a row for every new item, features=[...]")
-        with self._gate.writing:
-            for item, row in zip(self._roster.check_new(names), rows, strict=True):
-                self._settle(item, options.prior_mean, options.prior_strength, row)
-
-    def remove(self, items: str | Iterable[str]) -> None:
-        """Never show an item again, or several; clicks that still come in for it harm nobody."""
-        if not self._can.takes_subsets:
-            self._refuse("always shows all of its items", "make a new ranker without it")
-        names = _one_or_several(items)
-        with self._gate.writing:
-            self._roster.slots(names, "the items to remove")
-            for item in names:
-                self._roster.leave(item, self._book.made)
-
-    def hide(self, items: str | Iterable[str]) -> None:
-        """Never show an item, or several, until `unhide`; what is known of it stays, and late clicks are learned."""
-        if not self._can.takes_subsets:
-            self._refuse("always shows all of its items", "make a new ranker without it")
-        self._set_hidden(items, True)
-
-    def unhide(self, items: str | Iterable[str]) -> None:
-        """Show an item, or several, again."""
-        self._set_hidden(items, False)
-
-    def _set_hidden(self, items: str | Iterable[str], hidden: bool) -> None:
-        names = _one_or_several(items)
-        with self._gate.writing:
-            self._roster.slots(names, f"the items to {'hide' if hidden else 'unhide'}")
-            for item in names:
-                self._roster.hide(item, hidden)
-
-    def change(self, item: str, features: Any) -> None:
-        """Give an item other features; lists made before are learned by those that they were made with."""
-        if not self._can.needs_features:
-            self._refuse("does not look at features", "leave them out")
-        row = self._known.checked(f"features of {item!r}", features)
-        with self._gate.writing:
-            self._known.put(self._roster.slot(item), row)
-
-    def _settle(self, item: str, mean: float, strength: float, row: Any) -> None:
-        slot = self._roster.vacant(self._book.all_open_are_later_than)
-        if slot is None:
-            slot = self._roster.capacity
-            self._enlarge(max(16, 2 * slot))
-        else:
-            self._learner.forget(slot)
-        self._roster.settle(item, slot)
-        self._inform(slot, mean, strength, row)
-
-    def _inform(self, slot: int, mean: float, strength: float, row: Any) -> None:
-        """What is known of a newcomer beforehand."""
-        if row is not None:
-            self._known.put(slot, row)
-        if strength > 0.0:
-            self._learner.sample(slot, mean, strength)
-
-    def _enlarge(self, capacity: int) -> None:
-        self._learner.enlarge(capacity)
-        self._roster.enlarge(capacity)
-        self._known.enlarge(capacity)
+        if self._capabilities.detects:
+            self._change_log.update(self._learner.policy, self._learner.belief, self._items.names)
 
     # Files ------------------------------------------------------------------------------------------------------------
 
     def save(self, path: AnyPath) -> None:
-        """Keep everything in a file, which takes the place of an older one only when it is complete."""
-        with self._gate.reading:
-            header, arrays = saved_file.packed(saved_file.State(
-                self._identity, self.policy, self._title, self.options, self._learner.begun,
-                copy_arrays(self._learner.belief), self._roster, self._book, self._learned, self._known, self._changes,
+        """Save the ranker to a file, atomically: an older file is replaced only by a complete one.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, in an existing folder. Only its owner may read it, since it holds the secret that signs lists.
+
+        Raises
+        ------
+        InvalidInput
+            If the file cannot be part_text there.
+
+        See Also
+        --------
+        load
+        """
+        with self._lock.reading:
+            header, arrays = saved_file.pack(saved_file.SavedRanker(
+                self._identity, self.policy, self._title, self.options, self._learner.initial_problem,
+                copy_arrays(self._learner.belief), self._items, self._open_lists, self._learned, self._features,
+                self._change_log,
             ))  # fmt: skip
         saved_file.write(path, header, arrays)
 
     @classmethod
     def load(cls, path: AnyPath, policy: Any = None, *, compiled: bool = True) -> Ranker:
-        """The ranker that was saved, to go on as if there had been no break.
+        """Load a saved ranker, which continues where it was saved.
 
-        A policy with parts of your own must be given again, since a file is never trusted to import code.
+        Parameters
+        ----------
+        path : str or path-like
+            A file that `save` wrote.
+        policy : Policy, optional
+            The saved policy; required if it has parts of your own, since a file never imports code.
+        compiled : bool, default True
+            As for a new ranker.
+
+        Returns
+        -------
+        Ranker
+            It makes the same lists as the saved one would have.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is missing, damaged, of a newer format, or was saved with another policy.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> ranker = Ranker(["tea", "milk"], positions=1, policy="cascade-ucb1", compiled=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ranker.save(f"{folder}/drinks.npz")
+        ...     again = Ranker.load(f"{folder}/drinks.npz", compiled=False)
+        >>> again.rank().items == ranker.rank().items
+        True
         """
         state = saved_file.read(path, policy)
         ranker = cls.__new__(cls)
-        ranker._set_up(state.policy, state.title, state.options, state.problem, state.identity, state.known, compiled)
-        capacity = state.roster.capacity
-        if capacity > state.problem.items and ranker._can.adds_items:
-            ranker._enlarge(capacity)
+        ranker._set_up(
+            state.policy, state.title, state.options, state.problem, state.identity, state.features, compiled
+        )
+        capacity = state.items.capacity
+        if capacity > state.problem.items and ranker._capabilities.adds_items:
+            ranker._grow(capacity)
         saved_file.restore(ranker._learner.belief, state.belief, path)
-        ranker._roster, ranker._book = state.roster, state.book
-        ranker._learned, ranker._changes = state.learned, state.changes
+        ranker._items, ranker._open_lists = state.items, state.open_lists
+        ranker._learned, ranker._change_log = state.learned, state.changes
         return ranker
-
-
-def _one_or_several(items: Any) -> list[Any]:
-    return [items] if isinstance(items, str) else several("The items", items, "names")

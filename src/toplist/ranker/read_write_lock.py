@@ -1,4 +1,4 @@
-"""Many readers beside each other, or one writer alone."""
+"""A lock for many readers at once, or one writer alone."""
 
 from __future__ import annotations
 
@@ -6,59 +6,64 @@ import threading
 from contextlib import AbstractContextManager, nullcontext
 
 
-class Gate:
-    """`with gate.reading:` waits for no reader, `with gate.writing:` for everybody; waiting writers go first.
+class ReadWriteLock:
+    """`with lock.reading:` runs beside other readers, `with lock.writing:` runs alone; waiting writers go first.
 
-    Readers are known by their threads, so a thread must not enter again while it is inside. If Ctrl-C leaves one
-    behind on its way in or out, the next time that thread comes along puts it right.
+    Readers are identified by their threads, so the lock is not reentrant. If Ctrl-C interrupts a reader while it enters
+    or leaves, its entry may stay behind; the next time that thread uses the lock corrects it.
     """
 
     def __init__(self) -> None:
-        self._entry = threading.Lock()  # held by a writer for as long as it writes, by a reader only to come in
-        self._left = threading.Condition()
+        self._entry = threading.Lock()  # held by a writer as long as it waits and writes, by a reader only to enter
+        self._reader_left = threading.Condition()
         self._readers: set[int] = set()
         self.reading: AbstractContextManager[None] = _Reading(self)
         self.writing: AbstractContextManager[None] = _Writing(self)
 
+    @property
+    def has_writer(self) -> bool:
+        """Whether a writer writes or waits; also true for the moment in which a reader enters."""
+        return self._entry.locked()
+
 
 class _Reading(AbstractContextManager[None]):
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, lock: ReadWriteLock) -> None:
+        self._lock = lock
 
     def __enter__(self) -> None:
-        with self._gate._entry:
-            self._gate._readers.add(threading.get_ident())
+        with self._lock._entry:
+            self._lock._readers.add(threading.get_ident())
 
     def __exit__(self, *_: object) -> None:
-        gate = self._gate
-        gate._readers.discard(threading.get_ident())
-        if not gate._readers:
-            with gate._left:
-                gate._left.notify()
+        lock = self._lock
+        lock._readers.discard(threading.get_ident())
+        if not lock._readers:
+            with lock._reader_left:
+                lock._reader_left.notify()
 
 
 class _Writing(AbstractContextManager[None]):
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, lock: ReadWriteLock) -> None:
+        self._lock = lock
 
     def __enter__(self) -> None:
-        gate = self._gate
-        gate._entry.acquire()
+        lock = self._lock
+        lock._entry.acquire()
         try:
-            gate._readers.discard(threading.get_ident())
-            with gate._left:
-                while gate._readers:
-                    gate._left.wait()
-        except BaseException:  # as by Ctrl-C
-            gate._entry.release()
+            lock._readers.discard(threading.get_ident())
+            with lock._reader_left:
+                while lock._readers:
+                    lock._reader_left.wait()
+        except BaseException:  # such as Ctrl-C
+            lock._entry.release()
             raise
 
     def __exit__(self, *_: object) -> None:
-        self._gate._entry.release()
+        self._lock._entry.release()
 
 
-class OpenGate(Gate):
-    """For what one thread has to itself: nobody is waited for."""
+class NoLock(ReadWriteLock):
+    """For a ranker that one thread has to itself: never waits."""
 
     def __init__(self) -> None:
         self.reading = self.writing = nullcontext()

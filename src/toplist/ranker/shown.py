@@ -1,4 +1,4 @@
-"""A list as its reader's page knows it, and its way through JSON."""
+"""A list as the caller gets it, and its conversion to JSON and back."""
 
 from __future__ import annotations
 
@@ -18,21 +18,52 @@ FORMAT = {"format": "toplist.Shown", "format_version": 1}
 
 
 class Identity(NamedTuple):
-    """Who made a list: a name for people, and a secret that seals what leaves the process."""
+    """Identifies a ranker: a name to display, and a secret that signs the lists that leave the process."""
 
     name: str
     secret: str
 
     def seal(self, content: dict[str, Any]) -> str:
-        """What only the ranker that made the list could have written under it."""
+        """A signature that only the ranker with this secret can make."""
         text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
         return hashlib.blake2b(text, key=bytes.fromhex(self.secret), digest_size=16).hexdigest()
 
 
 class Shown:
-    """One list that a ranker made or adopted; hand it to `learn` with the clicks that came back, once.
+    """One list that a ranker made or adopted; pass it to `Ranker.learn` once, with its clicks.
 
-    It prints and iterates as its items. Everything that is needed to learn from it lies in it.
+    It is a sequence of its items, best first, and holds everything needed to learn from it later.
+
+    Attributes
+    ----------
+    items : tuple of str
+        The items, from the top.
+    number : int
+        Index of the list among those of its ranker, from 0.
+    life : str
+        Id of the copy of the ranker that made it; a loaded or forked ranker is a new copy.
+    learned_before : int
+        Number of lists that the ranker had learned when it made this one.
+    origin : {"policy", "adopted"}
+        Whether the policy made it, or the caller of `Ranker.adopt`.
+    pinned : tuple of int
+        Pinned positions, from 1.
+    among : ndarray of int or None
+        Slots of the eligible items; None if unknown.
+
+    See Also
+    --------
+    Ranker.rank, Ranker.adopt, Ranker.shown
+
+    Examples
+    --------
+    >>> from toplist import Ranker
+    >>> ranker = Ranker(["tea", "milk", "wine"], positions=2, policy="cascade-ucb1", name="drinks", compiled=False)
+    >>> shown = ranker.adopt(["wine", "tea"])
+    >>> shown
+    <Shown 0 of drinks: wine, tea>
+    >>> shown[0], len(shown), shown.origin
+    ('wine', 2, 'adopted')
     """
 
     __slots__ = ("_identity", "_slate", "among", "items", "learned_before", "life", "number", "origin", "pinned")
@@ -51,13 +82,13 @@ class Shown:
         among: Ints | None = None,
     ) -> None:
         self._identity, self._slate = identity, slate
-        self.number = number  # the how manieth list of its ranker, counted from 0
-        self.life = life  # which copy of its ranker made it
+        self.number = number
+        self.life = life
         self.items = items
-        self.learned_before = learned_before  # how many lists its ranker had learned when it was made
-        self.origin = origin  # "policy", or "adopted"
-        self.pinned = pinned  # positions that were given, counted from 1
-        self.among = among  # slots of the eligible items, where it is still known
+        self.learned_before = learned_before
+        self.origin = origin
+        self.pinned = pinned
+        self.among = among
 
     def __len__(self) -> int:
         return len(self.items)
@@ -76,15 +107,26 @@ class Shown:
         """The name of the ranker that made it."""
         return self._identity.name
 
+    @property
+    def slate(self) -> Slate:
+        """The list as the policy made it: slots, the feature rows they were scored with, and the policy's memo."""
+        return self._slate
+
     def as_dict(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it; `Ranker.shown` makes a list of it again."""
+        """The list as a dict for JSON, signed.
+
+        Returns
+        -------
+        dict
+            Strings, numbers and lists of them. Keep it unchanged; `Ranker.shown` turns it back into the list.
+        """
         content = FORMAT | {
             "ranker": self.ranker,
             "number": self.number,
             "life": self.life,
             "items": list(self.items),
             "slots": self._slate.items[: len(self.items)].tolist(),
-            # To the last bit, and safe from readers that write numbers in another way or know no infinity.
+            # In hex, to keep every bit: other JSON writers round numbers, or cannot write infinity.
             "rows": self._slate.rows[: len(self.items)].tobytes().hex(),
             "memo": self._slate.memo[: len(self.items)].tobytes().hex(),
             "learned_before": self.learned_before,
@@ -95,8 +137,8 @@ class Shown:
 
     @classmethod
     def from_dict(cls, given: Any, identity: Identity, empty: Slate) -> Shown:
-        """The list that `as_dict` wrote, if this ranker made it and nobody changed it since."""
-        accepted = "what as_dict() of one of this ranker's lists gave"
+        """The list that `as_dict` wrote, if this ranker made it and it is unchanged; `empty` is a slate to fill."""
+        accepted = "the dict of as_dict() of one of this ranker's lists"
         if not isinstance(given, dict) or given.get("format") != FORMAT["format"]:
             raise refuse("The list", given, accepted, "keep the whole dict")
         if given.get("format_version") != FORMAT["format_version"]:
@@ -105,17 +147,17 @@ class Shown:
         if given.get("ranker") != identity.name:
             raise ForeignSlate(
                 f"The list was made by the ranker {given.get('ranker')!r}, but this one is {identity.name!r}; "
-                f"hand it to the ranker that made it."
+                f"learn it with the ranker that made it."
             )
         content = {key: value for key, value in given.items() if key != "seal"}
         try:
             genuine = hmac.compare_digest(str(given.get("seal")).encode(), identity.seal(content).encode())
-        except (TypeError, ValueError):  # what JSON cannot hold was never written by us
+        except (TypeError, ValueError):  # not JSON, so as_dict() did not write it
             genuine = False
         if not genuine:
             raise ForeignSlate(
-                f"List {given.get('number')!r} is not as this ranker made it: it was changed, or is of another copy; "
-                f"keep the dict of as_dict() as it is."
+                f"List {given.get('number')!r} does not carry the signature of this ranker: it was changed, or another "
+                f"ranker called {identity.name!r} made it; keep the dict of as_dict() unchanged."
             )
         size = len(given["items"])
         empty.items[:size] = np.array(given["slots"], dtype=np.int64)

@@ -59,7 +59,9 @@ def test_a_new_policy_knows_what_the_log_knows_as_if_it_had_adopted_every_list(t
             await told(service, after, 1, final=True)
             same.learn(same.adopt(after.items), [1])
             assert array_bytes(learner.ranker.belief) == array_bytes(same.belief)
-            assert (await service.queries.explanation(waiting.impression)).positions[0].why == "somebody else's choice"
+            assert (await service.queries.explanation(waiting.impression)).positions[
+                0
+            ].why == "adopted: the caller chose it"
             assert check(tmp_path / "db", await service.beliefs()) == []
             before = await service.beliefs()
         async with at_work(tmp_path / "db") as service:

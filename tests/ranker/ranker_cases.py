@@ -1,4 +1,4 @@
-"""What tests of rankers share: which policies, and features of items so that every policy can tell them apart."""
+"""Shared by the tests of rankers: policies to test, and features that distinguish all items."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,13 +9,13 @@ COLUMNS = 12
 
 
 def kind(policy: Any) -> tuple[type, ...]:
-    """What a policy is made of, without its reading: what a ranker does with it does not depend on that."""
+    """The parts of a policy but for its reading, which makes no difference to a ranker."""
     parts = (getattr(policy, name, None) for name in ("memory", "scoring", "arrangement"))
     return (type(policy), *map(type, parts))
 
 
-def told(name: str) -> str:
-    """With what a policy wants to be told where nobody knows the number of lists, or can be foreseen better."""
+def with_rates(name: str) -> str:
+    """A policy with parameters that it needs if the number of lists is unknown, or that make it easier to predict."""
     rates = {"exploration": 0.3, "gamma": 0.9, "tau": 5, "delta": 0.3, "steps": 3}
     policy = toplist.make(name)
     known = [*policy._fields, *getattr(policy, "memory", policy)._fields]
@@ -23,9 +23,9 @@ def told(name: str) -> str:
     return f"{name}({given[0]})" if given else name
 
 
-# One policy of the catalogue per kind, but for `best`, which works in simulations only.
+# One policy of the catalogue per kind, except `best`, which works in simulations only.
 ONE_OF_A_KIND = sorted(
-    told(name)
+    with_rates(name)
     for name in {kind(toplist.make(name)): name for name in reversed(toplist.catalogue())}.values()
     if name != "best"
 )
@@ -38,7 +38,7 @@ def row(item: str) -> list[float]:
     return [1.0 if column == place % COLUMNS else 0.0 for column in range(COLUMNS)]
 
 
-def known(policy: Any, items: Iterable[str]) -> dict[str, Any]:
-    """What a ranker with this policy must be told about these items."""
+def features_for(policy: Any, items: Iterable[str]) -> dict[str, Any]:
+    """The features argument of a ranker with this policy and these items."""
     needed = toplist.make(policy).capabilities().needs_features
     return {"features": {item: row(item) for item in items}} if needed else {}

@@ -1,0 +1,180 @@
+"""Changes of a ranker's items: added, removed, hidden, and given other features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from toplist.core.problem import several
+from toplist.ranker.base import RankerBase
+from toplist.ranker.features import feature_rows
+
+
+class EditableRanker(RankerBase):
+    """A ranker whose items can be changed, each change under the lock for writing."""
+
+    def add(
+        self,
+        items: str | Iterable[str],
+        prior_mean: float | None = None,
+        prior_strength: float | None = None,
+        features: Any = None,
+    ) -> None:
+        """Add one or several items; a removed item that comes back starts from nothing.
+
+        Parameters
+        ----------
+        items : str or iterable of str
+            Names that the ranker does not have yet.
+        prior_mean, prior_strength : float, optional
+            The prior of these items; that of the ranker by default.
+        features : array_like or mapping, optional
+            A row of numbers per item, for policies that learn from features: the row itself for one item, otherwise
+            rows by item or in their order.
+
+        Raises
+        ------
+        InvalidInput
+            If the policy cannot add items, an item is there already, or its features do not fit; nothing is added.
+
+        Examples
+        --------
+        >>> from toplist import Ranker
+        >>> ranker = Ranker(["tea", "milk"], positions=2, policy="cascade-ucb1", compiled=False)
+        >>> ranker.add(["cocoa", "juice"], prior_mean=0.2, prior_strength=10)
+        >>> ranker.estimates()["juice"]["mean"]
+        0.2
+        """
+        if not self._capabilities.adds_items:
+            self._refuse("cannot add items", "make a new ranker with all of them")
+        options = self.options
+        if prior_mean is not None:
+            options = options._replace(prior_mean=prior_mean).checked()
+        if prior_strength is not None:
+            options = options._replace(prior_strength=prior_strength).checked()
+        if options.prior_strength > 0.0:
+            self._check_takes_prior()
+        names = _one_or_several(items)
+        rows: list[Any] = [None] * len(names)
+        if features is not None:
+            alone = isinstance(items, str) and not isinstance(features, Mapping)
+            rows = [features] if alone else feature_rows("features", features, names)
+            check = self._features.checked_row
+            rows = [check(f"features of {name!r}", row) for name, row in zip(names, rows, strict=True)]
+        elif self._capabilities.needs_features:
+            self._refuse("learns from features", "give a row for every new item, features=[...]")
+        with self._lock.writing:
+            for item, row in zip(self._items.checked_new(names), rows, strict=True):
+                self._add_one(item, options.prior_mean, options.prior_strength, row)
+
+    def remove(self, items: str | Iterable[str]) -> None:
+        """Remove one or several items for good; late clicks on them are ignored.
+
+        Parameters
+        ----------
+        items : str or iterable of str
+            Items of the ranker.
+
+        Raises
+        ------
+        InvalidInput
+            If an item is unknown, or the policy always shows all of its items; nothing is removed.
+
+        See Also
+        --------
+        hide : Remove an item from lists only, and keep what was learned about it.
+        """
+        if not self._capabilities.takes_subsets:
+            self._refuse("always shows all of its items", "make a new ranker without it")
+        names = _one_or_several(items)
+        with self._lock.writing:
+            self._items.slots(names, "the items to remove")
+            for item in names:
+                self._items.vacate(item, self._open_lists.made)
+
+    def hide(self, items: str | Iterable[str]) -> None:
+        """Hide one or several items from all lists until `unhide`; late clicks on them are still learned.
+
+        Parameters
+        ----------
+        items : str or iterable of str
+            Items of the ranker.
+
+        Raises
+        ------
+        InvalidInput
+            If an item is unknown, or the policy always shows all of its items; nothing is hidden.
+        """
+        if not self._capabilities.takes_subsets:
+            self._refuse("always shows all of its items", "make a new ranker without it")
+        self._set_hidden(items, True)
+
+    def unhide(self, items: str | Iterable[str]) -> None:
+        """Show one or several hidden items again.
+
+        Parameters
+        ----------
+        items : str or iterable of str
+            Items of the ranker, hidden or not.
+
+        Raises
+        ------
+        InvalidInput
+            If an item is unknown.
+        """
+        self._set_hidden(items, False)
+
+    def _set_hidden(self, items: str | Iterable[str], hidden: bool) -> None:
+        names = _one_or_several(items)
+        with self._lock.writing:
+            self._items.slots(names, f"the items to {'hide' if hidden else 'unhide'}")
+            for item in names:
+                self._items.set_hidden(item, hidden)
+
+    def change(self, item: str, features: Any) -> None:
+        """Replace the features of an item; lists made before are learned with the old ones.
+
+        Parameters
+        ----------
+        item : str
+            An item of the ranker.
+        features : array_like of float
+            Its new row.
+
+        Raises
+        ------
+        InvalidInput
+            If the policy does not use features, the item is unknown, or the row does not fit.
+        """
+        if not self._capabilities.needs_features:
+            self._refuse("does not use features", "leave them out")
+        row = self._features.checked_row(f"features of {item!r}", features)
+        with self._lock.writing:
+            self._features.put(self._items.slot(item), row)
+
+    def _add_one(self, item: str, mean: float, strength: float, row: Any) -> None:
+        slot = self._items.vacant_slot(self._open_lists.all_made_after)
+        if slot is None:
+            slot = self._items.capacity
+            self._grow(max(16, 2 * slot))
+        else:
+            self._learner.forget(slot)
+        self._items.occupy(item, slot)
+        self._set_prior(slot, mean, strength, row)
+
+    def _set_prior(self, slot: int, mean: float, strength: float, row: Any) -> None:
+        """Set the features and the prior of a new item."""
+        if row is not None:
+            self._features.put(slot, row)
+        if strength > 0.0:
+            self._learner.sample(slot, mean, strength)
+
+    def _grow(self, capacity: int) -> None:
+        """Make room for more items."""
+        self._learner.grow(capacity)
+        self._items.grow(capacity)
+        self._features.grow(capacity)
+
+
+def _one_or_several(items: Any) -> list[Any]:
+    return [items] if isinstance(items, str) else several("items", items, "names")
