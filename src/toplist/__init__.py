@@ -41,13 +41,14 @@ if TYPE_CHECKING:
     from toplist.engine.compare import compare
     from toplist.engine.comparison import Comparison
     from toplist.engine.result import Difference, Result
-    from toplist.engine.simulate import Progress, simulate
+    from toplist.engine.simulate import simulate
     from toplist.engine.statistics import Ratio
     from toplist.engine.tune import Span, tune
     from toplist.engine.tuning import Tuning
     from toplist.parts import arrange, detectors, feedback, index, memory
     from toplist.policies import Policy, catalogue, make
     from toplist.ranker import Ranker, Shown
+    from toplist.support.progress import Progress
 
 __version__ = "0.1.0"
 
@@ -74,7 +75,7 @@ _NAMES = {
     "InvalidInput": "toplist.core.problem",
     "Policy": "toplist.policies",
     "Problem": "toplist.core.problem",
-    "Progress": "toplist.engine.simulate",
+    "Progress": "toplist.support.progress",
     "Ranker": "toplist.ranker",
     "Ratio": "toplist.engine.statistics",
     "Result": "toplist.engine.result",

@@ -13,8 +13,8 @@ import pytest
 from toplist.clicks import Cascade
 from toplist.core.problem import InvalidInput
 from toplist.engine.ray_pool import RayPool
-from toplist.engine.scheduler import Progress
 from toplist.engine.simulate import WatchedResult, simulate_with_watch
+from toplist.support.progress import Progress
 from toplist.worlds import b_top_k
 
 SIZE: dict[str, Any] = {"steps": 300, "runs": 3, "seed": 5}

@@ -18,12 +18,13 @@ from toplist.core.slate import Floats
 from toplist.engine.comparison import Comparison
 from toplist.engine.player import RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
-from toplist.engine.scheduler import Progress, RunScheduler
+from toplist.engine.scheduler import RunScheduler
 from toplist.engine.shared_user_type import with_shared_type
 from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, policies_by_label
 from toplist.policies.by_name import make
 from toplist.support.catalogue import part_text
 from toplist.support.files import Unwritable, slug
+from toplist.support.progress import Progress
 
 __all__ = ["Comparison", "compare"]
 

@@ -16,43 +16,10 @@ from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.resume_file import ResumeFile
+from toplist.support.progress import Progress
 
 CHUNK_SECONDS = 0.05  # about how long a run plays before it reports progress and checks for Ctrl-C
 SNAPSHOT_SECONDS = 5.0  # how often a long run takes a snapshot, all that remains of it if the process is killed
-
-
-class Progress(NamedTuple):
-    """Progress of a simulation.
-
-    Parameters
-    ----------
-    done : int
-        Steps played, of all policies and runs together.
-    total : int
-        Steps to play.
-    seconds : float
-        Seconds since the call.
-    earlier : int, default 0
-        Steps among `done` that an earlier, interrupted call had played.
-
-    Examples
-    --------
-    >>> Progress(done=300, total=1000, seconds=6.0, earlier=100).remaining
-    21.0
-    """
-
-    done: int
-    total: int
-    seconds: float
-    earlier: int = 0
-
-    @property
-    def remaining(self) -> float:
-        """Seconds left at the rate so far; infinite as long as nothing was played."""
-        if self.done == self.total:
-            return 0.0
-        played = self.done - self.earlier
-        return (self.total - self.done) * self.seconds / played if played else float("inf")
 
 
 Watch = Callable[[Player], float]  # measures a player at a checkpoint; recorded next to regret and clicks

@@ -15,11 +15,12 @@ from toplist.core.slate import Floats, Ints
 from toplist.engine.player import RunSetup
 from toplist.engine.result import Result, check_plot
 from toplist.engine.resume_file import ResumeFile, describe
-from toplist.engine.scheduler import Progress, RunScheduler, Watch
+from toplist.engine.scheduler import RunScheduler, Watch
 from toplist.engine.starts import OneSample
 from toplist.policies.by_name import make
+from toplist.support.progress import Progress
 
-__all__ = ["Progress", "simulate"]
+__all__ = ["simulate"]
 
 ONE_SAMPLE = OneSample()
 

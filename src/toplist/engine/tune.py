@@ -14,10 +14,11 @@ from toplist.core.problem import InvalidInput, number, refuse, whole
 from toplist.core.randomness import branch, uniform
 from toplist.engine.result import Result
 from toplist.engine.resume_file import FILE_LABEL
-from toplist.engine.simulate import ONE_SAMPLE, Progress, simulate
+from toplist.engine.simulate import ONE_SAMPLE, simulate
 from toplist.engine.tuning import Tuning
 from toplist.support.catalogue import POLICIES, Entry, call_text
 from toplist.support.files import check_writable
+from toplist.support.progress import Progress
 
 __all__ = ["Span", "Tuning", "tune"]
 

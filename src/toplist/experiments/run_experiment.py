@@ -19,11 +19,11 @@ from toplist.core.compiling import fingerprint
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
 from toplist.engine.result import Result
-from toplist.engine.scheduler import Progress
 from toplist.engine.simulate import checked_threads, simulate_with_watch
 from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Outcome, Play, Size
 from toplist.experiments.verdicts import final_regret, mean_with_error
 from toplist.support.files import Unwritable, import_optional, read_arrays, replace_file, slug, write_arrays, write_text
+from toplist.support.progress import Progress
 from toplist.support.progress_bar import steps_per_second
 from toplist.support.tables import count_text
 

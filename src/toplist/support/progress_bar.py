@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import Self, TextIO
 
-if TYPE_CHECKING:
-    from toplist.engine.scheduler import Progress
+from toplist.support.progress import Progress
 
 NARROWEST = 10  # characters of a bar; a shorter one is left out
 WIDEST = 40

@@ -383,7 +383,7 @@ def test_history_reads_each_event_of_the_log_once_also_those_of_others(
             await service.rankings.delete("front")
             await service.rankings.create(RankingSpec(name="new", positions=1))
             assert (await histories.of("new")).lists == 0
-            assert set(histories._curves) == {"side", "new"}
+            assert histories.names == {"side", "new"}
 
     run(play())
 

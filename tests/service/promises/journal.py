@@ -92,11 +92,11 @@ class Log:
             ):
                 log.events += 1
                 if raw is not None:
-                    log._note(kind, at, as_text(raw), keys.get(learner), json.loads(body))
+                    log.add_event(kind, at, as_text(raw), keys.get(learner), json.loads(body))
             log.due = {as_text(raw): due for raw, due in opened.execute("SELECT id, due FROM impressions")}
         return log
 
-    def _note(self, kind: str, at: int, impression: str, key: str | None, body: dict[str, Any]) -> None:
+    def add_event(self, kind: str, at: int, impression: str, key: str | None, body: dict[str, Any]) -> None:
         if kind == "list":
             if impression in self.lists:
                 raise Broken(f"{impression} was made twice")

@@ -40,7 +40,7 @@ RANKING_FIELDS = ("positions", "click_window", "retention", "reference")  # can 
 FIXED_FIELDS = ("features", "person", "join")  # items and lists of the log were made with them
 
 
-class Rankings:
+class RankingManager:
     """Creates, changes and deletes rankings."""
 
     def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:

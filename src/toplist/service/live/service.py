@@ -14,7 +14,7 @@ from toplist.service.live.impressions import Impressions
 from toplist.service.live.items import Items
 from toplist.service.live.make_list import Lists
 from toplist.service.live.queries import Queries
-from toplist.service.live.rankings import Rankings
+from toplist.service.live.rankings import RankingManager
 from toplist.service.live.retention import Retention
 from toplist.service.live.transaction import OpenStore, Transactions
 from toplist.service.store.group_commit import CommitCounts
@@ -56,7 +56,7 @@ class Service:
     ) -> None:
         self.transactions = Transactions(path, clock, learner_bytes, open_store)
         self.compiler = PolicyCompiler()
-        self.rankings = Rankings(self.transactions, self.compiler)
+        self.rankings = RankingManager(self.transactions, self.compiler)
         self.items = Items(self.transactions)
         self.lists = Lists(self.transactions, self.compiler)
         self.impressions = Impressions(self.transactions)
