@@ -131,8 +131,8 @@ class PolicyChange:
         """Train learners that take long to train; the others are trained when they are first used."""
         if not _can_be_trained(settings.spec):
             raise Refused(
-                f"The policy {settings.spec.policy} cannot learn from lists that others made; say train: false, and it "
-                f"starts anew.", blame(_can_be_trained),
+                f"The policy {settings.spec.policy} cannot learn from lists that others made; say train: false to "
+                f"start from scratch.", blame(_can_be_trained),
             )  # fmt: skip
         await self._transactions.commit([])  # training reads the store, which must have all learners and their events
         rows = await self._learners_to_train(ranking)
@@ -202,8 +202,8 @@ def _is_item_event(event: EventRow, ranking: LiveRanking) -> bool:
 
 def _cannot_have_had(settings: LearnerSettings, problem: InvalidInput, blame: Blame) -> Refused:
     return Refused(
-        f"The policy {settings.spec.policy} cannot have the items of the past: {problem} Say train: false, and it "
-        f"starts anew.", blame(lambda _: False),
+        f"The policy {settings.spec.policy} cannot have the items of the past: {problem} Say train: false to start "
+        f"from scratch.", blame(lambda _: False),
     )  # fmt: skip
 
 
