@@ -1,4 +1,4 @@
-"""The documentation site: Markdown pages, and a reference made from the docstrings. Builds without a network."""
+"""Sphinx settings: Markdown pages, and a reference from NumPy docstrings. Builds without a network."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from toplist.core import protocols
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generate import field_comments, fields
+from generate import field_comments, fields, meanings, sections
 
 project = "toplist"
 author = "the authors of toplist"
 copyright = author
 version = release = toplist.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["**/.*"]
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:.*", r"(?!toplist\b).*"),  # other people's names: there is no network to look them up
+    ("py:.*", r"(?!toplist\b).*"),  # names of other packages: there is no network to look them up
     ("py:class", r".*\.[A-Z]"),  # variables that stand for a type
 ]
 
@@ -46,7 +46,11 @@ autodoc_type_aliases = {name: name for name in ("AnyPath", "Floats", "Ints", "Wh
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 
-# The protocols describe what parts do; saying it again at every part would hide what is special to each.
+napoleon_google_docstring = False
+napoleon_use_ivar = True  # an attribute in a docstring is a line, not an object that autodoc would find twice
+napoleon_use_rtype = False
+
+# The protocols describe the methods of parts: repeating them at every part would hide the special ones.
 PROTOCOL_METHODS = {
     name
     for declared in vars(protocols).values()
@@ -56,7 +60,7 @@ PROTOCOL_METHODS = {
 
 
 def skip(_app: Any, _what: str, name: str, value: Any, _skipped: bool, _options: Any) -> bool | None:
-    """Leave out the fields of tuples, which the class describes, and methods that the protocols describe."""
+    """Leave out fields of tuples, which the class describes, and methods that the protocols describe."""
     if type(value).__name__ == "_tuplegetter":
         return True
     owner = getattr(value, "__qualname__", "").partition(".")[0]
@@ -66,20 +70,36 @@ def skip(_app: Any, _what: str, name: str, value: Any, _skipped: bool, _options:
     return None
 
 
+# In these sections a line without indentation is a name with its type, which napoleon reads.
+NAMING_SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also")
+
+
 def describe(_app: Any, what: str, _name: str, value: Any, _options: Any, lines: list[str]) -> None:
-    """Set examples apart from the text above them, and add what comments say of a class's fields."""
-    text, example = [], False
-    for line in lines:
-        begins = line.startswith(">>>") and not example
-        example = (example or begins) and bool(line.strip())
-        text += ["", line] if begins else [line if example else escaped(line)]
+    """Prepare a docstring for napoleon: escape prose, set examples apart, add the comments of a class's fields."""
+    known = sections("\n".join(lines))
+    text = escaped(known.pop(""))
     if what in ("class", "exception"):
-        text += ["", *(f"- `{field}`: {escaped(comment)}" for field, comment in field_comments(value).items())]
+        said = meanings("\n".join(lines))
+        comments = {field: comment for field, comment in field_comments(value).items() if field not in said}
+        text += ["", *(f"- `{field}`: {escape(comment)}" for field, comment in comments.items()), ""]
+    for section, body in known.items():
+        text += [section, "-" * len(section), *escaped(body, names=section in NAMING_SECTIONS)]
     lines[:] = text
 
 
-def escaped(line: str) -> str:
-    """Plain prose for reStructuredText: outside of backticks a star, a bar or a low line is only that."""
+def escaped(lines: list[str], names: bool = False) -> list[str]:
+    """Lines of prose escaped, except examples and, with `names`, lines without indentation."""
+    text, example = [], False
+    for line in lines:
+        begins = line.lstrip().startswith(">>>") and not example
+        example = (example or begins) and bool(line.strip())
+        as_is = example or (names and not line.startswith(" "))
+        text += ["", line] if begins else [line if as_is else escape(line)]
+    return text
+
+
+def escape(line: str) -> str:
+    """Plain prose for reStructuredText: outside of backticks, a star, a bar and an underscore have no meaning."""
     pieces = line.split("`")
     pieces[::2] = [re.sub(r"([\\*|_])", r"\\\1", piece) for piece in pieces[::2]]
     return "`".join(pieces)
@@ -88,7 +108,7 @@ def escaped(line: str) -> str:
 def signature(
     _app: Any, what: str, _name: str, value: Any, _options: Any, given: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
-    """Types and defaults as they stand in the code; none for protocols, of which nobody makes an instance."""
+    """Types and defaults as in the code; none for protocols, which have no instances."""
     if getattr(value, "_is_protocol", False):
         return "", ""
     if what == "class" and hasattr(value, "_fields"):
@@ -102,7 +122,7 @@ def signature(
 
 
 def setup(app: Any) -> None:
-    """Hook these into the reference."""
+    """Connect the functions above to autodoc."""
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-skip-member", skip)
-    app.connect("autodoc-process-docstring", describe)
+    app.connect("autodoc-process-docstring", describe, priority=400)  # napoleon has 500 and must come after

@@ -1,6 +1,6 @@
-"""Writes what documents say of the catalogue and of the command line, from the code itself: run by `make docs`.
+"""Generates docs/policies.md and docs/commands.md from the code: run by `make docs`.
 
-With `--check` nothing is written; it ends with 1 where something is out of date.
+With `--check` nothing is written, and the exit code is 1 if a page is out of date.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from toplist.support.catalogue import REQUIRED, STARTS, USERS, WORLDS, Catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made by docs/generate.py: edit that, or what it reads, and run make docs. -->"
-BEGIN, END = "<!-- catalogue -->", "<!-- end of catalogue -->"  # around the table in README.md
+SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "References", "Examples")
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
@@ -35,8 +35,44 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 
 def value(default: Any) -> str:
-    """A default as one writes it."""
-    return "must be given" if default is REQUIRED else f"`{default!r}`"
+    """A default as written in code."""
+    return "required" if default is REQUIRED else f"`{default!r}`"
+
+
+def sections(docstring: str) -> dict[str, list[str]]:
+    """The lines of a NumPy docstring by section; those before the first section are under ""."""
+    lines = docstring.splitlines()
+    found: dict[str, list[str]] = {"": []}
+    name, underline = "", -1
+    for number, (line, below) in enumerate(zip(lines, [*lines[1:], ""], strict=True)):
+        if line in SECTIONS and re.fullmatch("-{3,}", below):
+            name, underline = line, number + 1
+            found[name] = []
+        elif number != underline:
+            found[name].append(line)
+    return found
+
+
+def meanings(docstring: str) -> dict[str, str]:
+    """What the sections Parameters and Attributes of a NumPy docstring say, by name and in one line each."""
+    found: dict[str, str] = {}
+    known, names = sections(docstring), []
+    for line in known.get("Parameters", []) + known.get("Attributes", []):
+        if line.startswith(" "):
+            found |= {name: f"{found[name]} {line.strip()}".strip() for name in names}
+        elif line:
+            names = [name.strip(" *") for name in line.partition(" : ")[0].split(",")]
+            found |= dict.fromkeys(names, "")
+    return found
+
+
+def as_markdown(docstring: str) -> list[str]:
+    """A NumPy docstring without its summary line and its parameters: text as it is, examples as blocks."""
+    known = sections(docstring)
+    lines = known[""][1:]
+    for name in ("Returns", "Raises", "See Also", "Notes", "References"):
+        lines += ["", *(line.strip() for line in known.get(name, []))]
+    return [*lines, *(["", "```pycon", *examples, "```"] if (examples := known.get("Examples")) else [])]
 
 
 def parameters(entry: Entry) -> str:
@@ -46,7 +82,7 @@ def parameters(entry: Entry) -> str:
 
 
 def capabilities(policy: Any) -> str:
-    """What a policy can take, and what not."""
+    """What a policy can do, and what it cannot."""
     able: Capabilities = policy.prepare(Problem(9, 3, 2, 100)).capabilities()
     facts = {name: fact for name, fact in able._asdict().items() if isinstance(fact, bool)}
     yes, no = ([f"`{name}`" for name, fact in facts.items() if fact is wanted] for wanted in (True, False))
@@ -54,12 +90,14 @@ def capabilities(policy: Any) -> str:
 
 
 def field_comments(cls: type) -> dict[str, str]:
-    """The comment behind each field of a class, where there is one."""
-    return {name: comment for name, (_, comment) in fields(cls).items() if comment}
+    """The meaning of each field of a class: from its docstring, or else from the comment behind the field."""
+    said = meanings(inspect.getdoc(cls) or "")
+    found = {name: said.get(name) or comment for name, (_, comment) in fields(cls).items()}
+    return {name: meaning for name, meaning in found.items() if meaning}
 
 
 def fields(cls: type) -> dict[str, tuple[str, str]]:
-    """Per field of a class its declaration and the comment behind it, as they stand in the source."""
+    """Per field of a class its declaration and the comment behind it, as in the source."""
     try:
         source = inspect.cleandoc("\n" + inspect.getsource(cls))
     except (OSError, TypeError):
@@ -84,32 +122,38 @@ def policies() -> str:
         NOTE,
         "# Policies",
         "",
-        "Every algorithm of the catalogue: ask for one by its name, as `cascade-kl-ucb`, or with parameters, as",
-        "`cascade-ucb1(scale=2)`. [](choosing.md) says when to take which.",
+        "Every algorithm of the catalogue. Use its name, `cascade-kl-ucb`, or its name with parameters,",
+        "`cascade-ucb1(scale=2)`. [](choosing.md) says which to use when; the [papers](#papers) are listed below.",
         "",
         *table(
-            ("name", "title", "in one sentence"),
-            ((f"[`{entry.name}`](#policy-{entry.name})", entry.title, entry.summary) for entry in entries),
+            ("name", "title", "in one sentence", "paper"),
+            ((f"[`{entry.name}`](#policy-{entry.name})", entry.title, entry.summary, entry.paper) for entry in entries),
         ),
     ]
     for entry in entries:
         policy = entry.make()
-        _, _, more = (inspect.getdoc(entry.build) or "").partition("\n")
+        said = inspect.getdoc(entry.build) or ""
         lines += ["", f"(policy-{entry.name})=", f"## {entry.title}", "", f"`{entry.name}`: {entry.summary}"]
-        lines += ["", more.strip(), "", "Made of", "", "```python", *made_of(policy), "```", ""]
-        if entry.parameters:
-            rows = ((f"`{name}`", value(default)) for name, default in entry.parameters.items())
-            lines += [*table(("parameter", "default"), rows), ""]
-        lines += [f"Capabilities: {capabilities(policy)}."]
-    meanings = ((f"`{name}`", meaning) for name, meaning in field_comments(Capabilities).items())
-    lines += ["", "## Capabilities", "", *table(("capability", "meaning"), meanings)]
+        lines += ["", *as_markdown(said), "", "Made of", "", "```python", *made_of(policy), "```", ""]
+        lines += [*parameter_table(entry.parameters, meanings(said)), "", f"Capabilities: {capabilities(policy)}."]
+    rows = ((f"`{name}`", meaning) for name, meaning in field_comments(Capabilities).items())
+    lines += ["", "## Capabilities", "", *table(("capability", "meaning"), rows)]
     papers = ((f"`{key}`", str(paper)) for key, paper in PAPERS.items())
     lines += ["", "## Papers", "", *table(("key", "paper"), papers)]
-    return "\n".join(lines) + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+
+
+def parameter_table(defaults: Mapping[str, Any], said: Mapping[str, str]) -> list[str]:
+    """The parameters of a policy with their defaults and, if its docstring describes them, their meanings."""
+    if not any(name in said for name in defaults):
+        rows: Iterable[tuple[str, ...]] = ((f"`{name}`", value(default)) for name, default in defaults.items())
+        return table(("parameter", "default"), rows) if defaults else []
+    rows = ((f"`{name}`", value(default), said.get(name, "")) for name, default in defaults.items())
+    return table(("parameter", "default", "meaning"), rows)
 
 
 def made_of(policy: Any) -> list[str]:
-    """The line that makes a policy, with what it needs."""
+    """The line that makes a policy, with its imports."""
     text = written(policy).replace("'", '"')
     names = sorted(set(re.findall(r"([A-Z]\w*)\(", text)))
     found = {name: _home(policy, name) for name in names}
@@ -135,28 +179,28 @@ def commands() -> str:
     """The page of the command line."""
     parser = cli.parser()
     lines = [NOTE, "# Commands", "", parser.description or "", ""]
-    lines += [*flags(parser), "", *after(parser)]
+    lines += [*flags(parser), "", *epilog(parser)]
     for name, command in parser.commands().items():
         lines += ["", f"(command-{name})=", f"## toplist {name}", "", command.description or "", ""]
-        lines += [*flags(command), "", *after(command)]
+        lines += [*flags(command), "", *epilog(command)]
     for title, named in (("Worlds", WORLDS), ("Users", USERS), ("Starts", STARTS)):
         lines += ["", f"## {title}", "", *names(named)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 
 def flags(parser: argparse.ArgumentParser) -> list[str]:
-    """A table of what a command takes."""
+    """A table of a command's arguments."""
     rows = []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction) or action.help == argparse.SUPPRESS:
             continue
-        told = (action.help or "") % (vars(action) | {"prog": parser.prog})
-        rows.append((spelled(action), told))
+        meaning = (action.help or "") % (vars(action) | {"prog": parser.prog})
+        rows.append((spelling(action), meaning))
     return table(("argument", "meaning"), rows)
 
 
-def spelled(action: argparse.Action) -> str:
-    """An argument as one types it."""
+def spelling(action: argparse.Action) -> str:
+    """An argument as it is typed."""
     word = action.metavar if isinstance(action.metavar, str) else (action.dest.upper() if action.nargs != 0 else "")
     if not action.option_strings and action.choices is None:
         word = action.metavar if isinstance(action.metavar, str) else action.dest
@@ -166,39 +210,26 @@ def spelled(action: argparse.Action) -> str:
     return ", ".join(ways)
 
 
-def after(parser: argparse.ArgumentParser) -> list[str]:
-    """What the help of a command ends with: text as it stands."""
+def epilog(parser: argparse.ArgumentParser) -> list[str]:
+    """The end of a command's help, as a block of text."""
     return ["```text", *parser.epilog.strip().splitlines(), "```"] if parser.epilog else []
 
 
 def names(named: Catalogue) -> list[str]:
-    """A table of what can be asked for by name."""
+    """A table of everything in a catalogue."""
     rows = ((f"`{entry.name}`", parameters(entry), entry.summary) for entry in named.entries().values())
     return table(("name", "parameters", "in one sentence"), rows)
 
 
-def readme(text: str) -> str:
-    """README.md with its table of the catalogue made anew."""
-    rows = ((f"`{entry.name}`", entry.title, entry.summary, entry.paper) for entry in catalogue().values())
-    made = "\n".join(table(("name", "title", "what it shows and learns from", "paper"), rows))
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{made}\n{END}{rest.split(END)[1]}"
-
-
 def pages() -> dict[Path, str]:
-    """Every file that is made here, with what should be in it."""
-    home = ROOT / "README.md"
-    return {
-        ROOT / "docs" / "policies.md": policies(),
-        ROOT / "docs" / "commands.md": commands(),
-        home: readme(home.read_text(encoding="utf-8")),
-    }
+    """Every generated file, with its text."""
+    return {ROOT / "docs" / "policies.md": policies(), ROOT / "docs" / "commands.md": commands()}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write what has changed, or say so."""
+    """Write the pages, or check them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; end with 1 where something is out of date")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is out of date")
     options = parser.parse_args(arguments)
     old = [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if options.check:
