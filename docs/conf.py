@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sphinx.util import inspect as inspection
+from sphinx.util.nodes import make_refnode
+
 import toplist
 from toplist.core import protocols
 
@@ -28,6 +31,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!toplist\b).*"),  # names of other packages: there is no network to look them up
     ("py:class", r".*\.[A-Z]"),  # variables that stand for a type
+    ("py:class", r"toplist\.service\.client\.(requests|client)\..*"),  # what the client is made of
 ]
 
 html_theme = "furo"
@@ -113,6 +117,11 @@ def signature(
         return "", ""
     if what == "class" and hasattr(value, "_fields"):
         given = f"({', '.join(declaration for declaration, _ in fields(value).values())})"
+    if getattr(value, "__module__", "") == "toplist.service.client.requests" and hasattr(value, "__wrapped__"):
+        # A method of the client: it has the arguments of a function that makes a request, and returns the reply.
+        own = inspection.signature(value.__wrapped__)
+        given = inspection.stringify_signature(own, show_return_annotation=False, unqualified_typehints=True)
+        returned = re.sub(r"^[\w.~]+\[(.*)\]$", r"\1", returned or "")
     given, returned = (
         text
         and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text).replace("~typing.", "").replace("<factory>", "{}")
@@ -121,8 +130,20 @@ def signature(
     return given, returned
 
 
+def link_by_name(app: Any, env: Any, node: Any, content: Any) -> Any:
+    """Link `KLUCB` and `toplist.parts.KLUCB` to the only class or function of that name in the reference."""
+    path, _, name = node.get("reftarget", "").rpartition(".")
+    if node.get("refdomain") != "py" or not (path.startswith("toplist") or name[:1].isupper()):
+        return None
+    documented = env.get_domain("py").objects
+    named = [full for full in documented if full.startswith("toplist.") and full.rpartition(".")[2] == name]
+    found = {(documented[full].docname, documented[full].node_id) for full in named}  # one object may have aliases
+    return make_refnode(app.builder, node["refdoc"], *found.pop(), content, named[0]) if len(found) == 1 else None
+
+
 def setup(app: Any) -> None:
     """Connect the functions above to autodoc."""
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-skip-member", skip)
+    app.connect("missing-reference", link_by_name)
     app.connect("autodoc-process-docstring", describe, priority=400)  # napoleon has 500 and must come after
