@@ -109,7 +109,7 @@ def downscaled(path: Path, width: int) -> bytes:
 def lines(book: Sequence[Chapter], drawn: dict[str, Picture]) -> Iterator[str]:
     """The page."""
     entries = [entry for chapter in book for entry in chapter.entries]
-    yield from (NOTE, "# The papers, played again", "")
+    yield from (NOTE, "# Reproduction results", "")
     yield from opening(entries, len(book))
     rows = (
         (link(entry), plain(entry.experiment.title), shown(entry.state), entry.met(), took([entry]))
@@ -133,7 +133,7 @@ def opening(entries: Sequence[Entry], papers: int) -> Iterator[str]:
     claims = [claim.outcome for verdict in played for claim in verdict.claims]
     counts = ", ".join(f"{count} {state}" for state, count in tally(entries).items())
     yield (
-        f"{len(entries)} tables and figures of {counted(papers, 'paper')}, each played again and judged by numeric "
+        f"{len(entries)} tables and figures of {counted(papers, 'paper')}, each simulated again and judged by numeric "
         f"tests: {counts}. An experiment is as good as the worst of its claims; of {counted(len(claims), 'claim')}, "
         f"{claims.count(Outcome.MET)} are met as printed."
     )
