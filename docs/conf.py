@@ -13,10 +13,11 @@ from sphinx.util.nodes import make_refnode
 
 import toplist
 from toplist.core import protocols
+from toplist.support.docstrings import descriptions, sections
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generate import field_comments, fields, meanings, sections
+from generate import field_comments, fields
 
 project = "toplist"
 author = "the authors of toplist"
@@ -80,21 +81,22 @@ NAMING_SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "S
 
 def describe(_app: Any, what: str, _name: str, value: Any, _options: Any, lines: list[str]) -> None:
     """Prepare a docstring for napoleon: escape prose, set examples apart, add the comments of a class's fields."""
-    known = sections("\n".join(lines))
+    docstring = "\n".join(lines)
+    known = sections(docstring)
     text = escaped(known.pop(""))
     if what in ("class", "exception"):
-        said = meanings("\n".join(lines))
+        said = descriptions(docstring) | descriptions(docstring, "Attributes")
         comments = {field: comment for field, comment in field_comments(value).items() if field not in said}
         text += ["", *(f"- `{field}`: {escape(comment)}" for field, comment in comments.items()), ""]
     for section, body in known.items():
-        text += [section, "-" * len(section), *escaped(body, names=section in NAMING_SECTIONS)]
+        text += [section, "-" * len(section), *escaped(body, names=section in NAMING_SECTIONS), ""]
     lines[:] = text
 
 
-def escaped(lines: list[str], names: bool = False) -> list[str]:
-    """Lines of prose escaped, except examples and, with `names`, lines without indentation."""
+def escaped(prose: str, names: bool = False) -> list[str]:
+    """The lines of a text, escaped except for examples and, with `names`, lines without indentation."""
     text, example = [], False
-    for line in lines:
+    for line in prose.splitlines():
         begins = line.lstrip().startswith(">>>") and not example
         example = (example or begins) and bool(line.strip())
         as_is = example or (names and not line.startswith(" "))
