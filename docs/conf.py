@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sphinx.addnodes import pending_xref, pending_xref_condition
 from sphinx.util import inspect as inspection
 from sphinx.util.nodes import make_refnode
 
@@ -32,7 +33,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!toplist\b).*"),  # names of other packages: there is no network to look them up
     ("py:class", r".*\.[A-Z]"),  # variables that stand for a type
-    ("py:class", r"toplist\.service\.client\.(requests|client)\..*"),  # what the client is made of
+    ("py:class", r"toplist\.service\.(client|http|wire_pages)\..*"),  # internals of the service
 ]
 
 html_theme = "furo"
@@ -83,11 +84,11 @@ def describe(_app: Any, what: str, _name: str, value: Any, _options: Any, lines:
     """Prepare a docstring for napoleon: escape prose, set examples apart, add the comments of a class's fields."""
     docstring = "\n".join(lines)
     known = sections(docstring)
-    text = escaped(known.pop(""))
+    text = [*escaped(known.pop("")), ""]
     if what in ("class", "exception"):
         said = descriptions(docstring) | descriptions(docstring, "Attributes")
         comments = {field: comment for field, comment in field_comments(value).items() if field not in said}
-        text += ["", *(f"- `{field}`: {escape(comment)}" for field, comment in comments.items()), ""]
+        text += [*(f"- `{field}`: {escape(comment)}" for field, comment in comments.items()), ""]
     for section, body in known.items():
         text += [section, "-" * len(section), *escaped(body, names=section in NAMING_SECTIONS), ""]
     lines[:] = text
@@ -143,9 +144,19 @@ def link_by_name(app: Any, env: Any, node: Any, content: Any) -> Any:
     return make_refnode(app.builder, node["refdoc"], *found.pop(), content, named[0]) if len(found) == 1 else None
 
 
+def unlink_words(_app: Any, doctree: Any) -> None:
+    """Make plain text of words in types, such as "sequence", "positions" or "default 1": they are no classes."""
+    for node in list(doctree.findall(pending_xref)):
+        if node.get("reftype") == "class" and re.match(r"[^A-Z.]*$", node["reftarget"]):
+            conditions = [one for one in node.children if isinstance(one, pending_xref_condition)]
+            texts = [one for one in conditions if one["condition"] == "*"]
+            node.replace_self(texts[0].children if texts else node.children)
+
+
 def setup(app: Any) -> None:
     """Connect the functions above to autodoc."""
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-skip-member", skip)
+    app.connect("doctree-read", unlink_words)
     app.connect("missing-reference", link_by_name)
     app.connect("autodoc-process-docstring", describe, priority=400)  # napoleon has 500 and must come after
