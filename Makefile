@@ -1,4 +1,4 @@
-# `make run` and `make test` need Python 3.11 or newer and make; everything else they install themselves.
+# `make run` and `make test` need Python 3.11 or newer and make; they install everything else into .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
 .PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises
 
-run: $(VENV)/ready  ## the service with an example ranking and simulated visitors: watch it learn; Ctrl-C ends it
+run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
 
 simulate: $(VENV)/ready  ## a short simulation of several policies
@@ -20,27 +20,27 @@ check: $(VENV)/ready  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/ready  ## speed, beside what one would write by hand (some minutes)
+bench: $(VENV)/ready  ## speed, compared with hand-written loops (some minutes)
 	$(BIN)/python -m benchmarks
 
-promises: $(VENV)/ready  ## what the service promises, put to the test at length; each prints its figure (about 40 minutes)
+promises: $(VENV)/ready  ## long tests of the service's guarantees; each prints its figure (about 40 minutes)
 	$(BIN)/python -m tests.service.promises
 
-service-fuzz: $(VENV)/ready  ## 20,000 requests by the service's own description, right and wrong ones (some minutes)
+service-fuzz: $(VENV)/ready  ## 20,000 valid and invalid requests, generated from the service's OpenAPI document (some minutes)
 	$(BIN)/python tests/service/fuzz.py --requests 20000
 
-tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, ours beside the paper's (about a minute)
+tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, our numbers beside the paper's (about a minute)
 	$(REPRODUCE) kveton2015/table1 kveton2015/table2
 
-compare: $(VENV)/ready  ## all policies for people who do not change x seven kinds of users, in out/compare.png (about seven minutes, most of them to compile)
+compare: $(VENV)/ready  ## the policies for fixed tastes x seven kinds of users, in out/compare.png (about seven minutes, mostly compiling)
 	mkdir -p out
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.png --json out/compare.json
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.svg --quiet
 
-reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, else those without data (about 50 minutes)
+reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, without it those that need none (about 50 minutes)
 	$(REPRODUCE) --all $(if $(DATA),--data "$(DATA)")
 
-reproduction-page: $(VENV)/ready  ## docs/reproduction.md and its pictures, from what make reproduce has kept
+reproduction-page: $(VENV)/ready  ## docs/reproduction.md and its pictures, from the results of make reproduce
 	$(BIN)/python -m toplist.experiments.reproduction_page out/reproduction docs/reproduction.md
 
 movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)
@@ -49,7 +49,7 @@ movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy r
 liu2018: $(VENV)/ready  ## figure 1 of liu2018 (some minutes)
 	$(REPRODUCE) liu2018/figure1
 
-li2019: folder $(VENV)/ready  ## figure 1 of li2019; DATA=folder of click models learned from a search log (some minutes)
+li2019: folder $(VENV)/ready  ## figure 1 of li2019; DATA=folder of click models fitted to a search log (some minutes)
 	$(REPRODUCE) li2019/figure1 --data "$(DATA)"
 
 folder:
@@ -58,12 +58,12 @@ folder:
 detectors: $(VENV)/ready  ## false alarms and delays of the change detectors (half a minute)
 	$(BIN)/python -m toplist.experiments.detector_delays
 
-docs: $(VENV)/ready  ## the documentation site, in out/docs; also renews the generated pages
+docs: $(VENV)/ready  ## the documentation site, in out/docs; also regenerates the generated pages
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d out/doctrees docs out/docs
 	@echo "The site begins at out/docs/index.html."
 
-wheel: $(VENV)/ready  ## the wheel, installed and used in an empty environment (about a minute)
+wheel: $(VENV)/ready  ## build the wheel, install and use it in an empty environment (about a minute)
 	$(BIN)/python tools/check_wheel.py
 
 clean:

@@ -1,4 +1,4 @@
-"""The documentation site: Markdown pages, and a reference made from the docstrings. Builds without a network."""
+"""Sphinx settings: Markdown pages, and a reference from NumPy docstrings. Builds without a network."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sphinx.addnodes import pending_xref, pending_xref_condition
+from sphinx.util import inspect as inspection
+from sphinx.util.nodes import make_refnode
+
 import toplist
 from toplist.core import protocols
+from toplist.support.docstrings import descriptions, sections
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -20,14 +25,15 @@ author = "the authors of toplist"
 copyright = author
 version = release = toplist.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["**/.*"]
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:.*", r"(?!toplist\b).*"),  # other people's names: there is no network to look them up
+    ("py:.*", r"(?!toplist\b).*"),  # names of other packages: there is no network to look them up
     ("py:class", r".*\.[A-Z]"),  # variables that stand for a type
+    ("py:class", r"toplist\.service\.(client|http|wire_pages)\..*"),  # internals of the service
 ]
 
 html_theme = "furo"
@@ -46,7 +52,11 @@ autodoc_type_aliases = {name: name for name in ("AnyPath", "Floats", "Ints", "Wh
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 
-# The protocols describe what parts do; saying it again at every part would hide what is special to each.
+napoleon_google_docstring = False
+napoleon_use_ivar = True  # an attribute in a docstring is a line, not an object that autodoc would find twice
+napoleon_use_rtype = False
+
+# The protocols describe the methods of parts: repeating them at every part would hide the special ones.
 PROTOCOL_METHODS = {
     name
     for declared in vars(protocols).values()
@@ -56,7 +66,7 @@ PROTOCOL_METHODS = {
 
 
 def skip(_app: Any, _what: str, name: str, value: Any, _skipped: bool, _options: Any) -> bool | None:
-    """Leave out the fields of tuples, which the class describes, and methods that the protocols describe."""
+    """Leave out fields of tuples, which the class describes, and methods that the protocols describe."""
     if type(value).__name__ == "_tuplegetter":
         return True
     owner = getattr(value, "__qualname__", "").partition(".")[0]
@@ -66,20 +76,37 @@ def skip(_app: Any, _what: str, name: str, value: Any, _skipped: bool, _options:
     return None
 
 
+# In these sections a line without indentation is a name with its type, which napoleon reads.
+NAMING_SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also")
+
+
 def describe(_app: Any, what: str, _name: str, value: Any, _options: Any, lines: list[str]) -> None:
-    """Set examples apart from the text above them, and add what comments say of a class's fields."""
-    text, example = [], False
-    for line in lines:
-        begins = line.startswith(">>>") and not example
-        example = (example or begins) and bool(line.strip())
-        text += ["", line] if begins else [line if example else escaped(line)]
+    """Prepare a docstring for napoleon: escape prose, set examples apart, add the comments of a class's fields."""
+    docstring = "\n".join(lines)
+    known = sections(docstring)
+    text = [*escaped(known.pop("")), ""]
     if what in ("class", "exception"):
-        text += ["", *(f"- `{field}`: {escaped(comment)}" for field, comment in field_comments(value).items())]
+        said = descriptions(docstring) | descriptions(docstring, "Attributes")
+        comments = {field: comment for field, comment in field_comments(value).items() if field not in said}
+        text += [*(f"- `{field}`: {escape(comment)}" for field, comment in comments.items()), ""]
+    for section, body in known.items():
+        text += [section, "-" * len(section), *escaped(body, names=section in NAMING_SECTIONS), ""]
     lines[:] = text
 
 
-def escaped(line: str) -> str:
-    """Plain prose for reStructuredText: outside of backticks a star, a bar or a low line is only that."""
+def escaped(prose: str, names: bool = False) -> list[str]:
+    """The lines of a text, escaped except for examples and, with `names`, lines without indentation."""
+    text, example = [], False
+    for line in prose.splitlines():
+        begins = line.lstrip().startswith(">>>") and not example
+        example = (example or begins) and bool(line.strip())
+        as_is = example or (names and not line.startswith(" "))
+        text += ["", line] if begins else [line if as_is else escape(line)]
+    return text
+
+
+def escape(line: str) -> str:
+    """Plain prose for reStructuredText: outside of backticks, a star, a bar and an underscore have no meaning."""
     pieces = line.split("`")
     pieces[::2] = [re.sub(r"([\\*|_])", r"\\\1", piece) for piece in pieces[::2]]
     return "`".join(pieces)
@@ -88,11 +115,16 @@ def escaped(line: str) -> str:
 def signature(
     _app: Any, what: str, _name: str, value: Any, _options: Any, given: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
-    """Types and defaults as they stand in the code; none for protocols, of which nobody makes an instance."""
+    """Types and defaults as in the code; none for protocols, which have no instances."""
     if getattr(value, "_is_protocol", False):
         return "", ""
     if what == "class" and hasattr(value, "_fields"):
         given = f"({', '.join(declaration for declaration, _ in fields(value).values())})"
+    if getattr(value, "__module__", "") == "toplist.service.client.requests" and hasattr(value, "__wrapped__"):
+        # A method of the client: it has the arguments of a function that makes a request, and returns the reply.
+        own = inspection.signature(value.__wrapped__)
+        given = inspection.stringify_signature(own, show_return_annotation=False, unqualified_typehints=True)
+        returned = re.sub(r"^[\w.~]+\[(.*)\]$", r"\1", returned or "")
     given, returned = (
         text
         and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text).replace("~typing.", "").replace("<factory>", "{}")
@@ -101,8 +133,30 @@ def signature(
     return given, returned
 
 
+def link_by_name(app: Any, env: Any, node: Any, content: Any) -> Any:
+    """Link `KLUCB` and `toplist.parts.KLUCB` to the only class or function of that name in the reference."""
+    path, _, name = node.get("reftarget", "").rpartition(".")
+    if node.get("refdomain") != "py" or not (path.startswith("toplist") or name[:1].isupper()):
+        return None
+    documented = env.get_domain("py").objects
+    named = [full for full in documented if full.startswith("toplist.") and full.rpartition(".")[2] == name]
+    found = {(documented[full].docname, documented[full].node_id) for full in named}  # one object may have aliases
+    return make_refnode(app.builder, node["refdoc"], *found.pop(), content, named[0]) if len(found) == 1 else None
+
+
+def unlink_words(_app: Any, doctree: Any) -> None:
+    """Make plain text of words in types, such as "sequence", "positions" or "default 1": they are no classes."""
+    for node in list(doctree.findall(pending_xref)):
+        if node.get("reftype") == "class" and re.match(r"[^A-Z.]*$", node["reftarget"]):
+            conditions = [one for one in node.children if isinstance(one, pending_xref_condition)]
+            texts = [one for one in conditions if one["condition"] == "*"]
+            node.replace_self(texts[0].children if texts else node.children)
+
+
 def setup(app: Any) -> None:
-    """Hook these into the reference."""
+    """Connect the functions above to autodoc."""
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-skip-member", skip)
-    app.connect("autodoc-process-docstring", describe)
+    app.connect("doctree-read", unlink_words)
+    app.connect("missing-reference", link_by_name)
+    app.connect("autodoc-process-docstring", describe, priority=400)  # napoleon has 500 and must come after

@@ -120,7 +120,7 @@ def downscale(path: Path, width: int) -> bytes:
 def page_lines(book: Sequence[Chapter], drawn: dict[str, Picture]) -> Iterator[str]:
     """The lines of the page."""
     entries = [entry for chapter in book for entry in chapter.entries]
-    yield from (NOTE, "# Reproduction of the papers", "")
+    yield from (NOTE, "# Reproduction results", "")
     yield from opening(entries, len(book))
     rows = (
         (
@@ -150,7 +150,7 @@ def opening(entries: Sequence[ExperimentRecord], papers: int) -> Iterator[str]:
     claims = [claim.outcome for verdict in played for claim in verdict.claims]
     counts = ", ".join(f"{count} {state}" for state, count in count_states(entries).items())
     yield (
-        f"{len(entries)} tables and figures of {count_text(papers, 'paper')}, each played again and judged by numeric "
+        f"{len(entries)} tables and figures of {count_text(papers, 'paper')}, each simulated again and judged by numeric "
         f"tests: {counts}. The verdict of an experiment is that of its worst claim; of "
         f"{count_text(len(claims), 'claim')} {claims.count(Outcome.MET)} are met as printed."
     )
