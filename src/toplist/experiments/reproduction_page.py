@@ -150,8 +150,8 @@ def opening(entries: Sequence[ExperimentRecord], papers: int) -> Iterator[str]:
     claims = [claim.outcome for verdict in played for claim in verdict.claims]
     counts = ", ".join(f"{count} {state}" for state, count in count_states(entries).items())
     yield (
-        f"{len(entries)} tables and figures of {count_text(papers, 'paper')}, each simulated again and judged by numeric "
-        f"tests: {counts}. The verdict of an experiment is that of its worst claim; of "
+        f"{len(entries)} tables and figures of {count_text(papers, 'paper')}, each simulated again and judged by "
+        f"numeric tests: {counts}. The verdict of an experiment is that of its worst claim; of "
         f"{count_text(len(claims), 'claim')} {claims.count(Outcome.MET)} are met as printed."
     )
     times = sorted(verdict.finished for verdict in played)
