@@ -57,12 +57,7 @@ napoleon_use_ivar = True  # an attribute in a docstring is a line, not an object
 napoleon_use_rtype = False
 
 # The protocols describe the methods of parts: repeating them at every part would hide the special ones.
-PROTOCOL_METHODS = {
-    name
-    for declared in vars(protocols).values()
-    if inspect.isclass(declared) and declared.__module__ == protocols.__name__
-    for name in vars(declared)
-}
+PROTOCOL_METHODS = {name for protocol in protocols.__all__ for name in vars(getattr(protocols, protocol))}
 
 
 def skip(_app: Any, _what: str, name: str, value: Any, _skipped: bool, _options: Any) -> bool | None:

@@ -1,0 +1,145 @@
+"""The protocols of indices: the numbers by which items are ranked."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from toplist.core.compiling import protocol
+from toplist.core.problem import Problem
+from toplist.core.protocols.prepared import Prepared
+from toplist.core.slate import Floats, Ints, Request
+
+
+@protocol
+class HotIndex(Protocol):
+    """Upper bounds or draws by which items are ranked (hot)."""
+
+    def top(self, belief: Any, cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Fill the best eligible items, the best first.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        cache : NamedTuple of ndarray
+            Scratch space, from `scratch`.
+        request : Request
+            Input for the list.
+        chosen : ndarray of int
+            Items to fill.
+        scores : ndarray of float
+            Scores to fill, in the order of `chosen`.
+        """
+
+
+@protocol
+class HotGauge(Protocol):
+    """Optional for an index over features: values of gains (hot)."""
+
+    def gauge(
+        self, belief: Any, cache: Any, request: Request, covered: Floats, kind: int, placed: int, values: Floats
+    ) -> None:
+        """Fill the value of each candidate, at its item, for its gain over the topics that a list already covers.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        cache : NamedTuple of ndarray
+            Scratch space, from `scratch`.
+        request : Request
+            Input for the list.
+        covered : ndarray of float
+            Per topic how far the list covers it.
+        kind : int
+            Kind of coverage.
+        placed : int
+            Item placed last, before which `values` were computed; negative at the first position, where nothing is
+            covered.
+        values : ndarray of float
+            Per item the value to fill.
+        """
+
+
+@protocol
+class HotTangent(Protocol):
+    """Optional for an index over counts: its slope, so that not every one of very many items is scored (hot)."""
+
+    def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
+        """The index of an item at a budget, and its derivative with respect to the budget.
+
+        Parameters
+        ----------
+        examined : float
+            Sum of weights of the item.
+        clicked : float
+            Sum of weights times values.
+        budget : float
+            Exploration budget.
+
+        Returns
+        -------
+        tuple of float
+            The index, bit for bit that of `top`, and the slope. The index is never below 0, and concave in the budget;
+            an index that does not grow has slope 0.
+        """
+        ...
+
+
+class Index(Prepared, HotIndex, Protocol):
+    """An index."""
+
+    def scratch(self, problem: Problem) -> Any:
+        """Scratch space for one belief, which may be discarded at any time.
+
+        Parameters
+        ----------
+        problem : Problem
+            Size of the problem.
+
+        Returns
+        -------
+        NamedTuple of ndarray
+            The cache of `top`.
+        """
+
+    def reads(self) -> str:
+        """The kind of belief it can read.
+
+        Returns
+        -------
+        str
+            A kind of belief, or "any".
+        """
+        ...
+
+    def draws_one(self) -> bool:
+        """Whether it fills only the first position, as a bandit of one position needs.
+
+        Returns
+        -------
+        bool
+            False for an index that fills a whole list.
+        """
+        ...
+
+
+class Exact(Protocol):
+    """Optional for an index: its values, for a ranker's estimates and reasons."""
+
+    def exact(self, belief: Any, request: Request) -> Floats:
+        """The index of every candidate, for display.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        request : Request
+            Input for the list.
+
+        Returns
+        -------
+        ndarray of float
+            Index per candidate; nan where there is none.
+        """
+        ...
