@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,26 +13,19 @@ import numpy as np
 
 from toplist.core.problem import nearest, refuse
 from toplist.core.slate import Floats
-from toplist.engine.result import as_csv, checked_settings, draw_and_save
-from toplist.engine.statistics import (
-    Difference,
-    Ratio,
-    finite_or_none,
-    number_texts,
-    paired_difference,
-    paired_ratio,
-    standard_error,
-)
+from toplist.engine.comparison_tables import BEST, CLOSE, table_rows, table_text
+from toplist.engine.heatmap import heatmap
+from toplist.engine.plots import draw_and_save
+from toplist.engine.result_fields import checked_runs, checked_settings
+from toplist.engine.statistics import Difference, Ratio, paired_difference, paired_ratio
 from toplist.support.files import AnyPath, read_json, write_text
-from toplist.support.tables import aligned_lines, count_text
+from toplist.support.tables import as_csv, count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMAT = {"format": "toplist.Comparison", "format_version": 1}
 FIELDS = ("regret", "yardstick", "settings")
-BEST, CLOSE = "*", "~"  # the marks of a cell
-LEGEND = f"{BEST} least of its column; {CLOSE} not clearly more (95% paired)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +81,7 @@ class Comparison:
         if not isinstance(given, Mapping) or not given or not all(isinstance(cell, Mapping) for cell in given.values()):
             raise refuse("regret", given, "a dict of columns, each a dict of policies", "give at least one column")
         copies = {
-            column: {name: _checked_runs(f"regret[{column!r}][{name!r}]", runs) for name, runs in cells.items()}
+            column: {name: checked_runs(f"regret[{column!r}][{name!r}]", runs) for name, runs in cells.items()}
             for column, cells in given.items()
         }
         object.__setattr__(self, "regret", copies)
@@ -307,26 +300,7 @@ class Comparison:
 
     def table(self) -> str:
         """Plain-text tables: regret in percent of that of random lists, and as a multiple of the column's least."""
-        shares = {(name, column): 100 * self.relative(name, column).value for name, column in self._cells()}
-        digits = 2 if any(0 < share < 1 for share in shares.values()) else 1
-        first = self._table(
-            lambda column: [
-                share + (self.mark(name, column) or " ")
-                for name, share in zip(
-                    self.order, number_texts([shares[n, column] for n in self.order], digits), strict=True
-                )
-            ],
-            after=" ",
-        )
-        second = self._table(
-            lambda column: number_texts([self.over_best(name, column).value for name in self.order], 2)
-        )
-        title = f"Regret in % of that of {self.yardstick}: {self.size()}"
-        return "\n".join([title, *first, LEGEND, "", "Regret over the least of the column", *second])
-
-    def _table(self, cells: Callable[[str], Sequence[str]], after: str = "") -> list[str]:
-        names = ["policy", *(" ".join(name.split()) for name in self.order)]
-        return aligned_lines([names, *([" ".join(column.split()) + after, *cells(column)] for column in self.columns)])
+        return table_text(self)
 
     def size(self) -> str:
         """Steps, runs and seed, as text."""
@@ -342,25 +316,7 @@ class Comparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per column and policy; values that are undefined, as the interval of one run, are None."""
-        rows = []
-        for column in self.columns:
-            for name in self.order:
-                row: dict[str, Any] = {"column": column, "policy": name, "runs": self.runs(column)}
-                row |= {
-                    "regret": self.mean(name, column),
-                    "standard_error": float(standard_error(self.of(name, column))),
-                }
-                for what in ("relative", "over_best"):
-                    ratio: Ratio = getattr(self, what)(name, column)
-                    row |= {what: ratio.value, f"{what}_low": ratio.low, f"{what}_high": ratio.high}
-                for what in ("against_best", "against_random"):
-                    difference: Difference = getattr(self, what)(name, column)
-                    row |= {what: difference.mean, f"{what}_low": difference.low, f"{what}_high": difference.high}
-                row |= {"best": self.mark(name, column) == BEST, "close": self.mark(name, column) == CLOSE}
-                rows.append(
-                    {key: finite_or_none(value) if isinstance(value, float) else value for key, value in row.items()}
-                )
-        return rows
+        return table_rows(self)
 
     def csv_text(self) -> str:
         """`rows` as comma-separated values."""
@@ -430,8 +386,6 @@ class Comparison:
         matplotlib.figure.Figure
             The figure.
         """
-        from toplist.engine.heatmap import heatmap  # noqa: PLC0415  that module imports this one
-
         return draw_and_save(lambda: heatmap(self), path)
 
     def _cells(self) -> list[tuple[str, str]]:
@@ -442,15 +396,3 @@ class Comparison:
         if not isinstance(given, str) or given not in known:
             advice = nearest(given, known, "choose one of them")
             raise refuse(what, given, f"one of {', '.join(map(repr, known))}", advice)
-
-
-def _checked_runs(what: str, given: Any) -> Floats:
-    """Regret of each run as a read-only copy."""
-    try:
-        runs = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        runs = np.empty(0)
-    if runs.ndim != 1 or runs.size == 0 or not np.isfinite(runs).all():
-        raise refuse(what, given, "one finite number per run, of at least one", "leave out unfinished runs")
-    runs.flags.writeable = False
-    return runs

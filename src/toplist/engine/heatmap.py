@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toplist.core.slate import Floats
-from toplist.engine.comparison import LEGEND, Comparison
+from toplist.engine.comparison_tables import LEGEND
 from toplist.support.files import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from toplist.engine.comparison import Comparison
 
 COLOURS = "cividis_r"  # made for colour-blind readers, and as readable in grey: pale is good, dark is bad
 MOST = 100.0  # times the best; larger ratios have the same colour

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import json
 import math
-import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from toplist.core.problem import nearest, refuse, whole
 from toplist.core.slate import Floats, Ints
-from toplist.engine.plot_marks import StepsByRun, checked_steps_by_run, draw_breakpoints, draw_detections
+from toplist.engine.curves_figure import curves_figure
+from toplist.engine.plot_marks import StepsByRun, checked_steps_by_run
+from toplist.engine.plots import PLOT_SUFFIXES, check_plot, draw_and_save
+from toplist.engine.result_fields import checked_checkpoints, checked_curves, checked_settings
 from toplist.engine.statistics import Difference, decimals, number_texts, paired_difference, standard_error
-from toplist.support.files import AnyPath, check_writable, import_optional, read_json, replace_file, write_text
-from toplist.support.tables import aligned_lines, count_text
+from toplist.support.files import AnyPath, import_optional, read_json, write_text
+from toplist.support.tables import aligned_lines, as_csv, count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,10 +31,6 @@ What = Literal["regret", "clicks"]
 
 FORMAT = {"format": "toplist.Result", "format_version": 1}
 COLUMNS = ("policy", "run", "step", "regret", "clicks")
-PLOT_SUFFIXES = (".png", ".svg", ".pdf")
-# Okabe and Ito's colours, which colour-blind readers can distinguish, without yellow: too pale for a line.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
-STYLES = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 4)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,9 +80,9 @@ class Result:
 
     def __post_init__(self) -> None:
         """Check that everything fits together, and take copies."""
-        steps = _checked_checkpoints(self.checkpoints)
-        regret = _checked_curves("regret", self.regret, len(steps))
-        clicks = _checked_curves("clicks", self.clicks, len(steps))
+        steps = checked_checkpoints(self.checkpoints)
+        regret = checked_curves("regret", self.regret, len(steps))
+        clicks = checked_curves("clicks", self.clicks, len(steps))
         if regret.keys() != clicks.keys():
             raise refuse("clicks", sorted(clicks), f"given for the policies of regret, {sorted(regret)}", "give both")
         shapes = {array.shape for array in itertools.chain(regret.values(), clicks.values())}
@@ -317,53 +312,10 @@ class Result:
         matplotlib.figure.Figure
             The figure.
         """
-        return draw_and_save(lambda: self._figure(what), path)
-
-    def _figure(self, what: What) -> Figure:
-        means = {name: self.mean(name, what) for name in self.policies}
-        order = sorted(means, key=lambda name: float(means[name][-1]), reverse=True)
-        # No pyplot: it would hold the figure forever and might open a window.
-        figures, ticker = import_optional("matplotlib.figure", "plots"), import_optional("matplotlib.ticker", "plots")
-        size = (6.5 + 0.09 * max(map(len, order)), max(4.2, 0.8 + 0.24 * len(order)))  # room for the legend
-        figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
-        import_optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
-        axes = figure.add_subplot()
-        marker = "o" if len(self.checkpoints) == 1 else None  # a line through one point is invisible
-        lines = {}
-        looks = itertools.cycle(itertools.product(STYLES, PALETTE))
-        for name, (style, colour) in zip(self.policies, looks, strict=False):
-            mean, error = means[name], self.standard_error(name, what)
-            (lines[name],) = axes.plot(self.checkpoints, mean, color=colour, linestyle=style, marker=marker)
-            if self.runs > 1:
-                axes.fill_between(self.checkpoints, mean - error, mean + error, color=colour, alpha=0.18, linewidth=0)
-        colours = {name: lines[name].get_color() for name in self.policies}
-        marks = draw_breakpoints(axes, self.breakpoints) | draw_detections(axes, self.detections, colours)
-        names = [*order, *marks]
-        # Names are set afterwards: matplotlib would hide a label that begins with _ and typeset $.
-        placeholders = [str(number) for number in range(len(names))]
-        handles = [*(lines[name] for name in order), *marks.values()]
-        legend = figure.legend(handles, placeholders, loc="outside right upper", frameon=False)
-        for text, name in zip(legend.get_texts(), names, strict=True):
-            text.set(text=name, parse_math=False)
-        axes.set_title(self._title(), fontsize="medium", loc="left", parse_math=False)
-        axes.set_xlabel("steps")
-        axes.set_ylabel(f"cumulative {what}, {'mean of ' if self.runs > 1 else ''}{count_text(self.runs, 'run')}")
-        axes.set_xlim(left=0)
-        if all(mean.min() >= 0 for mean in means.values()):
-            axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(ticker.MaxNLocator(nbins=6, integer=True))
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color="0.9", linewidth=0.6)
-        return figure
+        return draw_and_save(lambda: curves_figure(self, what), path)
 
     def _size(self) -> str:
         return f"{count_text(self.steps, 'step')}, {count_text(self.runs, 'run')}"
-
-    def _title(self) -> str:
-        keys = ("title",) if "title" in self.settings else ("world", "users")
-        return textwrap.fill("; ".join(str(self.settings[key]) for key in keys if key in self.settings), 72)
 
     def _curves(self, policy: str, what: What) -> Floats:
         if what not in ("regret", "clicks"):
@@ -382,85 +334,3 @@ class Result:
             accepted = f"one of the {len(steps):,} checkpoints from {steps[0]:,} to {steps[-1]:,}"
             raise refuse("at", at, accepted, f"the nearest is {closest}")
         return steps.index(step)
-
-
-def as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Rows as comma-separated values with a header.
-
-    >>> as_csv([{"policy": "a", "regret": 0.5}], ("policy", "regret"))
-    '"policy","regret"\\n"a",0.5\\n'
-    """
-    file = io.StringIO()
-    # Texts are quoted: a carriage return in a name must not end the line.
-    writer = csv.DictWriter(file, columns, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
-
-
-def check_plot(path: AnyPath) -> None:
-    """Refuse a plot before the work starts: a path that cannot be written, or no matplotlib."""
-    check_writable(path, "The plot", PLOT_SUFFIXES)
-    import_optional("matplotlib", "plots")
-
-
-def draw_and_save(draw: Callable[[], Figure], path: AnyPath | None) -> Figure:
-    """Draw a figure and save it to a png, svg or pdf file if there is a path, which is checked first."""
-    if path is not None:
-        check_plot(path)
-    figure = draw()
-    if path is not None:
-        with replace_file(path, "The plot", PLOT_SUFFIXES) as new:
-            figure.savefig(new, format=Path(path).suffix[1:].lower())
-    return figure
-
-
-def _checked_checkpoints(given: Any) -> Ints:
-    """Checkpoints as a read-only copy."""
-    try:
-        steps = np.array(given)
-    except ValueError:  # rows of different lengths
-        steps = np.empty(0)
-    fine = steps.ndim == 1 and steps.size > 0 and steps.dtype.kind in "iu"
-    if fine:
-        steps = steps.astype(np.int64)
-        fine = bool(steps[0] >= 1 and (np.diff(steps) > 0).all())
-    if not fine:
-        accepted = "ascending whole numbers of at least 1"
-        raise refuse("checkpoints", given, accepted, "give the steps at which the curves were recorded")
-    steps.flags.writeable = False
-    return steps
-
-
-def _checked_curves(what: str, given: Any, checkpoints: int) -> dict[str, Floats]:
-    """Curves of every policy as read-only copies."""
-    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
-        raise refuse(what, given, "a dict from the name of each policy to its curves", "name at least one policy")
-    curves = {}
-    for name, values in given.items():
-        label, shape = f"{what}[{name!r}]", f"an array of shape (runs, {checkpoints})"
-        advice = "give one row per run and one column per checkpoint"
-        try:
-            array = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise refuse(label, values, shape, advice) from None
-        if array.ndim != 2 or not len(array) or array.shape[1] != checkpoints:
-            raise refuse(f"the shape of {label}", array.shape, f"(runs, {checkpoints})", advice)
-        if not np.isfinite(array).all():
-            raise refuse(label, values, "finite throughout", "leave out unfinished runs")
-        array.flags.writeable = False
-        curves[name] = array
-    return curves
-
-
-def checked_settings(settings: Any) -> dict[str, Any]:
-    """Settings as JSON reads them back, so that a saved result equals the one in memory."""
-    try:
-        if not isinstance(settings, Mapping):
-            raise TypeError("it is not a dict")
-        text = json.dumps(dict(settings), allow_nan=False, default=lambda value: value.tolist())  # NumPy's values
-    except (AttributeError, TypeError, ValueError, RecursionError) as problem:
-        advice = f"give texts, finite numbers, lists and dicts ({problem})"
-        raise refuse("settings", settings, "a dict that JSON can hold", advice) from None
-    plain: dict[str, Any] = json.loads(text)
-    return plain

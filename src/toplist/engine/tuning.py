@@ -6,10 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toplist.engine.result import PALETTE, Result, as_csv, draw_and_save
+from toplist.engine.plots import PALETTE, draw_and_save
+from toplist.engine.result import Result
 from toplist.engine.statistics import Difference, decimals, finite_or_none, number_texts
 from toplist.support.files import AnyPath, import_optional, write_text
-from toplist.support.tables import aligned_lines, count_text
+from toplist.support.tables import aligned_lines, as_csv, count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toplist.core.slate import Floats
-from toplist.engine.result import PALETTE, STYLES, Result, What
+from toplist.engine.plots import PALETTE, STYLES
+from toplist.engine.result import Result, What
 from toplist.experiments.verdicts import MeanWithError
 from toplist.support.files import import_optional
 

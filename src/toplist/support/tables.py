@@ -1,9 +1,11 @@
-"""Tables as aligned text, as rows and as a data frame."""
+"""Tables as aligned text, as comma-separated values, as rows and as a data frame."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toplist.core.problem import nearest, refuse
@@ -35,6 +37,20 @@ def count_text(count: int, word: str) -> str:
     ('1 run', '20,000 steps')
     """
     return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
+def as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Rows as comma-separated values with a header.
+
+    >>> as_csv([{"policy": "a", "regret": 0.5}], ("policy", "regret"))
+    '"policy","regret"\\n"a",0.5\\n'
+    """
+    file = io.StringIO()
+    # Texts are quoted: a carriage return in a name must not end the line.
+    writer = csv.DictWriter(file, columns, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
 
 
 class Table:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toplist import bounds
-from toplist.engine.result import PALETTE, Result
+from toplist.engine.plots import PALETTE
+from toplist.engine.result import Result
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, ScaledAnswer, bound_text, claim, range_text
 from toplist.experiments.experiment import Claim, Findings, Play, Size

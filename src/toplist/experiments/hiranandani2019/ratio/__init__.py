@@ -8,7 +8,7 @@ import numpy as np
 
 from toplist import bounds
 from toplist.core.slate import Floats
-from toplist.engine.result import PALETTE
+from toplist.engine.plots import PALETTE
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, claim
 from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Size
