@@ -15,7 +15,7 @@ import numpy as np
 from toplist.core.problem import InvalidInput, whole
 from toplist.core.slate import Bools, Floats
 from toplist.datasets.ratings import Numbers, Ratings
-from toplist.datasets.sources import AGAIN, DataFile, DataFolder, have_valid_ids, read_columns
+from toplist.datasets.sources import AGAIN, DataFile, DataFiles, have_valid_ids, read_columns
 from toplist.support.files import AnyPath
 
 PLAYS_HEADER = "userID\tartistID\tweight"
@@ -47,22 +47,22 @@ def read(path: AnyPath, agreeing: int = AGREEING) -> Ratings:
         If a file is missing, damaged or does not fit the others.
     """
     agreeing = whole("The number of users who agree on a tag", agreeing, 1, "1 takes every tag")
-    folder = DataFolder(path, "Last.fm of HetRec 2011")
-    file = folder.require("user_artists.dat")
+    files = DataFiles(path, "Last.fm of HetRec 2011")
+    file = files.require("user_artists.dat")
     rule = "users, artists and plays are whole numbers from 1"
     person, artist, plays = read_columns(file, "", "\t", _are_counts, rule, [PLAYS_HEADER])
-    tagging = folder.require("user_taggedartists.dat")
+    tagging = files.require("user_taggedartists.dat")
     rule = "users, artists and tags are whole numbers from 1"
     tagger, tagged, tag = read_columns(tagging, "", "\t", _are_counts, rule, [TAGGED_HEADER])
     silent = np.setdiff1d(tagger, person)
     if len(silent):
         raise InvalidInput(f"User {silent[0]} is in {tagging}, but played nothing in {file}; {AGAIN}.")
-    named = folder.require("tags.dat")
+    named = files.require("tags.dat")
     words = _names(named, TAGS_HEADER)
     unknown = np.setdiff1d(tag, list(words))
     if len(unknown):
         raise InvalidInput(f"Tag {unknown[0]:.0f} is in {tagging}, but not in {named}; {AGAIN}.")
-    artists = folder.find("artists.dat")
+    artists = files.find("artists.dat")
     names = _names(artists, ARTISTS_HEADER) if artists is not None else {}
     return Ratings(person, artist, plays, _topics(tagged, tag.astype(np.int32), agreeing, words), names, LEAST, "plays")
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput, refuse
 from toplist.datasets.ratings import Ratings
-from toplist.datasets.sources import AGAIN, BLOCK, DataFile, DataFolder
+from toplist.datasets.sources import AGAIN, BLOCK, DataFile, DataFiles
 from toplist.support.files import AnyPath
 
 TRIPLETS = ("train_triplets.txt", "kaggle_visible_evaluation_triplets.txt")
@@ -52,10 +52,10 @@ def read(path: AnyPath, annotations: str | None = None) -> Ratings:
     InvalidInput
         If a file is missing, damaged or does not fit the others.
     """
-    folder = DataFolder(path, "the Million Song taste profile")
-    plays = folder.require(*TRIPLETS)
-    link = folder.require(SONG_TO_TRACKS, UNIQUE_TRACKS)
-    genres = _genres(_annotations(folder, annotations))
+    files = DataFiles(path, "the Million Song taste profile")
+    plays = files.require(*TRIPLETS)
+    link = files.require(SONG_TO_TRACKS, UNIQUE_TRACKS)
+    genres = _genres(_annotations(files, annotations))
     songs: dict[str, int] = {}
     person, song, value = _triplets(plays, songs)
     unique = UNIQUE_TRACKS in (link.member or link.path.name)
@@ -73,19 +73,17 @@ def read(path: AnyPath, annotations: str | None = None) -> Ratings:
     )
 
 
-def _annotations(folder: DataFolder, name: str | None) -> DataFile:
+def _annotations(files: DataFiles, name: str | None) -> DataFile:
     """The file of genres."""
     if name is not None:
-        return folder.require(name.removesuffix(".zip").removesuffix(".gz"))
-    found = folder.find_all(ANNOTATIONS)
+        return files.require(name.removesuffix(".zip").removesuffix(".gz"))
+    found = files.find_all(ANNOTATIONS)
     if len(found) == 1:
         return found[0]
     if not found:
-        raise refuse(folder.what, str(folder.path), "one with a file of genres, such as msd_tagtraum_cd2.cls", AGAIN)
+        raise refuse(files.what, str(files.path), "one with a file of genres, such as msd_tagtraum_cd2.cls", AGAIN)
     several = ", ".join(file.path.name for file in found)
-    raise refuse(
-        folder.what, str(folder.path), "one with one file of genres", f"choose one by annotations, of {several}"
-    )
+    raise refuse(files.what, str(files.path), "one with one file of genres", f"choose one by annotations, of {several}")
 
 
 def _triplets(file: DataFile, songs: dict[str, int]) -> tuple[array[int], array[int], array[float]]:

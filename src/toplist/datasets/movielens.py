@@ -19,7 +19,7 @@ import numpy as np
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Bools, Floats
 from toplist.datasets.ratings import Numbers, Ratings
-from toplist.datasets.sources import AGAIN, DataFile, DataFolder, have_valid_ids, read_columns
+from toplist.datasets.sources import AGAIN, DataFile, DataFiles, have_valid_ids, read_columns
 from toplist.support.files import AnyPath
 
 HEADERS = ("userId,movieId,rating,timestamp", "user_id,movie_id,rating")
@@ -60,15 +60,15 @@ def read(path: AnyPath) -> Ratings:
     InvalidInput
         If a file is missing, damaged, incomplete or does not fit the others.
     """
-    folder = DataFolder(path, "MovieLens")
-    listed = folder.require("movies.dat", "movies.csv", "u.item")
+    files = DataFiles(path, "MovieLens")
+    listed = files.require("movies.dat", "movies.csv", "u.item")
     kind = next(kind for kind in ("u.item", "movies.csv", "movies.dat") if kind in (listed.member or listed.path.name))
     movies = list({"movies.dat": _movies_dat, "movies.csv": _movies_csv, "u.item": _movies_item}[kind](listed))
     if kind == "u.item":
-        file = folder.require("u.data")
+        file = files.require("u.data")
         found = read_columns(file, "user\tmovie\tstars\ttime", "\t", _are_ratings, RULE)
     else:
-        file = folder.require("ratings.dat", "ratings.csv")
+        file = files.require("ratings.dat", "ratings.csv")
         if ".csv" in (file.member or file.path.name):
             found = read_columns(file, "", ",", _are_ratings, RULE, HEADERS)
         else:
@@ -78,7 +78,7 @@ def read(path: AnyPath) -> Ratings:
     unknown = np.setdiff1d(item, np.array(list(topics), dtype=np.int32))
     if len(unknown):
         raise InvalidInput(f"{file} rates movie {unknown[0]}, but {listed} has no such movie; {AGAIN}.")
-    _check_complete(folder, file, person)
+    _check_complete(files, file, person)
     return Ratings(person, item, stars, topics, {movie.number: movie.title for movie in movies}, LEAST)
 
 
@@ -124,9 +124,9 @@ def _genres(given: str) -> tuple[str, ...]:
     return () if given == NO_GENRES else tuple(given.split("|"))
 
 
-def _check_complete(folder: DataFolder, file: DataFile, person: Numbers) -> None:
+def _check_complete(files: DataFiles, file: DataFile, person: Numbers) -> None:
     """Check that the users in users.dat are those with ratings, and the number of ratings is that in u.info."""
-    users, info = folder.find("users.dat"), folder.find("u.info")
+    users, info = files.find("users.dat"), files.find("u.info")
     if users is not None:
         listed = {int(number) for number in (line.partition("::")[0] for line in users.lines()) if number.isdecimal()}
         rated = np.unique(person).tolist()

@@ -94,8 +94,8 @@ class DataFile(NamedTuple):
         return cast(IO[bytes], stack.enter_context(gzip.GzipFile(fileobj=stream))) if name.endswith(".gz") else stream
 
 
-class DataFolder:
-    """The folder of a data set, or its zip archive as it was downloaded.
+class DataFiles:
+    """The files of a data set, in its folder or in its zip archive as it was downloaded.
 
     Parameters
     ----------

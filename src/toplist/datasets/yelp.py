@@ -22,7 +22,7 @@ import numpy as np
 from toplist.core.problem import InvalidInput, nearest, refuse
 from toplist.core.slate import Bools, Floats
 from toplist.datasets.ratings import Ratings
-from toplist.datasets.sources import AGAIN, DataFile, DataFolder, have_valid_ids, read_columns
+from toplist.datasets.sources import AGAIN, DataFile, DataFiles, have_valid_ids, read_columns
 from toplist.support.files import AnyPath
 
 PREFIX = "yelp_academic_dataset_"
@@ -50,18 +50,18 @@ def read(path: AnyPath, within: str | None = None) -> Ratings:
     InvalidInput
         If a file is missing, damaged or does not fit the others, or no business has the category.
     """
-    folder = DataFolder(path, "Yelp")
-    reviews = folder.find("review.json", f"{PREFIX}review.json")
-    found = _graph(folder) if reviews is None else _academic(folder, reviews)
+    files = DataFiles(path, "Yelp")
+    reviews = files.find("review.json", f"{PREFIX}review.json")
+    found = _graph(files) if reviews is None else _academic(files, reviews)
     return found if within is None else _in_category(found, within)
 
 
-def _graph(folder: DataFolder) -> Ratings:
+def _graph(files: DataFiles) -> Ratings:
     """The release as a graph."""
-    file = folder.require("user_business.dat", "review.json", f"{PREFIX}review.json")
+    file = files.require("user_business.dat", "review.json", f"{PREFIX}review.json")
     rule = "users and businesses are whole numbers from 1, and stars are 1 to 5"
     person, business, stars = read_columns(file, "user\tbusiness\tstars", "\t", _are_reviews, rule)
-    listed = folder.require("business_category.dat")
+    listed = files.require("business_category.dat")
     rule = "businesses and categories are whole numbers from 1, and the last is 1"
     member, category, _ = read_columns(listed, "business\tcategory\t1", "\t", _are_links, rule)
     topics: dict[int, list[str]] = defaultdict(list)
@@ -70,9 +70,9 @@ def _graph(folder: DataFolder) -> Ratings:
     return Ratings(person, business, stars, {number: tuple(each) for number, each in topics.items()}, least=LEAST)
 
 
-def _academic(folder: DataFolder, reviews: DataFile) -> Ratings:
+def _academic(files: DataFiles, reviews: DataFile) -> Ratings:
     """The academic JSON."""
-    file = folder.require("business.json", f"{PREFIX}business.json")
+    file = files.require("business.json", f"{PREFIX}business.json")
     numbers: dict[str, int] = {}
     topics: dict[int, tuple[str, ...]] = {}
     names: dict[int, str] = {}
