@@ -53,6 +53,15 @@ def draw_lots(key: int, labels: Ints, lots: Ints) -> None:
         lots[i] = branch(key, labels[i])
 
 
+def pinned_slots(items: ItemSlots, by_place: dict[int, str]) -> dict[int, int]:
+    """The slots of pinned items, by place."""
+    pinned = dict(zip(by_place, items.slots(list(by_place.values()), "pins"), strict=True))
+    for slot in pinned.values():
+        if items.is_hidden(slot):
+            raise refuse("pins", items.names[slot], "items that are not hidden", "unhide it, or leave it out")
+    return pinned
+
+
 def pins_within(pinned: dict[int, int], size: int) -> dict[int, int]:
     """Pinned slots by place; those beyond the end of the list move up to its end, in their order."""
     places: dict[int, int] = {}

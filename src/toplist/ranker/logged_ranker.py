@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -19,11 +18,12 @@ from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
 from toplist.ranker.open_lists import OpenLists, OpenListsState
 from toplist.ranker.options import Options
-from toplist.ranker.ranker import ListRequest, Ranker
+from toplist.ranker.rank_request import RankRequest
+from toplist.ranker.ranker import Ranker
 from toplist.ranker.read_write_lock import NoLock
 from toplist.ranker.shown import Identity, Shown
+from toplist.ranker.snapshot import FORMAT, State
 
-FORMAT = b"toplist1"
 NO_LIMIT = 1 << 62  # for open_slates
 
 
@@ -52,67 +52,6 @@ class Record(NamedTuple):
     memo: bytes
     learned_before: int
     pinned: tuple[int, ...] = ()
-
-
-class State(NamedTuple):
-    """A snapshot of a `LoggedRanker`: everything it has learned, and its open lists.
-
-    Parameters
-    ----------
-    header : dict
-        Plain values, which JSON can hold.
-    arrays : dict of str to ndarray
-        Arrays by name.
-    """
-
-    header: dict[str, Any]
-    arrays: dict[str, Any]
-
-    def packed(self) -> bytes:
-        """Compress the snapshot; equal snapshots give equal bytes.
-
-        Returns
-        -------
-        bytes
-            The bytes of `LoggedRanker.to_bytes`.
-        """
-        shapes = [(name, str(array.dtype), array.shape) for name, array in self.arrays.items()]
-        text = json.dumps(self.header | {"arrays": shapes}, separators=(",", ":")).encode()
-        press = zlib.compressobj(1)
-        parts = [FORMAT, press.compress(len(text).to_bytes(4, "little") + text)]
-        parts += [press.compress(array.tobytes()) for array in self.arrays.values()]
-        return b"".join([*parts, press.flush()])
-
-    @classmethod
-    def unpacked(cls, packed: bytes) -> State:
-        """Restore a snapshot from the bytes of `packed`.
-
-        Parameters
-        ----------
-        packed : bytes
-            The result of `packed`.
-
-        Returns
-        -------
-        State
-            The snapshot.
-
-        Raises
-        ------
-        ValueError, KeyError, zlib.error
-            If the bytes are damaged.
-        """
-        content = memoryview(zlib.decompress(packed[len(FORMAT) :]))
-        length = 4 + int.from_bytes(content[:4], "little")
-        header = json.loads(bytes(content[4:length]))
-        arrays: dict[str, Any] = {}
-        for name, dtype, shape in header.pop("arrays"):
-            size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-            arrays[name] = np.frombuffer(content[length : length + size], dtype).reshape(shape).copy()
-            length += size
-        if length != len(content):
-            raise ValueError("its length is wrong")
-        return cls(header, arrays)
 
 
 class LoggedRanker(Ranker):
@@ -147,7 +86,7 @@ class LoggedRanker(Ranker):
     def _set_up(self, *given: Any) -> None:
         super()._set_up(*given)
         self._slate, self._page = self._learner.empty_slate(), empty_page(self.positions)
-        self._plain: dict[int | None, ListRequest] = {}  # cached requests that have nothing but positions
+        self._plain: dict[int | None, RankRequest] = {}  # cached requests that have nothing but positions
         # Most policies keep neither rows nor a memo, and copying empty arrays takes as long as copying full ones.
         self._has_rows_or_memo = self._slate.rows.size + self._slate.memo.size > 0
 

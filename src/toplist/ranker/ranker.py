@@ -4,45 +4,27 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
 from toplist.core.beliefs import copy_arrays
 from toplist.core.coverage import COVERAGE_KINDS, gains
-from toplist.core.problem import Problem, refuse, several, whole
+from toplist.core.problem import Problem, refuse, several
 from toplist.core.randomness import branch
-from toplist.core.slate import NONE, Ints, Page, Request, Slate
+from toplist.core.slate import NONE, Page, Request, Slate
 from toplist.policies.by_name import make
 from toplist.ranker import saved_file
 from toplist.ranker.edit_items import EditableRanker
-from toplist.ranker.eligible import eligible_slots, limit_new_items, pins_within
-from toplist.ranker.features import CallFeatures, Features
+from toplist.ranker.eligible import eligible_slots, limit_new_items, pinned_slots, pins_within
+from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots
 from toplist.ranker.options import Options
+from toplist.ranker.rank_request import NewList, RankRequest, checked_pins, checked_positions
 from toplist.ranker.reported_page import checked_page
 from toplist.ranker.shown import Identity, Shown
 from toplist.support.catalogue import part_text
 from toplist.support.files import AnyPath
-
-
-class ListRequest(NamedTuple):
-    """The arguments of `rank`, checked."""
-
-    wanted: int  # positions
-    eligible: list[str] | None  # None: all items
-    excluded: list[str]
-    by_place: dict[int, str]  # pinned items, by place from 0
-    features: CallFeatures  # of this list only
-
-
-class NewList(NamedTuple):
-    """A list just made, without its slate."""
-
-    number: int
-    life: str
-    pinned: tuple[int, ...]  # positions, from 1
-    among: Ints | None  # slots of the candidates, if explanations can compare them later
 
 
 class Ranker(EditableRanker):
@@ -196,20 +178,22 @@ class Ranker(EditableRanker):
     def _checked_request(
         self, among: Iterable[str] | None, positions: int | None, exclude: Iterable[str] | None,
         pins: Mapping[int, str] | None, person: Any, features: Mapping[str, Any] | None,
-    ) -> ListRequest:  # fmt: skip
+    ) -> RankRequest:  # fmt: skip
         """The arguments of `rank`, checked without the lock; later steps run none of the caller's code."""
-        wanted = self.positions if positions is None else self._checked_positions(positions)
+        wanted = self.positions if positions is None else checked_positions(positions, self.positions)
         eligible = None if among is None else several("among", among, "items")
         excluded = [] if exclude is None else several("exclude", exclude, "items")
         if (eligible is not None or excluded) and not self._capabilities.takes_subsets:
             self._refuse("takes no subsets of its items", "leave out among and exclude")
-        by_place = self._checked_pins(pins, wanted) if pins else {}
-        return ListRequest(wanted, eligible, excluded, by_place, self._features.checked_call(person, features))
+        if pins and not self._capabilities.takes_pins:
+            self._refuse("takes no pins", "leave them out")
+        by_place = checked_pins(pins, wanted) if pins else {}
+        return RankRequest(wanted, eligible, excluded, by_place, self._features.checked_call(person, features))
 
-    def _make_list(self, asked: ListRequest, slate: Slate) -> NewList:
+    def _make_list(self, asked: RankRequest, slate: Slate) -> NewList:
         """Fill an empty slate with a new list, and open the list."""
         items, wanted = self._items, asked.wanted
-        pinned = self._pinned_slots(asked.by_place) if asked.by_place else {}
+        pinned = pinned_slots(items, asked.by_place) if asked.by_place else {}
         candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned)
         places = pins_within(pinned, min(wanted, len(candidates))) if pinned else {}
         rows, edition = self._features.rows_for_call(asked.features, items.slot)
@@ -232,15 +216,6 @@ class Ranker(EditableRanker):
         # Features of one call are gone later, so that explanations cannot compare the candidates by them.
         among = candidates if edition >= 0 else None
         return NewList(number, life, tuple(place + 1 for place in places) if places else (), among)
-
-    def _pinned_slots(self, by_place: dict[int, str]) -> dict[int, int]:
-        """The slots of pinned items, by place."""
-        items = self._items
-        pinned = dict(zip(by_place, items.slots(list(by_place.values()), "pins"), strict=True))
-        for slot in pinned.values():
-            if items.is_hidden(slot):
-                raise refuse("pins", items.names[slot], "items that are not hidden", "unhide it, or leave it out")
-        return pinned
 
     def _names_of(self, slots: Iterable[int]) -> list[str]:
         """The items in occupied slots."""
@@ -324,26 +299,6 @@ class Ranker(EditableRanker):
         """The name of the policy's coverage function."""
         return {number: word for word, number in COVERAGE_KINDS.items()}[self._learner.policy.arrangement.coverage]
 
-    def _checked_positions(self, positions: int) -> int:
-        wanted = whole("positions", positions, 1, "give the length of the list")
-        if wanted > self.positions:
-            raise refuse("positions", wanted, f"at most {self.positions}, the ranker's own", "make a ranker for more")
-        return wanted
-
-    def _checked_pins(self, pins: Mapping[int, str], wanted: int) -> dict[int, str]:
-        """Pinned items by place, from 0."""
-        if not self._capabilities.takes_pins:
-            self._refuse("takes no pins", "leave them out")
-        if not isinstance(pins, Mapping):
-            raise refuse("pins", pins, "a mapping from positions to items", "write {1: 'a'}")
-        by_place: dict[int, str] = {}
-        for given, item in pins.items():
-            position = whole("A pinned position", given, 1, "positions are counted from 1")
-            if position > wanted:
-                raise refuse("A pinned position", position, f"at most {wanted}, the length of the list", "leave it out")
-            by_place[position - 1] = item
-        return by_place
-
     # Learning ---------------------------------------------------------------------------------------------------------
 
     def learn(
@@ -412,7 +367,7 @@ class Ranker(EditableRanker):
         Raises
         ------
         InvalidInput
-            If the file cannot be part_text there.
+            If the file cannot be written there.
 
         See Also
         --------

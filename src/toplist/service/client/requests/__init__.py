@@ -1,0 +1,36 @@
+"""The requests of the client, one function each; `Client` and `AsyncClient` have a method for each function."""
+
+from toplist.service.client.requests.item_requests import item, items, put_item, put_items, remove_item, remove_items
+from toplist.service.client.requests.learner_requests import estimates, events, history, keys, next_list
+from toplist.service.client.requests.list_requests import activate, explanation, impression, make_list, report
+from toplist.service.client.requests.ranking_requests import (
+    change_ranking,
+    create_ranking,
+    delete_ranking,
+    ranking,
+    rankings,
+)
+
+__all__ = [
+    "create_ranking",
+    "rankings",
+    "ranking",
+    "change_ranking",
+    "delete_ranking",
+    "items",
+    "put_items",
+    "remove_items",
+    "item",
+    "put_item",
+    "remove_item",
+    "make_list",
+    "report",
+    "activate",
+    "impression",
+    "explanation",
+    "estimates",
+    "next_list",
+    "history",
+    "keys",
+    "events",
+]

@@ -1,0 +1,147 @@
+"""Requests for lists, and reports about them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+
+from toplist.service.client.client_request import ClientRequest, impression_path, ranking_path
+from toplist.service.wire import Explanation, Impression, ListReply, ListRequest, Report, ReportReply
+
+Click = int | str  # a 1-based position, or an item
+
+
+def make_list(
+    name: str,
+    *,
+    key: str | None = None,
+    positions: int | None = None,
+    among: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    pins: Mapping[int, str] | None = None,
+    person: Sequence[float] | None = None,
+    features: Mapping[str, Sequence[float]] | None = None,
+    request_id: str | None = None,
+    deferred: bool = False,
+) -> ClientRequest[ListReply]:
+    """Ask for a list to show.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ranking.
+    key : str or None, default None
+        Segment, such as a query, with a learner of its own; None: the learner of all visitors.
+    positions : int or None, default None
+        Length of the list; None: that of the ranking, which is the longest.
+    among : sequence of str or None, default None
+        Eligible items; None: all.
+    exclude : sequence of str, default ()
+        Items to leave out.
+    pins : mapping of int to str or None, default None
+        Items by the 1-based position that they must have.
+    person : sequence of float or None, default None
+        Features of the visitor, for policies that use them.
+    features : mapping of str to sequence of float or None, default None
+        Features of items for this list.
+    request_id : str or None, default None
+        Requests with the same id get the same list; None: a new id, so that a retry gets the list of the first attempt.
+    deferred : bool, default False
+        Whether the click window opens only once the list is activated or reported.
+
+    Returns
+    -------
+    ListReply
+        The items in order, and the id of the impression for `report`.
+    """
+    request = ListRequest(
+        key=key,
+        positions=positions,
+        among=None if among is None else list(among),
+        exclude=list(exclude),
+        pins={str(position): item for position, item in (pins or {}).items()},
+        person=None if person is None else list(person),
+        features=None if features is None else {item: list(row) for item, row in features.items()},
+        request_id=request_id or str(uuid.uuid4()),
+        deferred=deferred,
+    )
+    return ClientRequest("POST", f"{ranking_path(name)}/lists", ListReply, request)
+
+
+def report(
+    impression: str,
+    clicks: Sequence[Click] = (),
+    *,
+    left: Click | None = None,
+    seen: Sequence[Click] | Mapping[str, float] | None = None,
+    final: bool = False,
+) -> ClientRequest[ReportReply]:
+    """Report the clicks on a list; each click counts once, however often it is reported.
+
+    Parameters
+    ----------
+    impression : str
+        Id of the impression.
+    clicks : sequence of int or str, default ()
+        Clicks, as 1-based positions or items; earlier reports need not be repeated.
+    left : int, str or None, default None
+        Position or item at which the visitor left, if known.
+    seen : sequence of int or str, mapping of str to float, or None, default None
+        Positions or items in view, if known; a mapping has the probability of each.
+    final : bool, default False
+        Whether this is the last report: the list is then learned from at once.
+
+    Returns
+    -------
+    ReportReply
+        Whether the report counts, and if not, why.
+    """
+    in_view = dict(seen) if isinstance(seen, Mapping) else None if seen is None else list(seen)
+    body = Report(clicks=list(clicks), left=left, seen=in_view, final=final)
+    return ClientRequest("PUT", f"{impression_path(impression)}/clicks", ReportReply, body)
+
+
+def activate(impression: str) -> ClientRequest[ReportReply]:
+    """Report that a deferred list is shown now.
+
+    Parameters
+    ----------
+    impression : str
+        Id of the impression.
+
+    Returns
+    -------
+    ReportReply
+    """
+    return ClientRequest("PUT", f"{impression_path(impression)}/activation", ReportReply)
+
+
+def impression(impression: str) -> ClientRequest[Impression]:
+    """Read an impression: its list, and the clicks so far.
+
+    Parameters
+    ----------
+    impression : str
+        Id of the impression.
+
+    Returns
+    -------
+    Impression
+    """
+    return ClientRequest("GET", impression_path(impression), Impression)
+
+
+def explanation(impression: str) -> ClientRequest[Explanation]:
+    """Explain the positions of the items in a list.
+
+    Parameters
+    ----------
+    impression : str
+        Id of the impression.
+
+    Returns
+    -------
+    Explanation
+        With the current estimates, not those at the time of the list.
+    """
+    return ClientRequest("GET", f"{impression_path(impression)}/explanation", Explanation)
