@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from toplist import catalogue, cli
+from toplist.cli.parser import Parser
 from toplist.core.problem import Problem
 from toplist.core.protocols import Capabilities
 from toplist.experiments.papers import PAPERS
@@ -150,11 +151,11 @@ def commands() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 
-def flags(parser: argparse.ArgumentParser) -> list[str]:
+def flags(parser: Parser) -> list[str]:
     """A table of the arguments of a command."""
     rows = []
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction) or action.help == argparse.SUPPRESS:
+    for action in parser.arguments():
+        if action.help == argparse.SUPPRESS:
             continue
         meaning = (action.help or "") % (vars(action) | {"prog": parser.prog})
         rows.append((usage(action), meaning))

@@ -84,7 +84,7 @@ def costs(policy: str, begin: Callable[[Learner], None], size: Size, lists: int,
         begin(one)
         other.belief = one.belief  # read by both, written by one
         cache = other.policy.scratch(other.problem)
-        other._caches.append(cache._replace(scoring=cache.scoring._replace(ceilings=empty_ceilings(Problem(1, 1)))))
+        other.caches.append(cache._replace(scoring=cache.scoring._replace(ceilings=empty_ceilings(Problem(1, 1)))))
         seconds = in_turn(one, other, lists, turn)
         short.append(seconds[0])
         full.append(seconds[1])

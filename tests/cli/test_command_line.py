@@ -49,8 +49,8 @@ def test_every_module_with_a_parser_is_a_command() -> None:
 
 @pytest.mark.parametrize("name", every_parser())
 def test_every_flag_and_command_has_a_help_text(name: str) -> None:
-    for action in every_parser()[name]._actions:
-        assert action.help or isinstance(action, argparse._SubParsersAction), action
+    for action in every_parser()[name].arguments():
+        assert action.help, action
     listed = parser().format_help()
     assert re.search(rf"^    {name} +\w", listed, re.MULTILINE) or name == ""
 

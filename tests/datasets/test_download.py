@@ -13,7 +13,7 @@ import pytest
 
 from toplist.core.problem import InvalidInput
 from toplist.datasets import download, generated, movielens
-from toplist.datasets.download import ELSEWHERE, OFFERS, NotDownloaded, Offer, fetch
+from toplist.datasets.download import ELSEWHERE, OFFERS, NotDownloaded, fetch
 from toplist.datasets.ratings import synthetic_ratings
 
 
@@ -221,9 +221,9 @@ def test_the_command(
     assert download.main(["ml-1m", str(target)]) == 2
     assert "must be a new one" in capsys.readouterr().err
 
-    def interrupted(name: str) -> Offer:
+    def interrupted(name: str, *_: object) -> Path:
         raise KeyboardInterrupt(name)
 
-    monkeypatch.setattr(download, "_offer", interrupted)
+    monkeypatch.setattr(download, "fetch", interrupted)
     assert download.main(["ml-1m", str(target)]) == 130
     assert capsys.readouterr().err == "interrupted\n"

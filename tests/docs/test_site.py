@@ -1,6 +1,5 @@
 """The documentation site: builds without a network and without a warning, and leaves nothing public out."""
 
-import argparse
 import importlib
 import inspect
 import re
@@ -18,6 +17,7 @@ import pytest
 
 import toplist
 from toplist import cli
+from toplist.cli.parser import Parser
 from toplist.experiments import reproduction_page as reproduction
 from toplist.experiments.experiment import Outcome
 from toplist.experiments.library import library
@@ -156,13 +156,11 @@ def test_every_policy_is_documented(name: str, site: Path) -> None:
     assert f"`{name}`" in (ROOT / "docs" / "choosing.md").read_text(), f"docs/choosing.md says nothing of {name}"
 
 
-def parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+def parsers(parser: Parser, name: str) -> Iterator[tuple[str, Parser]]:
     """A parser and all those of its commands."""
     yield name, parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for word, command in action.choices.items():
-                yield from parsers(command, f"{name}-{word}")
+    for word, command in parser.commands().items():
+        yield from parsers(command, f"{name}-{word}")
 
 
 PARSERS = dict(parsers(cli.parser(), "toplist"))
@@ -172,12 +170,11 @@ PARSERS = dict(parsers(cli.parser(), "toplist"))
 def test_every_command_and_flag_is_documented(name: str, site: Path) -> None:
     code = Sections(site / "commands.html").named("commands" if name == "toplist" else name).code
     documented = {word for written in code for word in written.split()[:1]}
-    for action in PARSERS[name]._actions:
-        if not isinstance(action, argparse._SubParsersAction):
-            word = action.metavar or "{" + ",".join(map(str, action.choices or ())) + "}"
-            missing = [flag for flag in action.option_strings or [str(word)] if flag not in documented]
-            assert not missing, f"docs/commands.md lacks {missing} of {name}"
-            assert action.help, f"{name} {action.dest} has no help"
+    for action in PARSERS[name].arguments():
+        word = action.metavar or "{" + ",".join(map(str, action.choices or ())) + "}"
+        missing = [flag for flag in action.option_strings or [str(word)] if flag not in documented]
+        assert not missing, f"docs/commands.md lacks {missing} of {name}"
+        assert action.help, f"{name} {action.dest} has no help"
 
 
 @pytest.mark.parametrize("title", ["worlds", "users", "starts"])

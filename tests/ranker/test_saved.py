@@ -1,6 +1,7 @@
 """Rankers saved to files and lists saved as JSON: complete, foreign, damaged and of newer formats."""
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -176,13 +177,12 @@ def test_copies_refuse_the_lists_of_each_other(tmp_path: Path) -> None:
 def test_a_forked_process_is_a_copy_too() -> None:
     ranker = used()
     ranker.rank()
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writer, json.dumps(ranker.rank().as_dict()).encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    theirs = ranker.shown(json.loads(os.read(reader, 1_000_000)))
+    fork = multiprocessing.get_context("fork")
+    made = fork.SimpleQueue()
+    child = fork.Process(target=lambda: made.put(json.dumps(ranker.rank().as_dict())))
+    child.start()
+    theirs = ranker.shown(json.loads(made.get()))
+    child.join()
     assert ranker.rank().number == theirs.number
     with pytest.raises(ForeignSlate, match="made by another copy"):
         ranker.learn(theirs, clicks=[1])

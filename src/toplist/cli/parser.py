@@ -22,9 +22,13 @@ class Parser(argparse.ArgumentParser):
         print_message(f"{message}; see {self.prog} --help.")
         self.exit(Exit.INPUT)
 
+    def arguments(self) -> list[argparse.Action]:
+        """All flags and arguments, without the commands."""
+        return [action for action in self._actions if not isinstance(action, argparse._SubParsersAction)]
+
     def flags(self) -> list[str]:
         """All flags."""
-        return [flag for action in self._actions for flag in action.option_strings]
+        return [flag for action in self.arguments() for flag in action.option_strings]
 
     def commands(self) -> dict[str, Parser]:
         """The parsers of the commands by name."""

@@ -38,7 +38,7 @@ class Learner:
         self.problem = problem  # its number of items is the capacity
         self.belief = self.policy.begin(problem)
         self._layout = ItemRows.of(self.policy, problem) if self.capabilities.adds_items else None
-        self._caches: list[Any] = []  # one for each list ever made at the same time
+        self.caches: list[Any] = []  # one for each list ever made at the same time
         # Compiled code is bound to the types of its arguments by the first call.
         self._rank: Any = self._first_rank if compiled else plain(rank_compiled)
         self._learn: Any = self._first_learn if compiled else plain(learn_compiled)
@@ -59,11 +59,11 @@ class Learner:
     def rank(self, request: Request, slate: Slate) -> None:
         """Let the policy fill the slate, with a cache that no other thread uses meanwhile."""
         try:
-            cache = self._caches.pop()
+            cache = self.caches.pop()
         except IndexError:
             cache = self.policy.scratch(self.problem)
         self._rank(self.policy, self.belief, cache, request, slate)
-        self._caches.append(cache)
+        self.caches.append(cache)
 
     def learn(self, slate: Slate, page: Page, examined: Bools) -> None:
         """Learn from the page of a slate, and mark the examined slots."""
@@ -86,4 +86,4 @@ class Learner:
         assert self.capabilities.adds_items  # callers refuse other policies before
         self.problem = self.problem._replace(items=capacity)
         self.belief = grow_belief(self.belief, self.policy.begin(self.problem))
-        self._caches.clear()
+        self.caches.clear()
