@@ -91,7 +91,7 @@ def reasons(shown: Shown, policy: Any, belief: Any, request: Request, items: Ite
         elif place + 1 in shown.pinned:
             why = "pinned here by the caller"
         elif one_by_one and policy.proposal(slate, place)[0] != slot:
-            why = "drawn at random: the item proposal for this position stands above"
+            why = "drawn at random: the item proposed for this position stands above"
         elif candidates.drawn:
             index = policy.proposal(slate, place)[1]
             why = "drawn with the index as probability"
