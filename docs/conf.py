@@ -115,7 +115,8 @@ def signature(
         return "", ""
     if what == "class" and hasattr(value, "_fields"):
         given = f"({', '.join(declaration for declaration, _ in fields(value).values())})"
-    if getattr(value, "__module__", "") == "toplist.service.client.requests" and hasattr(value, "__wrapped__"):
+    module = getattr(value, "__module__", None) or ""
+    if module.startswith("toplist.service.client.requests.") and hasattr(value, "__wrapped__"):
         # A method of the client: it has the arguments of a function that makes a request, and returns the reply.
         own = inspection.signature(value.__wrapped__)
         given = inspection.stringify_signature(own, show_return_annotation=False, unqualified_typehints=True)

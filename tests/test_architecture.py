@@ -148,12 +148,7 @@ def private_names(path: Path) -> Iterator[str]:
                 yield f"{ast.unparse(node.value)}.{node.attr}"
 
 
-ALLOWED = {
-    "_asdict", "_fields", "_field_defaults", "_make", "_replace",  # of every NamedTuple
-    "_exit",  # os._exit
-    "_dash_pattern",  # of a line of matplotlib
-    "_actions", "_SubParsersAction", "_StoreAction",  # argparse has no other way to list a parser's flags
-}  # fmt: skip
+ALLOWED = {"_asdict", "_fields", "_field_defaults", "_make", "_replace"}  # of every NamedTuple
 
 
 def is_private(name: str) -> bool:
