@@ -76,7 +76,7 @@ def test_figure_1_in_short() -> None:
     assert {part: one.runs for part, one in found.results.items()} == {FRESH: 2, KEPT: 8}
     claims = figure1.EXPERIMENT.judge(found)
     assert outcomes(claims) == [Outcome.UNDECIDED] * 7
-    assert "Theorem 1 has" in claims[0].remark
+    assert "Theorem 1 gives" in claims[0].remark
     assert "vacuous here" in claims[0].remark
     figure = drawn(figure1.EXPERIMENT, found)
     assert [len(axes.lines) for axes in figure.axes] == [5, 4, 4, 3]  # a policy without contexts has no estimate
