@@ -1,4 +1,4 @@
-"""Learners by ranking and segment: those used lately are in memory, and the others are loaded from the store."""
+"""Learners by ranking and segment: recently used ones are in memory, others are loaded from the store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from toplist.service.store.protocol import ITEMS, LEARNER, EventRow, LearnerRow,
 
 SNAPSHOT_EVERY = 1000  # events of a learner; more if a snapshot is large
 WORTH_A_SNAPSHOT = 64  # events; fewer are replayed faster than a snapshot is written
-MOST_CHANGES = 1000  # of a ranking's items that are remembered for learners in memory
+MOST_CHANGES = 1000  # of a ranking's items, kept in memory until all learners have applied them
 
 
 class LoadedLearner:
@@ -37,7 +37,7 @@ class LoadedLearner:
         self, id: int, ranking: LiveRanking, segment: str | None, ranker: LoggedRanker, seq: int, unkept: int
     ) -> None:
         self.id, self.ranking, self.segment, self.ranker = id, ranking, segment, ranker
-        self.seq = seq  # of the last event that it knows
+        self.seq = seq  # of the last event it has seen
         self.applied_changes = ranking.change_count
         self.unkept = unkept  # events since its latest snapshot
         self.room = ranker.room
@@ -58,7 +58,7 @@ class LoadedLearner:
         self.room = self.ranker.room
 
     def count_event(self, seq: int) -> None:
-        """Note that it knows one more event."""
+        """Count one more event that it has seen."""
         self.seq = seq
         self.unkept += 1
 
@@ -74,7 +74,7 @@ class LoadedLearner:
 
 
 class Learners:
-    """All learners; `most_bytes` is about the memory that those loaded may take."""
+    """Learners by ranking and segment; those in memory take about `most_bytes` at most."""
 
     def __init__(self, store: Store, commits: GroupCommit, most_bytes: int) -> None:
         self._store, self._commits = store, commits
@@ -101,7 +101,7 @@ class Learners:
         return learner
 
     def get(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
-        """The learner of a segment if it is in memory, as the most recently used one."""
+        """The learner of a segment if it is in memory; marks it as the most recently used."""
         learner = self._loaded.pop((ranking.id, segment), None)
         if learner is not None:
             self._loaded[ranking.id, segment] = learner
@@ -128,7 +128,7 @@ class Learners:
         return learner
 
     def create(self, ranking: LiveRanking, segment: str | None, seq: int, now: int) -> tuple[LoadedLearner, list[Row]]:
-        """Create a learner with the current items; also its rows."""
+        """Create a learner with the current items; returns it and its rows."""
         ranker = new_ranker(ranking.settings, segment, ranking.items)
         learner = LoadedLearner(seq, ranking, segment, ranker, seq, 1)
         ranking.has_learner = True
@@ -137,7 +137,7 @@ class Learners:
         return learner, [event, LearnerRow(seq, ranking.id, segment)]
 
     def undo_create(self, learner: LoadedLearner, had_learner: bool) -> None:
-        """Take back a learner that was just created; `had_learner` is what its ranking said before."""
+        """Undo `create`; `had_learner` is the former `has_learner` of the ranking."""
         self._remove(learner)
         learner.ranking.has_learner = had_learner
 
@@ -147,7 +147,7 @@ class Learners:
             self._remove(learner)
 
     def evict(self) -> list[Row]:
-        """Free memory if too much is taken: drops committed learners, and returns the snapshots to write."""
+        """If memory is short, drop learners without uncommitted events; returns the snapshots to write."""
         if self._bytes <= self._most_bytes:
             return []
         pending = self._commits.first_pending_seq()
@@ -162,7 +162,7 @@ class Learners:
         return rows
 
     def trim_changes(self, ranking: LiveRanking) -> None:
-        """Once a ranking remembers many changes of its items, apply them to all its learners and drop them."""
+        """If a ranking keeps many changes of its items, apply them to all its learners and drop them."""
         if len(ranking.changes) < MOST_CHANGES:
             return
         for learner in self.of_ranking(ranking):
@@ -187,14 +187,14 @@ class Learners:
 
 
 class _Found(NamedTuple):
-    """A learner of the store, replayed."""
+    """A learner from the store, replayed."""
 
     row: LearnerRow
     replay: Replay
 
 
 class _LearnerLoad:
-    """Reads a learner and replays it to the end of the log and of what waits for its commit at this moment."""
+    """Reads a learner and replays its events: those in the log, then those that wait for their commit."""
 
     def __init__(self, ranking: LiveRanking, segment: str | None, commits: GroupCommit) -> None:
         self._ranking, self._segment = ranking.id, segment
@@ -207,12 +207,12 @@ class _LearnerLoad:
         self._snapshots = [row for row in pending if type(row) is SnapshotRow]
 
     def concerns(self, row: LearnerRow, event: EventRow) -> bool:
-        """Whether a learner is led through an event."""
+        """Whether a learner replays an event."""
         return event.learner == row.id or (event.ranking == row.ranking and event.kind == ITEMS)
 
     def __call__(self, reader: LogReader) -> _Found | None:
         """Read and replay; None if the segment has no learner."""
-        with reader.snapshot_reads():  # a commit may delete events that a snapshot stands for from then on
+        with reader.snapshot_reads():  # a commit may replace events by a snapshot
             row = next((row for row in self._rows if row.segment == self._segment), None)
             row = row or reader.learner(self._ranking, self._segment)
             return None if row is None else _Found(row, self._replay(reader, row))

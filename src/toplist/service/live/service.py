@@ -1,4 +1,4 @@
-"""The service without its network: one object per kind of request, over one store and one state in memory."""
+"""The service without HTTP: one object per kind of request, over one store and one state in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toplist.service.store.sqlite import SQLiteStore
 
 
 class Service:
-    """Everything that the service promises. All methods belong to one event loop.
+    """The service without HTTP: makes lists, takes reports, learns. Use all methods from one event loop.
 
     Errors are `Refused` (with `field`, a JSON pointer), `NotFound`, `Conflict`, and `StoreUnavailable` (with
     `retry_after`).
@@ -32,9 +32,9 @@ class Service:
     path : Path
         File of the store.
     clock : callable, optional
-        Gives the time in milliseconds.
+        Returns the time in milliseconds.
     learner_bytes : int, default 512 MiB
-        Memory that learners may take, about.
+        Approximate limit of the memory for learners.
     open_store : callable, default SQLiteStore
         Opens the store at a path.
 
@@ -64,7 +64,7 @@ class Service:
         self.retention = Retention(self.transactions, self.compiler)
 
     async def start(self) -> None:
-        """Open the store; policies are compiled meanwhile, and lists wait for theirs."""
+        """Open the store, and compile policies in the background; a list waits until its policy is compiled."""
         self.rankings.policy_change.start()
         self.compiler.start()
         state = await self.transactions.open()
@@ -72,12 +72,12 @@ class Service:
             self.compiler.compile(ranking.settings)
 
     def begin_stop(self) -> None:
-        """Give up compiling and training; requests that wait for them fail, and nothing of them is done."""
+        """Cancel compiling and training; requests that wait for them fail without effect."""
         self.rankings.policy_change.stop()
         self.compiler.stop()
 
     async def stop(self) -> None:
-        """Wait for commits in progress, keep snapshots of learners, and close the store."""
+        """Wait for commits in progress, write snapshots of learners, and close the store."""
         self.begin_stop()
         await self.transactions.close()
 
@@ -99,7 +99,7 @@ class Service:
 
     @property
     def learned(self) -> Counter[str]:
-        """Lists learned since the start, by what closed them."""
+        """Number of lists learned since the start, by reason: a final report or the end of the window."""
         return self.impressions.learned
 
     @property
@@ -112,7 +112,7 @@ class Service:
         await self.transactions.settle()
 
     async def backup(self, path: Path) -> None:
-        """Write all that is committed to a new file, while the service goes on."""
+        """Write all committed data to a new file, while the service runs."""
         if path.exists():
             raise Refused(f"There is a file {path} already; name another one, or remove it.")
         await asyncio.to_thread(self.transactions.store.backup, path)

@@ -24,7 +24,7 @@ EVICTED_AT_ONCE = 100  # of either: finding the first uncommitted event takes as
 
 
 class RankingRows(NamedTuple):
-    """All rows of a ranking that the state is made from."""
+    """Rows of one ranking for the state."""
 
     ranking: RankingRow
     has_learner: bool
@@ -32,14 +32,14 @@ class RankingRows(NamedTuple):
 
 
 class StateRows(NamedTuple):
-    """All rows that the state is made from."""
+    """All rows for the state."""
 
     last_event: EventRow | None
     rankings: list[RankingRows]
 
 
 def read_rankings(reader: LogReader) -> StateRows:
-    """Read the rows that the state is made from."""
+    """Read the rows for the state."""
     with reader.snapshot_reads():
         rankings = [
             RankingRows(row, bool(reader.learners(row.id, 0, 1)), list(reader.items(row.id)))
@@ -49,7 +49,7 @@ def read_rankings(reader: LogReader) -> StateRows:
 
 
 class RememberedRequest(NamedTuple):
-    """The list that was made for a request id."""
+    """The list of a request id."""
 
     digest: bytes
     impression: bytes
@@ -57,7 +57,7 @@ class RememberedRequest(NamedTuple):
 
 
 class LiveState:
-    """Everything in memory; it can be dropped at any time and made again from the store."""
+    """The state in memory; it can be dropped at any time and reloaded from the store."""
 
     def __init__(self, store: Store, commits: GroupCommit, learner_bytes: int, rows: StateRows) -> None:
         self.store, self.commits = store, commits
@@ -127,12 +127,12 @@ class LiveState:
         return impression
 
     async def load_due(self, now: int, limit: int) -> list[ImpressionState]:
-        """Open impressions whose window is over, in memory from now on; `evict_impressions` when they are closed."""
+        """Load open impressions whose window is over; call `evict_impressions` once they are closed."""
         rows = await self.store.read(lambda reader: reader.due_impressions(now, limit))
         return [one for one in map(self.add_row, rows) if one.is_open and one.due <= now]
 
     def add_row(self, row: ImpressionRow) -> ImpressionState:
-        """The impression of a row; what memory has comes first, since it may not be committed yet."""
+        """The impression of a row; the one in memory takes precedence, since its changes may not be committed yet."""
         impression = self.impressions.get(row.id)
         if impression is None:
             outcome = decode_outcome(row.outcome)
@@ -147,11 +147,11 @@ class LiveState:
         self.evict_impressions()
 
     def has(self, impression: ImpressionState) -> bool:
-        """Whether an impression is in memory, so that all see its changes; it may be evicted during a read."""
+        """Whether an impression is still in memory, so that its changes are shared; a read may have evicted it."""
         return self.impressions.get(impression.id) is impression
 
     def evict_impressions(self) -> None:
-        """Drop the oldest impressions from memory if there are too many, and all their changes are committed."""
+        """Drop the oldest impressions from memory if there are too many; stops at one with uncommitted changes."""
         if len(self.impressions) >= REMEMBERED + EVICTED_AT_ONCE:
             pending = self.commits.first_pending_seq()
             while len(self.impressions) > REMEMBERED:
@@ -162,7 +162,7 @@ class LiveState:
                 self._evictions += 1
 
     async def load_lists(self, impressions: Sequence[ImpressionState]) -> dict[int, ListEvent]:
-        """Lists of impressions by the seq of their events; `NotFound` if one was forgotten."""
+        """Lists of impressions by the seq of their events; `NotFound` if one was deleted."""
         events = await self.load_events([impression.seq for impression in impressions])
         lists: dict[int, ListEvent] = {}
         for impression in impressions:
@@ -174,7 +174,7 @@ class LiveState:
         return lists
 
     async def load_events(self, seqs: Sequence[int]) -> dict[int, EventRow]:
-        """Events by seq, committed or not; those that do not exist are left out."""
+        """Events by seq, committed or not; unknown ones are ignored."""
         wanted = set(seqs)
         events = {event.seq: event for event in self.commits.pending_events() if event.seq in wanted}
         committed = sorted(wanted - set(events))
@@ -186,7 +186,7 @@ class LiveState:
     # Requests ---------------------------------------------------------------------------------------------------------
 
     async def load_request(self, ranking: int, request: str) -> RememberedRequest | None:
-        """The list that was made for a request id, from memory or from the store; None if there is none."""
+        """The list of a request id, from memory or from the store; None if there is none."""
         while (known := self.requests.get((ranking, request))) is None:
             evictions = self._evictions
             row = await self.store.read(lambda reader: reader.request(ranking, request))
@@ -195,7 +195,7 @@ class LiveState:
         return known
 
     def remember_request(self, ranking: int, request: str, known: RememberedRequest) -> None:
-        """Keep a request in memory; the oldest ones go, if they are committed."""
+        """Keep a request in memory, and drop the oldest committed ones if there are too many."""
         self.requests[ranking, request] = known
         if len(self.requests) >= REMEMBERED + EVICTED_AT_ONCE:
             pending = self.commits.first_pending_seq()

@@ -1,9 +1,9 @@
-"""The store and the state in memory, together: changes, their commits, and the state again after a failed commit.
+"""The store and the state in memory: changes, their commits, and a reload after a failed commit.
 
 A change does two things without a pause between them: it changes the state in memory, and hands rows to the group
-commit. The reply is sent once these rows are committed. So the log has all changes in the order in which memory
-changed, and nothing acknowledged is lost. Reads may take a round trip: an operation reads what it needs first, and then
-changes memory in one step, after checking that the state is still the current one.
+commit. The reply is sent once these rows are committed. So changes are in the log in the order in which they were made
+in memory, and nothing acknowledged is lost. Reads may take a round trip: an operation first reads what it needs, then
+checks that the state is still current, and changes it in one step.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from toplist.service.live.state import LiveState, read_rankings
 from toplist.service.store.group_commit import CommitCounts, GroupCommit
 from toplist.service.store.protocol import Row, Store
 
-PAUSE_AFTER_FAILURE = 200  # milliseconds after a failed commit in which nothing is tried
+PAUSE_AFTER_FAILURE = 200  # milliseconds before the next attempt
 
 OpenStore = Callable[[Path], Store]
 
 
 class StateChange:
-    """Context of a change; a generator would take longer than some changes do."""
+    """Context of a change; a generator-based context manager would take longer than some changes."""
 
     __slots__ = ("_drop_state",)
 
@@ -40,16 +40,16 @@ class StateChange:
 
 
 class Transactions:
-    """Opens the store, gives out the current state, and commits changes of it.
+    """Opens the store, returns the current state, and commits its changes.
 
     Parameters
     ----------
     path : Path
         File of the store.
     clock : callable
-        Gives the time in milliseconds.
+        Returns the time in milliseconds.
     learner_bytes : int
-        Memory that learners may take, about.
+        Approximate limit of the memory for learners.
     open_store : callable
         Opens the store at a path.
     """
@@ -73,7 +73,7 @@ class Transactions:
         return await self.state()
 
     async def close(self) -> None:
-        """Wait for commits in progress, keep snapshots of learners, and close the store."""
+        """Wait for commits in progress, write snapshots of learners, and close the store."""
         if self._store is None or self._commits is None:
             return
         self._stopping = True
@@ -146,13 +146,13 @@ class Transactions:
             self._reload = None
 
     def is_current(self, state: LiveState) -> bool:
-        """Whether a state that was read before an await is still the one to change."""
+        """Whether a state from before an await is still the current one."""
         return state is self._state and not self._stopping
 
     def change(self) -> StateChange:
         """Context in which the current state is changed, without an await.
 
-        `Refused` must be raised before anything is changed; any other error drops the state, which is half changed.
+        Raise `Refused` only before the first change. Any other error drops the state, since it may be half changed.
         """
         return self._change
 
@@ -162,7 +162,7 @@ class Transactions:
         self._retry_at = self.clock() + PAUSE_AFTER_FAILURE
 
     def commit(self, rows: Sequence[Row]) -> Awaitable[None]:
-        """Hand rows over now; awaiting the result waits until they, and all before them, are committed."""
+        """Hand rows to the group commit; await the result until they, and all rows before them, are committed."""
         return self.commits.write(rows)
 
     async def settle(self) -> None:
@@ -171,7 +171,7 @@ class Transactions:
             await self._commits.write([])
 
     async def abort(self) -> None:
-        """End as a killed process does: what is not committed is lost, and the file is unlocked."""
+        """End like a killed process: uncommitted changes are lost, and the file is unlocked."""
         await self.commits.abort()
         self.store.close()
         self._state = self._store = self._commits = None

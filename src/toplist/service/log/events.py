@@ -22,8 +22,8 @@ class RankingEvent(Struct, frozen=True, omit_defaults=True):
     trained: bool = True  # whether learners of this policy learned from the lists before it
     policy_seq: int = field(default=0, name="policy")  # seq of the event that set the policy; 0 for this event
     deleted: bool = False
-    places: int = 0  # positions that a learner has; 0: as many as the ranking
-    longest: int = 0  # upper bound of the length of the lists that learners were trained on; 0: as places
+    places: int = 0  # positions of a learner; 0: those of the ranking
+    longest: int = 0  # upper bound of the length of the training lists; 0: as places
     first_list: int = field(default=0, name="first")  # number of a learner's first list
     floor: int = 0  # seq of the last event that reset learners; 0: that of the policy if not trained, else none
 
@@ -50,7 +50,7 @@ class LearnerEvent(Struct, frozen=True):
 
 
 class ListEvent(Struct, frozen=True, omit_defaults=True):
-    """A list was made: all that this policy, or another one, needs to learn from it."""
+    """A list was made: everything that this policy, or another one, needs to learn from it."""
 
     items: list[str]
     number: int
@@ -78,7 +78,7 @@ class ListEvent(Struct, frozen=True, omit_defaults=True):
         )  # fmt: skip
 
     def record(self) -> Record:
-        """The list as its ranker needs it to learn."""
+        """The list in the form from which its ranker learns."""
         memo = zlib.decompress(self.memo) if self.packed else self.memo
         return Record(self.number, self.slots, self.rows, memo, self.after, self.pinned)
 
@@ -95,7 +95,7 @@ class MergedReport(Struct, frozen=True, omit_defaults=True):
     final: bool = False
 
     def merge(self, other: MergedReport) -> MergedReport:
-        """Both together.
+        """Merge both reports.
 
         >>> MergedReport((1, 3)).merge(MergedReport((2, 3), left=4))
         MergedReport(clicks=(1, 2, 3), left=4, seen=None, final=False)
@@ -125,7 +125,7 @@ class MergedReport(Struct, frozen=True, omit_defaults=True):
         )
 
     def for_learning(self) -> tuple[tuple[int, ...], int | None, dict[int, float] | None]:
-        """Clicks, left and seen for `LoggedRanker.settle`: a visitor leaves at the last click or below it."""
+        """Clicks, left and seen for `LoggedRanker.settle`; `left` is never above the last click."""
         left = self.left
         if left is not None and self.clicks:
             left = max(left, self.clicks[-1])
@@ -136,7 +136,7 @@ NO_REPORT = MergedReport()
 
 
 class ListOutcome(Struct, frozen=True, omit_defaults=True):
-    """What came of a list: the outcome column of an impression, and the body of the event that closes it."""
+    """The outcome of a list: a column of its impression, and the body of the event that closes it."""
 
     merged: MergedReport = NO_REPORT
     reason: str | None = None  # "final" or "window", once it is learned
@@ -144,7 +144,7 @@ class ListOutcome(Struct, frozen=True, omit_defaults=True):
 
 
 class ForgottenEvent(Struct, frozen=True):
-    """The impressions that were closed by events up to `until` are no longer in the log."""
+    """Impressions closed by events up to `until` were deleted from the log."""
 
     until: int
     impressions: int

@@ -1,4 +1,4 @@
-"""The event log for other programs: pages of events, lines of JSON, a Parquet file."""
+"""Export of the event log: pages of events, lines of JSON, a Parquet file."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ROWS_PER_BATCH = 10_000
 
 
 class EventPage(NamedTuple):
-    """Events of a ranking; there are no others up to `until`."""
+    """Events of a ranking, complete up to `until`."""
 
     until: int
     events: list[Event]
 
 
 class EventPages:
-    """The log of a ranking, page by page, up to what is committed when the last page is read."""
+    """The log of a ranking, page by page, up to the last event committed when a page is read."""
 
     def __init__(self, ranking: int, name: str, after: int = 0) -> None:
         self._ranking, self._name = ranking, name

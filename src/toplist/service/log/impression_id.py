@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 class ImpressionIds:
-    """Makes ids: each is larger than the one before, and cannot be guessed."""
+    """Makes increasing ids that cannot be guessed."""
 
     def __init__(self) -> None:
         self._moment = 0
@@ -42,7 +42,7 @@ def id_text(id: bytes) -> str:
 
 
 def parse_id(text: str) -> bytes | None:
-    """The id in a text; None if it is not one."""
+    """The id that a text spells; None if it is not an id."""
     try:
         id = bytes.fromhex(text.replace("-", ""))
     except ValueError:

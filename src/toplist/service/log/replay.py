@@ -1,4 +1,4 @@
-"""Learners from the log: created with the items of their first event, and led through all events since."""
+"""Rebuilds learners from the log: created with the items of that moment, they replay all later events."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def change_items(ranker: LoggedRanker, event: ItemsEvent) -> None:
 def logged_list(ranker: LoggedRanker, event: ListEvent, own: bool) -> Shown | None:
     """A list of the log, ready to be learned; `own` if the ranker's policy made it.
 
-    None if the ranker cannot learn from it: another policy made it, and an item is removed since, or the policy learns
-    only from its own lists.
+    None if the ranker cannot learn from it: another policy made it, and an item was removed since, or the ranker's
+    policy learns only from its own lists.
     """
     if own:
         return ranker.recall(event.items, event.record())
@@ -91,19 +91,19 @@ def learn_list(ranker: LoggedRanker, event: ListEvent, outcome: ListOutcome, own
 
 
 class Replay:
-    """Leads one learner through its events; another policy made the lists up to event `policy_seq`."""
+    """Replays the events of one learner; another policy made the lists up to event `policy_seq`."""
 
     def __init__(self, ranker: LoggedRanker, seq: int, start: int, policy_seq: int, fetch: FetchEvent) -> None:
         self.ranker = ranker
-        self.seq = seq  # of the last event that it was led through
+        self.seq = seq  # of the last event replayed
         self.events = 0  # number of events so far
         self._start = start  # lists up to this event are not part of its history
         self._policy_seq = policy_seq
         self._fetch = fetch
-        self._open_lists: dict[int, ListEvent] = {}  # those met on the way
+        self._open_lists: dict[int, ListEvent] = {}  # by seq
 
     def run(self, events: Iterable[EventRow]) -> None:
-        """Go on through events of the learner and of its ranking's items, in order."""
+        """Replay further events of the learner and of its ranking's items, in order."""
         for event in events:
             self.seq = event.seq
             self.events += 1
@@ -136,7 +136,7 @@ def replay_from_start(settings: LearnerSettings, row: LearnerRow, items: ItemSta
 
 
 def replay_from_log(reader: LogReader, settings: LearnerSettings, row: LearnerRow) -> Replay:
-    """A learner before all its events, with the items that the log has for that moment."""
+    """A learner before all its events, with the items of that moment according to the log."""
     items = items_at(reader.item_events(row.ranking, 0), settings.first_event(row.id))
     return replay_from_start(settings, row, items, reader.event)
 
@@ -153,5 +153,5 @@ def events_since(reader: LogReader, row: LearnerRow, seq: int) -> Iterator[Event
 
 
 def in_order(*events: Iterable[EventRow]) -> Iterator[EventRow]:
-    """Several ordered series of events as one, by seq."""
+    """Merge ordered series of events by seq."""
     return merge(*events, key=attrgetter("seq"))

@@ -1,4 +1,4 @@
-"""What a learner is made from: the settings and the items of its ranking, as events give them."""
+"""Settings and items of a ranking at an event: the input of its learners."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ ItemStates = dict[str, ItemState]
 
 
 class LearnerSettings(NamedTuple):
-    """All that a ranking's learners are made from, except items and segment."""
+    """Settings of a ranking's learners: everything but items and segment."""
 
     name: str
     spec: RankingSpec
     policy_seq: int  # seq of the event that set the policy; 0 before it is recorded
     trained: bool  # whether learners learn from the lists before that
-    places: int  # positions that a learner has: lists may be shorter, not longer
+    places: int  # positions of a learner: lists may be shorter, not longer
     longest: int  # upper bound of the length of lists between `floor` and `policy_seq`
     first_list: int  # number of a learner's first list
-    floor: int  # seq of the last event that reset learners: what was before is never learned again
+    floor: int  # seq of the last event that reset learners: earlier lists are never learned again
 
     @classmethod
     def of(cls, event: RankingEvent, policy_seq: int = 0) -> LearnerSettings:
@@ -71,15 +71,15 @@ class LearnerSettings(NamedTuple):
     def in_force_from(self, seq: int) -> LearnerSettings:
         """The settings, in force from an event on.
 
-        Learners that are not trained on earlier lists do not use their numbers again, or random draws would repeat
-        those lists. There were fewer lists than events, so seq is a free number.
+        Learners that are not trained on earlier lists must not reuse the numbers of these lists, or random draws would
+        repeat them. There were fewer lists than events, so seq is a free number.
         """
         if self.trained:
             return self._replace(policy_seq=seq, first_list=0)
         return self._replace(policy_seq=seq, first_list=seq, floor=seq)
 
     def seed(self, segment: str | None) -> int:
-        """Seed of a segment's learner: the ranking's own without a segment."""
+        """Seed of a segment's learner; without a segment, that of the ranking."""
         if segment is None:
             return self.spec.seed
         text = f"{self.spec.seed}/{segment}".encode("utf-8", "surrogatepass")
@@ -95,7 +95,7 @@ class LearnerSettings(NamedTuple):
         return can
 
     def first_event(self, created: int) -> int:
-        """Seq after which the history of a learner begins that was created by event `created`."""
+        """Seq after which the history of a learner begins; event `created` created it."""
         return max(created, self.floor)
 
 
@@ -109,7 +109,7 @@ def settings_at_end(events: Iterable[EventRow]) -> LearnerSettings | None:
 
 
 def apply_items(items: ItemStates, seq: int, event: ItemsEvent) -> None:
-    """Change items as an event says; new ones go last."""
+    """Apply an event to items; new ones go last."""
     for n, put in enumerate(event.put):
         known = items.get(put.id)
         features = known.features if known is not None else None
@@ -132,7 +132,7 @@ def items_at(changes: Iterable[EventRow], seq: int) -> ItemStates:
 
 
 def settings_problem(settings: LearnerSettings) -> Refused | None:
-    """Why a ranking cannot have these settings, with the field at fault; None if it can."""
+    """Why these settings are invalid, with the field at fault; None if they are valid."""
     spec = settings.spec
     try:
         can = settings.capabilities()

@@ -1,4 +1,4 @@
-"""Work on learners that takes longer than a request may wait, for another thread: compiling and training a policy."""
+"""Compiling and training a policy: work on learners that is too slow for the event loop and runs in a thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Stops = Callable[[], bool]  # whether the service is stopping
 
 
 def compile_policy(settings: LearnerSettings) -> None:
-    """Compile what lists and learning need, by making and learning one list; refuse settings that cannot work."""
+    """Compile a policy by making and learning one list; refuse settings that cannot work."""
     if (problem := settings_problem(settings)) is not None:
         raise problem
     spec = settings.spec
@@ -32,7 +32,7 @@ def compile_policy(settings: LearnerSettings) -> None:
 
 
 def would_compile(settings: LearnerSettings) -> bool:
-    """Whether `compile_policy` would find nothing wrong, as far as can be told without compiling."""
+    """Whether `compile_policy` would accept the settings, as far as can be told without compiling."""
     if settings_problem(settings) is not None:
         return False
     try:
@@ -66,9 +66,10 @@ def train_learners(
     snapshots: list[SnapshotRow] | None = None,
     stops: Stops = lambda: False,
 ) -> tuple[list[SnapshotRow], int]:
-    """Train learners of a new policy on the log, or go on from `snapshots`; also the number of events.
+    """Train learners of a new policy on the log, or continue from `snapshots`.
 
-    Raises `StoreUnavailable` once the service is stopping, since it waits for this thread.
+    Returns their snapshots and the number of events. Raises `StoreUnavailable` once the service is stopping, since it
+    waits for this thread.
     """
     settings = settings._replace(policy_seq=ALL_EARLIER, trained=True)
     trained: list[SnapshotRow] = []
@@ -78,7 +79,7 @@ def train_learners(
             replay = replay_from_log(reader, settings, row)
         else:
             replay = replay_from_snapshot(settings, row, snapshots[n], reader.event)
-        until = reader.last_seq()  # what is committed from here on belongs to the next round
+        until = reader.last_seq()  # later commits belong to the next round
         new = (event for event in events_since(reader, row, replay.seq) if event.seq <= until)
         replay.run(_while_running(stops, new))
         events += replay.events

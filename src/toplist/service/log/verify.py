@@ -25,7 +25,7 @@ class RebuiltLearner(NamedTuple):
 
     @property
     def difference(self) -> str:
-        """A sentence about what differs."""
+        """The difference as a sentence."""
         what = " and ".join(self.differs_from)
         return f"The learner of {self.ranking!r} and key {self.segment!r} differs from {what}."
 
@@ -33,7 +33,7 @@ class RebuiltLearner(NamedTuple):
 def rebuild_learners(reader: LogReader, live: LiveBeliefs | None = None) -> Iterator[RebuiltLearner]:
     """Rebuild all learners of a store, which may be in use; `live` beliefs must not change meanwhile.
 
-    If the retention of a ranking has deleted events, a learner is rebuilt from the snapshot that was kept for them.
+    If the retention of a ranking has deleted events, its learners are rebuilt from the snapshots that replace them.
     """
     for event in reader.events_of_kind(LEARNER):
         row = LearnerRow(event.seq, event.ranking, decode_learner(event.body).segment)
@@ -50,7 +50,7 @@ def rebuild_learners(reader: LogReader, live: LiveBeliefs | None = None) -> Iter
 
 
 def differences(reader: LogReader, live: LiveBeliefs | None = None) -> list[str]:
-    """A sentence for every learner that differs from what the log gives; an empty list if all is well."""
+    """A sentence for every learner that differs from its replay of the log; an empty list if none does."""
     return [rebuilt.difference for rebuilt in rebuild_learners(reader, live) if rebuilt.differs_from]
 
 
@@ -79,6 +79,6 @@ def _rebuild(reader: LogReader, settings: LearnerSettings, row: LearnerRow, live
 
 
 def run_to(reader: LogReader, row: LearnerRow, replay: Replay, until: int | None = None) -> None:
-    """Lead a learner on through the log, to its end or to an event."""
+    """Replay further events of a learner, to the end of the log or to an event."""
     events = events_since(reader, row, replay.seq)
     replay.run(event for event in events if until is None or event.seq <= until)

@@ -1,4 +1,4 @@
-"""What a store must do: write rows in one transaction, and read what is committed."""
+"""The protocol of a store: write rows in one transaction, and read committed rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EventRow(NamedTuple):
 
 
 class ImpressionRow(NamedTuple):
-    """A list that was made, with its state."""
+    """A list with its state."""
 
     id: bytes
     seq: int  # of its "list" event
@@ -41,7 +41,7 @@ class ImpressionRow(NamedTuple):
     learner: int
     state: int
     due: int  # when its click window closes, in milliseconds
-    outcome: bytes  # JSON: what was reported so far
+    outcome: bytes  # JSON: all reports so far
 
 
 class ImpressionChange(NamedTuple):
@@ -75,7 +75,7 @@ class SnapshotRow(NamedTuple):
     """The belief of a learner after an event."""
 
     learner: int
-    base: bool  # events up to this one may be forgotten, so this snapshot must be kept
+    base: bool  # must be kept: events up to this one may be deleted
     seq: int
     policy_seq: int  # seq of the event that gave the ranking the policy of this snapshot
     body: bytes
@@ -95,11 +95,11 @@ class DeleteRanking(NamedTuple):
     """Delete a ranking; its other rows are purged later, in parts."""
 
     id: int
-    seq: int  # of the event that says so, which is the last of the ranking and is kept
+    seq: int  # of the deletion event, the last of the ranking, which is kept
 
 
 class DeletedRanking(NamedTuple):
-    """A deleted ranking of which rows are left."""
+    """A deleted ranking with rows left to purge."""
 
     ranking: int
     seq: int  # events up to this one are purged
@@ -117,7 +117,7 @@ class PurgeEvents(NamedTuple):
 
 
 class PurgeDone(NamedTuple):
-    """Nothing is left of a deleted ranking."""
+    """All rows of a deleted ranking are purged."""
 
     ranking: int
 
@@ -160,14 +160,14 @@ Row = (
 
 
 class LogReader(Protocol):
-    """Blocking reads of what is committed.
+    """Blocking reads of committed rows.
 
-    Each may take a round trip to a database, so the event loop reads only through `Store.read`. Everything may raise
+    Each may take a round trip to a database, so the event loop reads only through `Store.read`. Every method may raise
     `StoreUnavailable`.
     """
 
     def snapshot_reads(self) -> AbstractContextManager[None]:
-        """Context in which all reads see one moment, whatever is committed meanwhile."""
+        """Context in which all reads see the same snapshot of the store."""
         ...
 
     def last_seq(self) -> int:
@@ -179,7 +179,7 @@ class LogReader(Protocol):
         ...
 
     def deleted_ranking(self) -> DeletedRanking | None:
-        """A deleted ranking of which rows are left; None if there is none."""
+        """A deleted ranking with rows left to purge; None if there is none."""
         ...
 
     def items(self, ranking: int) -> Iterator[ItemRow]:
@@ -219,7 +219,7 @@ class LogReader(Protocol):
         ...
 
     def due_impressions(self, now: int, limit: int) -> list[ImpressionRow]:
-        """Impressions that are open although their window is over, the most overdue first."""
+        """Open impressions whose window is over, the most overdue first."""
         ...
 
     def open_impressions(self) -> int:
@@ -247,11 +247,11 @@ class LogReader(Protocol):
         ...
 
     def snapshot(self, learner: int, policy_seq: int, base: bool = False) -> SnapshotRow | None:
-        """The latest snapshot under a policy; with `base`, the one below which events may be forgotten."""
+        """The latest snapshot under a policy; with `base`, the one up to which events may be deleted."""
         ...
 
     def closed_impressions(self, learner: int, until: int) -> int:
-        """Number of a learner's impressions that were closed by an event up to `until` and are not forgotten."""
+        """Number of a learner's impressions that were closed by an event up to `until` and are not deleted."""
         ...
 
     def seq_before(self, moment: int) -> int:
@@ -264,31 +264,31 @@ class LogReader(Protocol):
 
 
 class Store(Protocol):
-    """One writer, and reads beside it that see what is committed.
+    """One writer, and concurrent reads of committed rows.
 
-    Everything may raise `StoreUnavailable`. `write` and `commit` are called in turn, never at the same time; `commit`
-    from another thread. If one of them fails, nothing of the transaction is kept.
+    Every method may raise `StoreUnavailable`. `write` and `commit` are called alternately, never at the same time;
+    `commit` from another thread. If either fails, the whole transaction is rolled back.
     """
 
     def write(self, rows: Sequence[Row]) -> None:
         """Begin a transaction and write rows in their order."""
 
     def commit(self) -> None:
-        """Make the transaction durable, whatever happens to the process or the machine."""
+        """Make the transaction durable: it survives a crash of the process or the machine."""
 
     async def read(self, work: Callable[[LogReader], T]) -> T:
-        """Run reads for the event loop, which goes on meanwhile if they take a round trip.
+        """Run reads for the event loop, which serves other requests if they take a round trip.
 
-        The state in memory may have changed when this returns: callers read first, and then look at memory again.
+        The state in memory may have changed when this returns: callers check it again.
         """
         ...
 
     def reader(self) -> LogReader:
-        """A reader with a connection of its own, for another thread; its user closes it."""
+        """A reader with its own connection, for another thread; the caller closes it."""
         ...
 
     def backup(self, path: Path) -> None:
-        """Write all that is committed to a new file; may be called from another thread."""
+        """Write all committed rows to a new file; may be called from another thread."""
 
     def close(self) -> None:
         """Close all connections."""
