@@ -99,8 +99,7 @@ class Impressions:
             closes = one.is_open and (final or one.due <= now)
             if one.items is None or (closes and needs_list(state, one)):
                 lists = await state.load_lists([one])
-            complete = one.seq in lists or not closes or not needs_list(state, one)
-            if complete and state.has(one) and self._transactions.is_current(state):
+            if state.has(one) and self._transactions.is_current(state):
                 return state, one, lists
 
     def _count_learned(self, reason: str | None) -> None:
@@ -118,12 +117,11 @@ def report_reply(impression: str, one: ImpressionState, merged: MergedReport) ->
 
 def needs_list(state: LiveState, one: ImpressionState) -> bool:
     """Whether closing an impression takes its list from the log: its learner is in memory, and the record is not."""
-    learner = state.learners.by_id(one.learner)
-    if learner is None:
+    ranking = state.rankings_by_id.get(one.ranking)
+    if ranking is None or (one.record is not None and one.seq > ranking.settings.policy_seq):
         return False
-    settings = learner.ranking.settings
-    own = one.seq > settings.policy_seq
-    return one.seq > settings.first_event(learner.id) and not (own and one.record is not None)
+    learner = state.learners.by_id(one.learner)
+    return learner is not None and one.seq > ranking.settings.first_event(learner.id)
 
 
 def change_row(one: ImpressionState) -> ImpressionChange:

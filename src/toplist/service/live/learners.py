@@ -45,7 +45,8 @@ class LoadedLearner:
     @property
     def is_behind(self) -> bool:
         """Whether it has not applied all changes of the items."""
-        return self.applied_changes != self.ranking.change_count
+        ranking = self.ranking
+        return self.applied_changes != ranking.dropped_changes + len(ranking.changes)
 
     def apply_changes(self) -> None:
         """Apply the changes of the items since it was last used."""
@@ -99,6 +100,10 @@ class Learners:
         if learner is not None:
             self._apply_changes(learner)
         return learner
+
+    def has(self, ranking: LiveRanking, segment: str | None) -> bool:
+        """Whether the learner of a segment is in memory."""
+        return (ranking.id, segment) in self._loaded
 
     def get(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
         """The learner of a segment if it is in memory; marks it as the most recently used."""

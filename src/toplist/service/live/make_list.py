@@ -48,7 +48,7 @@ class Lists:
                 if known is not None and (made := await state.load_impression(known.impression)) is not None:
                     return await self._repeat(state, made, known, name, request)
                 remembered = state.requests.get((ranking.id, request.request_id))
-            if state.learners.get(ranking, request.key) is None:
+            if not state.learners.has(ranking, request.key):
                 await state.learners.load(ranking, request.key)
             if self._can_make(state, ranking, request, remembered):
                 break

@@ -108,7 +108,7 @@ class LiveState:
     async def find_impression(self, text: str) -> ImpressionState:
         """The impression with an id in a request; `NotFound` if there is none."""
         id = parse_id(text)
-        impression = None if id is None else await self.load_impression(id)
+        impression = None if id is None else self.impressions.get(id) or await self.load_impression(id)
         if impression is None:
             raise NotFound(UNKNOWN_IMPRESSION)
         return impression
