@@ -93,7 +93,7 @@ class Impressions:
     async def _prepare(self, impression: str, now: int, final: bool) -> tuple[LiveState, ImpressionState, ListEvents]:
         """Load an impression with all that a report of it may need."""
         while True:
-            state = await self._transactions.state()
+            state = self._transactions.ready_state or await self._transactions.state()
             one = await state.find_impression(impression)
             lists: ListEvents = {}
             closes = one.is_open and (final or one.due <= now)

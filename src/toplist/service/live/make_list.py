@@ -35,7 +35,7 @@ class Lists:
     async def make(self, name: str, request: ListRequest) -> ListReply:
         """Make a list to show; the same request id gives the same list."""
         while True:
-            state = await self._transactions.state()
+            state = self._transactions.ready_state or await self._transactions.state()
             ranking = state.ranking(name)
             settings = ranking.settings
             if ranking.compiled is not settings:

@@ -123,6 +123,11 @@ class Transactions:
         """The state in memory; None before it is loaded and after a failed commit."""
         return self._state
 
+    @property
+    def ready_state(self) -> LiveState | None:
+        """The current state if it is loaded and may be changed; else `state` loads it or says why not."""
+        return None if self._stopping else self._state
+
     async def state(self) -> LiveState:
         """The current state, loaded again from the store after a failed commit."""
         if self._stopping or self._store is None:
