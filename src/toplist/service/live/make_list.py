@@ -131,10 +131,11 @@ def rank(learner: LoadedLearner, request: ListRequest) -> tuple[list[str], Recor
     ranking = learner.ranking
     if request.person or request.features:
         check_features(request, ranking)
+    spec = ranking.spec
     return learner.ranker.make(
-        request.among, list_length(request, ranking.spec), exclude=request.exclude or None,
-        pins=pins_by_position(request.pins) if request.pins else None, person=request.person,
-        features=request.features if ranking.can.needs_features else None,
+        request.among, spec.positions if request.positions is None else list_length(request.positions, spec),
+        exclude=request.exclude or None, pins=pins_by_position(request.pins) if request.pins else None,
+        person=request.person, features=request.features if ranking.can.needs_features else None,
     )  # fmt: skip
 
 

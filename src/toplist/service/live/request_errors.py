@@ -43,14 +43,12 @@ def pins_by_position(pins: Mapping[str, str]) -> dict[int, str]:
     return {int(position): item for position, item in pins.items()}
 
 
-def list_length(request: ListRequest, spec: RankingSpec) -> int:
-    """Number of items that a list shall have; its learner may have positions for more."""
-    if request.positions is None:
-        return spec.positions
-    if request.positions > spec.positions:
+def list_length(positions: int, spec: RankingSpec) -> int:
+    """Number of items that a request asks for; its learner may have positions for more than the ranking."""
+    if positions > spec.positions:
         accepted = f"at most {spec.positions}, the ranking's own"
-        raise refuse("positions", request.positions, accepted, "change the ranking's positions first")
-    return request.positions
+        raise refuse("positions", positions, accepted, "change the ranking's positions first")
+    return positions
 
 
 def pointer_step(name: str) -> str:
