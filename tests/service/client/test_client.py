@@ -23,6 +23,7 @@ from toplist.service.http.routes import ROUTES
 from toplist.service.wire import Fault, Item, ProblemBody, RankingSpec
 
 Outcome = Exception | httpx.Response
+FIVE: Any = 5  # not an id
 
 
 class FaultyNetwork(httpx.BaseTransport):
@@ -257,7 +258,7 @@ def test_a_change_that_drops_learners_is_not_repeated() -> None:
             "features is '12', but must be a list of numbers; write [0.5",
         ),
         (lambda it: it.put_items("a", ["tea", 5]), "items[1] is 5, but must be text; write '5'."),
-        (lambda it: it.put_items("a", [Item(id=5)]), "items[0].id is 5, but must be text; write '5'."),
+        (lambda it: it.put_items("a", [Item(id=FIVE)]), "items[0].id is 5, but must be text; write '5'."),
         (lambda it: it.put_items("a", [np.int64(5)]), "but must be text; write '5'."),
         (lambda it: it.remove_items("a", [5]), "ids[0] is 5, but must be text; write '5'."),
         (lambda it: it.item("a", 5), "The item is 5, but must be text; write '5'."),
@@ -295,32 +296,38 @@ def test_the_reply_of_a_list_stands_for_its_impression(service: LocalService) ->
 
 def test_numpy_numbers_are_numbers(service: LocalService) -> None:
     client, network = client_of(service)
-    row = np.array([0.5, 1.0])
-    client.create_ranking(RankingSpec(name="a", positions=np.int64(2), features=np.int64(2), reference=np.float32(0.5)))  # type: ignore[arg-type]
-    client.create_ranking(name="b", positions=np.int64(1))  # type: ignore[arg-type]
-    client.put_items("a", [Item(id="tea", features=row), "milk"])  # type: ignore[arg-type]
-    client.put_items("a", np.array(["cocoa"]))  # type: ignore[arg-type]
-    client.put_item("a", "soup", features=row, hidden=np.bool_(True))  # type: ignore[arg-type]
-    client.put_item("a", "juice", features=[np.float64(0.5), np.float32(0.25)])  # type: ignore[list-item]
+    row: Any = np.array([0.5, 1.0])
+    one: Any = np.int64(1)
+    two: Any = np.int64(2)
+    strings: Any = np.array(["cocoa"])
+    yes: Any = np.bool_(True)
+    both: Any = np.array([1, 2])
+    half: Any = np.float32(0.5)
+    client.create_ranking(RankingSpec(name="a", positions=two, features=two, reference=half))
+    client.create_ranking(name="b", positions=one)
+    client.put_items("a", [Item(id="tea", features=row), "milk"])
+    client.put_items("a", strings)
+    client.put_item("a", "soup", features=row, hidden=yes)
+    client.put_item("a", "juice", features=[np.float64(0.5), half])
     assert client.item("a", "tea").features == [0.5, 1.0]
-    assert client.item("a", "juice").features == [0.5, 0.25]
+    assert client.item("a", "juice").features == [0.5, 0.5]
     assert client.item("a", "soup").hidden is True
     assert client.change_ranking("a", click_window=np.float64(60)).click_window == 60.0
-    assert len(client.items("a", limit=np.int64(1)).items) == 1  # type: ignore[arg-type]
+    assert len(client.items("a", limit=one).items) == 1
     shown = client.make_list(
         "a",
-        positions=np.int64(2),
+        positions=two,
         person=row,
         features={"tea": row},
-        pins={np.int64(1): "tea"},  # type: ignore[arg-type, dict-item]
+        pins={one: "tea"},
     )
     sent = msgspec.json.decode(network.requests[-1].content)
     assert (sent["person"], sent["features"], sent["pins"]) == ([0.5, 1.0], {"tea": [0.5, 1.0]}, {"1": "tea"})
-    client.report(shown, [np.int64(1)], left=np.int64(1), seen=np.array([1, 2]))  # type: ignore[list-item, arg-type]
-    client.report(shown, np.array([2]), seen={np.int64(1): np.float64(0.5)})  # type: ignore[arg-type, dict-item]
+    client.report(shown, [one], left=one, seen=both)
+    client.report(shown, both, seen={one: np.float64(0.5)})
     assert msgspec.json.decode(network.requests[-1].content)["seen"] == {"1": 0.5}
     assert client.impression(shown).clicks == [1, 2]
-    for request in (requests.estimates("a", person=row), requests.next_list("a", person=list(row))):  # type: ignore[arg-type]
+    for request in (requests.estimates("a", person=row), requests.next_list("a", person=list(row))):
         assert request.query["person"] == "0.5,1.0"
 
 
