@@ -118,6 +118,31 @@ def test_it_stops_after_a_number_of_seconds(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_a_service_that_does_not_stop_is_killed() -> None:
+    class Stuck:
+        """A process that ends only when it is killed."""
+
+        returncode: int | None = None
+
+        def poll(self) -> int | None:
+            return self.returncode
+
+        def send_signal(self, _: int) -> None:
+            pass
+
+        def kill(self) -> None:
+            self.returncode = -signal.SIGKILL
+
+        def wait(self, timeout: float | None = None) -> int:
+            if self.returncode is None:
+                raise subprocess.TimeoutExpired("toplist", timeout or 0.0)
+            return self.returncode
+
+    stuck = Stuck()
+    demo.stop_service(stuck)  # type: ignore[arg-type]
+    assert stuck.returncode == -signal.SIGKILL
+
+
 def test_a_port_in_use_is_an_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         command = ["demo", "--folder", str(tmp_path), "--port", str(other.getsockname()[1])]

@@ -223,7 +223,7 @@ def stop_service(server: subprocess.Popen[str]) -> None:
     """Stop the service, and wait for it."""
     if server.poll() is None:
         server.send_signal(signal.SIGTERM)
-    with suppress(KeyboardInterrupt):  # a second Ctrl-C: kill it below
+    with suppress(KeyboardInterrupt, subprocess.TimeoutExpired):  # a second Ctrl-C, or too slow: kill it below
         server.wait(timeout=30)
     if server.poll() is None:
         server.kill()

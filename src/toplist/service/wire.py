@@ -14,6 +14,16 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 END = r"(?![\s\S])"  # end of text; `$` would also match before a final line break
 NAME = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}"
 TEXT = rf"^[^\x00-\x1f\x7f]+{END}"  # one line, no control characters
+UUID = rf"^[0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{12}}{END}"
+TEXT_RULE = ("one line of 1 to 200 characters, without control characters", "change it")  # accepted, and what to do
+PATTERN_RULES = {  # each pattern in words, for errors
+    NAME: (
+        "letters, digits, dots, dashes and underscores, at most 100, beginning with a letter or digit",
+        "choose another name",
+    ),
+    TEXT: TEXT_RULE,
+    UUID: ("the id of an impression", "use the impression that was sent with the list"),
+}
 
 # No leading zeros, so that one position has one spelling as a JSON key; short, since int() refuses long digit strings.
 IS_PLACE = re.compile(r"[1-9][0-9]{0,3}").fullmatch
@@ -40,7 +50,7 @@ Limit = Annotated[int, Meta(ge=1, le=10_000)]
 ImpressionId = Annotated[
     str,
     Meta(
-        pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![\s\S])",
+        pattern=UUID,
         description="id of the impression, as sent with the list",
         examples=["019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33"],
     ),

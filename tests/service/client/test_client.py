@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import msgspec
+import numpy as np
 import pytest
 from asking import ADMIN, SERVE, LocalService
 
 from toplist.service.client import AsyncClient, Client, Retries, ServiceError, Unreachable, requests
 from toplist.service.client.retries import LONGEST_WAIT
 from toplist.service.http.routes import ROUTES
-from toplist.service.wire import Item, RankingSpec
+from toplist.service.wire import Fault, Item, ProblemBody, RankingSpec
 
 Outcome = Exception | httpx.Response
+FIVE: Any = 5  # not an id
 
 
 class FaultyNetwork(httpx.BaseTransport):
@@ -226,3 +232,165 @@ def test_a_change_that_drops_learners_is_not_repeated() -> None:
     assert not requests.change_ranking("shop", policy="cascade-kl-ucb", train=False).repeatable
     assert requests.change_ranking("shop", policy="cascade-kl-ucb").repeatable
     assert requests.change_ranking("shop", click_window=60.0, train=False).repeatable
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda it: it.put_items("a", "tea"), "items is 'tea', but must be a list of items; write ['tea']."),
+        (lambda it: it.put_items("a", b"tea"), "items is b'tea', but must be a list of items; write [b'tea']."),
+        (lambda it: it.remove_items("a", "tea"), "ids is 'tea', but must be a list of items; write ['tea']."),
+        (lambda it: it.report("i", "tea"), "clicks is 'tea', but must be a list of positions or items; write ['tea']."),
+        (lambda it: it.report("i", 2), "clicks is 2, but must be a list of positions or items; write [2]."),
+        (lambda it: it.report("i", None), "clicks is None, but must be a list of positions or items; write []."),
+        (lambda it: it.report("i", seen="1"), "seen is '1', but must be a list of positions or items; write ['1']."),
+        (lambda it: it.make_list("a", among="tea"), "among is 'tea', but must be a list of items; write ['tea']."),
+        (lambda it: it.make_list("a", exclude="tea"), "exclude is 'tea', but must be a list of items; write ['tea']."),
+        (lambda it: it.make_list("a", person="12"), "person is '12', but must be a list of numbers; write [0.5, 1.0]."),
+        (
+            lambda it: it.make_list("a", features={"tea": "12"}),
+            "features['tea'] is '12', but must be a list of numbers; write [0.5, 1.0].",
+        ),
+        (lambda it: it.estimates("a", person="12"), "person is '12', but must be a list of numbers; write [0.5, 1.0]."),
+        (lambda it: it.make_list("a", pins=["tea"]), "pins is ['tea'], but must be a mapping; write {1: 'tea'}."),
+        (
+            lambda it: it.put_item("a", "b", features="12"),
+            "features is '12', but must be a list of numbers; write [0.5",
+        ),
+        (lambda it: it.put_items("a", ["tea", 5]), "items[1] is 5, but must be text; write '5'."),
+        (lambda it: it.put_items("a", [Item(id=FIVE)]), "items[0].id is 5, but must be text; write '5'."),
+        (lambda it: it.put_items("a", [np.int64(5)]), "but must be text; write '5'."),
+        (lambda it: it.remove_items("a", [5]), "ids[0] is 5, but must be text; write '5'."),
+        (lambda it: it.item("a", 5), "The item is 5, but must be text; write '5'."),
+        (lambda it: it.put_item("a", 5), "The item is 5, but must be text; write '5'."),
+        (lambda it: it.remove_item("a", 5), "The item is 5, but must be text; write '5'."),
+        (lambda it: it.items("a", after=5), "after is 5, but must be text; write '5'."),
+        (lambda it: it.make_list("a", among=[5]), "among[0] is 5, but must be text; write '5'."),
+        (lambda it: it.make_list("a", exclude=[5]), "exclude[0] is 5, but must be text; write '5'."),
+        (lambda it: it.make_list("a", pins={1: 5}), "pins[1] is 5, but must be text; write '5'."),
+        (lambda it: it.make_list("a", features={5: [1.0]}), "A key of features is 5, but must be text; write '5'."),
+        (lambda it: it.estimates("a", key=5), "key is 5, but must be text; write '5'."),
+        (lambda it: it.ranking(5), "The name of the ranking is 5, but must be text; write '5'."),
+        (lambda it: it.item("a", None), "The item is None, but must be text; write it as text."),
+        (lambda it: it.report(17), "The impression is 17, but must be the id of an impression, or the reply of make_"),
+        (lambda it: it.report("i", [object()]), "but must be text, a number, a list or a mapping; convert it."),
+    ],
+)
+def test_a_wrong_type_is_refused_before_anything_is_sent(
+    service: LocalService, call: Callable[[Any], Any], sentence: str
+) -> None:
+    client, network = client_of(service)
+    with pytest.raises(TypeError, match=re.escape(sentence)):
+        call(client)
+    assert network.requests == []
+
+
+def test_the_reply_of_a_list_stands_for_its_impression(service: LocalService) -> None:
+    client, _ = client_of(service)
+    shown = client.make_list("front-page", deferred=True)
+    assert client.activate(shown).counted
+    assert client.report(shown, [1], final=True).counted
+    assert client.impression(shown).clicks == [1]
+    assert client.explanation(shown).impression == shown.impression
+
+
+def test_numpy_numbers_are_numbers(service: LocalService) -> None:
+    client, network = client_of(service)
+    row: Any = np.array([0.5, 1.0])
+    one: Any = np.int64(1)
+    two: Any = np.int64(2)
+    strings: Any = np.array(["cocoa"])
+    yes: Any = np.bool_(True)
+    both: Any = np.array([1, 2])
+    half: Any = np.float32(0.5)
+    client.create_ranking(RankingSpec(name="a", positions=two, features=two, reference=half))
+    client.create_ranking(name="b", positions=one)
+    client.put_items("a", [Item(id="tea", features=row), "milk"])
+    client.put_items("a", strings)
+    client.put_item("a", "soup", features=row, hidden=yes)
+    client.put_item("a", "juice", features=[np.float64(0.5), half])
+    assert client.item("a", "tea").features == [0.5, 1.0]
+    assert client.item("a", "juice").features == [0.5, 0.5]
+    assert client.item("a", "soup").hidden is True
+    assert client.change_ranking("a", click_window=np.float64(60)).click_window == 60.0
+    assert len(client.items("a", limit=one).items) == 1
+    shown = client.make_list(
+        "a",
+        positions=two,
+        person=row,
+        features={"tea": row},
+        pins={one: "tea"},
+    )
+    sent = msgspec.json.decode(network.requests[-1].content)
+    assert (sent["person"], sent["features"], sent["pins"]) == ([0.5, 1.0], {"tea": [0.5, 1.0]}, {"1": "tea"})
+    client.report(shown, [one], left=one, seen=both)
+    client.report(shown, both, seen={one: np.float64(0.5)})
+    assert msgspec.json.decode(network.requests[-1].content)["seen"] == {"1": 0.5}
+    assert client.impression(shown).clicks == [1, 2]
+    for request in (requests.estimates("a", person=row), requests.next_list("a", person=list(row))):
+        assert request.query["person"] == "0.5,1.0"
+
+
+def test_the_text_of_an_error_has_everything_that_is_wrong() -> None:
+    faults = [
+        Fault(pointer="/positions", detail="Expected int, got str."),
+        Fault(pointer="", detail="Too large."),
+        Fault(parameter="limit", detail="Too small."),
+        Fault(header="Accept", detail="Not JSON."),
+        Fault(detail="Something else."),
+    ]
+    problem = ProblemBody(type="invalid", title="Invalid", status=422, detail="Five errors.", errors=faults)
+    error = ServiceError(problem)
+    assert str(error) == (
+        "422 Invalid: Five errors. /positions: Expected int, got str. the body: Too large. limit: Too small. "
+        "Accept: Not JSON. Something else."
+    )
+    assert error.errors == faults
+    assert ServiceError(msgspec.structs.replace(problem, errors=msgspec.UNSET)).errors == []
+
+
+def test_an_error_of_the_service_names_its_field(service: LocalService) -> None:
+    client, _ = client_of(service)
+    with pytest.raises(ServiceError) as refused:
+        client.create_ranking(name="a", positions="3")  # type: ignore[arg-type]
+    assert str(refused.value) == "422 Unprocessable Entity: /positions: Expected int, got str."
+    assert [fault.pointer for fault in refused.value.errors] == ["/positions"]
+    with pytest.raises(ServiceError, match=r"^404 Not Found: There is no ranking 'nothing'\.$") as unknown:
+        client.ranking("nothing")
+    assert unknown.value.errors == []
+
+
+@pytest.mark.parametrize("module", ["httpx", "msgspec"])
+def test_without_its_extra_the_client_says_what_to_install(module: str) -> None:
+    program = f"import sys; sys.modules[{module!r}] = None; import toplist.service.client"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: the client needs {module}, which cannot be imported; install it with: "
+        f'pip install "toplist[client]"'
+    )
+
+
+def test_a_ranking_can_be_created_by_keywords(service: LocalService) -> None:
+    client, _ = client_of(service)
+    made = client.create_ranking(name="a", positions=3, policy="cascade-kl-ucb", retention=None)
+    assert (made.name, made.positions, made.policy, made.click_window) == ("a", 3, "cascade-kl-ucb", 1800.0)
+    keywords = list(inspect.signature(requests.create_ranking).parameters)
+    assert keywords == ["spec", *RankingSpec.__struct_fields__]
+    every = {field: field for field in RankingSpec.__struct_fields__}
+    assert requests.create_ranking(**every).body == RankingSpec(**every)  # type: ignore[arg-type]
+
+
+def test_a_ranking_is_created_from_a_spec_or_from_keywords() -> None:
+    with pytest.raises(TypeError, match="got a RankingSpec and policy, but takes one or the other; put all fields"):
+        requests.create_ranking(RankingSpec(name="a", positions=1), policy="cascade-kl-ucb")
+    with pytest.raises(
+        TypeError, match=r"but got no positions; write create_ranking\(name='front-page', positions=3\)"
+    ):
+        requests.create_ranking(name="a")
+    with pytest.raises(TypeError, match="but got no name and no positions"):
+        requests.create_ranking()
+    with pytest.raises(
+        TypeError, match=r"spec is 'a', but must be .*; write create_ranking\(name='a', positions=...\)"
+    ):
+        requests.create_ranking("a", positions=1)  # type: ignore[arg-type]

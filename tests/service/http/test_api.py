@@ -12,7 +12,7 @@ import pytest
 from asking import LocalService, Make, problem
 
 from toplist.service.config import Limits
-from toplist.service.errors import StoreUnavailable
+from toplist.service.errors import NotFound, StoreUnavailable
 from toplist.service.http.routes import ROUTES
 from toplist.service.wire import Event, Impression, ListReply, ListRequest, Ranking
 
@@ -330,7 +330,8 @@ def test_invalid_queries_are_refused(service: LocalService, query: str) -> None:
 def test_an_unknown_parameter_gets_the_nearest_suggested(service: LocalService) -> None:
     body = problem(service.ask("GET", "/v1/rankings/front-page/items?limt=3"), 422)
     assert body["detail"].endswith("perhaps you mean 'limit'.")
-    assert "accepts none" in problem(service.ask("GET", "/v1/rankings?x=1"), 422)["detail"]
+    detail = problem(service.ask("GET", "/v1/rankings?key=1"), 422)["detail"]
+    assert detail == "Unknown parameter 'key': this path accepts none; leave it out."
     problem(service.ask("GET", "/healthz?x=1"), 422)
 
 
@@ -461,6 +462,116 @@ def test_a_client_that_disconnects_stops_its_export(service: LocalService) -> No
     }  # fmt: skip
     service.run(service.app(scope, receive, send))
     assert len(sent) <= 3
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a secret"), StoreUnavailable("the disk is gone"), NotFound("no more")])
+def test_an_export_that_fails_halfway_is_broken_off_and_logged(
+    service: LocalService, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def broken_pages(name: str, after: int) -> Any:
+        whole = await event_pages(name, after)
+
+        async def pages() -> Any:
+            yield await anext(whole)
+            raise error
+
+        return pages()
+
+    event_pages = service.double.event_pages
+    monkeypatch.setattr(service.double, "event_pages", broken_pages)
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.sleep(60)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    path = "/v1/rankings/front-page/events"
+    scope: dict[str, Any] = {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": [],
+        "client": None,
+    }  # fmt: skip
+    service.run(service.app(scope, receive, send))
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert sent[-1]["more_body"]  # never completed, so that the server closes the connection
+    lines = [msgspec.json.decode(line) for line in service.lines()]
+    (broken,) = [line for line in lines if line["event"] == "response broken off"]
+    assert (broken["error"], broken["route"]) == (type(error).__name__, "/v1/rankings/{name}/events")
+    assert broken.get("detail") == ("the disk is gone" if isinstance(error, StoreUnavailable) else None)
+    assert (lines[-1]["status"], lines[-1]["bytes"]) == (500, len(sent[-1]["body"]))
+
+
+NAME_RULE = (
+    "but must be letters, digits, dots, dashes and underscores, at most 100, beginning with a letter or digit; "
+    "choose another name."
+)
+TEXT_RULE = "but must be one line of 1 to 200 characters, without control characters; change it."
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "detail"),
+    [
+        ("POST", "", {"name": "a b", "positions": 3}, f"name is 'a b', {NAME_RULE}"),
+        ("POST", "", {"name": "x" * 101, "positions": 3}, f"name is '{'x' * 76}..., {NAME_RULE}"),
+        ("GET", "/a%20b", None, f"name is 'a b', {NAME_RULE}"),
+        ("PUT", "/front-page/items", {"items": [{"id": "a"}, {"id": "b\n"}]}, f"id is 'b\\n', {TEXT_RULE}"),
+        ("PUT", "/front-page/items", {"items": [{"id": ""}]}, f"id is '', {TEXT_RULE}"),
+        ("PUT", "/front-page/items", {"items": [{"id": "x" * 201}]}, f"id is '{'x' * 76}..., {TEXT_RULE}"),
+        ("PUT", "/front-page/items/b%0A", {}, f"item is 'b\\n', {TEXT_RULE}"),
+        ("GET", "/front-page/items?after=", None, f"after is '', {TEXT_RULE}"),
+        ("POST", "/front-page/lists", {"among": ["a", ""]}, f"among[1] is '', {TEXT_RULE}"),
+        ("POST", "/front-page/lists", {"pins": {"1": "a", "2": ""}}, f"pins['2'] is '', {TEXT_RULE}"),
+        ("POST", "/front-page/lists", {"features": {"": [1.0]}}, f"A key of features is '', {TEXT_RULE}"),
+    ],
+)
+def test_a_bad_name_is_explained_in_words(
+    service: LocalService, method: str, path: str, body: Any, detail: str
+) -> None:
+    more = {} if body is None else {"json": body}
+    found = problem(service.ask(method, f"/v1/rankings{path}", **more), 422)
+    assert found["detail"] == found["errors"][0]["detail"] == detail
+
+
+def test_a_bad_impression_is_explained_in_words(service: LocalService) -> None:
+    found = problem(service.ask("GET", "/v1/impressions/17"), 422)
+    assert found["detail"] == (
+        "impression is '17', but must be the id of an impression; use the impression that was sent with the list."
+    )
+
+
+@pytest.mark.parametrize(
+    ("raw", "detail"),
+    [
+        (b'{"key": "a\\n", "key": "b"}', f"key {TEXT_RULE.removeprefix('but ')}"),
+        (b'{"key": "", ', f"key {TEXT_RULE.removeprefix('but ')}"),
+        (b'{"pins": {"1": "", "1": "a"}}', f"A value of pins {TEXT_RULE.removeprefix('but ')}"),
+        (b'{"features": {"": [1.0], ', f"A key of features {TEXT_RULE.removeprefix('but ')}"),
+    ],
+)
+def test_a_bad_text_that_cannot_be_found_is_not_quoted(service: LocalService, raw: bytes, detail: str) -> None:
+    headers = {"content-type": "application/json"}
+    reply = service.ask("POST", "/v1/rankings/front-page/lists", content=raw, headers=headers)
+    assert problem(reply, 422)["detail"] == detail
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "least"),
+    [
+        ("POST", "/v1/rankings/front-page/lists", "{}"),
+        ("PUT", f"/v1/impressions/{UNKNOWN}/clicks", "{}"),
+        ("POST", "/v1/rankings", '{"name": ...}'),
+        ("PUT", "/v1/rankings/front-page/items", '{"items": ...}'),
+    ],
+)
+@pytest.mark.parametrize("raw", [b"", b" \n"])
+def test_an_empty_body_gets_the_least_body_suggested(
+    service: LocalService, method: str, path: str, least: str, raw: bytes
+) -> None:
+    reply = service.ask(method, path, content=raw, headers={"content-type": "application/json"})
+    assert problem(reply, 400)["detail"] == f"The body is empty, but must be a JSON object; send {least}."
+    untyped = problem(service.ask(method, path, content=raw), 415)["detail"]
+    assert untyped == "The body must be JSON, at least {}; send it with Content-Type: application/json."
 
 
 def test_lifespan_and_websocket(service: LocalService) -> None:

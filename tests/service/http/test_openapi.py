@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema_rs
@@ -12,7 +13,7 @@ from asking import LocalService
 from toplist.service.http.openapi import document, problem_statuses
 from toplist.service.http.routes import IMPRESSION, ROUTES
 from toplist.service.http.routing import Route
-from toplist.service.wire import PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, ProblemBody
+from toplist.service.wire import PATTERN_RULES, PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, ProblemBody
 
 NAMED = [pytest.param(route, id=route.name) for route in ROUTES]
 DOCUMENT = document()
@@ -46,6 +47,18 @@ def test_every_reference_resolves() -> None:
         found = DOCUMENT
         for step in name.split("/"):
             found = found[step]
+
+
+def patterns(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        yield from [part["pattern"]] if isinstance(part.get("pattern"), str) else []
+        part = list(part.values())
+    for inner in part if isinstance(part, list) else []:
+        yield from patterns(inner)
+
+
+def test_errors_have_words_for_every_pattern() -> None:
+    assert set(patterns(msgspec.to_builtins(DOCUMENT))) == set(PATTERN_RULES)
 
 
 def test_every_link_names_an_operation() -> None:

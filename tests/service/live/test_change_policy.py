@@ -203,8 +203,25 @@ def test_features_that_no_belief_can_hold_are_refused(size: dict[str, Any]) -> N
     refused = settings_problem(LearnerSettings.of(RankingEvent(spec)))
     assert refused is not None
     assert refused.field == "/features"
+    assert "2000 are the most; make a new ranking with fewer features" in str(refused)
     assert settings_problem(LearnerSettings.of(RankingEvent(replace(spec, policy="dcm-kl-ucb", person=0)))) is None
     assert settings_problem(LearnerSettings.of(RankingEvent(replace(spec, features=48, person=40)))) is None
+
+
+def test_a_policy_that_needs_features_is_refused_with_advice_that_can_be_followed(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await service.rankings.create(RankingSpec(name="front", positions=2))
+            advice = "learns from features, but this ranking has none; make a new ranking, with features as the number"
+            with pytest.raises(Refused, match=advice) as refused:
+                await service.rankings.change("front", RankingChange(policy=BY_FEATURES))
+            assert refused.value.field == "/policy"
+            with pytest.raises(Refused, match=advice) as refused:
+                await service.rankings.create(RankingSpec(name="other", positions=2, policy=BY_FEATURES))
+            assert refused.value.field == "/features"
+            await service.rankings.create(RankingSpec(name="other", positions=2, policy=BY_FEATURES, features=3))
+
+    run(play())
 
 
 def test_nothing_is_forgotten_while_a_policy_learns_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,10 @@ import msgspec
 
 from toplist import __version__
 from toplist.service.client import requests
+from toplist.service.client.arguments import encode_unknown
 from toplist.service.client.client_request import ClientRequest, decode_reply
 from toplist.service.client.retries import Retries
-from toplist.service.wire import PROBLEM_TYPE_PREFIX, Event, ProblemBody
+from toplist.service.wire import PROBLEM_TYPE_PREFIX, Event, Fault, ProblemBody
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -42,13 +43,34 @@ class ServiceError(Exception):
     ----------
     status : int
         HTTP status.
+    errors : list of Fault
+        What is wrong, and where: a `pointer` into the body, a `parameter` or a `header`; may be empty.
+
+    Examples
+    --------
+    >>> fault = Fault(pointer="/positions", detail="Expected int, got str.")
+    >>> problem = ProblemBody(type="invalid", title="Invalid", status=422, detail=fault.detail, errors=[fault])
+    >>> print(ServiceError(problem))
+    422 Invalid: /positions: Expected int, got str.
     """
 
     def __init__(self, problem: ProblemBody, request_id: str | None = None) -> None:
-        super().__init__(f"{problem.status} {problem.title}: {problem.detail}")
+        self.errors = list(problem.errors or ())
+        located = [_located(fault) for fault in self.errors]
+        if [fault.detail for fault in self.errors] != [problem.detail]:  # else it would be there twice
+            located.insert(0, problem.detail)
+        super().__init__(f"{problem.status} {problem.title}: {' '.join(located)}")
         self.problem = problem
         self.status = problem.status
         self.request_id = request_id
+
+
+def _located(fault: Fault) -> str:
+    """What is wrong, after the field, parameter or header that it is about."""
+    if fault.pointer is not msgspec.UNSET:
+        return f"{fault.pointer or 'the body'}: {fault.detail}"
+    where = fault.parameter or fault.header
+    return f"{where}: {fault.detail}" if where else fault.detail
 
 
 class Unreachable(Exception):
@@ -64,7 +86,7 @@ class _ClientBase:
             headers["authorization"] = f"Bearer {key}"
         self._options: dict[str, Any] = {"base_url": url, "headers": headers, "timeout": timeout}
         self._retries = retries or Retries()
-        self._encode = msgspec.json.Encoder().encode
+        self._encode = msgspec.json.Encoder(enc_hook=encode_unknown).encode
 
     def _arguments(self, request: ClientRequest[Any]) -> dict[str, Any]:
         """The arguments of httpx for a request."""

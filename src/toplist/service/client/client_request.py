@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from toplist.service.wire import Event
+from toplist.service.client.arguments import NUMBERS, elements, plain, text, wrong_type
+from toplist.service.wire import Event, ListReply
 
 T = TypeVar("T")
 
@@ -38,16 +39,21 @@ def decode_reply(request: ClientRequest[T], content: bytes) -> T:
 
 def ranking_path(name: str) -> str:
     """The path of a ranking."""
-    return f"/v1/rankings/{_escape(name)}"
+    return f"/v1/rankings/{_escape(text('The name of the ranking', name))}"
 
 
 def item_path(name: str, item: str) -> str:
     """The path of an item."""
-    return f"{ranking_path(name)}/items/{_escape(item)}"
+    return f"{ranking_path(name)}/items/{_escape(text('The item', item))}"
 
 
-def impression_path(impression: str) -> str:
-    """The path of an impression."""
+def impression_path(impression: str | ListReply) -> str:
+    """The path of an impression, by its id or by the reply that it came with."""
+    if isinstance(impression, ListReply):
+        impression = impression.impression
+    if not isinstance(impression, str):
+        accepted = "the id of an impression, or the reply of make_list"
+        raise wrong_type("The impression", impression, accepted, "write shown.impression, or shown")
     return f"/v1/impressions/{_escape(impression)}"
 
 
@@ -58,7 +64,7 @@ def _escape(step: str) -> str:
 
 def person_text(features: Sequence[float] | None) -> str | None:
     """The features of a visitor as a query parameter."""
-    return None if features is None else ",".join(map(repr, features))
+    return None if features is None else ",".join(repr(plain(each)) for each in elements("person", features, NUMBERS))
 
 
 def given(**query: Any) -> dict[str, Any]:

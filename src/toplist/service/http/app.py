@@ -49,6 +49,14 @@ class Disconnected(Exception):
     """The client closed the connection before the response was sent."""
 
 
+class BrokenStream(Exception):
+    """A response that failed after its head and `size` bytes of its body were sent."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"the response failed after {size} bytes")
+        self.size = size
+
+
 class App:
     """The ASGI application; its caller starts and stops the service behind it."""
 
@@ -131,6 +139,11 @@ class App:
             await _send(send, status, content, media, request_id, more, method == "HEAD")
         except Disconnected:
             status = 499  # nginx's status for a client that closed the connection
+        except BrokenStream as broken:
+            # The head is sent, so no problem can be. The server closes a connection whose response is incomplete, by
+            # which the client notices.
+            status, size = 500, broken.size
+            self._log_broken(broken.__cause__ or broken, request_id, label)
         finally:
             self._metrics.in_flight -= 1
             seconds = perf_counter() - started
@@ -166,7 +179,7 @@ class App:
         """The body of a request, up to the limit of its size and time."""
         media = headers.get(b"content-type", b"")
         if media != b"application/json" and not _is_json(media):
-            detail = "The body must be JSON; send it with Content-Type: application/json."
+            detail = "The body must be JSON, at least {}; send it with Content-Type: application/json."
             raise HttpProblem("unsupported-media-type", detail, [Fault(header="Content-Type", detail=detail)])
         length = headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length[:20]) > self._body_bytes:
@@ -202,7 +215,7 @@ class App:
         match error:
             case HttpProblem():
                 return error
-            case Disconnected():
+            case Disconnected() | BrokenStream():
                 raise error
             case NotFound():
                 return HttpProblem("not-found", str(error))
@@ -218,6 +231,10 @@ class App:
                 return HttpProblem("store-unavailable", str(error), headers={"retry-after": wait})
         self._log.failure("unforeseen", error, request_id=request_id.decode("latin-1"), route=label)
         return HttpProblem("unforeseen", "An unexpected error; the log has details under this response's X-Request-Id.")
+
+    def _log_broken(self, error: BaseException, request_id: bytes, label: str) -> None:
+        detail = {"detail": str(error)} if isinstance(error, StoreUnavailable) else {}
+        self._log.failure("response broken off", error, request_id=request_id.decode("latin-1"), route=label, **detail)
 
 
 def make_app(service: Service, settings: Settings, log: Log | None = None) -> App:
@@ -301,6 +318,10 @@ async def _stream(
                     raise Disconnected
                 size += len(chunk)
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        except Disconnected:
+            raise
+        except Exception as error:
+            raise BrokenStream(size) from error
         finally:
             disconnected.cancel()
     await send({"type": "http.response.body", "body": b""})

@@ -10,12 +10,16 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from toplist.core.problem import refuse
 from toplist.service.errors import Refused
-from toplist.service.wire import PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, Fault, ProblemBody
+from toplist.service.wire import PATTERN_RULES, PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, TEXT_RULE, Fault, ProblemBody
 
 _LOCATION = re.compile(r" - at `(?P<key>key` in `)?(?P<path>\$(?:\.[A-Za-z_]\w*|\[\d+\]|\[\.\.\.\])*)`$")
 _STEP = re.compile(r"\.(?P<field>[A-Za-z_]\w*)|\[(?P<index>\d+|\.\.\.)\]")
 _FIELD = re.compile(r"^Object (?:contains unknown|missing required) field `(?P<field>.*)`$", flags=re.DOTALL)
+_MISMATCH = re.compile(r"^Expected str matching regex (?P<pattern>'.*')$", flags=re.DOTALL)
+_LENGTH = re.compile(r"^Expected str of length [<>]= \d+$")  # all texts with a length have the same rule
+_RULES = {repr(pattern): rule for pattern, rule in PATTERN_RULES.items()}  # as msgspec writes patterns
 _ANY_KEY = "..."  # msgspec reports an error inside a mapping, but not under which key
 
 
@@ -90,18 +94,68 @@ def pointer(steps: Iterable[str | int]) -> str:
 
 def undecodable(error: Exception, raw: bytes, decode: Callable[[bytes], Any]) -> HttpProblem:
     """The problem of a body that `decode` refuses, with a pointer to the wrong field."""
+    if not raw.strip():
+        detail = f"The body is empty, but must be a JSON object; send {_least_body(decode)}."
+        return HttpProblem("malformed", detail)
     if not isinstance(error, msgspec.ValidationError):
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else reason
         return HttpProblem("malformed", f"The body must be JSON in UTF-8, but cannot be read: {reason}.")
     detail, steps = _split_message(str(error))
-    return invalid_field(pointer(_with_mapping_keys(steps, str(error), raw, decode)), f"{detail}.")
+    path = _with_mapping_keys(steps, str(error), raw, decode)
+    if (rule := _rule(detail)) is not None and steps:
+        is_key = " - at `key` in `" in str(error)
+        given = path[-1] if is_key else _value(path, str(error), raw, decode)
+        return invalid_field(pointer(path), _broken_rule(rule, steps, path, given, is_key))
+    return invalid_field(pointer(path), f"{detail}.")
 
 
-def unconvertible(name: str, error: msgspec.ValidationError) -> HttpProblem:
+def unconvertible(name: str, given: str, error: msgspec.ValidationError) -> HttpProblem:
     """The problem of a parameter that cannot be converted."""
     detail, _ = _split_message(str(error))
+    if (rule := _rule(detail)) is not None:
+        return invalid_parameter(name, str(refuse(name, given, *rule)))
     return invalid_parameter(name, f"{name} is invalid: {detail}.")
+
+
+def _least_body(decode: Callable[[bytes], Any]) -> str:
+    """The shortest body to send, with its first required field."""
+    try:
+        decode(b"{}")
+    except msgspec.ValidationError as error:
+        if field := _FIELD.match(str(error)):
+            return f'{{"{field["field"]}": ...}}'
+    return "{}"
+
+
+def _rule(detail: str) -> tuple[str, str] | None:
+    """What is accepted and what to do, in words, if a text breaks the rule of its length or pattern."""
+    if _LENGTH.match(detail):
+        return TEXT_RULE
+    found = _MISMATCH.match(detail)
+    return None if found is None else _RULES.get(found["pattern"])
+
+
+def _broken_rule(rule: tuple[str, str], steps: list[str | int], path: list[str | int], given: Any, is_key: bool) -> str:
+    """The sentence about a text that breaks a rule; `path` has mapping keys where `steps` has dots."""
+    at = max((n for n, step in enumerate(steps) if isinstance(step, str) and step != _ANY_KEY), default=0)
+    accepted, advice = rule
+    if is_key or len(path) < len(steps):
+        what = f"A {'key' if is_key else 'value'} of {steps[at]}"
+    else:
+        what = f"{steps[at]}{''.join(f'[{step!r}]' for step in path[at + 1 :])}"
+    if isinstance(given, str) and len(path) == len(steps):
+        return str(refuse(what, given, accepted, advice))
+    return f"{what} must be {accepted}; {advice}."
+
+
+def _value(path: list[str | int], message: str, raw: bytes, decode: Callable[[bytes], Any]) -> Any:
+    """The invalid value, or None if it cannot be found: of a field that occurs twice, only the last is decoded."""
+    try:
+        document = msgspec.json.decode(raw)
+        return _value_at(document, path) if _fails_alike(document, message, decode) else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, LookupError, TypeError):
+        return None
 
 
 def _split_message(message: str) -> tuple[str, list[str | int]]:

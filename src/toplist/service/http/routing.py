@@ -136,7 +136,7 @@ class CompiledRoute:
                 try:
                     msgspec.convert(text, self.route.parameters[name])
                 except msgspec.ValidationError as error:  # to name the wrong parameter
-                    raise problems.unconvertible(name, error) from None
+                    raise problems.unconvertible(name, text, error) from None
             raise
 
     def parse_query(self, text: bytes) -> Any:
@@ -165,7 +165,7 @@ class CompiledRoute:
             try:
                 msgspec.convert({name: value}, self.query, strict=False)
             except msgspec.ValidationError as error:
-                raise problems.unconvertible(name, error) from None
+                raise problems.unconvertible(name, value, error) from None
         return msgspec.convert(given, self.query, strict=False)
 
 

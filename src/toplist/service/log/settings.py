@@ -139,7 +139,10 @@ def settings_problem(settings: LearnerSettings) -> Refused | None:
     except InvalidInput as problem:
         return Refused(str(problem), "/policy")
     if can.needs_features and spec.features == 0:
-        return Refused(f"The policy {spec.policy} learns from features; say how many an item has.", "/features")
+        return Refused(
+            f"The policy {spec.policy} learns from features, but this ranking has none; make a new ranking, with "
+            f"features as the number of features of an item.", "/features",
+        )  # fmt: skip
     if spec.person and (not can.needs_features or can.covers_topics):
         return Refused(
             f"The policy {spec.policy} takes no features of a person; leave person out, or make a new ranking without.",
@@ -149,7 +152,7 @@ def settings_problem(settings: LearnerSettings) -> Refused | None:
     joined = spec.features * spec.person if outer else spec.features + spec.person
     if can.needs_features and joined > MOST_JOINED:
         return Refused(
-            f"The policy {spec.policy} would learn from {joined} features, but {MOST_JOINED} are the most; give fewer"
-            + (" features, or fewer of a person." if spec.person else "."), "/features",
+            f"The policy {spec.policy} would learn from {joined} features, but {MOST_JOINED} are the most; make a new "
+            f"ranking with fewer features" + (", or fewer of a person." if spec.person else "."), "/features",
         )  # fmt: skip
     return None

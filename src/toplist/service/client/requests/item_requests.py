@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from toplist.service.client.arguments import ITEMS, NUMBERS, elements, optional_text, text
+from toplist.service.client.arguments import ids as checked_ids
 from toplist.service.client.client_request import ClientRequest, given, item_path, ranking_path
 from toplist.service.wire import Item, ItemBody, ItemsBody, ItemsChanged, ItemsPage, RemoveBody, Removed
 
@@ -24,7 +27,8 @@ def items(name: str, after: str | None = None, limit: int = 1000) -> ClientReque
     -------
     ItemsPage
     """
-    return ClientRequest("GET", f"{ranking_path(name)}/items", ItemsPage, query=given(after=after, limit=limit))
+    query = given(after=optional_text("after", after), limit=limit)
+    return ClientRequest("GET", f"{ranking_path(name)}/items", ItemsPage, query=query)
 
 
 def put_items(name: str, items: Sequence[Item | str]) -> ClientRequest[ItemsChanged]:
@@ -42,8 +46,15 @@ def put_items(name: str, items: Sequence[Item | str]) -> ClientRequest[ItemsChan
     ItemsChanged
         Numbers of added, changed and unchanged items.
     """
-    whole = [Item(id=item) if isinstance(item, str) else item for item in items]
+    whole = [_item(f"items[{n}]", item) for n, item in enumerate(elements("items", items, ITEMS))]
     return ClientRequest("PUT", f"{ranking_path(name)}/items", ItemsChanged, ItemsBody(items=whole))
+
+
+def _item(what: str, given: Any) -> Any:
+    """An item of a request, from an item or an id."""
+    if isinstance(given, Item):
+        text(f"{what}.id", given.id)
+    return given if isinstance(given, Item | Mapping) else Item(id=text(what, given))
 
 
 def remove_items(name: str, ids: Sequence[str]) -> ClientRequest[Removed]:
@@ -61,7 +72,7 @@ def remove_items(name: str, ids: Sequence[str]) -> ClientRequest[Removed]:
     Removed
         Number of items removed.
     """
-    return ClientRequest("POST", f"{ranking_path(name)}/items/remove", Removed, RemoveBody(ids=list(ids)))
+    return ClientRequest("POST", f"{ranking_path(name)}/items/remove", Removed, RemoveBody(ids=checked_ids("ids", ids)))
 
 
 def item(name: str, item: str) -> ClientRequest[Item]:
@@ -97,7 +108,7 @@ def put_item(
     -------
     ItemsChanged
     """
-    row = None if features is None else list(features)
+    row = None if features is None else elements("features", features, NUMBERS)
     return ClientRequest("PUT", item_path(name, item), ItemsChanged, ItemBody(features=row, hidden=hidden))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from toplist.service.client.arguments import optional_text
 from toplist.service.client.client_request import ClientRequest, given, person_text, ranking_path
 from toplist.service.wire import Estimates, Event, History, KeysPage, NextList
 
@@ -28,7 +29,7 @@ def estimates(
     -------
     Estimates
     """
-    query = given(key=key, limit=limit, person=person_text(person))
+    query = given(key=optional_text("key", key), limit=limit, person=person_text(person))
     return ClientRequest("GET", f"{ranking_path(name)}/estimates", Estimates, query=query)
 
 
@@ -48,7 +49,7 @@ def next_list(name: str, *, key: str | None = None, person: Sequence[float] | No
     -------
     NextList
     """
-    query = given(key=key, person=person_text(person))
+    query = given(key=optional_text("key", key), person=person_text(person))
     return ClientRequest("GET", f"{ranking_path(name)}/explanation", NextList, query=query)
 
 
@@ -84,7 +85,8 @@ def keys(name: str, after: str | None = None, limit: int = 1000) -> ClientReques
     -------
     KeysPage
     """
-    return ClientRequest("GET", f"{ranking_path(name)}/keys", KeysPage, query=given(after=after, limit=limit))
+    query = given(after=optional_text("after", after), limit=limit)
+    return ClientRequest("GET", f"{ranking_path(name)}/keys", KeysPage, query=query)
 
 
 def events(name: str, after: int = 0, limit: int = 1000) -> ClientRequest[list[Event]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 
+from toplist.service.client.arguments import CLICKS, NUMBERS, elements, ids, mapping, optional_text, text
 from toplist.service.client.client_request import ClientRequest, impression_path, ranking_path
 from toplist.service.wire import Explanation, Impression, ListReply, ListRequest, Report, ReportReply
 
@@ -55,38 +56,50 @@ def make_list(
         The items in order, and the id of the impression for `report`.
     """
     request = ListRequest(
-        key=key,
+        key=optional_text("key", key),
         positions=positions,
-        among=None if among is None else list(among),
-        exclude=list(exclude),
-        pins={str(position): item for position, item in (pins or {}).items()},
-        person=None if person is None else list(person),
-        features=None if features is None else {item: list(row) for item, row in features.items()},
+        among=None if among is None else ids("among", among),
+        exclude=ids("exclude", exclude),
+        pins={} if pins is None else _pins(pins),
+        person=None if person is None else elements("person", person, NUMBERS),
+        features=None if features is None else _rows(features),
         request_id=request_id or str(uuid.uuid4()),
         deferred=deferred,
     )
     return ClientRequest("POST", f"{ranking_path(name)}/lists", ListReply, request)
 
 
+def _pins(given: Mapping[int, str]) -> dict[str, str]:
+    pins = mapping("pins", given, "write {1: 'tea'}")
+    return {str(position): text(f"pins[{position!r}]", item) for position, item in pins.items()}
+
+
+def _rows(given: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    features = mapping("features", given, "write {'tea': [0.5, 1.0]}")
+    return {
+        text("A key of features", item): elements(f"features[{item!r}]", row, NUMBERS) for item, row in features.items()
+    }
+
+
 def report(
-    impression: str,
+    impression: str | ListReply,
     clicks: Sequence[Click] = (),
     *,
     left: Click | None = None,
-    seen: Sequence[Click] | Mapping[str, float] | None = None,
+    seen: Sequence[Click] | Mapping[Click, float] | None = None,
     final: bool = False,
 ) -> ClientRequest[ReportReply]:
     """Report the clicks on a list; each click counts once, however often it is reported.
 
     Parameters
     ----------
-    impression : str
-        Id of the impression.
+    impression : str or ListReply
+        Id of the impression, or the reply that it came with.
     clicks : sequence of int or str, default ()
         Clicks, as 1-based positions or items; earlier reports need not be repeated.
     left : int, str or None, default None
         Position or item at which the visitor left, if known.
-    seen : sequence of int or str, mapping of str to float, or None, default None
+    seen : sequence of int or str, mapping of int or str to float, or None, default None
         Positions or items in view, if known; a mapping has the probability of each.
     final : bool, default False
         Whether this is the last report: the list is then learned from at once.
@@ -96,18 +109,22 @@ def report(
     ReportReply
         Whether the report counts, and if not, why.
     """
-    in_view = dict(seen) if isinstance(seen, Mapping) else None if seen is None else list(seen)
-    body = Report(clicks=list(clicks), left=left, seen=in_view, final=final)
+    in_view: list[Click] | dict[str, float] | None = None
+    if isinstance(seen, Mapping):
+        in_view = {str(each): probability for each, probability in seen.items()}
+    elif seen is not None:
+        in_view = elements("seen", seen, CLICKS)
+    body = Report(clicks=elements("clicks", clicks, CLICKS), left=left, seen=in_view, final=final)
     return ClientRequest("PUT", f"{impression_path(impression)}/clicks", ReportReply, body)
 
 
-def activate(impression: str) -> ClientRequest[ReportReply]:
+def activate(impression: str | ListReply) -> ClientRequest[ReportReply]:
     """Report that a deferred list is shown now.
 
     Parameters
     ----------
-    impression : str
-        Id of the impression.
+    impression : str or ListReply
+        Id of the impression, or the reply that it came with.
 
     Returns
     -------
@@ -116,13 +133,13 @@ def activate(impression: str) -> ClientRequest[ReportReply]:
     return ClientRequest("PUT", f"{impression_path(impression)}/activation", ReportReply)
 
 
-def impression(impression: str) -> ClientRequest[Impression]:
+def impression(impression: str | ListReply) -> ClientRequest[Impression]:
     """Read an impression: its list, and the clicks so far.
 
     Parameters
     ----------
-    impression : str
-        Id of the impression.
+    impression : str or ListReply
+        Id of the impression, or the reply that it came with.
 
     Returns
     -------
@@ -131,13 +148,13 @@ def impression(impression: str) -> ClientRequest[Impression]:
     return ClientRequest("GET", impression_path(impression), Impression)
 
 
-def explanation(impression: str) -> ClientRequest[Explanation]:
+def explanation(impression: str | ListReply) -> ClientRequest[Explanation]:
     """Explain the positions of the items in a list.
 
     Parameters
     ----------
-    impression : str
-        Id of the impression.
+    impression : str or ListReply
+        Id of the impression, or the reply that it came with.
 
     Returns
     -------

@@ -2,24 +2,84 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import UNSET, UnsetType
 
+from toplist.service.client.arguments import wrong_type
 from toplist.service.client.client_request import ClientRequest, ranking_path
 from toplist.service.wire import Ranking, RankingChange, Rankings, RankingSpec
 
 
-def create_ranking(spec: RankingSpec) -> ClientRequest[Ranking]:
-    """Create a ranking.
+def create_ranking(
+    spec: RankingSpec | None = None,
+    *,
+    name: str | UnsetType = UNSET,
+    positions: int | UnsetType = UNSET,
+    policy: str | UnsetType = UNSET,
+    click_window: float | UnsetType = UNSET,
+    retention: float | UnsetType | None = UNSET,
+    seed: int | UnsetType = UNSET,
+    steps: int | UnsetType | None = UNSET,
+    features: int | UnsetType = UNSET,
+    person: int | UnsetType = UNSET,
+    join: str | UnsetType = UNSET,
+    prior_mean: float | UnsetType = UNSET,
+    prior_strength: float | UnsetType = UNSET,
+    new_per_list: int | UnsetType | None = UNSET,
+    reference: float | UnsetType | None = UNSET,
+) -> ClientRequest[Ranking]:
+    """Create a ranking, from a `RankingSpec` or from its fields as keywords.
 
     Parameters
     ----------
-    spec : RankingSpec
-        Name, number of positions, policy and options of the ranking.
+    spec : RankingSpec or None, default None
+        Name, number of positions, policy and options of the ranking; None: the keywords have them.
+    name : str
+        Name of the ranking.
+    positions : int
+        Length of a list.
+    policy : str, default "dcm-kl-ucb"
+        Name of a policy, with parameters if need be.
+    click_window, retention, reference : float, optional
+        Seconds to wait for clicks, seconds to keep events, and a baseline click-through rate.
+    seed, steps, prior_mean, prior_strength, new_per_list : optional
+        Options of the policy.
+    features, person : int, default 0
+        Numbers of features of an item and of a visitor, for policies that use them.
+    join : str, default "concatenate"
+        How the features of item and visitor are joined.
 
     Returns
     -------
     Ranking
+
+    Raises
+    ------
+    TypeError
+        If both are given, or the name or the number of positions is missing.
     """
+    fields = {
+        "name": name, "positions": positions, "policy": policy, "click_window": click_window, "retention": retention,
+        "seed": seed, "steps": steps, "features": features, "person": person, "join": join, "prior_mean": prior_mean,
+        "prior_strength": prior_strength, "new_per_list": new_per_list, "reference": reference,
+    }  # fmt: skip
+    given: dict[str, Any] = {field: value for field, value in fields.items() if value is not UNSET}
+    if spec is None:
+        if missing := [field for field in ("name", "positions") if field not in given]:
+            raise TypeError(
+                f"create_ranking needs a name and positions, but got no {' and no '.join(missing)}; "
+                f"write create_ranking(name='front-page', positions=3)."
+            )
+        spec = RankingSpec(**given)
+    elif isinstance(spec, str):
+        advice = f"write create_ranking(name={spec!r}, positions=...)"
+        raise wrong_type("spec", spec, "a RankingSpec, or left out", advice)
+    elif given:
+        raise TypeError(
+            f"create_ranking got a RankingSpec and {', '.join(given)}, but takes one or the other; "
+            f"put all fields into the RankingSpec, or leave it out."
+        )
     return ClientRequest("POST", "/v1/rankings", Ranking, spec, repeatable=False, slow=True)
 
 
