@@ -12,7 +12,6 @@ from toplist.core.slate import Page, Request, Slate, empty_slate
 from toplist.parts import index, memory
 from toplist.parts.arrange import ComposedCache, TopK
 
-
 TOP_K = TopK()
 
 # The methods and the description of each kind of part.
