@@ -243,7 +243,7 @@ def prior(of: str, mean: Any, strength: Any) -> tuple[float, float]:
 
 
 def several(what: str, given: Any, of: str) -> list[Any]:
-    """Check a sequence; a single text is refused, and not taken as its letters.
+    """Check a sequence; a single text is refused, and not taken as its letters, nor a table as its column names.
 
     Parameters
     ----------
@@ -262,13 +262,19 @@ def several(what: str, given: Any, of: str) -> list[Any]:
     Raises
     ------
     InvalidInput
-        If `given` is a text or not iterable.
+        If `given` is a text, a table or not iterable.
     """
     if type(given) in (list, tuple):  # the usual case, and cheap to check
         return list(given)
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         advice = "write [] for none" if given is None else f"write [{given!r}] for one, [] for none"
         raise refuse(what, given, f"a sequence of {of}", advice)
+    if hasattr(type(given), "columns"):
+        column = next((name for name in given.columns if isinstance(name, str)), "id")
+        raise InvalidInput(
+            f"{what} is a {type(given).__name__}, but must be a sequence of {of}; give one of its columns, like "
+            f"list(frame[{column!r}])."
+        )
     return list(given)
 
 

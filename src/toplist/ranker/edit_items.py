@@ -8,6 +8,7 @@ from typing import Any
 from toplist.core.problem import several
 from toplist.ranker.base import RankerBase
 from toplist.ranker.features import feature_rows
+from toplist.ranker.item_slots import given_names
 
 
 class EditableRanker(RankerBase):
@@ -54,7 +55,7 @@ class EditableRanker(RankerBase):
             options = options._replace(prior_strength=prior_strength).checked()
         if options.prior_strength > 0.0:
             self._check_takes_prior()
-        names = _one_or_several(items)
+        names = [items] if isinstance(items, str) else given_names(items)
         rows: list[Any] = [None] * len(names)
         if features is not None:
             alone = isinstance(items, str) and not isinstance(features, Mapping)
