@@ -111,7 +111,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
         (["worlds", "fixed"], "'fixed' was given, but toplist worlds takes no names; leave it out; see toplist worlds"),
         (["simulate", "best", "--world", '{"type": "fixed"}'], "The world is '{\"type.*}', but must be a name or a"),
         (["serve", "--set", "foo=1"], "Unknown setting foo in a flag, but there are store, .*limits.rate, .*; choose"),
-        (["check", "json:loads"], r"json:loads must be a policy or make one, but .* without s; write json:loads\(s="),
+        (["check", "json:loads"], r"json:loads needs s, but must be a policy or make one; write json:loads\(s=.* name"),
         (["simulate", "best", "--steps", "5", "random"], "'random' is unexpected here"),
         (["simulate", "--steps", "many"], "argument --steps: 'many' is not a whole number"),
         (["simulate", "--steps", "1e30"], "1e30 is too large; give a number below"),

@@ -73,8 +73,8 @@ def make_found(entry: Entry, parameters: dict[str, Any]) -> Any:
     if own and missing:
         example = f"{entry.name}({', '.join(f'{name}=...' for name in missing)})"
         raise InvalidInput(
-            f"{entry.name} must be a policy or make one, but cannot be called without {' and '.join(missing)}; "
-            f"write {example} if it makes a policy, else name one that does, as mine.py:Mine."
+            f"{entry.name} needs {' and '.join(missing)}, but must be a policy or make one; write {example} if it "
+            f"makes a policy, else name one, as mine.py:Mine."
         )
     return make(entry.make(**parameters))
 
