@@ -8,7 +8,7 @@ from typing import Any
 from toplist.core.problem import several
 from toplist.ranker.base import RankerBase
 from toplist.ranker.features import feature_rows
-from toplist.ranker.item_slots import given_names
+from toplist.ranker.item_slots import refuse_unused_values
 
 
 class EditableRanker(RankerBase):
@@ -55,7 +55,7 @@ class EditableRanker(RankerBase):
             options = options._replace(prior_strength=prior_strength).checked()
         if options.prior_strength > 0.0:
             self._check_takes_prior()
-        names = [items] if isinstance(items, str) else given_names(items)
+        names = _one_or_several(items)
         rows: list[Any] = [None] * len(names)
         if features is not None:
             alone = isinstance(items, str) and not isinstance(features, Mapping)
@@ -64,6 +64,7 @@ class EditableRanker(RankerBase):
             rows = [check(f"features of {name!r}", row) for name, row in zip(names, rows, strict=True)]
         elif self._capabilities.needs_features:
             self._refuse("learns from features", "give a row for every new item, features=[...]")
+        refuse_unused_values(items, features)
         with self._lock.writing:
             for item, row in zip(self._items.checked_new(names), rows, strict=True):
                 self._add_one(item, options.prior_mean, options.prior_strength, row)

@@ -180,12 +180,11 @@ class ItemSlots:
         return list(checked)
 
 
-def given_names(items: Any) -> list[Any]:
-    """The names of new items; a mapping is refused, because its keys may be names, and its values names or features."""
-    if isinstance(items, Mapping):
+def refuse_unused_values(items: Any, features: Any) -> None:
+    """Refuse a mapping of items without features: its keys would be the items, and its values silently dropped."""
+    if isinstance(items, Mapping) and features is None:
         advice = "write list(items) for its keys, and features=items if its values are features"
         raise refuse("items", items, "a sequence of names", advice)
-    return several("items", items, "names")
 
 
 @lru_cache(maxsize=1 << 18)  # the learners of many segments have the same items

@@ -18,7 +18,7 @@ from toplist.ranker import saved_file
 from toplist.ranker.edit_items import EditableRanker
 from toplist.ranker.eligible import eligible_slots, limit_new_items, pinned_slots, pins_within
 from toplist.ranker.features import Features
-from toplist.ranker.item_slots import ItemSlots, given_names
+from toplist.ranker.item_slots import ItemSlots, refuse_unused_values
 from toplist.ranker.options import Options
 from toplist.ranker.rank_request import NewList, RankRequest, checked_pins, checked_positions
 from toplist.ranker.reported_page import checked_page
@@ -103,13 +103,14 @@ class Ranker(EditableRanker):
         name: str | None = None,
         compiled: bool = True,
     ) -> None:
-        names = ItemSlots(0).checked_new(given_names(items))
+        names = ItemSlots(0).checked_new(several("items", items, "names"))
         if name is not None and (not isinstance(name, str) or not name):
             raise refuse("The ranker's name", name, "text", "or leave it out")
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
         made = make(policy)
         title = policy if isinstance(policy, str) else part_text(made)
         known, rows = Features.for_items(names, features, person, join, made.capabilities(), title, self._warns)
+        refuse_unused_values(items, features)
         problem = Problem(max(1, len(names)), options.positions, known.total, options.steps)
         identity = Identity(name or secrets.token_hex(4), secrets.token_hex(16))
         self._set_up(made, title, options, problem, identity, known, compiled)
