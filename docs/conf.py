@@ -113,7 +113,7 @@ def signature(
     """Types and defaults as in the code; none for protocols, which have no instances."""
     if getattr(value, "_is_protocol", False):
         return "", ""
-    if what == "class" and hasattr(value, "_fields"):
+    if what == "class" and hasattr(value, "_fields") and not has_own_new(value):
         given = f"({', '.join(declaration for declaration, _ in fields(value).values())})"
     module = getattr(value, "__module__", None) or ""
     if module.startswith("toplist.service.client.requests.") and hasattr(value, "__wrapped__"):
@@ -127,6 +127,11 @@ def signature(
         for text in (given, returned)
     )
     return given, returned
+
+
+def has_own_new(cls: type) -> bool:
+    """Whether a class defines `__new__` itself, whose signature then holds more than the fields do."""
+    return getattr(vars(cls).get("__new__"), "__module__", None) == cls.__module__
 
 
 def link_by_name(app: Any, env: Any, node: Any, content: Any) -> Any:

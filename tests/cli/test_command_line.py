@@ -105,6 +105,13 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
         (["--vers"], "There is no flag --vers; perhaps you mean '--version'; see toplist --help"),
         (["simulate", "--stepz", "5"], "no flag --stepz; perhaps you mean '--steps'; see toplist simulate --help"),
         (["simulate", "--step=5"], "There is no flag --step; perhaps you mean '--steps'"),
+        (["simulate", "--item", "5"], "no flag --item, but there are .*--world, .*; write parameters in brackets"),
+        (["simulate", "--set", "foo=1"], "There is no flag --set, but there are .*--seed, .*; write parameters in"),
+        (["compare", "--item", "5"], "no flag --item, but there are .*--worlds, .* as in --worlds 'b-lb"),
+        (["worlds", "fixed"], "'fixed' was given, but toplist worlds takes no names; leave it out; see toplist worlds"),
+        (["simulate", "best", "--world", '{"type": "fixed"}'], "The world is '{\"type.*}', but must be a name or a"),
+        (["serve", "--set", "foo=1"], "Unknown setting foo in a flag, but there are store, .*limits.rate, .*; choose"),
+        (["check", "json:loads"], r"json:loads needs s, but must be a policy or make one; write json:loads\(s=.* name"),
         (["simulate", "best", "--steps", "5", "random"], "'random' is unexpected here"),
         (["simulate", "--steps", "many"], "argument --steps: 'many' is not a whole number"),
         (["simulate", "--steps", "1e30"], "1e30 is too large; give a number below"),
@@ -139,6 +146,22 @@ def test_wrong_input_is_reported_in_one_line(words: list[str], message: str, cap
     out, err = capsys.readouterr()
     assert out == ""
     assert re.fullmatch(rf"toplist: .*{message}.*\n", err), err
+
+
+@pytest.mark.parametrize("words", [["check"], ["backup", "copy.db"], ["export", "events.ndjson"]])
+def test_a_store_of_another_kind_is_refused_by_name(
+    words: list[str], capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("print('no database')\n")
+    assert main(["store", *words, "--store", "mine.py"]) == Exit.SYSTEM
+    assert capsys.readouterr().err == (
+        "toplist: The store is 'mine.py', but must be a file that toplist serve wrote, which is an SQLite database; "
+        "name the store with --store, or restore a backup of it.\n"
+    )
+    Path("empty.db").touch()
+    assert main(["store", "check", "--store", "empty.db"]) == Exit.SYSTEM
+    assert "no such table: events; name a file that toplist serve wrote, or" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flag", ["--plot", "--json", "--csv"])

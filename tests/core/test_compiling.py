@@ -14,6 +14,7 @@ import pytest
 
 import toplist
 from toplist import Policy
+from toplist.clicks import Cascade
 from toplist.core import protocols
 from toplist.core.compiling import (
     DoesNotCompile,
@@ -26,10 +27,11 @@ from toplist.core.compiling import (
     routine,
 )
 from toplist.core.compiling.linking import OPTIONS
-from toplist.core.slate import Floats, Page, Slate
+from toplist.core.slate import Floats, Ints, Page, Slate
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import UCB1
 from toplist.parts.memory import Everything
+from toplist.worlds import Fixed
 
 PART = """
 from typing import NamedTuple
@@ -137,6 +139,9 @@ PARTS = (ThroughLastClick(), Everything(), UCB1())
 def rest(x):
     return x[1:]
 
+def unmarked(x):
+    return x
+
 """
 HOT = {
     "tmp = np.zeros(3)": "it allocates; hot methods allocate nothing: make arrays in scratch\\(\\)",
@@ -147,6 +152,9 @@ HOT = {
     "slate.size[0] = lenn(slate.items)": "name 'lenn' is not defined",
     "slate.items[0] = rest(slate.items)[0]": "Only accept returning of array passed into the function as argument",
     "slate.items[0] = slate.items[0] + 'a'": "numba does not support add.*",
+    "slate.items[0] = unmarked(slate.items[0])": (
+        "unmarked is a plain function; mark it with @helper, as in: from toplist.core.compiling import helper"
+    ),
     "self.memory.add(belief, 1)": "missing a required argument: 'weight'",
     "super().learn(belief, slate, page)": "Untyped global name 'super': .*",
 }
@@ -171,6 +179,52 @@ def test_a_compile_error_names_the_line(
     ranker = toplist.Ranker(["a", "b", "c"], 2, mine)
     with pytest.raises(DoesNotCompile, match=message):
         ranker.learn(ranker.rank(), clicks=())
+
+
+class AllocatingUsers(Cascade):
+    __slots__ = ()
+
+    def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
+        return int(np.zeros(3).sum())
+
+
+class AllocatingWorld(Fixed):
+    __slots__ = ()
+
+    def attract(self, moment: Any, items: Ints, attraction: Floats) -> None:
+        attraction[:] = np.zeros(len(attraction))
+
+
+class AllocatingMemory(Everything):
+    __slots__ = ()
+
+    def tick(self, belief: Any) -> None:
+        belief.clock[0] += np.ones(3).sum()
+
+
+class AllocatingReading(ThroughLastClick):
+    __slots__ = ()
+
+    def read(self, page: Page, size: int) -> None:
+        page.weight[:size] = np.ones(size)
+
+
+ALLOCATING: dict[str, tuple[dict[str, Any], str]] = {
+    "users": ({"users": AllocatingUsers()}, "make arrays in prepare(), as fields of the part"),
+    "world": ({"world": AllocatingWorld([0.5, 0.2], 1)}, "make arrays in begin(), as fields of the moment"),
+    "memory": ({"memory": AllocatingMemory()}, "make arrays in begin(), as fields of the belief"),
+    "reading": ({"reading": AllocatingReading()}, "make arrays in prepare(), as fields of the part"),
+}
+
+
+@pytest.mark.parametrize("kind", ALLOCATING)
+def test_the_advice_to_a_part_that_allocates_fits_its_kind(kind: str) -> None:
+    given, advice = ALLOCATING[kind]
+    parts = {"users": Cascade(), "world": Fixed([0.5, 0.2], 1), "memory": Everything(), "reading": ThroughLastClick()}
+    parts |= given
+    policy = Policy(parts["reading"], parts["memory"], UCB1())
+    with pytest.raises(DoesNotCompile, match=rf"hot methods allocate nothing: {re.escape(advice)}\.$"):
+        toplist.simulate(policy, parts["world"], parts["users"], steps=10, runs=1)
 
 
 def test_a_compile_error_without_a_line_names_the_class() -> None:

@@ -121,7 +121,7 @@ def test_wrong_rankers_are_refused(arguments: dict[str, Any], message: str) -> N
 
 def test_policies_without_features_have_no_preferences() -> None:
     with pytest.raises(InvalidInput, match="learns about each item separately"):
-        Ranker(FILMS, 3, "dcm-kl-ucb").preferences()
+        Ranker(list(FILMS), 3, "dcm-kl-ucb").preferences()
 
 
 def test_norms_above_1_are_scaled_with_one_warning() -> None:

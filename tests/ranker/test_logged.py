@@ -1,5 +1,7 @@
 """A ranker with a log: lists reopened from it, and equal bytes for equal states."""
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -146,3 +148,12 @@ def test_a_foreign_record_is_refused_before_anything_is_written(wrong: dict[str,
     with pytest.raises(InvalidInput, match="List 0 of the log was not made by here"):
         ours.settle(record._replace(**wrong), clicks=[1])
     assert ours.to_bytes() == before
+
+
+def test_a_pickled_or_copied_ranker_has_the_same_bytes() -> None:
+    ranker = fresh("cascade-ucb1")
+    play(ranker, [], 20)
+    for again in (pickle.loads(pickle.dumps(ranker)), copy.deepcopy(ranker)):
+        assert type(again) is LoggedRanker
+        assert again.to_bytes() == ranker.to_bytes()
+    assert again.make() == ranker.make()

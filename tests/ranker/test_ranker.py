@@ -1,6 +1,7 @@
 """The public interface of the ranker: lists, clicks, items added and removed, and everything refused."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,17 @@ from toplist.ranker import AlreadyLearned, ForeignSlate, SlateRefused, TooManyOp
 from toplist.ranker.learner import Learner
 
 ITEMS = ["tea", "coffee", "milk", "water", "wine"]
+
+
+class Frame:
+    """Like a DataFrame: iterates over the names of its columns."""
+
+    @property
+    def columns(self) -> list[str]:
+        return ["id", "title"]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
 
 
 def plain_ranker(items: Any = ITEMS, positions: int = 3, policy: Any = "cascade-ucb1", **more: Any) -> Ranker:
@@ -340,6 +352,11 @@ def test_a_wrong_page_changes_nothing(page: dict[str, Any], message: str) -> Non
         (lambda r: r.add(7), "items is 7"),
         (lambda r: r.add(None), r"items is None, but must be a sequence of names; write \[\] for none\."),
         (lambda r: r.add([7]), "An item is 7, but must be text"),
+        (lambda r: r.add({"beer": 1}), r"items is {'beer': 1}, .*; write list\(items\) for its keys"),
+        (
+            lambda r: r.rank(among=Frame()),
+            r"among is a Frame, but must be a sequence of items; .* list\(frame\['id'\]\)",
+        ),
         (lambda r: r.add("a", prior_mean=2), "prior_mean is 2"),
         (lambda r: r.add("a", prior_strength=-1), "prior_strength is -1"),
         (lambda r: r.remove("beer"), "is 'beer', but must be one of the ranker's items; leave it out, or add it first"),
@@ -360,6 +377,14 @@ def test_the_error_of_a_wrong_call_says_what_to_do_and_nothing_changes(call: Any
     ("arguments", "message"),
     [
         ({"items": "tea"}, r"write \['tea'\] for one"),
+        (
+            {"items": {"tea": [1, 0]}},
+            r"items is {'tea': \[1, 0\]}, but must be a sequence of names; write list\(items\)",
+        ),
+        (
+            {"items": Frame()},
+            r"items is a Frame, but must be a sequence of names; give one of its columns, like list\(frame\['id'\]\)\.",
+        ),
         ({"items": ["a", "a"]}, "The item 'a' is given twice"),
         ({"items": [1]}, "An item is 1, but must be text"),
         ({"positions": 0}, "The number of positions is 0"),

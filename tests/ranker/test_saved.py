@@ -3,9 +3,12 @@
 import json
 import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 import zipfile
+from copy import copy as shallow_copy
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -39,6 +42,26 @@ def used(policy: Any = "dcm-kl-ucb", lists: int = 30, **more: Any) -> Ranker:
         ranker.remove("c")
         ranker.add("f", **features_for(policy, "f"))
     return ranker
+
+
+@pytest.mark.parametrize("policy", [*ONE_OF_A_KIND, Policy(EveryPlace(), Everything(0.3, 2.0), UCB1(0.5))])
+@pytest.mark.parametrize("again_of", [lambda ranker: pickle.loads(pickle.dumps(ranker)), deepcopy, shallow_copy])
+def test_a_pickled_or_copied_ranker_continues_on_its_own(policy: Any, again_of: Any) -> None:
+    ranker = used(policy, open_slates=5)
+    kept = ranker.rank()
+    again = again_of(ranker)
+    assert repr(again) == repr(ranker)
+    assert (again.options, again.items, again.hidden) == (ranker.options, ranker.items, ranker.hidden)
+    before = array_bytes(ranker.belief)
+    again.learn(kept, clicks=[2])
+    assert array_bytes(ranker.belief) == before  # no array is shared
+    ranker.learn(kept, clicks=[2])
+    for number in range(20):
+        here, there = ranker.rank(), again.rank()
+        assert here.items == there.items
+        ranker.learn(here, clicks=[1 + number % 3])
+        again.learn(there, clicks=[1 + number % 3])
+    assert array_bytes(ranker.belief) == array_bytes(again.belief)
 
 
 @pytest.mark.parametrize("policy", [*ONE_OF_A_KIND, Policy(EveryPlace(), Everything(0.3, 2.0), UCB1(0.5))])

@@ -23,10 +23,12 @@ WORLD = "b-lb"
 USERS = "cascade"  # default if neither the world nor the command line names users
 START = "one-sample"
 LONGEST_TITLE = 140
+PARAMETERS = "write parameters in brackets after a name, as in --world{} 'b-lb(items=32)' or 'cascade-ucb1(scale=2)'"
 
 
 def add_problem(parser: Parser) -> Any:
     """Add the flags of the simulated problem and its size; return their group, so that a command can add more."""
+    parser.flag_advice = PARAMETERS.format("")
     group = parser.add_argument_group("simulation (`toplist worlds` lists all names)")
     group.add_argument(
         "--world", default=WORLD, metavar="WORLD",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from toplist.cli.common_flags import (
+    PARAMETERS,
     add_outputs,
     add_playing,
     check_outputs,
@@ -48,6 +49,7 @@ def add_parser(commands: Any) -> None:
         help="policy of the catalogue, with or without parameters, or your own, as mine.py:NAME (default: all for "
         "stationary users; policies over features only if the worlds have features)",
     )  # fmt: skip
+    parser.flag_advice = PARAMETERS.format("s")
     group = parser.add_argument_group("simulation (`toplist worlds` lists all names)")
     group.add_argument(
         "--worlds", nargs="+", action="extend", default=[], metavar="WORLD",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -13,6 +14,8 @@ TRACEBACK = "--traceback"
 
 class Parser(argparse.ArgumentParser):
     """A parser without abbreviated flags, which would change their meaning in scripts when a flag is added."""
+
+    flag_advice = ""  # for an unknown flag that resembles no known one
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
@@ -63,8 +66,19 @@ class Parser(argparse.ArgumentParser):
             if name in flags:
                 continue
             if name.startswith("-"):
-                self.error(f"There is no flag {name}{_perhaps(name, flags)}")
+                self.error(self._unknown_flag(name))
+            if all(action.option_strings for action in self.arguments()):
+                self.error(f"{word!r} was given, but {self.prog} takes no names; leave it out")
             self.error(f"{word!r} is unexpected here; put all names together, before or after all flags")
+
+    def _unknown_flag(self, given: str) -> str:
+        """The error of an unknown flag: the nearest known one, or all of them with advice."""
+        known = {flag.lstrip("-"): flag for flag in self.flags() if flag.startswith("--")}
+        close = difflib.get_close_matches(given.lstrip("-").lower(), known, n=1)
+        if close:
+            return f"There is no flag {given}; perhaps you mean {known[close[0]]!r}"
+        advice = f"; {self.flag_advice}" if self.flag_advice else ""
+        return f"There is no flag {given}, but there are {', '.join(known.values())}{advice}"
 
 
 def _perhaps(given: str, known: Iterable[str]) -> str:

@@ -58,9 +58,24 @@ def policy_names(module: Any) -> list[str]:
 
 def make_policy(text: str) -> Any:
     """Make the policy that a text names."""
-    from toplist.policies import make
+    return make_found(*find_policy(text))
 
-    entry, parameters = find_policy(text)
+
+def make_found(entry: Entry, parameters: dict[str, Any]) -> Any:
+    """Make the policy that `find_policy` found."""
+    from toplist.core.problem import InvalidInput
+    from toplist.policies import make
+    from toplist.support.catalogue import REQUIRED
+
+    entry.check_known(parameters)
+    own = ":" in entry.name
+    missing = [name for name, default in entry.parameters.items() if default is REQUIRED and name not in parameters]
+    if own and missing:
+        example = f"{entry.name}({', '.join(f'{name}=...' for name in missing)})"
+        raise InvalidInput(
+            f"{entry.name} needs {' and '.join(missing)}, but must be a policy or make one; write {example} if it "
+            f"makes a policy, else name one, as mine.py:Mine."
+        )
     return make(entry.make(**parameters))
 
 

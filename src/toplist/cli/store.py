@@ -11,6 +11,7 @@ from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
 from toplist.cli.serve import add_set, settings_of
 
+SQLITE_HEADER = b"SQLite format 3\0"
 EXAMPLES = """examples:
   toplist store backup monday.db
   toplist store check --store monday.db
@@ -58,16 +59,30 @@ def run(arguments: Namespace) -> int:
     return backup(store, arguments.file)
 
 
+def open_store(store: Path) -> Any:
+    """A reader of the store; a file of another kind is refused with its name."""
+    from toplist.service.errors import StoreUnavailable
+    from toplist.service.store.sqlite import SQLiteReader
+
+    with store.open("rb") as file:
+        header = file.read(len(SQLITE_HEADER))
+    if header not in (b"", SQLITE_HEADER):
+        raise StoreUnavailable(
+            f"The store is {str(store)!r}, but must be a file that toplist serve wrote, which is an SQLite database; "
+            f"name the store with --store, or restore a backup of it."
+        )
+    return SQLiteReader(store)
+
+
 def backup(store: Path, file: str) -> int:
     """Copy the committed state of the store to a new file."""
     from toplist.core.problem import refuse
-    from toplist.service.store.sqlite import SQLiteReader
     from toplist.support.files import check_writable, private_files, replace_file
 
     target = check_writable(file, "The backup")
     if target.exists():
         raise refuse("The backup", file, "a new file", "name another one, or remove it")
-    with closing(SQLiteReader(store)) as reader, private_files(), replace_file(target, "The backup") as new:
+    with closing(open_store(store)) as reader, private_files(), replace_file(target, "The backup") as new:
         reader.backup(new)
     print(f"{store} is copied to {file}, {target.stat().st_size:,} bytes.")
     return Exit.FINE
@@ -76,10 +91,9 @@ def backup(store: Path, file: str) -> int:
 def export(store: Path, file: str, ranking: str | None) -> int:
     """Write the event log of one ranking, or of all."""
     from toplist.service.log.export import events_of_store, write_events
-    from toplist.service.store.sqlite import SQLiteReader
     from toplist.support.tables import count_text
 
-    with closing(SQLiteReader(store)) as reader:
+    with closing(open_store(store)) as reader:
         written = write_events(events_of_store(reader, ranking), Path(file))
     print(f"{count_text(written, 'event')} of {store} are written to {file}.")
     return Exit.FINE
@@ -88,11 +102,10 @@ def export(store: Path, file: str, ranking: str | None) -> int:
 def check(store: Path) -> int:
     """Print all learners that differ from the log."""
     from toplist.service.log.verify import rebuild_learners
-    from toplist.service.store.sqlite import SQLiteReader
     from toplist.support.tables import count_text
 
     learners = differing = 0
-    with closing(SQLiteReader(store)) as reader:
+    with closing(open_store(store)) as reader:
         for rebuilt in rebuild_learners(reader):
             learners += 1
             if rebuilt.differs_from:

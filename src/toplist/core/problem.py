@@ -243,7 +243,7 @@ def prior(of: str, mean: Any, strength: Any) -> tuple[float, float]:
 
 
 def several(what: str, given: Any, of: str) -> list[Any]:
-    """Check a sequence; a single text is refused, and not taken as its letters.
+    """Check a sequence; a single text is refused, and not taken as its letters, nor a table as its column names.
 
     Parameters
     ----------
@@ -262,14 +262,47 @@ def several(what: str, given: Any, of: str) -> list[Any]:
     Raises
     ------
     InvalidInput
-        If `given` is a text or not iterable.
+        If `given` is a text, a table or not iterable.
     """
     if type(given) in (list, tuple):  # the usual case, and cheap to check
         return list(given)
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         advice = "write [] for none" if given is None else f"write [{given!r}] for one, [] for none"
         raise refuse(what, given, f"a sequence of {of}", advice)
+    if hasattr(type(given), "columns"):
+        table: Any = given
+        column = next((name for name in table.columns if isinstance(name, str)), "id")
+        raise InvalidInput(
+            f"{what} is a {type(given).__name__}, but must be a sequence of {of}; give one of its columns, like "
+            f"list(frame[{column!r}])."
+        )
     return list(given)
+
+
+def float_array(given: Any, dimensions: int = 0) -> Floats:
+    """Copy numbers to a new array; the check of its shape, which the caller makes, also refuses what is not numbers.
+
+    Parameters
+    ----------
+    given : object
+        The numbers.
+    dimensions : int, default 0
+        Least number of dimensions of the array.
+
+    Returns
+    -------
+    ndarray of float
+        The numbers; a flat array without elements if `given` is not numbers.
+
+    Examples
+    --------
+    >>> float_array([1, 2], dimensions=2).tolist(), float_array("tea").tolist()
+    ([[1.0, 2.0]], [])
+    """
+    try:
+        return np.array(given, dtype=np.float64, ndmin=dimensions)
+    except (TypeError, ValueError):
+        return np.empty(0)
 
 
 def probabilities(what: str, given: Any, count: int | None, per: str) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from toplist.core.problem import refuse
+from toplist.core.problem import float_array, refuse
 from toplist.core.slate import Floats, Ints
 
 
@@ -52,10 +52,7 @@ def checked_curves(what: str, given: Any, checkpoints: int) -> dict[str, Floats]
 
 def checked_runs(what: str, given: Any) -> Floats:
     """Regret of each run as a read-only copy."""
-    try:
-        runs = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        runs = np.empty(0)
+    runs = float_array(given)
     if runs.ndim != 1 or runs.size == 0 or not np.isfinite(runs).all():
         raise refuse(what, given, "one finite number per run, of at least one", "leave out unfinished runs")
     runs.flags.writeable = False

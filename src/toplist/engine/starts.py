@@ -9,24 +9,17 @@ from toplist.core.slate import Ints
 from toplist.support.catalogue import entry
 
 
-@entry("One sample", hides=("given",))
-class OneSample(NamedTuple):
-    """One sample of every item before step 1, not counted as steps or regret, as in the papers' simulations.
+class _Unpinned(NamedTuple):
+    """A start that pins no item."""
 
-    Parameters
-    ----------
-    given : bool, default True
-        Not a setting: compiled code needs a part to have a field.
-    """
-
-    given: bool = True
+    given: bool
 
     def prepare(self, problem: Problem) -> Self:
         """Return itself: there is nothing to resolve."""
         return self
 
     def sampled(self) -> bool:
-        """Return True: samples are given before step 1."""
+        """Return whether samples are given before step 1."""
         return self.given
 
     def places(self, problem: Problem) -> int:
@@ -35,6 +28,23 @@ class OneSample(NamedTuple):
 
     def pin(self, step: int, pins: Ints) -> None:
         """Pin nothing."""
+
+
+@entry("One sample", hides=("given",))
+class OneSample(_Unpinned):
+    """One sample of every item before step 1, not counted as steps or regret, as in the papers' simulations.
+
+    Parameters
+    ----------
+    given : bool, default True
+        Not a setting: compiled code needs a part to have a field.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, given: bool = True) -> Self:
+        """Make the start."""
+        return super().__new__(cls, given)
 
 
 @entry("Forced", "katariya2016", hides=("items",))
@@ -67,7 +77,7 @@ class Forced(NamedTuple):
 
 
 @entry("Never seen first", hides=("given",))
-class NeverSeenFirst(NamedTuple):
+class NeverSeenFirst(_Unpinned):
     """No samples beforehand: items never seen rank above all others, as on a live page.
 
     Parameters
@@ -76,19 +86,8 @@ class NeverSeenFirst(NamedTuple):
         Not a setting: compiled code needs a part to have a field.
     """
 
-    given: bool = False
+    __slots__ = ()
 
-    def prepare(self, problem: Problem) -> Self:
-        """Return itself: there is nothing to resolve."""
-        return self
-
-    def sampled(self) -> bool:
-        """Return False: there are no samples before step 1."""
-        return self.given
-
-    def places(self, problem: Problem) -> int:
-        """Return 0: no position is pinned."""
-        return 0
-
-    def pin(self, step: int, pins: Ints) -> None:
-        """Pin nothing."""
+    def __new__(cls, given: bool = False) -> Self:
+        """Make the start."""
+        return super().__new__(cls, given)

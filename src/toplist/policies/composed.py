@@ -12,8 +12,27 @@ from toplist.core.slate import Page, Request, Slate, empty_slate
 from toplist.parts import index, memory
 from toplist.parts.arrange import ComposedCache, TopK
 
+TOP_K = TopK()
 
-class Policy(NamedTuple):
+# The methods and the description of each kind of part.
+_KINDS = {
+    "reading": (("prepare", "read"), "a reading, like ThroughFirstClick()"),
+    "memory": (("prepare", "begin", "keeps", "tick", "add", "conclude"), "a memory, like Everything()"),
+    "index": (("prepare", "scratch", "reads", "draws_one", "top"), "an index, like KLUCB()"),
+    "arrangement": (("prepare", "scratch", "asks", "arrange"), "an arrangement, like TopK()"),
+}
+
+
+class _PolicyParts(NamedTuple):
+    """The fields of `Policy`, which needs a `__new__` of its own."""
+
+    reading: Any
+    memory: Any
+    scoring: Any
+    arrangement: Any = TOP_K
+
+
+class Policy(_PolicyParts):
     """An algorithm made of four parts: reads the clicks, remembers, scores the items and arranges the best of them.
 
     Parameters
@@ -27,6 +46,11 @@ class Policy(NamedTuple):
     arrangement : part of `toplist.parts.arrange`, default TopK()
         How scores become a list.
 
+    Raises
+    ------
+    InvalidInput
+        If a part is not of its kind.
+
     Examples
     --------
     >>> from toplist.parts import feedback, index, memory
@@ -35,19 +59,16 @@ class Policy(NamedTuple):
     3
     """
 
-    reading: Any
-    memory: Any
-    scoring: Any
-    arrangement: Any = TopK()
+    __slots__ = ()
+
+    def __new__(cls, reading: Any, memory: Any, scoring: Any, arrangement: Any = TOP_K) -> Self:
+        """Refuse parts of the wrong kind."""
+        check_kinds(reading=reading, memory=memory, index=scoring, arrangement=arrangement)
+        return super().__new__(cls, reading, memory, scoring, arrangement)
 
     def prepare(self, problem: Problem) -> Self:
         """Check that the parts fit each other, and prepare each."""
-        expect(
-            "The arrangement",
-            self.arrangement,
-            ("prepare", "scratch", "asks", "arrange"),
-            "an arrangement, like TopK()",
-        )
+        check_kinds(arrangement=self.arrangement)  # `_replace` does not call `__new__`
         check_fit(self.reading, self.memory, self.scoring, whole_lists=True)
         if not hasattr(self.scoring, self.arrangement.asks()):
             raise InvalidInput(
@@ -133,13 +154,21 @@ def is_forgetful(kept_by: Any) -> bool:
     return hasattr(kept_by, "forgetful") and bool(kept_by.forgetful())
 
 
+def check_kinds(**parts: Any) -> None:
+    """Refuse parts of the wrong kind; the error names every one of them."""
+    wrong = []
+    for kind, part in parts.items():
+        try:
+            expect(f"The {kind}", part, *_KINDS[kind])
+        except InvalidInput as error:
+            wrong.append(str(error))
+    if wrong:
+        raise InvalidInput(" ".join(wrong))
+
+
 def check_fit(reading: Any, kept_by: Any, scoring: Any, whole_lists: bool) -> None:
     """Refuse parts of the wrong kind, and an index that cannot read the memory's belief."""
-    expect("The reading", reading, ("prepare", "read"), "a reading, like ThroughFirstClick()")
-    expect(
-        "The memory", kept_by, ("prepare", "begin", "keeps", "tick", "add", "conclude"), "a memory, like Everything()"
-    )
-    expect("The index", scoring, ("prepare", "scratch", "reads", "draws_one", "top"), "an index, like KLUCB()")
+    check_kinds(reading=reading, memory=kept_by, index=scoring)
     reads, keeps = scoring.reads(), kept_by.keeps()
     if reads not in ("any", keeps):
         wrong = f"{type(scoring).__name__} reads {reads}, but {type(kept_by).__name__} keeps {keeps}"

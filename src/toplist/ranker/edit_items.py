@@ -8,6 +8,7 @@ from typing import Any
 from toplist.core.problem import several
 from toplist.ranker.base import RankerBase
 from toplist.ranker.features import feature_rows
+from toplist.ranker.item_slots import refuse_unused_values
 
 
 class EditableRanker(RankerBase):
@@ -63,6 +64,7 @@ class EditableRanker(RankerBase):
             rows = [check(f"features of {name!r}", row) for name, row in zip(names, rows, strict=True)]
         elif self._capabilities.needs_features:
             self._refuse("learns from features", "give a row for every new item, features=[...]")
+        refuse_unused_values(items, features)
         with self._lock.writing:
             for item, row in zip(self._items.checked_new(names), rows, strict=True):
                 self._add_one(item, options.prior_mean, options.prior_strength, row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -178,6 +178,13 @@ class ItemSlots:
                 raise InvalidInput(f"The ranker already has an item {name!r}; choose another name, or leave it out.")
             checked[name] = None
         return list(checked)
+
+
+def refuse_unused_values(items: Any, features: Any) -> None:
+    """Refuse a mapping of items without features: its keys would be the items, and its values silently dropped."""
+    if isinstance(items, Mapping) and features is None:
+        advice = "write list(items) for its keys, and features=items if its values are features"
+        raise refuse("items", items, "a sequence of names", advice)
 
 
 @lru_cache(maxsize=1 << 18)  # the learners of many segments have the same items

@@ -33,6 +33,7 @@ class Learner:
 
     def __init__(self, policy: Any, problem: Problem, compiled: bool) -> None:
         self.initial_problem = problem  # the policy was prepared for it
+        self.compiled = compiled
         self.policy = policy.prepare(problem)
         self.capabilities: Capabilities = self.policy.capabilities()
         self.problem = problem  # its number of items is the capacity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from toplist.ranker import saved_file
 from toplist.ranker.edit_items import EditableRanker
 from toplist.ranker.eligible import eligible_slots, limit_new_items, pinned_slots, pins_within
 from toplist.ranker.features import Features
-from toplist.ranker.item_slots import ItemSlots
+from toplist.ranker.item_slots import ItemSlots, refuse_unused_values
 from toplist.ranker.options import Options
 from toplist.ranker.rank_request import NewList, RankRequest, checked_pins, checked_positions
 from toplist.ranker.reported_page import checked_page
@@ -31,7 +31,7 @@ class Ranker(EditableRanker):
     """Ranks your items, and learns from the clicks on its lists.
 
     Any number of threads may use a ranker: lists are made in parallel, and changes one at a time, so that every list is
-    made from a belief between two changes. A ranker lives in one process; others get a copy by `save`.
+    made from a belief between two changes. A ranker lives in one process; others get a copy by `save` or `pickle`.
 
     Parameters
     ----------
@@ -110,6 +110,7 @@ class Ranker(EditableRanker):
         made = make(policy)
         title = policy if isinstance(policy, str) else part_text(made)
         known, rows = Features.for_items(names, features, person, join, made.capabilities(), title, self._warns)
+        refuse_unused_values(items, features)
         problem = Problem(max(1, len(names)), options.positions, known.total, options.steps)
         identity = Identity(name or secrets.token_hex(4), secrets.token_hex(16))
         self._set_up(made, title, options, problem, identity, known, compiled)
@@ -373,16 +374,23 @@ class Ranker(EditableRanker):
         --------
         load
         """
+        saved_file.write(path, *self._packed())
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The content of a saved file: plain values, and copies of all arrays."""
         with self._lock.reading:
-            header, arrays = saved_file.pack(saved_file.SavedRanker(
+            return saved_file.pack(saved_file.SavedRanker(
                 self._identity, self.policy, self._title, self.options, self._learner.initial_problem,
                 copy_arrays(self._learner.belief), self._items, self._open_lists, self._learned, self._features,
                 self._change_log,
             ))  # fmt: skip
-        saved_file.write(path, header, arrays)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy as `save` and `load` do; a pickle, too, holds the secret that signs lists."""
+        return _unpickled, (type(self), *self._packed(), self.policy, self._learner.compiled)
 
     @classmethod
-    def load(cls, path: AnyPath, policy: Any = None, *, compiled: bool = True) -> Ranker:
+    def load(cls, path: AnyPath, policy: Any = None, *, compiled: bool = True) -> Self:
         """Load a saved ranker, which continues where it was saved.
 
         Parameters
@@ -414,7 +422,11 @@ class Ranker(EditableRanker):
         >>> again.rank().items == ranker.rank().items
         True
         """
-        state = saved_file.read(path, policy)
+        return cls._of_saved(saved_file.read(path, policy), path, compiled)
+
+    @classmethod
+    def _of_saved(cls, state: saved_file.SavedRanker, path: AnyPath, compiled: bool) -> Self:
+        """Restore a ranker; `path` names its origin in errors."""
         ranker = cls.__new__(cls)
         ranker._set_up(
             state.policy, state.title, state.options, state.problem, state.identity, state.features, compiled
@@ -426,3 +438,10 @@ class Ranker(EditableRanker):
         ranker._items, ranker._open_lists = state.items, state.open_lists
         ranker._learned, ranker._change_log = state.learned, state.changes
         return ranker
+
+
+def _unpickled(
+    cls: type[Ranker], header: dict[str, Any], arrays: dict[str, Any], policy: Any, compiled: bool
+) -> Ranker:
+    origin = "The pickled ranker"
+    return cls._of_saved(saved_file.unpack(origin, header, arrays, policy), origin, compiled)

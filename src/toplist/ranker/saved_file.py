@@ -84,6 +84,11 @@ def write(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any]) -> None
 def read(path: AnyPath, policy: Any = None) -> SavedRanker:
     """Read the file; `policy`, if given, must be the saved one."""
     header, arrays = read_arrays(path, WHAT, "Ranker.save")
+    return unpack(path, header, arrays, policy)
+
+
+def unpack(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], policy: Any = None) -> SavedRanker:
+    """Check the result of `pack`; `path` names its origin in errors, and `policy`, if given, must be the saved one."""
     if header.get("format") != FORMAT:
         raise InvalidInput(f"{path} holds {header.get('format')!r}, not a ranker; give a file that Ranker.save wrote.")
     if header.get("format_version") != FORMAT_VERSION:
@@ -92,14 +97,14 @@ def read(path: AnyPath, policy: Any = None) -> SavedRanker:
             f"toplist {toplist.__version__} reads format {FORMAT_VERSION}; use the version that saved it, or later."
         )
     try:
-        return _unpack(path, header, arrays, policy)
+        return _checked_content(path, header, arrays, policy)
     except InvalidInput:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as problem:
         raise InvalidInput(f"{path} is damaged: {problem!r}; use an older copy.") from problem
 
 
-def _unpack(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], policy: Any) -> SavedRanker:
+def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], policy: Any) -> SavedRanker:
     """Check the content of a file."""
     options, problem = Options(**header["options"]).checked(), Problem(*header["problem"])
     names = tuple(header["names"])

@@ -228,7 +228,9 @@ def read_settings(
 
 def _find(name: str, known: Mapping[str, SettingField], where: str, more: Sequence[str] = ()) -> SettingField:
     if name not in known:
-        raise InvalidInput(f"Unknown setting {name} in {where}; {nearest(name, [*known, *more], 'leave it out')}.")
+        advice = nearest(name, [*known, *more], "")
+        there_are = "" if advice else f", but there are {', '.join(known)}"
+        raise InvalidInput(f"Unknown setting {name} in {where}{there_are}; {advice or 'choose one of these'}.")
     return known[name]
 
 

@@ -169,6 +169,8 @@ class Catalogue:
         """
         try:
             name, parameters = parse(text)
+            if re.search(r"[{}\[\]\"'=]", name):
+                raise ValueError(f"{name!r} is not a name")
         except ValueError:
             raise InvalidInput(
                 f"The {self.kind} is {text!r}, but must be a name or a name with parameters; "

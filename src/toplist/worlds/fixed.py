@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.clicks import DCM
-from toplist.core.problem import InvalidInput, Problem, number, probabilities, refuse, whole
+from toplist.core.problem import InvalidInput, Problem, float_array, number, probabilities, refuse, whole
 from toplist.core.slate import NONE, Floats, Ints
 from toplist.support.catalogue import entry
 
@@ -86,10 +86,7 @@ class Fixed(NamedTuple):
 
 def checked_features(what: str, given: Any, items: int) -> Floats:
     """A row of finite features per item, as a new array."""
-    try:
-        rows = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        rows = np.empty(0)
+    rows = float_array(given)
     if rows.ndim != 2 or len(rows) != items or rows.shape[1] == 0 or not np.isfinite(rows).all():
         raise refuse(what, given, f"{items} rows of finite numbers", "give one row of features per item")
     return rows

@@ -8,7 +8,7 @@ import numpy as np
 
 from toplist.core.compiling import compiled, helper
 from toplist.core.coverage import coverage_kind, gain
-from toplist.core.problem import InvalidInput, Problem, refuse
+from toplist.core.problem import InvalidInput, Problem, float_array, refuse
 from toplist.core.randomness import uniform
 from toplist.core.slate import NONE, Floats, Ints
 from toplist.support.catalogue import entry
@@ -141,10 +141,7 @@ def add_item(topics: Floats, preferences: Floats, kind: int, item: int, covered:
 
 def checked_topics(what: str, given: Any) -> Floats:
     """A row per item of degrees in [0, 1]."""
-    try:
-        rows = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        rows = np.empty(0)
+    rows = float_array(given)
     if rows.ndim != 2 or rows.size == 0 or not ((rows >= 0) & (rows <= 1)).all():
         raise refuse(what, given, "a row per item of numbers in [0, 1]", "give a degree of coverage per topic")
     return rows
@@ -152,10 +149,7 @@ def checked_topics(what: str, given: Any) -> Floats:
 
 def checked_preferences(what: str, given: Any, topics: int) -> Floats:
     """A row per user of preferences, at least 0 and together at most 1; a single row may be one-dimensional."""
-    try:
-        rows = np.array(given, dtype=np.float64, ndmin=2)
-    except (TypeError, ValueError):
-        rows = np.empty(0)
+    rows = float_array(given, dimensions=2)
     fits = rows.ndim == 2 and len(rows) > 0 and rows.shape[1] == topics
     if not fits or not (rows >= 0).all() or not (rows.sum(axis=1) <= 1 + 1e-9).all():
         accepted = f"{topics} numbers of at least 0 that add up to at most 1, or rows of these"

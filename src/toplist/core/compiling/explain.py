@@ -49,7 +49,8 @@ def explain_compile_error(error: Exception, *arguments: Any) -> str:
     source = linecache.getline(source_line.file, line).strip()
     what = f"{Path(source_line.file).name} line {line}" + (f', "{source}",' if source else "")
     if _allocates(inner):
-        return f"{what} does not compile: it allocates; hot methods allocate nothing: make arrays in scratch()."
+        owner = _owner(source_lines[source_lines.index(source_line) :], parts)
+        return f"{what} does not compile: it allocates; hot methods allocate nothing: {_place_of_arrays(owner)}."
     return f"{what} does not compile: {_reason(inner)}."
 
 
@@ -82,6 +83,30 @@ def _first_line_using(code: CodeType, name: str) -> int:
     return next((line for line in lines if line is not None), code.co_firstlineno)
 
 
+def _owner(source_lines: list[_SourceLine], parts: list[type]) -> type | None:
+    """The part whose method holds the innermost of these lines that lies in a part; None if no line does."""
+    for source_line in source_lines:
+        for cls in parts:
+            for method in vars(cls).values():
+                code = getattr(method, "__code__", None)
+                if code is not None and str(Path(code.co_filename).absolute()) == source_line.file:
+                    lines = [line for *_, line in code.co_lines() if line is not None]
+                    if min(lines) <= source_line.line <= max(lines):
+                        return cls
+    return None
+
+
+def _place_of_arrays(owner: type | None) -> str:
+    """Advice for a part that allocates: where its kind of part makes arrays."""
+    if hasattr(owner, "attract"):
+        return "make arrays in begin(), as fields of the moment"
+    if owner is None or hasattr(owner, "scratch"):
+        return "make arrays in scratch()"
+    if hasattr(owner, "begin"):
+        return "make arrays in begin(), as fields of the belief"
+    return "make arrays in prepare(), as fields of the part"
+
+
 def _is_within(file: str, package: ModuleType) -> bool:
     return Path(file).resolve().is_relative_to(Path(package.__file__ or "").resolve().parent)
 
@@ -107,6 +132,8 @@ def _reason(text: str) -> str:
     reasons = [line for line in lines if not re.match(_BOILERPLATE, line)]
     calls = [line.removeprefix(">>> ") for line in lines if line.startswith(">>> ") and "resolve(" not in line]
     reason = reasons[-1] if reasons else f"numba does not support {calls[0]}" if calls else "numba does not say why"
+    if plain := re.match(r"Untyped global name '(\w+)': .*<class 'function'>", reason):
+        return f"{plain[1]} is a plain function; mark it with @helper, as in: from toplist.core.compiling import helper"
     reason = re.sub(r", defined at .*|\.?\. Raised from None$", "", reason)
     reason = re.sub(r"^Cannot bind .* due to \"\w+: (.*)\"\.?$", r"\1", reason)
     while (shorter := re.sub(r"(?<=[\w\]])\([^()]*\)", "", reason)) != reason:  # nested types

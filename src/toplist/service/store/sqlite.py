@@ -103,7 +103,10 @@ def _reads(method: Method) -> Method:
 
 
 def _cannot_read(problem: Exception) -> StoreUnavailable:
-    return StoreUnavailable(f"The store cannot be read: {problem}; check its disk.")
+    # An SQL error is a missing table: another program's database.
+    foreign = isinstance(problem, apsw.NotADBError | apsw.SQLError)
+    advice = "name a file that toplist serve wrote, or restore a backup" if foreign else "check its disk"
+    return StoreUnavailable(f"The store cannot be read: {problem}; {advice}.")
 
 
 def _cannot_write(problem: Exception) -> StoreUnavailable:
