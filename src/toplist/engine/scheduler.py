@@ -155,7 +155,8 @@ class RunScheduler:
                     self._snapshots[label, run] = copies
                     snapshot_at = now
         if player.step < self._steps:
-            return RunOutcome(label, run, None, [], player.state_arrays())
+            # A run that was stopped before its first step has nothing to keep.
+            return RunOutcome(label, run, None, [], player.state_arrays() if player.step > 0 else None)
         return RunOutcome(label, run, player.run.curves, player.detections(), None)
 
     def _collect(self, ended: Iterable[Future[RunOutcome]]) -> None:
