@@ -23,7 +23,7 @@ check: $(VENV)/ready  ## style and types
 bench: $(VENV)/ready  ## speed, compared with hand-written loops (some minutes)
 	$(BIN)/python -m benchmarks
 
-promises: $(VENV)/ready  ## long tests of the service's guarantees; each prints its figure (about 40 minutes)
+promises: $(VENV)/ready  ## long tests of the service's guarantees; each prints its figure (about 35 minutes)
 	$(BIN)/python -m tests.service.promises
 
 service-fuzz: $(VENV)/ready  ## 20,000 valid and invalid requests, generated from the service's OpenAPI document (some minutes)
