@@ -81,6 +81,7 @@ class PolicyChange:
             while needed and train and ranking.has_learner:
                 settings = before.for_new_learners(spec, train, max(longest, ranking.longest))
                 snapshots = await self.train(ranking, settings, blame)
+                _check_items(ranking, settings, before, blame)
                 while snapshots and not await self._check_new_items(ranking, settings, snapshots[0], blame):
                     pass  # more items came during the check
                 if ranking.longest <= settings.places:  # else longer lists were made meanwhile

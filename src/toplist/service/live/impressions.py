@@ -39,7 +39,7 @@ class Impressions:
     async def report(self, impression: str, report: Report) -> ReportReply:
         """Take in a report of a list; it counts once, however often and in whatever order reports come."""
         now = self._transactions.clock()
-        state, one, lists = await self._prepare(impression, now, report.final)
+        state, one, lists = await self._prepare(impression, now, final=report.final)
         assert one.items is not None
         with self._transactions.change():
             merged = report_in_positions(report, one.items)
@@ -54,7 +54,7 @@ class Impressions:
     async def activate(self, impression: str) -> ReportReply:
         """Start the click window of a deferred list, which is shown now."""
         now = self._transactions.clock()
-        state, one, lists = await self._prepare(impression, now, False)
+        state, one, lists = await self._prepare(impression, now, final=False, items=False)
         with self._transactions.change():
             was_open = one.is_open
             rows = close_rows(state, one, lists, now)
@@ -90,14 +90,16 @@ class Impressions:
             self._count_learned(reason)
         return len(reasons)
 
-    async def _prepare(self, impression: str, now: int, final: bool) -> tuple[LiveState, ImpressionState, ListEvents]:
+    async def _prepare(
+        self, impression: str, now: int, *, final: bool, items: bool = True
+    ) -> tuple[LiveState, ImpressionState, ListEvents]:
         """Load an impression with all that a report of it may need."""
         while True:
             state = self._transactions.ready_state or await self._transactions.state()
             one = await state.find_impression(impression)
             lists: ListEvents = {}
             closes = one.is_open and (final or one.due <= now)
-            if one.items is None or (closes and needs_list(state, one)):
+            if (items and one.items is None) or (closes and needs_list(state, one)):
                 lists = await state.load_lists([one])
             if state.has(one) and self._transactions.is_current(state):
                 return state, one, lists
@@ -120,8 +122,7 @@ def needs_list(state: LiveState, one: ImpressionState) -> bool:
     ranking = state.rankings_by_id.get(one.ranking)
     if ranking is None or (one.record is not None and one.seq > ranking.settings.policy_seq):
         return False
-    learner = state.learners.by_id(one.learner)
-    return learner is not None and one.seq > ranking.settings.first_event(learner.id)
+    return state.learners.is_loaded(one.learner) and one.seq > ranking.settings.first_event(one.learner)
 
 
 def change_row(one: ImpressionState) -> ImpressionChange:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
-from typing import NamedTuple
 
 from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
@@ -101,6 +100,10 @@ class Learners:
             self._apply_changes(learner)
         return learner
 
+    def is_loaded(self, id: int) -> bool:
+        """Whether a learner is in memory."""
+        return id in self._by_id
+
     def has(self, ranking: LiveRanking, segment: str | None) -> bool:
         """Whether the learner of a segment is in memory."""
         return (ranking.id, segment) in self._loaded
@@ -116,21 +119,42 @@ class Learners:
     async def load(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
         """The learner of a segment, from memory or from the store; None if there is none yet."""
         while (learner := self.get(ranking, segment)) is None:
+            row = await self._find_row(ranking, segment)
+            if row is None or ranking.is_deleted:
+                return None
+            if self.has(ranking, segment):  # another request loaded it during the read
+                continue
             settings = ranking.settings
-            load = _LearnerLoad(ranking, segment, self._commits)
+            load = _LearnerLoad(ranking, row, self._commits)
             try:
                 with self._commits.watch_events() as arrived:
-                    found = await self._store.read(load)
-                if ranking.settings is not settings or (ranking.id, segment) in self._loaded:
-                    continue  # changed, or loaded by another request, during the read
-                if found is None:
+                    replay = await self._store.read(load)
+                load.is_over = True
+                if ranking.is_deleted:
                     return None
-                row, replay = found
-                replay.run(event for event in arrived if load.concerns(row, event))
+                if ranking.settings is not settings or self.has(ranking, segment):
+                    continue
+                replay.run(event for event in arrived if event.seq > replay.seq and load.concerns(event))
+            except _ReadIsOver:
+                continue
             except InvalidInput as problem:
+                if ranking.settings is not settings:
+                    continue
                 raise Conflict(f"The ranking {ranking.name!r} cannot serve: {problem}") from problem
             self._add(LoadedLearner(row.id, ranking, segment, replay.ranker, replay.seq, replay.events))
         return learner
+
+    async def _find_row(self, ranking: LiveRanking, segment: str | None) -> LearnerRow | None:
+        """The row of a segment's learner, committed or not; None if there is none."""
+        while ranking.has_learner:
+            for row in self._commits.pending_rows():
+                if type(row) is LearnerRow and row.ranking == ranking.id and row.segment == segment:
+                    return row
+            with self._commits.watch_events() as arrived:
+                found = await self._store.read(lambda reader: reader.learner(ranking.id, segment))
+            if found is not None or not any(event.kind == LEARNER and event.ranking == ranking.id for event in arrived):
+                return found
+        return None
 
     def create(self, ranking: LiveRanking, segment: str | None, seq: int, now: int) -> tuple[LoadedLearner, list[Row]]:
         """Create a learner with the current items; returns it and its rows."""
@@ -187,57 +211,59 @@ class Learners:
     def _apply_changes(self, learner: LoadedLearner) -> None:
         if learner.is_behind:
             before = learner.room
-            learner.apply_changes()
+            try:
+                learner.apply_changes()
+            except BaseException:  # it may be half changed: it is loaded again when it is next used
+                self._remove(learner)
+                raise
             self._bytes += learner.room - before
 
 
-class _Found(NamedTuple):
-    """A learner from the store, replayed."""
-
-    row: LearnerRow
-    replay: Replay
+class _ReadIsOver(Exception):
+    """An event is needed that the read, which is over, did not bring."""
 
 
 class _LearnerLoad:
     """Reads a learner and replays its events: those in the log, then those that wait for their commit."""
 
-    def __init__(self, ranking: LiveRanking, segment: str | None, commits: GroupCommit) -> None:
-        self._ranking, self._segment = ranking.id, segment
+    def __init__(self, ranking: LiveRanking, row: LearnerRow, commits: GroupCommit) -> None:
+        self._row = row
         self._settings: LearnerSettings = ranking.settings
         self._items: ItemStates = dict(ranking.items)
         self._first_pending = commits.first_pending_seq()
         pending = list(commits.pending_rows())
-        self._events = [row for row in pending if type(row) is EventRow and row.ranking == ranking.id]
-        self._rows = [row for row in pending if type(row) is LearnerRow and row.ranking == ranking.id]
-        self._snapshots = [row for row in pending if type(row) is SnapshotRow]
+        self._events = [event for event in pending if type(event) is EventRow and event.ranking == row.ranking]
+        self._snapshots = [kept for kept in pending if type(kept) is SnapshotRow and kept.learner == row.id]
+        self.is_over = False  # whether the reader must not be used any more
 
-    def concerns(self, row: LearnerRow, event: EventRow) -> bool:
-        """Whether a learner replays an event."""
-        return event.learner == row.id or (event.ranking == row.ranking and event.kind == ITEMS)
+    def concerns(self, event: EventRow) -> bool:
+        """Whether the learner replays an event."""
+        return event.learner == self._row.id or (event.ranking == self._row.ranking and event.kind == ITEMS)
 
-    def __call__(self, reader: LogReader) -> _Found | None:
-        """Read and replay; None if the segment has no learner."""
+    def __call__(self, reader: LogReader) -> Replay:
+        """Read and replay."""
         with reader.snapshot_reads():  # a commit may replace events by a snapshot
-            row = next((row for row in self._rows if row.segment == self._segment), None)
-            row = row or reader.learner(self._ranking, self._segment)
-            return None if row is None else _Found(row, self._replay(reader, row))
+            return self._replay(reader)
 
-    def _replay(self, reader: LogReader, row: LearnerRow) -> Replay:
-        settings = self._settings
-        kept = self._latest_snapshot(reader, row)
+    def _replay(self, reader: LogReader) -> Replay:
+        settings, row = self._settings, self._row
+        kept = self._latest_snapshot(reader)
         start = settings.first_event(row.id) if kept is None else kept.seq
-        pending = [event for event in self._events if event.seq > start and self.concerns(row, event)]
-        changes = list(self._committed(reader.item_events(self._ranking, start)))
+        pending = [event for event in self._events if event.seq > start and self.concerns(event)]
+        changes = list(self._committed(reader.item_events(row.ranking, start)))
 
         def fetch(seq: int) -> EventRow | None:
-            waiting = (event for event in self._events if event.seq == seq)
-            return reader.event(seq) if seq < self._first_pending else next(waiting, None)
+            if seq >= self._first_pending:
+                return next((event for event in self._events if event.seq == seq), None)
+            if self.is_over:
+                raise _ReadIsOver
+            return reader.event(seq)
 
         if kept is not None:
             replay = replay_from_snapshot(settings, row, kept, fetch)
         elif changes or any(event.kind == ITEMS for event in pending):
             waiting = (event for event in self._events if event.kind == ITEMS)
-            ever = chain(self._committed(reader.item_events(self._ranking, 0)), waiting)
+            ever = chain(self._committed(reader.item_events(row.ranking, 0)), waiting)
             replay = replay_from_start(settings, row, items_at(ever, start), fetch)
         else:
             replay = replay_from_start(settings, row, self._items, fetch)
@@ -248,8 +274,8 @@ class _LearnerLoad:
     def _committed(self, events: Iterable[EventRow]) -> Iterator[EventRow]:
         return takewhile(lambda event: event.seq < self._first_pending, events)
 
-    def _latest_snapshot(self, reader: LogReader, row: LearnerRow) -> SnapshotRow | None:
+    def _latest_snapshot(self, reader: LogReader) -> SnapshotRow | None:
         """The latest snapshot, committed or not: a policy is not trained twice while its rows wait for a commit."""
         policy_seq = self._settings.policy_seq
-        waiting = [kept for kept in self._snapshots if kept.learner == row.id and kept.policy_seq == policy_seq]
-        return waiting[-1] if waiting else reader.snapshot(row.id, policy_seq)
+        waiting = [kept for kept in self._snapshots if kept.policy_seq == policy_seq]
+        return waiting[-1] if waiting else reader.snapshot(self._row.id, policy_seq)

@@ -45,16 +45,16 @@ class Lists:
             remembered: RememberedRequest | None = None
             if request.request_id is not None:
                 known = await state.load_request(ranking.id, request.request_id)
+                remembered = state.requests.get((ranking.id, request.request_id))
                 if known is not None and (made := await state.load_impression(known.impression)) is not None:
                     return await self._repeat(state, made, known, name, request)
-                remembered = state.requests.get((ranking.id, request.request_id))
+            if not ranking.items:
+                raise Conflict(f"The ranking {name!r} has no items yet; put some.")
             if not state.learners.has(ranking, request.key):
                 await state.learners.load(ranking, request.key)
             if self._can_make(state, ranking, request, remembered):
                 break
         with self._transactions.change():
-            if not ranking.items:
-                raise Conflict(f"The ranking {name!r} has no items yet; put some.")
             made, rows = self._make(state, ranking, request)
             assert made.items is not None
             reply = list_reply(made, made.items, name, request)
@@ -69,6 +69,7 @@ class Lists:
             self._transactions.is_current(state)
             and state.rankings.get(ranking.name) is ranking
             and ranking.compiled is ranking.settings
+            and bool(ranking.items)
             and (request.request_id is None or state.requests.get((ranking.id, request.request_id)) is remembered)
         )
 

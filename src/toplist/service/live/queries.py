@@ -42,8 +42,9 @@ class Queries:
         Memory has changes that are not committed yet and may still fail: the answer waits until all it shows is
         committed. Then learners are evicted, if some were loaded for the answer.
         """
+        before = await self._transactions.state()
         try:
-            yield await self._transactions.state()
+            yield before
         finally:
             state = await self._transactions.state()
             with self._transactions.change():
@@ -78,22 +79,11 @@ class Queries:
 
     async def impression(self, impression: str) -> Impression:
         """A list with its reports so far."""
-        async with self._reading() as state:
-            one = await _existing_impression(state, impression)
-            ranking, segment = await _origin(state, one)
-            event = (await state.load_events([one.seq])).get(one.seq)
-            if event is None:
-                raise NotFound(UNKNOWN_IMPRESSION)
-            if one.items is None:
-                await state.load_lists([one])
-            assert one.items is not None
-            merged = one.outcome.merged
-            seen = None if merged.seen is None else {str(position): p for position, p in merged.seen.items()}
-            return Impression(
-                impression=id_text(one.id), ranking=ranking, key=segment, items=list(one.items),
-                state=STATE_NAMES[one.state], made=as_time(event.at), due=as_time(one.due), clicks=list(merged.clicks),
-                left=merged.left, seen=seen, reason=one.outcome.reason,
-            )  # fmt: skip
+        while True:
+            async with self._reading() as state:
+                reply = await _impression_reply(state, impression)
+                if self._transactions.is_current(state):  # else it may show changes whose commit failed
+                    return reply
 
     async def estimates(
         self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
@@ -184,6 +174,8 @@ class Queries:
 
     async def open_impressions(self) -> int:
         """Number of lists that wait for reports, deferred ones included."""
+        if not self._transactions.is_open:
+            return 0
         return await self._transactions.store.read(lambda reader: reader.open_impressions())
 
 
@@ -208,3 +200,21 @@ async def _origin(state: LiveState, one: ImpressionState) -> tuple[str, str | No
     if ranking is None:
         raise NotFound("The ranking of this list was deleted, and the list with it.")
     return ranking.name, None if created is None else decode_learner(created.body).segment
+
+
+async def _impression_reply(state: LiveState, impression: str) -> Impression:
+    one = await _existing_impression(state, impression)
+    ranking, segment = await _origin(state, one)
+    event = (await state.load_events([one.seq])).get(one.seq)
+    if event is None:
+        raise NotFound(UNKNOWN_IMPRESSION)
+    if one.items is None:
+        await state.load_lists([one])
+    assert one.items is not None
+    merged = one.outcome.merged
+    seen = None if merged.seen is None else {str(position): p for position, p in merged.seen.items()}
+    return Impression(
+        impression=id_text(one.id), ranking=ranking, key=segment, items=list(one.items),
+        state=STATE_NAMES[one.state], made=as_time(event.at), due=as_time(one.due), clicks=list(merged.clicks),
+        left=merged.left, seen=seen, reason=one.outcome.reason,
+    )  # fmt: skip

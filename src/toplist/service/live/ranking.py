@@ -33,6 +33,7 @@ class LiveRanking:
         self.changes: list[ItemsChange] = []  # recent ones, for learners that have not applied them yet
         self.dropped_changes = 0  # number of changes before these, since the ranking is in memory
         self.has_learner = False
+        self.is_deleted = False
         self.longest = SHORTEST  # longest list that its policy made since it is in memory
         self.is_changing_policy = False
         self.compiled: LearnerSettings | None = None  # settings whose policy is known to be compiled

@@ -86,7 +86,8 @@ class Retention:
                     forgettable.append((row, count))
             except Conflict:  # it cannot be loaded, so no snapshot can stand for its events: they are kept
                 continue
-        if not self._transactions.is_current(state) or not _may_forget(state, ranking):
+        may_forget = _may_forget(state, ranking) and ranking.spec.retention == retention
+        if not may_forget or not self._transactions.is_current(state):
             return None
         with self._transactions.change():
             self.next_learner[ranking.id] = counted[-1][0].id if len(counted) == LEARNERS_AT_ONCE else 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.protocol import EventRow, ImpressionRow, ItemRow, LogReader, RankingRow, Store
 
 REMEMBERED = 20_000  # impressions and requests in memory, besides those that are not committed yet
+ALL_IMPRESSIONS = b""  # stands for all ids while due impressions are read
 EVICTED_AT_ONCE = 100  # of either: finding the first uncommitted event takes as long for many as for one
 
 
@@ -69,7 +71,7 @@ class LiveState:
         self.rankings_by_id: dict[int, LiveRanking] = {}
         self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()
         self.requests: OrderedDict[tuple[int, str], RememberedRequest] = OrderedDict()
-        self._evictions = 0
+        self._being_read: Counter[bytes | tuple[int, str]] = Counter()
         for row, has_learner, items in rows.rankings:
             settings = LearnerSettings.of(decode_ranking(row.settings), row.policy_seq)
             ranking = LiveRanking(row.id, row.created, settings)
@@ -100,6 +102,7 @@ class LiveState:
 
     def remove_ranking(self, ranking: LiveRanking) -> None:
         """Remove a deleted ranking with its learners."""
+        ranking.is_deleted = True
         self.learners.remove(ranking)
         del self.rankings[ranking.name], self.rankings_by_id[ranking.id]
 
@@ -115,20 +118,31 @@ class LiveState:
 
     async def load_impression(self, id: bytes) -> ImpressionState | None:
         """An impression from memory or from the store; None if there is none."""
-        while (impression := self.impressions.get(id)) is None:
-            evictions = self._evictions
-            row = await self.store.read(lambda reader: reader.impression(id))
-            if evictions == self._evictions:  # else it may have been changed in memory, committed and evicted meanwhile
-                if row is None:
-                    return None
-                impression = self.add_row(row)
-                self.evict_impressions()
-                return impression
+        impression = self.impressions.get(id)
+        if impression is None:
+            with self._keeping(id):
+                row = await self.store.read(lambda reader: reader.impression(id))
+            impression = self.impressions.get(id) if row is None else self.add_row(row)
+            self.evict_impressions()
         return impression
+
+    @contextmanager
+    def _keeping(self, *read: bytes | tuple[int, str]) -> Iterator[None]:
+        """Context of a read, in which what is read is not evicted; without ids, no impression is.
+
+        Else it could be changed in memory, committed and evicted meanwhile, and the row that was read be out of date.
+        """
+        self._being_read.update(read or [ALL_IMPRESSIONS])
+        try:
+            yield
+        finally:
+            self._being_read.subtract(read or [ALL_IMPRESSIONS])
+            self._being_read += Counter()  # drops those that are no longer read
 
     async def load_due(self, now: int, limit: int) -> list[ImpressionState]:
         """Load open impressions whose window is over; call `evict_impressions` once they are closed."""
-        rows = await self.store.read(lambda reader: reader.due_impressions(now, limit))
+        with self._keeping():
+            rows = await self.store.read(lambda reader: reader.due_impressions(now, limit))
         return [one for one in map(self.add_row, rows) if one.is_open and one.due <= now]
 
     def add_row(self, row: ImpressionRow) -> ImpressionState:
@@ -152,14 +166,13 @@ class LiveState:
 
     def evict_impressions(self) -> None:
         """Drop the oldest impressions from memory if there are too many; stops at one with uncommitted changes."""
-        if len(self.impressions) >= REMEMBERED + EVICTED_AT_ONCE:
+        if len(self.impressions) >= REMEMBERED + EVICTED_AT_ONCE and ALL_IMPRESSIONS not in self._being_read:
             pending = self.commits.first_pending_seq()
             while len(self.impressions) > REMEMBERED:
                 oldest = next(iter(self.impressions.values()))
-                if oldest.last_seq >= pending:
+                if oldest.last_seq >= pending or oldest.id in self._being_read:
                     break
                 del self.impressions[oldest.id]
-                self._evictions += 1
 
     async def load_lists(self, impressions: Sequence[ImpressionState]) -> dict[int, ListEvent]:
         """Lists of impressions by the seq of their events; `NotFound` if one was deleted."""
@@ -187,11 +200,13 @@ class LiveState:
 
     async def load_request(self, ranking: int, request: str) -> RememberedRequest | None:
         """The list of a request id, from memory or from the store; None if there is none."""
-        while (known := self.requests.get((ranking, request))) is None:
-            evictions = self._evictions
-            row = await self.store.read(lambda reader: reader.request(ranking, request))
-            if evictions == self._evictions:
-                return None if row is None else RememberedRequest(row.digest, row.impression, 0)
+        known = self.requests.get((ranking, request))
+        if known is None:
+            with self._keeping((ranking, request)):
+                row = await self.store.read(lambda reader: reader.request(ranking, request))
+            known = self.requests.get((ranking, request))  # another request may have made the list meanwhile
+            if known is None and row is not None:
+                known = RememberedRequest(row.digest, row.impression, 0)
         return known
 
     def remember_request(self, ranking: int, request: str, known: RememberedRequest) -> None:
@@ -199,9 +214,11 @@ class LiveState:
         self.requests[ranking, request] = known
         if len(self.requests) >= REMEMBERED + EVICTED_AT_ONCE:
             pending = self.commits.first_pending_seq()
-            while len(self.requests) > REMEMBERED and next(iter(self.requests.values())).seq < pending:
-                self.requests.popitem(last=False)
-                self._evictions += 1
+            while len(self.requests) > REMEMBERED:
+                oldest = next(iter(self.requests))
+                if self.requests[oldest].seq >= pending or oldest in self._being_read:
+                    break
+                del self.requests[oldest]
 
     # What the store deletes -------------------------------------------------------------------------------------------
 

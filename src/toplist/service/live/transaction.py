@@ -62,21 +62,27 @@ class Transactions:
         self._commits: GroupCommit | None = None
         self._retry_at = 0
         self._stopping = False
-        self._reload: asyncio.Task[LiveState] | None = None
+        self._reload: asyncio.Task[None] | None = None
         self._change = StateChange(self.drop_state)
 
     async def open(self) -> LiveState:
         """Open the store and load the state."""
         self._store = self._open_store(self._path)
-        self._stopping = False
+        self._stopping, self._retry_at = False, 0
         self._commits = GroupCommit(self._store, self.drop_state)
-        return await self.state()
+        try:
+            return await self.state()
+        except BaseException:
+            self._release()
+            raise
 
     async def close(self) -> None:
         """Wait for commits in progress, write snapshots of learners, and close the store."""
         if self._store is None or self._commits is None:
             return
         self._stopping = True
+        if self._reload is not None:
+            await asyncio.wait([self._reload])
         await self._commits.drain()
         if self._state is not None:
             rows: list[Row] = [
@@ -88,9 +94,19 @@ class Transactions:
             except StoreUnavailable:
                 pass  # everything is in the log
         await self._commits.drain()
-        self._commits.close()
-        self._store.close()
+        self._release()
+
+    def _release(self) -> None:
+        """Close the store and forget everything."""
+        if self._commits is not None and self._store is not None:
+            self._commits.close()
+            self._store.close()
         self._state = self._store = self._commits = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store is open."""
+        return self._store is not None
 
     @property
     def is_ready(self) -> bool:
@@ -130,23 +146,25 @@ class Transactions:
 
     async def state(self) -> LiveState:
         """The current state, loaded again from the store after a failed commit."""
-        if self._stopping or self._store is None:
-            raise StoreUnavailable("The service is not running.")
-        if self._state is None:
+        while True:  # a state may be dropped again before all who waited for it have seen it
+            if self._stopping or self._store is None:
+                raise StoreUnavailable("The service is not running.")
+            if self._state is not None:
+                return self._state
             if self.clock() < self._retry_at or self.commits.pending:
                 raise StoreUnavailable("The store could not be written to a moment ago.", PAUSE_AFTER_FAILURE / 1000)
             if self._reload is None:
                 self._reload = asyncio.create_task(self._load())
                 self._reload.add_done_callback(lambda done: done.cancelled() or done.exception())
-            return await asyncio.shield(self._reload)
-        return self._state
+            await asyncio.shield(self._reload)
 
-    async def _load(self) -> LiveState:
+    async def _load(self) -> None:
         try:
             store, commits = self.store, self.commits
             rows = await store.read(read_rankings)
+            if store is not self._store or self._stopping:
+                raise StoreUnavailable("The service is not running.")
             self._state = LiveState(store, commits, self._learner_bytes, rows)
-            return self._state
         finally:
             self._reload = None
 
@@ -178,5 +196,4 @@ class Transactions:
     async def abort(self) -> None:
         """End like a killed process: uncommitted changes are lost, and the file is unlocked."""
         await self.commits.abort()
-        self.store.close()
-        self._state = self._store = self._commits = None
+        self._release()
