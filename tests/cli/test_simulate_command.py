@@ -130,13 +130,13 @@ def test_a_policy_of_ones_own_beside_the_others(tmp_path: Path, capsys: Output) 
 # Somebody is watching. Runs pause after each chunk, so that there is something to see and to interrupt.
 
 SLOWLY = """
-import sys, time
+import os, sys, time
 from toplist.cli import main
 from toplist.engine.player import Player
 play = Player.play
 def slowly(self, until):
     play(self, until)
-    time.sleep(0.03)
+    time.sleep(float(os.environ["PAUSE"]))
 Player.play = slowly
 sys.exit(main())
 """
@@ -145,11 +145,12 @@ sys.exit(main())
 class Terminal:
     """A command whose stderr is a terminal."""
 
-    def __init__(self, *words: str) -> None:
+    def __init__(self, *words: str, pause: float = 0.03) -> None:
         self._master, slave = os.openpty()
         self.child = subprocess.Popen(
-            [sys.executable, "-c", SLOWLY, *words], stdout=subprocess.PIPE, stderr=slave, stdin=subprocess.DEVNULL
-        )
+            [sys.executable, "-c", SLOWLY, *words], stdout=subprocess.PIPE, stderr=slave, stdin=subprocess.DEVNULL,
+            env=os.environ | {"PAUSE": str(pause)},
+        )  # fmt: skip
         os.close(slave)
         self.written = ""
 
@@ -205,7 +206,7 @@ def test_quiet_on_a_terminal() -> None:
 def test_ctrl_c_keeps_what_was_played_and_the_same_command_goes_on(tmp_path: Path, capsys: Output) -> None:
     file = tmp_path / "kept.npz"
     words = ["simulate", "cascade-ucb1", "random", "--steps", "20_000", "--runs", "4", "--json", "-"]
-    terminal = Terminal(*words, "--resume", str(file))
+    terminal = Terminal(*words, "--resume", str(file), pause=0.2)  # long: it must not end before the signal comes
     terminal.read_until(r"steps/s")
     terminal.child.send_signal(signal.SIGINT)
     assert terminal.read_to_the_end() == Exit.INTERRUPTED

@@ -35,10 +35,11 @@ T = TypeVar("T")
 
 
 class GatedStore(SQLiteStore):
-    """A store of which one read waits, once it has its result, until it may go on."""
+    """A store of which one read waits, before it reads or once it has its result, until it may go on."""
 
     gate: asyncio.Event | None = None  # that of the next read which is chosen
     reached: asyncio.Event
+    before: bool
     chosen: Callable[[Any], bool] = staticmethod(lambda _: True)
 
     async def read(self, work: Callable[[LogReader], T]) -> T:
@@ -46,15 +47,19 @@ class GatedStore(SQLiteStore):
         if gate is None or not type(self).chosen(work):
             return await super().read(work)
         self.gate = None
+        if self.before:
+            self.reached.set()
+            await gate.wait()
+            return await super().read(work)
         result = await super().read(work)
         self.reached.set()
         await gate.wait()
         return result
 
-    def hold(self, chosen: Callable[[Any], bool] = lambda _: True) -> asyncio.Event:
+    def hold(self, chosen: Callable[[Any], bool] = lambda _: True, *, before: bool = False) -> asyncio.Event:
         """Let the next such read wait; it goes on when the event is set."""
         type(self).chosen = staticmethod(chosen)
-        self.gate, self.reached = asyncio.Event(), asyncio.Event()
+        self.gate, self.reached, self.before = asyncio.Event(), asyncio.Event(), before
         return self.gate
 
 
@@ -72,6 +77,7 @@ def test_two_requests_with_one_id_get_one_list(tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db", open_store=SuspendingStore) as service:
             await front(service)
+            await shown(service)
             replies = await asyncio.gather(*(shown(service, request_id="r") for _ in range(5)))
             assert len({reply.impression for reply in replies}) == 1
 
@@ -110,16 +116,20 @@ def test_a_list_that_is_closed_and_evicted_while_due_ones_are_read_is_learned_on
 
 def test_events_that_a_snapshot_has_are_not_replayed_again(tmp_path: Path) -> None:
     async def play() -> None:
-        async with at_work(tmp_path / "db", learner_bytes=0, open_store=SuspendingStore) as service:
+        async with at_work(tmp_path / "db", learner_bytes=0, open_store=GatedStore) as service:
             await front(service)
-
-            async def visitor(key: str) -> None:
-                for _ in range(learners.WORTH_A_SNAPSHOT):
-                    await told(service, await shown(service, key=key), 1, final=True)
-
-            await asyncio.gather(*(visitor(key) for key in "aabbcc"))  # each evicts the others all the time
-            for key in "abc":
-                assert await learned(service, key) == 2 * learners.WORTH_A_SNAPSHOT
+            for key in "abb":  # the second list of b evicts a
+                await shown(service, key=key)
+            gate = gated(service).hold(loads_a_learner, before=True)
+            listing = asyncio.create_task(shown(service, key="a"))
+            await gated(service).reached.wait()
+            for _ in range(learners.WORTH_A_SNAPSHOT):  # another request loads the learner, and it learns
+                await told(service, await shown(service, key="a"), 1, final=True)
+            for key in "bb":  # it is evicted with a snapshot
+                await shown(service, key=key)
+            gate.set()
+            assert len((await listing).items) == 3
+            assert await learned(service, "a") == learners.WORTH_A_SNAPSHOT
             assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())
@@ -281,6 +291,7 @@ def test_a_learner_whose_change_of_items_fails_is_loaded_again(tmp_path: Path, m
             monkeypatch.setattr(learners, "change_items", half)
             with pytest.raises(MemoryError):
                 await service.queries.estimates("front")
+            assert service.loaded_learners == 0
             monkeypatch.undo()
             assert await learned(service) == 1
             assert check(tmp_path / "db", await service.beliefs()) == []
