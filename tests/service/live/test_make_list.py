@@ -147,7 +147,7 @@ def test_a_removed_item_is_in_no_list_after_the_reply_and_a_hidden_one_neither_b
             assert estimate["item-2"].mean is not None
             assert "item-1" not in estimate
             assert (await service.items.put("front", [Item(id="item-2"), Item(id="item-1")])).unchanged == 1
-            assert (await service.queries.item("front", "item-2")).hidden  # as it was, since nobody said anything else
+            assert (await service.queries.item("front", "item-2")).hidden  # as it was, since the request left it out
             await service.items.put("front", [Item(id="item-2", hidden=False)])
             for key in [*keys, "c"]:
                 assert set((await shown(service, key=key, among=["item-1", "item-2"])).items) == {"item-1", "item-2"}

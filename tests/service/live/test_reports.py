@@ -86,7 +86,7 @@ def test_what_comes_after_the_window_is_late_unless_it_was_known(tmp_path: Path)
             reply = await shown(service)
             assert (await told(service, reply, 2)).counted
             clock.pass_(WINDOW)
-            late = await told(service, reply, 1, 2)  # nobody has closed it yet, but its time is over
+            late = await told(service, reply, 1, 2)  # not closed yet, but its window is over
             assert (late.counted, late.why) == (False, "late")
             assert late == await told(service, reply, 1, 2)
             assert (await told(service, reply, 2)).counted

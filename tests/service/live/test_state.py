@@ -1,4 +1,4 @@
-"""LiveState forgets what the store has, and nobody can tell."""
+"""The state in memory drops what the store has, without a difference that can be seen."""
 
 import asyncio
 import gc
