@@ -95,9 +95,6 @@ class Moody(NamedTuple):
     def reads(self) -> str:
         return "counts"
 
-    def draws_one(self) -> bool:
-        return False
-
     def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         cache.examined[0] += 1
         for place in range(len(chosen)):
