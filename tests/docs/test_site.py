@@ -265,6 +265,15 @@ def test_every_dependency_is_accounted_for() -> None:
         assert plain(package) in reasons | brought, f"docs/dependencies.md says nothing of {package}"
 
 
+def test_every_extra_is_on_the_install_page() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    page = (ROOT / "docs" / "install.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", page, flags=re.MULTILINE))
+    assert {extra: sorted(map(plain, packages)) for extra, packages in extras.items()} == {
+        extra: sorted(packages.split(", ")) for extra, packages in rows.items()
+    }
+
+
 def plain(package: str) -> str:
     """The name of a package, as all spellings have it in common."""
     return re.split(r"[=<>\[; ]", package)[0].lower().replace("_", "-")
