@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the catalogue, or one entry of it."""
-    from toplist.cli.policy_arguments import find_policy, make_found
+    from toplist.cli.part_arguments import find_policy
     from toplist.support.catalogue import POLICIES
 
     entries = POLICIES.entries()
@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> int:
             print(entries_table(entries.values()))
         return Exit.FINE
     entry, given = find_policy(arguments.name)
-    policy = make_found(entry, given)
+    policy = entry.make(**given)
     check_parameters(policy, given)
     facts = policy_facts(entry, given, policy)
     print(json.dumps(facts, indent=1, default=repr) if arguments.json else facts_text(facts))
