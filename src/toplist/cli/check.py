@@ -88,11 +88,12 @@ def run(arguments: Namespace) -> int:
 def find_subject(arguments: Namespace) -> Subject:
     """What the arguments ask to check."""
     from toplist.checks.contract import Subject
-    from toplist.cli.part_arguments import find_any_part, find_part
+    from toplist.cli.part_arguments import find_in_any, find_part
     from toplist.core.problem import InvalidInput
     from toplist.engine.simulated_problem import NamedWorld
+    from toplist.support.catalogue import POLICIES, STARTS, USERS, WORLDS
 
-    entry, parameters = find_any_part(arguments.part)
+    entry, parameters = find_in_any((POLICIES, WORLDS, USERS, STARTS), arguments.part)
     world = None if arguments.world is None else NamedWorld.of(arguments.world, find_part).world
     subject = Subject.of(entry.make(**parameters), world)
     if world is not None and subject.kind != "users":

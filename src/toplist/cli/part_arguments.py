@@ -35,22 +35,21 @@ def find_policy(text: str) -> tuple[Entry, dict[str, Any]]:
     return find_part(POLICIES, text)
 
 
-def find_any_part(text: str) -> tuple[Entry, dict[str, Any]]:
-    """The entry of a part of any kind, and the parameters given in the text."""
+def find_in_any(catalogues: Sequence[Catalogue], text: str) -> tuple[Entry, dict[str, Any]]:
+    """The entry that a text names in one of several catalogues, or of any part of one's own, and its parameters."""
     from toplist.core.problem import InvalidInput, nearest
-    from toplist.support.catalogue import POLICIES, STARTS, USERS, WORLDS
 
     if is_own(text):
         return find_own(text, ANY)
     name = text.partition("(")[0].strip()
-    catalogues = (POLICIES, WORLDS, USERS, STARTS)
     for catalogue in catalogues:
         if name in catalogue.entries():
             return catalogue.find(text)
-    advice = nearest(name, [known for each in catalogues for known in each.entries()], "`toplist policies` lists some")
+    *kinds, last = (f"{catalogue.kind}s".replace("policys", "policies") for catalogue in catalogues)
+    known = [each for catalogue in catalogues for each in catalogue.entries()]
+    advice = nearest(name, known, "`toplist policies` and `toplist worlds` list all")
     raise InvalidInput(
-        f"There is no {name!r} among policies, worlds, click models and starts; {advice}, or name your own, as "
-        f"mine.py:Mine."
+        f"There is no {name!r} among {', '.join(kinds)} and {last}; {advice}, or name your own, as mine.py:Mine."
     )
 
 

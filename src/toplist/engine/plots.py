@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 # Okabe and Ito's colours, which colour-blind readers can distinguish, without yellow: too pale for a line.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
-LETTERS = 11.5  # per inch of a title; most texts have a little more
+LETTERS = 12.5  # per inch of a title; most texts have a little more
 LONGEST_LABEL = 40  # letters of a line of a legend or of a row
 STYLES = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 4)))
 
