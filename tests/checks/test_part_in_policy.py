@@ -10,16 +10,22 @@ from toplist.checks import CheckFailed, check_part
 from toplist.checks.part_in_policy import policy_around
 from toplist.core.problem import Problem
 from toplist.core.protocols.kinds import KINDS, kind_of
-from toplist.parts import UCB1, Everything, TopK
+from toplist.parts import CUSUM, KLUCB, UCB1, Everything, OnlyLastClick, TopK, Window
 
-FAST = ["lists_hold_distinct_items", "empty_and_full_pages_are_learned"]
+FAST = ["lists_hold_distinct_items", "rank_leaves_the_belief"]
 
 
 @pytest.mark.parametrize("name", parts.__all__)
 def test_every_part_of_ours_has_a_policy(name: str) -> None:
     part = getattr(parts, name)()
     assert kind_of(part) in KINDS
-    assert part in policy_around(part) or policy_around(part).memory.detector == part
+    policy = policy_around(part)
+    assert part in policy or policy.memory.detector == part
+    assert policy.prepare(Problem(9, 3, 9, 100)).capabilities()
+
+
+@pytest.mark.parametrize("part", [OnlyLastClick(), Window(50), KLUCB(), TopK("last"), CUSUM()])
+def test_one_part_of_each_kind(part: Any) -> None:
     assert check_part(part, only=FAST) == FAST
 
 

@@ -111,7 +111,7 @@ class Overflowing(Cascade):
 
     def reward(self, moment: Any, items: Ints, attraction: Floats) -> float:
         large = 1 << 40
-        return 1.0 if large * large > 0 else 0.5
+        return attraction[0] if large * large > 0 else 0.5 * attraction[0]  # type: ignore[no-any-return]
 
 
 class Named(NamedTuple):
@@ -168,5 +168,5 @@ def test_what_is_no_click_model_is_refused() -> None:
         toplist.InvalidInput, match=r"The users is 5, but must be a click model.* it has no prepare\(\)"
     ):
         check_users(5)
-    with pytest.raises(toplist.InvalidInput, match=r"There is no promise 'click', but there are .*; perhaps you mean"):
+    with pytest.raises(toplist.InvalidInput, match="There is no promise 'click', but there are fields_have"):
         check_users("cascade", only=["click"])

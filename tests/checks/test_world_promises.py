@@ -22,7 +22,7 @@ TEXTS = [
     "coming-and-going(attraction=[0.5,0.3,0.2], positions=2, lifetimes=[[0,None],[20,90],[0,60]])",
 ]  # fmt: skip
 OTHERS = {
-    "topic-coverage": TopicCoverage(np.eye(6)[:, :3] + 0.1, [0.5, 0.3, 0.2], 2),
+    "topic-coverage": TopicCoverage(np.eye(6)[:, :3] * 0.5 + 0.1, [0.5, 0.3, 0.2], 2),
     "contextual": Contextual(6, 3, 2),
 }
 

@@ -85,14 +85,20 @@ DETECTOR, SHIFT = GLR(), Walk()
 '''
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the file, the same for all tests: its parts are compiled once."""
+    made = tmp_path_factory.mktemp("own_parts")
+    (made / "parts_of_ones_own.py").write_text(OWN)
+    return made
+
+
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """A file in the current folder; another one in each test, since Python keeps modules."""
-    name = f"parts_{re.sub(r'[^a-z_]', '', request.node.name)}.py"
-    (tmp_path / name).write_text(OWN)
-    monkeypatch.chdir(tmp_path)
+def own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The file, in the current folder."""
+    monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    return name
+    return "parts_of_ones_own.py"
 
 
 def simulate(capsys: Output, *words: str) -> toplist.Result:
@@ -179,7 +185,7 @@ def test_what_is_refused(own: str, words: list[str], message: str, capsys: Outpu
         ("Patient(termination=0.3)", "users", "Patient(termination=0.3)", "clicks_fill_the_page"),
         ("falling", "world", "Fixed(attraction=[0.5, 0.25, ", "changes_are_told"),
         ("with_users", "world", "Fixed(attraction=[0.5, 0.25, ", "changes_are_told"),
-        ("SHIFT", "world", "Changing(Walk(), attraction=", "changes_are_told"),
+        ("SHIFT", "world", "Changing(attraction=array([0.8 , 0.70625, ", "changes_are_told"),
     ],
 )  # fmt: skip
 def test_check_knows_every_kind(own: str, name: str, kind: str, checked: str, only: str, capsys: Output) -> None:

@@ -64,5 +64,6 @@ def test_tune_and_compare_take_names_too() -> None:
     ],
 )
 def test_wrong_names_are_refused(changes: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"world": "b-lb", "steps": 10, "runs": 1, **changes}
     with pytest.raises(toplist.InvalidInput, match=message):
-        toplist.simulate("random", **({"world": "b-lb", "steps": 10, "runs": 1} | changes))
+        toplist.simulate("random", **given)

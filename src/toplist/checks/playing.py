@@ -53,10 +53,11 @@ def compare_plain_and_compiled(plain: Trace, compiled: Trace) -> None:
 def trace_after_saving(setup: RunSetup) -> Trace:
     """The second half of a run that was saved to a file in the middle, and continued by another player."""
     file = io.BytesIO()
-    half, again = make_player(setup), make_player(setup)
+    half = make_player(setup)
     half.play(STEPS // 2)
     np.savez(file, **half.state_arrays())
     file.seek(0)
+    again = make_player(setup)
     with np.load(file, allow_pickle=False) as kept:
         again.restore(dict(kept))
     return play_trace(again)

@@ -37,7 +37,7 @@ def checked_world(world: Any) -> Any:
     return (Fixed(np.linspace(0.8, 0.05, ITEMS), POSITIONS) if world is None else world).checked()
 
 
-class Audience(NamedTuple):
+class PreparedUsers(NamedTuple):
     """Prepared users in a world that has reached its first step."""
 
     users: Any
@@ -45,7 +45,7 @@ class Audience(NamedTuple):
     problem: Problem
 
     @classmethod
-    def of(cls, users: Any, world: Any) -> Audience:
+    def of(cls, users: Any, world: Any) -> PreparedUsers:
         """Prepare the users for the world."""
         problem, moment = world.problem(STEPS), world.begin()
         world.advance(moment, 0, 7)
@@ -82,13 +82,13 @@ class Audience(NamedTuple):
 @promise
 def fields_have_free_names(users: Any, world: Any) -> None:
     """Compiled code finds a part's method before a field of the same name, so no field may be named like a method."""
-    check_field_names(users, Audience.of(users, world).users)
+    check_field_names(users, PreparedUsers.of(users, world).users)
 
 
 @promise
 def clicks_fill_the_page(users: Any, world: Any) -> None:
     """`click` writes 0 or 1 at every position, returns their sum, and says where the visitor left: after all clicks."""
-    audience = Audience.of(users, world)
+    audience = PreparedUsers.of(users, world)
     for visitor, items, attraction in audience.lists():
         page, count = audience.click(visitor, items, attraction)
         clicks, left = page.clicks.tolist(), int(page.left[0])
@@ -101,7 +101,7 @@ def clicks_fill_the_page(users: Any, world: Any) -> None:
 @promise
 def same_visitor_clicks_alike(users: Any, world: Any) -> None:
     """All randomness comes from the visitor's key: no global state, nothing left from an earlier visitor."""
-    audience = Audience.of(users, world)
+    audience = PreparedUsers.of(users, world)
     lists = list(audience.lists())
     first = [audience.click(*each)[0] for each in lists]
     again = [audience.click(*each)[0] for each in reversed(lists)]
@@ -114,7 +114,7 @@ def same_visitor_clicks_alike(users: Any, world: Any) -> None:
 @promise
 def lists_stay_as_they_are(users: Any, world: Any) -> None:
     """`click`, `reward` and `best` only read the world, the list and its attraction."""
-    audience = Audience.of(users, world)
+    audience = PreparedUsers.of(users, world)
     everything = np.linspace(0.9, 0.1, audience.problem.items)
     for visitor, items, attraction in audience.lists():
         before = (items.tolist(), attraction.tolist(), everything.tolist(), array_bytes(audience.moment))
@@ -131,7 +131,7 @@ def lists_stay_as_they_are(users: Any, world: Any) -> None:
 @promise
 def empty_positions_get_no_click(users: Any, world: Any) -> None:
     """A list may be short: item -1 with attraction 0 stands at an empty position, and is never clicked."""
-    audience = Audience.of(users, world)
+    audience = PreparedUsers.of(users, world)
     for visitor, items, attraction in audience.lists():
         items[1:], attraction[1:] = -1, 0.0
         clicks = audience.click(visitor, items, attraction)[0].clicks.tolist()
@@ -141,7 +141,7 @@ def empty_positions_get_no_click(users: Any, world: Any) -> None:
 @promise
 def rewards_are_numbers(users: Any, world: Any) -> None:
     """Regret is a difference of rewards: each is finite, at least 0, and the same whenever it is asked for."""
-    audience = Audience.of(users, world)
+    audience = PreparedUsers.of(users, world)
     for _, items, attraction in audience.lists():
         reward = audience.reward(items, attraction)
         fail_if(not (np.isfinite(reward) and reward >= 0.0), f"the reward of the list {text_of(items)} is {reward}")
@@ -151,7 +151,7 @@ def rewards_are_numbers(users: Any, world: Any) -> None:
 @promise
 def no_exchange_improves_the_best_list(users: Any, world: Any) -> None:
     """Regret is measured against `best`: no exchange of two positions, or with another item, may have more reward."""
-    audience = Audience.of(users, world)
+    audience = PreparedUsers.of(users, world)
     random = np.random.default_rng(4)
     count, size = audience.problem.items, audience.problem.positions
     for _ in range(20):
@@ -170,7 +170,7 @@ def no_exchange_improves_the_best_list(users: Any, world: Any) -> None:
 @promise
 def best_lists_leave_absent_items_out(users: Any, world: Any) -> None:
     """Items that are absent have negative attraction; the list to fill is shorter if too few are left."""
-    audience = Audience.of(users, world)
+    audience = PreparedUsers.of(users, world)
     count, size = audience.problem.items, audience.problem.positions
     for present in (1, size - 1, size, count - 1):
         if present > 0:

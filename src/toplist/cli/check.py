@@ -60,11 +60,12 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Check every promise; print kept ones at once, and broken ones at the end, where they are easy to see."""
+    from toplist.engine.simulated_problem import abridge
     from toplist.support.catalogue import part_text
 
     subject = find_subject(arguments)
     promises = chosen_promises(subject.kind, arguments.only)
-    checked = part_text(subject.arguments[0])
+    checked = abridge(" ".join(part_text(subject.arguments[0]).split()))
     results = []
     if not arguments.json:
         remark = f" ({subject.remark})" if subject.remark else ""
