@@ -146,7 +146,7 @@ def test_a_real_process_finds_modules_of_the_current_folder(own: str) -> None:
         (":Policies", r"There is no 'Policies' in own_\w+; choose mine"),
         (".py", r"'own_\w+\.py' is a file, which may hold several parts; write own_\w+\.py:mine\."),
         (":mine(scal=1)", "mine has no parameter 'scal', but has scale; perhaps you mean 'scale'"),
-        (":mine(1)", "must be a module and a name; write it like 'mine.py:Mine"),
+        (":mine(1)", "must be a module and a name, .*; write it like 'mine.py:Mine"),
         (":Stubborn", "Stubborn needs reading and memory and scoring"),
         (":mine(scale='large')", "UCB1's scale is 'large'"),
         (":Policy", "Policy needs reading and memory and scoring, but must be a part of toplist, .* or make one"),

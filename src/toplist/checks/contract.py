@@ -14,7 +14,7 @@ from toplist.core.protocols.kinds import KINDS, expect_kind, kind_of
 from toplist.engine.simulated_problem import NamedWorld, SimulatedProblem
 from toplist.policies.by_name import make
 
-MODULES = {"policy": policy_promises, "users": users_promises, "world": world_promises}
+MODULES: dict[str, Any] = {"policy": policy_promises, "users": users_promises, "world": world_promises}
 
 
 def contract(kind: str = "policy") -> dict[str, Check]:
@@ -79,6 +79,16 @@ class Subject(NamedTuple):
         checkable = "policies, click models, worlds, and the parts of policies and of changing worlds"
         what = f"{KINDS[kind].title}, and there" if kind else f"{part!r}, and there"
         raise InvalidInput(f"It is {what} are no promises to check for that; there are promises of {checkable}.")
+
+    def prepare(self) -> None:
+        """Refuse invalid parameters, which would break every promise.
+
+        Raises
+        ------
+        InvalidInput
+            If a parameter cannot be used.
+        """
+        MODULES[self.kind].prepare_part(*self.arguments)
 
 
 def check_policy(policy: Any, only: Iterable[str] | None = None) -> list[str]:

@@ -45,6 +45,11 @@ def _player(policy: Any, key: int = 1, compiled: bool = False, **changes: Any) -
     return make_player(_setting(policy, **changes), key, labels, compiled)
 
 
+def prepare_part(policy: Any) -> None:
+    """Let the policy refuse its parameters, if they are invalid."""
+    _setting(policy)
+
+
 def _bytes(belief: Any) -> int:
     return sum(array.nbytes for array in belief)
 

@@ -76,6 +76,11 @@ class PreparedUsers(NamedTuple):
         return items
 
 
+def prepare_part(users: Any, world: Any) -> None:
+    """Let the users refuse their parameters, if they are invalid."""
+    users.prepare(world.problem(STEPS))
+
+
 # The promises ---------------------------------------------------------------------------------------------------------
 
 

@@ -86,6 +86,11 @@ def _setting(world: Any) -> RunSetup:
     return RunSetup.of(make("cascade-ucb1"), world, Cascade(), NeverSeenFirst(), STEPS)
 
 
+def prepare_part(world: Any) -> None:
+    """Let the world refuse its parameters, if they are invalid."""
+    world.checked()
+
+
 # The promises ---------------------------------------------------------------------------------------------------------
 
 

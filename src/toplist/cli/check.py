@@ -99,6 +99,12 @@ def find_subject(arguments: Namespace) -> Subject:
     subject = Subject.of(entry.make(**parameters), world)
     if world is not None and subject.kind != "users":
         raise InvalidInput("--world is for click models, but that is none; leave it out.")
+    try:
+        subject.prepare()
+    except InvalidInput:
+        raise
+    except Exception:  # an error of one's own code is reported with the promise that it breaks
+        pass
     return subject
 
 
