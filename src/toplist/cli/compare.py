@@ -112,7 +112,13 @@ def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, An
     from toplist.experiments.comparison_matrix import standard_users, standard_world
     from toplist.support.catalogue import USERS
 
-    asked = {label: named_part(USERS, text, find_part)[0] for label, text in map(split_label, arguments.users)}
+    asked: dict[str, Any] = {}
+    for label, text in map(split_label, arguments.users):
+        if label in asked:
+            raise InvalidInput(
+                f"The users {label!r} are named twice; leave one out, or label them, as {label}-2={text}."
+            )
+        asked[label] = named_part(USERS, text, find_part)[0]
     files = [text for text in arguments.worlds if is_file(text)]
     if not files and (arguments.queries, arguments.positions) != (None, None):
         raise InvalidInput("--queries and --positions are for learned click models; name their file with --worlds.")
