@@ -53,7 +53,7 @@ def heatmap(found: Comparison) -> Figure:
     ticks = [step for step in STEPS if step <= top * 1.001]
     bar.set_ticks(ticks, labels=[f"{step}" for step in ticks])
     bar.ax.minorticks_off()
-    bar.set_label(wrap_title("times the least regret of the column", min(4.0, size[1] - 0.8)))
+    bar.set_label(wrap_title("times the least regret of the column", min(4.0, 0.5 + ROW * len(rows))))
     bar.outline.set_visible(False)
     return figure
 
