@@ -252,7 +252,7 @@ def test_pictures(known: Comparison, tmp_path: Path, name: str, head: bytes) -> 
 def test_long_labels_are_whole_and_inside_the_picture(rows: int, columns: int) -> None:
     names = [*(f"policy {row}, labelled by somebody with much to say" for row in range(rows)), "random"]
     labels = [f"visitors {column} with pbm(examination=[0.9, 0.5, 0.2])" for column in range(columns)]
-    regret = {label: {name: [1.0 + row, 2.0 + row] for row, name in enumerate(names)} for label in labels}
+    regret = {label: {name: np.array([1.0, 2.0]) + row for row, name in enumerate(names)} for label in labels}
     figure = Comparison(regret, "random", {"steps": 1000, "runs": 2, "seed": 0}).plot()
     figure.canvas.draw()
     axes, bar = figure.axes

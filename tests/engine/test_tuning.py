@@ -157,8 +157,8 @@ def test_the_plot_has_a_panel_per_parameter(found: toplist.Tuning, tmp_path: Pat
 
 def test_a_long_title_is_whole_and_inside_the_picture() -> None:
     name = "somebody/elses/own_parts.py:a_policy_with_a_long_name(scale=0.5, examination=[0.9, 0.5, 0.2])"
-    curves = {name: [[1.0]], "other": [[2.0]]}
-    sweep = toplist.Result([10], curves, curves)
+    curves = {name: np.array([[1.0]]), "other": np.array([[2.0]])}
+    sweep = toplist.Result(np.array([10]), curves, curves)
     figure = toplist.Tuning({name: {"scale": 0.5}, "other": {"scale": 1.0}}, sweep).plot()
     figure.canvas.draw()
     (title,) = figure.texts
