@@ -281,5 +281,5 @@ def test_all_failures_are_reported_together() -> None:
 
 
 def test_an_unknown_check_is_refused() -> None:
-    with pytest.raises(toplist.InvalidInput, match="no check 'speed'"):
+    with pytest.raises(toplist.InvalidInput, match="no promise 'speed'"):
         check_policy("random", only=["speed"])

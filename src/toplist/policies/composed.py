@@ -6,21 +6,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.problem import InvalidInput, Problem, expect
+from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Assessment, Capabilities, Change
+from toplist.core.protocols.kinds import expect_kind
 from toplist.core.slate import Page, Request, Slate, empty_slate
 from toplist.parts import index, memory
 from toplist.parts.arrange import ComposedCache, TopK
 
 TOP_K = TopK()
-
-# The methods and the description of each kind of part.
-_KINDS = {
-    "reading": (("prepare", "read"), "a reading, like ThroughFirstClick()"),
-    "memory": (("prepare", "begin", "keeps", "tick", "add", "conclude"), "a memory, like Everything()"),
-    "index": (("prepare", "scratch", "reads", "top"), "an index, like KLUCB()"),
-    "arrangement": (("prepare", "scratch", "asks", "arrange"), "an arrangement, like TopK()"),
-}
 
 
 class _PolicyParts(NamedTuple):
@@ -164,7 +157,7 @@ def check_kinds(**parts: Any) -> None:
     wrong = []
     for kind, part in parts.items():
         try:
-            expect(f"The {kind}", part, *_KINDS[kind])
+            expect_kind(f"The {kind}", part, kind)
         except InvalidInput as error:
             wrong.append(str(error))
     if wrong:
