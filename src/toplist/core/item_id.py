@@ -9,6 +9,7 @@ from typing import Any
 from toplist.core.problem import InvalidInput, refuse
 
 ItemId = str | int
+OwnId = Any  # an id that the caller gave, who knows whether it is text or an integer
 
 LARGEST_INTEGER = 2**53 - 1  # JavaScript and other readers of JSON round larger ones, which would be other items
 INTEGER_MARK = "\t"  # where only text can stand, it begins an integer; text of the service has no control characters

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.core.item_id import ItemId
+from toplist.core.item_id import OwnId
 from toplist.core.problem import refuse
 from toplist.core.slate import Ints, Slate
 from toplist.ranker.open_lists import ForeignSlate
@@ -74,7 +74,7 @@ class Shown:
         identity: Identity,
         number: int,
         life: str,
-        items: tuple[ItemId, ...],
+        items: tuple[OwnId, ...],
         slate: Slate,
         learned_before: int,
         *,
@@ -94,10 +94,10 @@ class Shown:
     def __len__(self) -> int:
         return len(self.items)
 
-    def __iter__(self) -> Iterator[ItemId]:
+    def __iter__(self) -> Iterator[OwnId]:
         return iter(self.items)
 
-    def __getitem__(self, place: int) -> ItemId:
+    def __getitem__(self, place: int) -> OwnId:
         return self.items[place]
 
     def __repr__(self) -> str:

@@ -120,22 +120,25 @@ def too_large(row: Sequence[float] | None) -> bool:
     return bool(row) and not (min(row) >= -LARGEST and max(row) <= LARGEST)  # type: ignore[arg-type]
 
 
-def agree_on_segment(message: Any) -> None:
-    """Merge `segment` and its alias `key`: requests may use either, and replies have both."""
-    segment, key = message.segment, message.key
-    if segment is None:
-        segment = key
-    elif key is not None and key != segment:
-        raise ValueError(
-            f"segment is {segment!r} and key, its former name, is {key!r}, but both name the segment; leave key out"
-        )
-    if segment is not None:
-        msgspec.structs.force_setattr(message, "segment", segment)
-        msgspec.structs.force_setattr(message, "key", None if isinstance(message, Strict) else segment)
-
-
 class Strict(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Base of requests: unknown fields are refused."""
+
+
+class OfSegment(Struct, frozen=True, kw_only=True):
+    """Base of messages with `segment` and its alias `key`: requests may use either, and replies have both."""
+
+    def __post_init__(self) -> None:
+        message: Any = self
+        segment, key = message.segment, message.key
+        if segment is None:
+            segment = key
+        elif key is not None and key != segment:
+            raise ValueError(
+                f"segment is {segment!r} and key, its former name, is {key!r}, but both name the segment; leave key out"
+            )
+        if segment is not None:
+            msgspec.structs.force_setattr(self, "segment", segment)
+            msgspec.structs.force_setattr(self, "key", None if isinstance(self, Strict) else segment)
 
 
 class RankingSpec(Strict, frozen=True):
@@ -215,7 +218,7 @@ class ItemsChanged(Struct, frozen=True, kw_only=True):
     unchanged: int
 
 
-class ListRequest(Strict, frozen=True, omit_defaults=True):
+class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True):
     """A request for a list."""
 
     segment: Segment | None = None
@@ -229,10 +232,8 @@ class ListRequest(Strict, frozen=True, omit_defaults=True):
     deferred: bool = False  # stays closed until it is activated
     key: SegmentAlias = None
 
-    __post_init__ = agree_on_segment
 
-
-class ListReply(Struct, frozen=True, kw_only=True):
+class ListReply(OfSegment, frozen=True, kw_only=True):
     """A list to show."""
 
     impression: str
@@ -241,8 +242,6 @@ class ListReply(Struct, frozen=True, kw_only=True):
     segment: str | None = None
     deferred: bool = False
     key: SegmentReply = None
-
-    __post_init__ = agree_on_segment
 
 
 class ListEntry(Strict, frozen=True):
@@ -287,7 +286,7 @@ class ReportReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
     detail: str | UnsetType = UNSET
 
 
-class Impression(Struct, frozen=True, kw_only=True):
+class Impression(OfSegment, frozen=True, kw_only=True):
     """A list that was made, with its clicks so far."""
 
     impression: str
@@ -303,8 +302,6 @@ class Impression(Struct, frozen=True, kw_only=True):
     reason: str | None  # why it was learned: "final" or "window"
     key: SegmentReply = None
 
-    __post_init__ = agree_on_segment
-
 
 class Estimate(Struct, frozen=True, kw_only=True):
     """The estimate of an item; null where the policy has no such number, or an infinite one."""
@@ -317,7 +314,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
     index: float | None
 
 
-class Estimates(Struct, frozen=True, kw_only=True):
+class Estimates(OfSegment, frozen=True, kw_only=True):
     """The estimates of a learner, the largest index first."""
 
     ranking: str
@@ -326,8 +323,6 @@ class Estimates(Struct, frozen=True, kw_only=True):
     learned: int  # number of lists
     items: list[Estimate]
     key: SegmentReply = None
-
-    __post_init__ = agree_on_segment
 
 
 class Reason(Struct, frozen=True, kw_only=True):
@@ -342,7 +337,7 @@ class Reason(Struct, frozen=True, kw_only=True):
     why: str
 
 
-class Explanation(Struct, frozen=True, kw_only=True):
+class Explanation(OfSegment, frozen=True, kw_only=True):
     """Why the items of a list are at their positions."""
 
     impression: str
@@ -351,10 +346,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     positions: list[Reason]
     key: SegmentReply = None
 
-    __post_init__ = agree_on_segment
 
-
-class NextList(Struct, frozen=True, kw_only=True):
+class NextList(OfSegment, frozen=True, kw_only=True):
     """The list that would be made next, and why."""
 
     ranking: str
@@ -364,10 +357,8 @@ class NextList(Struct, frozen=True, kw_only=True):
     positions: list[Reason]
     key: SegmentReply = None
 
-    __post_init__ = agree_on_segment
 
-
-class Event(Struct, frozen=True, kw_only=True):
+class Event(OfSegment, frozen=True, kw_only=True):
     """One line of the event log."""
 
     seq: int
@@ -378,8 +369,6 @@ class Event(Struct, frozen=True, kw_only=True):
     impression: str | None
     body: Any
     key: SegmentReply = None
-
-    __post_init__ = agree_on_segment
 
 
 class ItemBody(Strict, frozen=True, kw_only=True):
@@ -496,7 +485,7 @@ class SegmentsQuery(Strict, frozen=True, kw_only=True):
     limit: Limit = 1000
 
 
-class EstimatesQuery(Strict, frozen=True, kw_only=True):
+class EstimatesQuery(Strict, OfSegment, frozen=True, kw_only=True):
     """Query of estimates."""
 
     segment: Segment | None = None
@@ -504,17 +493,13 @@ class EstimatesQuery(Strict, frozen=True, kw_only=True):
     person: PersonText | None = None
     key: SegmentAlias = None
 
-    __post_init__ = agree_on_segment
 
-
-class NextQuery(Strict, frozen=True, kw_only=True):
+class NextQuery(Strict, OfSegment, frozen=True, kw_only=True):
     """Query of the next list."""
 
     segment: Segment | None = None
     person: PersonText | None = None
     key: SegmentAlias = None
-
-    __post_init__ = agree_on_segment
 
 
 class EventsQuery(Strict, frozen=True, kw_only=True):

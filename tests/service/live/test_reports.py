@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from running import BY_FEATURES, WINDOW, Clock, at_work, events, front, items, learned, run, shown, told
 
+from toplist.core.item_id import ItemId
 from toplist.service.errors import NotFound, Refused
 from toplist.service.live.impression_state import report_in_positions
 from toplist.service.log.events import MergedReport
@@ -276,12 +277,12 @@ def test_a_report_has_a_largest_number_of_entries(report: dict[str, Any]) -> Non
 
 
 def test_the_largest_report_of_the_longest_list_is_soon_read() -> None:
-    class Seldom(list[str]):
+    class Seldom(list[ItemId]):
         def __contains__(self, _: object) -> bool:
             raise AssertionError("a list is not looked through for each entry")
 
     names = Seldom(f"item-{n}" for n in range(1000))
-    last: list[int | str] = ["item-999"] * 2000
+    last: Any = ["item-999"] * 2000
     assert report_in_positions(Report(clicks=last, seen=last), names).clicks == (1000,)
     assert report_in_positions(Report(seen={"item-999": 0.5}), names).seen == {1000: 0.5}
 

@@ -35,9 +35,9 @@ def encode_unknown(given: Any) -> Any:
 
 
 def elements(what: str, given: Any, of: str) -> list[Any]:
-    """The elements of a list; a single text or number is refused, and not taken as its letters."""
+    """The elements of a list; a single text or number is refused, and not taken as its letters, nor a mapping as keys."""
     several = plain(given)
-    if isinstance(several, str | bytes) or not isinstance(several, Iterable):
+    if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
         advice = "write [0.5, 1.0]" if of == NUMBERS else "write []" if given is None else f"write [{several!r}]"
         raise wrong_type(what, given, f"a list of {of}", advice)
     return list(several)

@@ -99,9 +99,9 @@ def report(
     impression : str or ListReply
         Id of the impression, or the reply that it came with.
     clicks : sequence of int or str, default ()
-        Clicks, as 1-based positions or items; earlier reports need not be repeated. A number that is a position and also
-        an integer item at another position is refused: write `{"position": 2}` or `{"item": 2}`, also in `left` and in
-        a sequence `seen`.
+        Clicks, as 1-based positions or items; earlier reports need not be repeated. A number that is a position, and
+        also an integer item at another one, is refused: write `{"position": 2}` or `{"item": 2}`, also in `left` and
+        in a sequence `seen`.
     left : int, str or None, default None
         Position or item at which the visitor left, if known.
     seen : sequence of int or str, mapping of int or str to float, or None, default None
@@ -120,7 +120,8 @@ def report(
         in_view = {str(each): probability for each, probability in seen.items()}
     elif seen is not None:
         in_view = elements("seen", seen, CLICKS)
-    body = Report(clicks=elements("clicks", clicks, CLICKS), left=left, seen=in_view, final=final)
+    where: Any = left
+    body = Report(clicks=elements("clicks", clicks, CLICKS), left=where, seen=in_view, final=final)
     return ClientRequest("PUT", f"{impression_path(impression)}/clicks", ReportReply, body)
 
 
