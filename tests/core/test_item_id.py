@@ -33,7 +33,7 @@ def test_twins_look_the_same(number: int) -> None:
 def test_what_is_no_id_is_refused(given_id: Any) -> None:
     assert plain_id(given_id) is None
     with pytest.raises(
-        InvalidInput, match="The item is .*, but must be text or a whole number between -9007199254740991"
+        InvalidInput, match=r"The item is .*, but must be text or a whole number between -9007199254740991"
     ):
         checked_id("The item", given_id)
 

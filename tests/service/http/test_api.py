@@ -585,8 +585,8 @@ NAME_RULE = (
     "choose another name."
 )
 ITEM_RULE = (
-    "but must be one line of 1 to 200 characters, without control characters, or a tab and a whole number; write the id "
-    "as text, or an integer after a tab."
+    "but must be one line of 1 to 200 characters, without control characters, or a tab and a whole number; write the "
+    "id as text, or an integer after a tab."
 )
 TEXT_RULE = "but must be one line of 1 to 200 characters, without control characters; change it."
 

@@ -35,7 +35,7 @@ def encode_unknown(given: Any) -> Any:
 
 
 def elements(what: str, given: Any, of: str) -> list[Any]:
-    """The elements of a list; a single text or number is refused, and not taken as its letters, nor a mapping as keys."""
+    """The elements of a list; a text is refused, and not taken as its letters, and so are a number and a mapping."""
     several = plain(given)
     if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
         advice = "write [0.5, 1.0]" if of == NUMBERS else "write []" if given is None else f"write [{several!r}]"

@@ -80,7 +80,7 @@ def test_both_live_side_by_side_from_their_creation_to_a_rebuild(
         gone = draw.choice(ids)
         assert await service.items.remove("front", [gone]) == 1
         assert [item.id for item in await service.queries.items("front")] == [id for id in ids if id != gone]
-        with pytest.raises(NotFound, match="perhaps you mean|is written %09"):
+        with pytest.raises(NotFound, match=r"perhaps you mean|is written %09"):
             await service.queries.item("front", gone)
         estimates = await service.queries.estimates("front")
         assert {row.item for row in estimates.items} == set(ids) - {gone}
