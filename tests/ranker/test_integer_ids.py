@@ -16,7 +16,7 @@ from toplist.ranker.item_slots import label
 from toplist.ranker.list_positions import ListPositions
 from toplist.ranker.logged_ranker import NO_LIMIT
 
-TWINS = [1, "1", 2, "2", 3, "3"]
+TWINS: list[Any] = [1, "1", 2, "2", 3, "3"]
 
 
 def plain_ranker(items: Any = TWINS, positions: int = 3, **more: Any) -> Ranker:
@@ -24,9 +24,10 @@ def plain_ranker(items: Any = TWINS, positions: int = 3, **more: Any) -> Ranker:
 
 
 def test_they_are_added_ranked_and_removed_beside_their_twins() -> None:
-    ranker = plain_ranker([7, "7"])
+    ranker, nine = plain_ranker([7, "7"]), np.int64(9)
+    new: list[Any] = ["8", nine]
     ranker.add(8)
-    ranker.add(["8", np.int64(9)])
+    ranker.add(new)
     assert ranker.items == [7, "7", 8, "8", 9]
     assert [type(item) for item in ranker.items] == [int, str, int, str, int]
     ranker.hide(7)
@@ -38,7 +39,8 @@ def test_they_are_added_ranked_and_removed_beside_their_twins() -> None:
     assert ranker.items == [7, "7", "8", 9]
     assert (7 in ranker, "7" in ranker, 8 in ranker, 7.0 in ranker, True in ranker) == (True, True, False, False, False)
     assert set(ranker.rank(among=[7, "7", 9], exclude=[9], pins={2: 7}).items) == {7, "7"}
-    assert ranker.rank(pins={1: np.int64(9)})[0] == 9
+    pins: dict[int, Any] = {1: nine}
+    assert ranker.rank(pins=pins)[0] == 9
     assert repr(ranker.adopt([9, "7"])).endswith(": 9, 7>")
 
 
@@ -47,9 +49,10 @@ def test_an_item_of_the_other_kind_is_suggested() -> None:
     for wrong, meant in (("7", "7"), (8, "'8'")):
         with pytest.raises(InvalidInput, match=f"must be one of the ranker's items; perhaps you mean {meant}"):
             ranker.remove(wrong)
-    for wrong in (7.0, True, 10**30):
+    others: list[Any] = [7.0, True, 10**30]
+    for other in others:
         with pytest.raises(InvalidInput, match="must be one of the ranker's items"):
-            ranker.rank(among=[wrong])
+            ranker.rank(among=[other])
 
 
 def test_they_have_random_numbers_of_their_own() -> None:

@@ -313,8 +313,9 @@ def test_a_wrong_type_is_refused_before_anything_is_sent(
 
 def test_a_mapping_puts_items_with_their_features(service: LocalService) -> None:
     client, _ = client_of(service)
+    row: Any = np.array([1.0, 2.0])
     client.create_ranking(name="a", positions=2, features=2)
-    assert client.put_items("a", {"tea": [0.5, 1.0], 7: np.array([1.0, 2.0]), "7": None}).added == 3
+    assert client.put_items("a", {"tea": [0.5, 1.0], 7: row, "7": None}).added == 3
     assert client.put_items("a", [{"id": "milk", "features": (0.0, 1.0), "hidden": True}]).added == 1
     found = {item.id: (item.features, item.hidden) for item in client.items("a").items}
     assert found == {

@@ -35,6 +35,7 @@ from toplist.service.live.service import Service
 from toplist.service.log.export import events_of_store, write_events
 from toplist.service.store.sqlite import SQLiteReader
 from toplist.service.wire import Item, ListEntry, ListRequest, RankingChange, RankingSpec, Report, SeenEntry
+from toplist.support.files import import_optional
 
 NUMBERS = st.lists(
     st.integers(-LARGEST_INTEGER, LARGEST_INTEGER) | st.integers(-3, 3), min_size=2, max_size=4, unique=True
@@ -109,9 +110,7 @@ def test_an_export_has_both(tmp_path: Path) -> None:
     assert [put["id"] for put in bodies["items"]["put"]] == [1, "1", 2, "2"]
     assert sorted(bodies["list"]["items"], key=str) in ([1, "1"], ["1", 1])
     assert {(line["segment"], line["key"]) for line in lines} == {(None, None), ("s", "s")}
-    import pyarrow.parquet  # noqa: PLC0415 - takes a second
-
-    table = pyarrow.parquet.read_table(tmp_path / "events.parquet")
+    table = import_optional("pyarrow.parquet", "parquet").read_table(tmp_path / "events.parquet")
     assert table.column_names == ["seq", "at", "ranking", "key", "kind", "impression", "body", "segment"]
     assert table.column("key").to_pylist() == table.column("segment").to_pylist()
 
