@@ -123,10 +123,11 @@ def test_files_pickles_slates_and_snapshots_keep_both(tmp_path: Path) -> None:
     late = ranker.rank()
     kept = late.as_dict()
     ranker.save(tmp_path / "ranker.npz")
-    again = Ranker.load(tmp_path / "ranker.npz", compiled=False)
-    for other in (again, copy.deepcopy(ranker)):
+    copies = [Ranker.load(tmp_path / "ranker.npz", compiled=False), copy.deepcopy(ranker)]
+    following = ranker.rank().items
+    for other in copies:
         assert (other.items, other.hidden) == (TWINS, [2, "3"])
-        assert other.rank().items == ranker.rank().items
+        assert other.rank().items == following
     shown = ranker.shown(kept)
     assert shown.items == late.items
     ranker.learn(shown, clicks=[{"item": shown[0]}])

@@ -342,7 +342,7 @@ def test_errors_point_at_the_wrong_field(service: LocalService, body: Any, point
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({"pins": {str(i): "a" for i in range(1, 900)} | {"900": 5}}, "/pins/900"),
+        ({"pins": {str(i): "a" for i in range(1, 900)} | {"900": 5.5}}, "/pins/900"),
         ({"pins": {"1": "a", "2": ""}, "exclude": []}, "/pins/2"),
         ({"features": {"a": [1.0], "b": [1.0, "x"], "c": [2]}}, "/features/b/1"),
         ({"features": {"a": [1.0], "": [1.0], "c": [2]}}, "/features/"),
@@ -355,7 +355,7 @@ def test_errors_point_at_the_key_of_a_mapping(service: LocalService, body: Any, 
 
 
 @pytest.mark.parametrize(
-    "raw", [b'{"pins": {"1": 5}, ', b'{"pins": {"1": ' + b"[" * 100_000, b'{"pins": {"1": 5, "1": "a"}}']
+    "raw", [b'{"pins": {"1": 5.5}, ', b'{"pins": {"1": ' + b"[" * 100_000, b'{"pins": {"1": 5.5, "1": "a"}}']
 )
 def test_a_key_that_cannot_be_found_is_left_out_of_the_pointer(service: LocalService, raw: bytes) -> None:
     headers = {"content-type": "application/json"}

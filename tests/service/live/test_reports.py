@@ -241,7 +241,7 @@ def test_what_may_be_a_position_or_an_item_is_refused_as_a_key_of_seen(tmp_path:
             await service.rankings.create(RankingSpec(name="front", positions=3))
             await service.items.put("front", [Item(id=name) for name in ("1", "2", "3", "17")])
             reply = await shown(service, pins={"1": "3", "2": "2", "3": "17"})
-            with pytest.raises(Refused, match="the item at position 1") as refused:
+            with pytest.raises(Refused, match="stands for the positions 1 and 3") as refused:
                 await service.impressions.report(reply.impression, Report(seen={"3": 0.5}))
             assert refused.value.field == "/seen/3"
             await service.impressions.report(reply.impression, Report(seen={"1": 1.0, "2": 0.5, "17": 0.25}))
