@@ -389,7 +389,7 @@ def test_the_error_of_a_wrong_call_says_what_to_do_and_nothing_changes(call: Any
             r"items is a Frame, but must be a sequence of names; give one of its columns, like list\(frame\['id'\]\)\.",
         ),
         ({"items": ["a", "a"]}, "The item 'a' is given twice"),
-        ({"items": [1]}, "An item is 1, but must be text"),
+        ({"items": [1.5]}, "An item is 1.5, but must be text or a whole number .*; write '1.5'"),
         ({"positions": 0}, "The number of positions is 0"),
         ({"policy": "cascade-ucb"}, "perhaps you mean 'cascade-ucb1'"),
         ({"policy": Policy}, r"write Policy\(\) with its brackets"),

@@ -164,7 +164,7 @@ def test_reports_name_positions_and_items() -> None:
     }
     assert report_in_positions(Report(seen={"30": 0.5}), items).seen == {3: 0.5}
     for ambiguous, places in (("2", "1 and 2"), ("1", "1 and 2")):
-        with pytest.raises(Refused, match=f"which stands for the positions {places}, by their number or item"):
+        with pytest.raises(Refused, match=f"which stands for the positions {places}, by number or by item"):
             report_in_positions(Report(seen={ambiguous: 0.5}), items)
     assert report_in_positions(Report(left=ListEntry(item=30)), items).left == 3
 

@@ -111,7 +111,7 @@ def _position_of_name(listed: ListPositions, name: str, size: int, pointer: str)
     if len(found) > 1:
         places = " and ".join(map(str, sorted(found)))
         raise Refused(
-            f"seen names {name!r}, which stands for the positions {places}, by their number or item; write a list, with "
+            f"seen names {name!r}, which stands for the positions {places}, by number or by item; write a list, with "
             f'{{"item": ..., "probability": ...}} or {{"position": ..., "probability": ...}}.', pointer,
         )  # fmt: skip
     return found.pop() if found else _position(listed, int(name) if IS_PLACE(name) else name, pointer)
