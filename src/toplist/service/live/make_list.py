@@ -133,7 +133,7 @@ class Lists:
 def rank(learner: LoadedLearner, request: ListRequest) -> tuple[list[ItemId], Record]:
     """Items of a list, and the record to learn from it."""
     ranking = learner.ranking
-    features = rows_by_item(request.features)
+    features = None if request.features is None else rows_by_item(request.features)
     if request.person or features:
         check_features(request.person, features or {}, ranking)
     spec = ranking.spec

@@ -85,9 +85,9 @@ class ListEvent(Struct, frozen=True, omit_defaults=True):
         return Record(self.number, self.slots, self.rows, memo, self.after, self.pinned)
 
 
-def rows_by_item(features: Mapping[str, list[float]] | None) -> dict[ItemId, list[float]] | None:
+def rows_by_item(features: Mapping[str, list[float]]) -> dict[ItemId, list[float]]:
     """Features by item, from features by its text: a name in JSON is always text."""
-    return None if features is None else {item_of_text(text): row for text, row in features.items()}
+    return {item_of_text(text): row for text, row in features.items()}
 
 
 class MergedReport(Struct, frozen=True, omit_defaults=True):

@@ -78,8 +78,9 @@ def logged_list(ranker: LoggedRanker, event: ListEvent, own: bool) -> Shown | No
         return ranker.recall(event.items, event.record())
     if not ranker.capabilities.learns_from_any_list or not all(item in ranker for item in event.items):
         return None
-    features = rows_by_item(event.features) if ranker.capabilities.needs_features else None
-    person = event.person if ranker.capabilities.needs_features else None
+    by_features = ranker.capabilities.needs_features
+    features = rows_by_item(event.features) if by_features and event.features is not None else None
+    person = event.person if by_features else None
     try:
         return ranker.take_over(event.items, event.number, person, features)
     except InvalidInput:  # for example, the list has no features of a person
