@@ -43,7 +43,7 @@ class Scale(NamedTuple):
     connections: int
     seconds: float  # of one load
     rounds: int
-    keys: int  # segments, with a learner each
+    segments: int  # segments, with a learner each
     keys_size: Size
     cold: int  # segments of each kind whose first list is measured
     impressions: int  # in the log of the restart
@@ -119,11 +119,11 @@ def run_load(server: Server, visitors: Sequence[Visitor], seconds: float = float
 
 def nothing() -> Visitor:
     """A visitor who sends small requests to the empty route."""
-    ask = request("POST", PATH, json.dumps({"key": "some", "number": 1}).encode(), "nothing")
+    ask = request("POST", PATH, json.dumps({"segment": "some", "number": 1}).encode(), "nothing")
     return lambda _: ask
 
 
-def lists_and_reports(next_key: Callable[[], str | None], lists: float = float("inf"), seed: int = 0) -> Visitor:
+def lists_and_reports(next_segment: Callable[[], str | None], lists: float = float("inf"), seed: int = 0) -> Visitor:
     """A visitor who asks for a list, reports a click as final, and asks for the next."""
     path, chance, left = f"/v1/rankings/{RANKING}/lists", random.Random(seed), lists
     reports = [json.dumps({"clicks": [position], "final": True}).encode() for position in range(1, 5)]
@@ -136,8 +136,8 @@ def lists_and_reports(next_key: Callable[[], str | None], lists: float = float("
         if left <= 0:
             return None
         left -= 1
-        key = next_key()
-        return request("POST", path, b"{}" if key is None else json.dumps({"key": key}).encode(), "list")
+        segment = next_segment()
+        return request("POST", path, b"{}" if segment is None else json.dumps({"segment": segment}).encode(), "list")
 
     return visitor
 
@@ -193,30 +193,34 @@ def beside_nothing(folder: Path, size: Size, scale: Scale, core: int | None) -> 
 def many_keys(folder: Path, scale: Scale, core: int | None) -> list[dict[str, Any]]:
     """A learner for each segment: their memory, and the time of the first list of a cold one."""
     rows: list[dict[str, Any]] = []
-    with serving(folder / "keys.db", PROGRAM, core) as server:
+    with serving(folder / "segments.db", PROGRAM, core) as server:
         server.create(RANKING, *scale.keys_size, policy=POLICY, click_window=WINDOW)
         chosen = {lists: [f"cold-{lists}-{n}" for n in range(scale.cold)] for lists in HISTORIES}
-        for lists, keys in chosen.items():
-            ask_each(server, [key for key in keys for _ in range(lists)], scale.connections)
+        for lists, segments in chosen.items():
+            ask_each(server, [segment for segment in segments for _ in range(lists)], scale.connections)
         begun = time.perf_counter()
-        others = scale.keys - len(HISTORIES) * scale.cold
-        ask_each(server, [f"key-{n}" for n in range(max(0, others))], scale.connections)
-        per_key = (time.perf_counter() - begun) / max(1, others)
+        others = scale.segments - len(HISTORIES) * scale.cold
+        ask_each(server, [f"segment-{n}" for n in range(max(0, others))], scale.connections)
+        per_segment = (time.perf_counter() - begun) / max(1, others)
         memory = {name: size / 2**20 for name, size in server.memory().items()}
         rows.append(
-            {"what": f"memory of {scale.keys} segments", "measured": f"{memory['VmRSS']:.0f} MB"}
+            {"what": f"memory of {scale.segments} segments", "measured": f"{memory['VmRSS']:.0f} MB"}
             | verdict_cells(memory["VmHWM"], MEMORY, " MB")
         )
         rows.append({"what": "peak memory", "measured": f"{memory['VmHWM']:.0f} MB"})
-        rows.append({"what": "a new key with a list and a report, of many at once", "measured": nanoseconds(per_key)})
-        for lists, keys in chosen.items():
-            order = iter(random.Random(lists).sample(keys, len(keys)))
-            visitor = lists_and_reports(lambda order=order: next(order), len(keys))  # type: ignore[misc]
+        rows.append(
+            {"what": "a new segment with a list and a report, of many at once", "measured": nanoseconds(per_segment)}
+        )
+        for lists, segments in chosen.items():
+            order = iter(random.Random(lists).sample(segments, len(segments)))
+            visitor = lists_and_reports(lambda order=order: next(order), len(segments))  # type: ignore[misc]
             latencies = run_load(server, [visitor]).latencies["list"]
             high = float(np.quantile(latencies, 0.99))
             what = f"first list of a cold segment with {lists} lists before"
             rows.append({"what": what, "measured": spread(latencies), **verdict_cells(high * 1000.0, COLD, " ms")})
-            rows.append({"what": "a sync of the disk alone at that time", "measured": spread(syncs(folder, len(keys)))})
+            rows.append(
+                {"what": "a sync of the disk alone at that time", "measured": spread(syncs(folder, len(segments)))}
+            )
     return rows
 
 
@@ -238,10 +242,10 @@ def syncs(folder: Path, count: int) -> list[float]:
     return seconds
 
 
-def ask_each(server: Server, keys: Sequence[str], connections: int) -> None:
+def ask_each(server: Server, segments: Sequence[str], connections: int) -> None:
     """A list and a report for each segment, over all connections."""
-    waiting = iter(keys)
-    shares = [len(keys) // connections + (n < len(keys) % connections) for n in range(connections)]
+    waiting = iter(segments)
+    shares = [len(segments) // connections + (n < len(segments) % connections) for n in range(connections)]
     run_load(server, [lists_and_reports(lambda: next(waiting), share, n) for n, share in enumerate(shares)])
 
 
@@ -256,7 +260,7 @@ def restarted(folder: Path, scale: Scale, core: int | None) -> list[dict[str, An
         try:
             server.start()
             seconds.append(time.perf_counter() - begun)
-            server.must("POST", f"/v1/rankings/{RANKING}/lists", {"key": f"new-{turn}"})
+            server.must("POST", f"/v1/rankings/{RANKING}/lists", {"segment": f"new-{turn}"})
             lists.append(time.perf_counter() - begun)
         finally:
             server.kill()

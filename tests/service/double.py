@@ -10,7 +10,9 @@ from typing import Any, cast
 
 import msgspec
 
+from toplist.core.item_id import ItemId, id_order
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
+from toplist.service.live.impression_state import report_in_positions
 from toplist.service.live.service import Service
 from toplist.service.log.events import ListOutcome, MergedReport, encode
 from toplist.service.log.export import EventPage
@@ -65,7 +67,7 @@ class Double:
 
     def __init__(self) -> None:
         self.kept: dict[str, Ranking] = {}
-        self.item_of: dict[str, dict[str, Item]] = {}
+        self.item_of: dict[str, dict[ItemId, Item]] = {}
         self.lists: dict[str, Impression] = {}
         self.by_request: dict[tuple[str, str], tuple[ListRequest, ListReply]] = {}
         self.log: list[Event] = []
@@ -105,11 +107,19 @@ class Double:
     async def stop(self) -> None:
         self.is_ready = False
 
-    def _note(self, name: str, kind: str, body: Any, impression: str | None = None, key: str | None = None) -> None:
+    def _note(self, name: str, kind: str, body: Any, impression: str | None = None, segment: str | None = None) -> None:
         if self.full:
             raise StoreUnavailable("The disk is full; make room.", retry_after=1.5)
         self.log.append(
-            Event(seq=len(self.log) + 1, at=THEN, ranking=name, key=key, kind=kind, impression=impression, body=body)
+            Event(
+                seq=len(self.log) + 1,
+                at=THEN,
+                ranking=name,
+                segment=segment,
+                kind=kind,
+                impression=impression,
+                body=body,
+            )
         )
 
     def as_if_learned(self, name: str, clicks: Sequence[int]) -> None:
@@ -163,20 +173,21 @@ class Double:
         there |= {item.id: item for item in items}
         return ItemsChanged(added=added, changed=len(items) - added - unchanged, unchanged=unchanged)
 
-    async def remove_items(self, name: str, ids: Sequence[str]) -> int:
+    async def remove_items(self, name: str, ids: Sequence[ItemId]) -> int:
         await self.ranking(name)
         self._note(name, "items", {"removed": list(ids)})
         return sum(self.item_of[name].pop(item, None) is not None for item in ids)
 
-    async def item(self, name: str, item: str) -> Item:
+    async def item(self, name: str, item: ItemId) -> Item:
         await self.ranking(name)
         if item not in self.item_of[name]:
             raise NotFound(f"There is no item {item!r}.")
         return self.item_of[name][item]
 
-    async def items(self, name: str, after: str | None = None, limit: int = 1000) -> list[Item]:
+    async def items(self, name: str, after: ItemId | None = None, limit: int = 1000) -> list[Item]:
         await self.ranking(name)
-        return [self.item_of[name][item] for item in sorted(self.item_of[name]) if item > (after or "")][:limit]
+        ids = sorted(self.item_of[name], key=id_order)
+        return [self.item_of[name][id] for id in ids if after is None or id_order(id) > id_order(after)][:limit]
 
     async def make_list(self, name: str, request: ListRequest) -> ListReply:
         ranking = await self.ranking(name)
@@ -192,12 +203,12 @@ class Double:
         shown = shown[: request.positions or ranking.positions]
         number = len(self.lists)
         reply = ListReply(
-            impression=f"019a8b5e-7c1f-7d3a-9b42-{number:012x}", items=shown, ranking=name, key=request.key,
+            impression=f"019a8b5e-7c1f-7d3a-9b42-{number:012x}", items=shown, ranking=name, segment=request.segment,
             deferred=request.deferred,
         )  # fmt: skip
-        self._note(name, "list", {"items": shown}, reply.impression, request.key)
+        self._note(name, "list", {"items": shown}, reply.impression, request.segment)
         self.lists[reply.impression] = Impression(
-            impression=reply.impression, ranking=name, key=request.key, items=shown,
+            impression=reply.impression, ranking=name, segment=request.segment, items=shown,
             state="deferred" if request.deferred else "open", made=THEN, due=THEN, clicks=[], left=None, seen=None,
             reason=None,
         )  # fmt: skip
@@ -207,14 +218,10 @@ class Double:
 
     async def report(self, impression: str, report: Report) -> ReportReply:
         shown = await self.impression(impression)
-        places = set(shown.clicks)
-        for number, click in enumerate(report.clicks):
-            if click not in (range(1, len(shown.items) + 1) if isinstance(click, int) else shown.items):
-                raise Refused(f"{click!r} is not on the list.", f"/clicks/{number}")
-            places.add(click if isinstance(click, int) else shown.items.index(click) + 1)
+        places = {*shown.clicks, *report_in_positions(report, shown.items).clicks}
         if shown.state == "learned" and places != set(shown.clicks):
             return ReportReply(impression=impression, counted=False, why="late", detail="It was learned before.")
-        self._note(shown.ranking, "report", msgspec.to_builtins(report), impression, shown.key)
+        self._note(shown.ranking, "report", msgspec.to_builtins(report), impression, shown.segment)
         self.lists[impression] = msgspec.structs.replace(
             shown, clicks=sorted(places), state="learned" if report.final else "open"
         )
@@ -230,18 +237,18 @@ class Double:
         return self.lists[impression]
 
     async def estimates(
-        self, name: str, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
+        self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
     ) -> Estimates:
         ranking = await self.ranking(name)
         if person is not None and len(person) != ranking.person:
             raise Refused(f"A person has {ranking.person} features.")
-        if key is not None and key not in await self.segments(name):
-            raise NotFound(f"There is no key {key!r}.")
+        if segment is not None and segment not in await self.segments(name):
+            raise NotFound(f"There is no segment {segment!r}.")
         rows = [
             Estimate(item=item.id, examined=0.0, mean=None, low=None, high=None, index=None)
             for item in await self.items(name)
         ]
-        return Estimates(ranking=name, key=key, policy=ranking.policy, learned=0, items=rows[:limit])
+        return Estimates(ranking=name, segment=segment, policy=ranking.policy, learned=0, items=rows[:limit])
 
     async def explanation(self, impression: str) -> Explanation:
         shown = await self.impression(impression)
@@ -249,20 +256,20 @@ class Double:
             Reason(position=place, item=item, examined=None, mean=None, bonus=None, index=None, why="by its name")
             for place, item in enumerate(shown.items, 1)
         ]
-        return Explanation(impression=impression, ranking=shown.ranking, key=shown.key, positions=reasons)
+        return Explanation(impression=impression, ranking=shown.ranking, segment=shown.segment, positions=reasons)
 
-    async def next_list(self, name: str, key: str | None = None, person: Sequence[float] | None = None) -> NextList:
-        about = await self.estimates(name, key, person=person)
+    async def next_list(self, name: str, segment: str | None = None, person: Sequence[float] | None = None) -> NextList:
+        about = await self.estimates(name, segment, person=person)
         reasons = [
             Reason(position=place, item=one.item, examined=None, mean=None, bonus=None, index=None, why="by its name")
             for place, one in enumerate(about.items, 1)
         ]
-        return NextList(ranking=name, key=key, policy=about.policy, learned=about.learned, positions=reasons)
+        return NextList(ranking=name, segment=segment, policy=about.policy, learned=about.learned, positions=reasons)
 
     async def segments(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
         await self.ranking(name)
-        found = {shown.key for shown in self.lists.values() if shown.ranking == name and shown.key is not None}
-        return sorted(key for key in found if key > (after or ""))[:limit]
+        found = {shown.segment for shown in self.lists.values() if shown.ranking == name and shown.segment is not None}
+        return sorted(segment for segment in found if segment > (after or ""))[:limit]
 
     async def event_pages(self, name: str, after: int = 0) -> AsyncIterator[EventPage]:
         await self.ranking(name)

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
+from toplist.core.item_id import ItemId
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.service import Service
 from toplist.service.live.state import LiveState
@@ -14,7 +15,7 @@ from toplist.service.live.transaction import OpenStore
 from toplist.service.log.verify import LiveBeliefs, RebuiltLearner, differences, rebuild_learners
 from toplist.service.store.protocol import LogReader
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
-from toplist.service.wire import Event, Item, ListReply, ListRequest, RankingSpec, Report, ReportReply
+from toplist.service.wire import Event, Item, ListEntry, ListReply, ListRequest, RankingSpec, Report, ReportReply
 
 T = TypeVar("T")
 BEGIN = 1_700_000_000_000
@@ -106,26 +107,37 @@ def row(n: int) -> list[float]:
     return [1.0 if n % 4 == column else 0.1 for column in range(4)]
 
 
-def items(count: int, policy: str = ITEM_WISE, first: int = 0) -> list[Item]:
+def text_id(n: int) -> ItemId:
+    return f"item-{n}"
+
+
+def alike_id(n: int) -> ItemId:
+    """1, "1", 2, "2" and so on: ids that look like each other, and like positions."""
+    return n // 2 + 1 if n % 2 == 0 else str(n // 2 + 1)
+
+
+def items(count: int, policy: str = ITEM_WISE, first: int = 0, named: Callable[[int], ItemId] = text_id) -> list[Item]:
     features = policy == BY_FEATURES
-    return [Item(id=f"item-{n}", features=row(n) if features else None) for n in range(first, first + count)]
+    return [Item(id=named(n), features=row(n) if features else None) for n in range(first, first + count)]
 
 
-async def front(service: Service, policy: str = ITEM_WISE, count: int = 8, **more: Any) -> None:
+async def front(
+    service: Service, policy: str = ITEM_WISE, count: int = 8, named: Callable[[int], ItemId] = text_id, **more: Any
+) -> None:
     """A ranking called front."""
     features = 4 if policy == BY_FEATURES else 0
     given: dict[str, Any] = {"positions": 3, "click_window": WINDOW, "seed": 7, "features": features} | more
     await service.rankings.create(RankingSpec(name="front", policy=policy, **given))
-    await service.items.put("front", items(count, policy))
+    await service.items.put("front", items(count, policy, named=named))
 
 
 async def shown(service: Service, **request: Any) -> ListReply:
     return await service.lists.make("front", ListRequest(**request))
 
 
-async def told(service: Service, reply: ListReply, *clicks: int | str, **more: Any) -> ReportReply:
+async def told(service: Service, reply: ListReply, *clicks: ItemId | ListEntry, **more: Any) -> ReportReply:
     return await service.impressions.report(reply.impression, Report(clicks=list(clicks), **more))
 
 
-async def learned(service: Service, key: str | None = None) -> int:
-    return (await service.queries.estimates("front", key)).learned
+async def learned(service: Service, segment: str | None = None) -> int:
+    return (await service.queries.estimates("front", segment)).learned

@@ -18,13 +18,14 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
-from running import ELIMINATION, POLICIES, WINDOW, Clock, check, front, items, killed, open_store, shown, told
+from running import ELIMINATION, POLICIES, WINDOW, Clock, alike_id, check, front, items, killed, open_store, shown, told
 
+from toplist.core.item_id import ItemId
 from toplist.service.errors import NotFound
 from toplist.service.live.service import Service
-from toplist.service.wire import Item, ListReply
+from toplist.service.wire import Item, ListEntry, ListReply
 
-KEYS = st.sampled_from([None, "a", "b"])
+SEGMENTS = st.sampled_from([None, "a", "b"])
 CLICKS = st.sets(st.integers(1, 3)).map(sorted)
 
 
@@ -40,7 +41,10 @@ class Seen:
 
 
 class ServiceMachine(RuleBasedStateMachine):
-    """List, click, duplicate, expire, remove and add items, restart and be killed; one subclass per policy."""
+    """List, click, duplicate, expire, remove and add items, restart and be killed; one subclass per policy.
+
+    Half of the items have integers as ids, and the others texts that look like them.
+    """
 
     policy = POLICIES[0]
     lists: Bundle[Any] = Bundle("lists")
@@ -52,11 +56,11 @@ class ServiceMachine(RuleBasedStateMachine):
         self.clock = Clock()
         self.seen: dict[str, Seen] = {}
         self.requests: dict[str, ListReply] = {}
-        self.visible = {item.id for item in items(6)}
-        self.hidden: set[str] = set()
+        self.visible = {item.id for item in items(6, named=alike_id)}
+        self.hidden: set[ItemId] = set()
         self.service = Service(self.folder / "db", self.clock, open_store=open_store.get())
         self.do(self.service.start())
-        self.do(front(self.service, self.policy, count=6))
+        self.do(front(self.service, self.policy, count=6, named=alike_id))
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)
@@ -75,10 +79,10 @@ class ServiceMachine(RuleBasedStateMachine):
             if one.due <= self.clock.now:
                 one.state = {"open": "learned", "deferred": "dropped"}.get(one.state, one.state)
 
-    @rule(target=lists, key=KEYS, deferred=st.booleans(), request=st.none() | st.integers(0, 3))
-    def list_(self, key: str | None, deferred: bool, request: int | None) -> str:
-        asked = None if request is None else f"{key} {deferred} {request}"
-        reply = self.do(shown(self.service, key=key, deferred=deferred, request_id=asked))
+    @rule(target=lists, segment=SEGMENTS, deferred=st.booleans(), request=st.none() | st.integers(0, 3))
+    def list_(self, segment: str | None, deferred: bool, request: int | None) -> str:
+        asked = None if request is None else f"{segment} {deferred} {request}"
+        reply = self.do(shown(self.service, segment=segment, deferred=deferred, request_id=asked))
         if reply.impression in self.seen:
             assert asked is not None
             assert self.seen[reply.impression].reply == reply
@@ -104,7 +108,9 @@ class ServiceMachine(RuleBasedStateMachine):
                 known.due = self.clock.now + round(WINDOW * 1000)
             known.state = "learned" if final else "open"
             known.final = final
-        given = [known.reply.items[place - 1] for place in clicks] if by_item else clicks
+        given = [
+            ListEntry(item=known.reply.items[place - 1]) if by_item else ListEntry(position=place) for place in clicks
+        ]
 
         async def all_at_once() -> list[Any]:
             return await asyncio.gather(*(told(self.service, known.reply, *given, final=final) for _ in range(times)))
@@ -130,7 +136,7 @@ class ServiceMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.policy != ELIMINATION)
     @rule(number=st.integers(0, 9), hidden=st.booleans())
     def put(self, number: int, hidden: bool) -> None:
-        (item,) = items(1, self.policy, number)
+        (item,) = items(1, self.policy, number, alike_id)
         self.do(self.service.items.put("front", [Item(id=item.id, features=item.features, hidden=hidden)]))
         self.visible.discard(item.id)
         self.hidden.discard(item.id)
@@ -138,7 +144,7 @@ class ServiceMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 9))
     def remove(self, number: int) -> None:
-        name = f"item-{number}"
+        name = alike_id(number)
         if len(self.visible | self.hidden) < 2:
             return
         there = name in self.visible or name in self.hidden
@@ -176,6 +182,6 @@ class ServiceMachine(RuleBasedStateMachine):
         learned: dict[str | None, int] = {}
         for id, one in self.seen.items():
             self.check_list(id, one)
-            learned[one.reply.key] = learned.get(one.reply.key, 0) + (one.state == "learned")
-        for key, count in learned.items():
-            assert self.do(self.service.queries.estimates("front", key)).learned == count
+            learned[one.reply.segment] = learned.get(one.reply.segment, 0) + (one.state == "learned")
+        for segment, count in learned.items():
+            assert self.do(self.service.queries.estimates("front", segment)).learned == count

@@ -45,7 +45,7 @@ def standing(visitors: int) -> demo.Standing:
         Estimate(item=name, examined=10.0 * place, mean=None if place == 0 else 0.5, low=None, high=None, index=None)
         for place, name in enumerate(demo.ARTICLES)
     ]
-    estimates = Estimates(ranking=demo.RANKING, key=None, policy=demo.POLICY, learned=1234, items=items)
+    estimates = Estimates(ranking=demo.RANKING, segment=None, policy=demo.POLICY, learned=1234, items=items)
     return demo.Standing(visitors, visitors - 8, 0.5, estimates)
 
 

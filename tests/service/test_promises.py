@@ -23,7 +23,7 @@ def memories() -> tuple[Journal, Log]:
     """Two lists, of which one was clicked, as callers and the store have them in mind."""
     journal, log = Journal(), Log()
     for name in ("one", "other"):
-        journal.listed({"impression": name, "items": ["a", "b"], "key": None, "deferred": False}, f"request {name}")
+        journal.listed({"impression": name, "items": ["a", "b"], "segment": None, "deferred": False}, f"request {name}")
         log.lists[name] = Listed(("a", "b"), None, f"request {name}")
         log.learned[name].append(Learned(frozenset({2} if name == "one" else ()), "window", 0))
     journal.reporting("one", [2])

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from toplist.core.beliefs import copy_arrays
+from toplist.core.item_id import OwnId
 from toplist.core.problem import InvalidInput, Problem, refuse
 from toplist.core.protocols import Capabilities
 from toplist.core.randomness import CHOICES, branch
@@ -91,13 +92,13 @@ class RankerBase:
         return self._identity.name
 
     @property
-    def items(self) -> list[str]:
+    def items(self) -> list[OwnId]:
         """All items, including hidden ones."""
         with self._lock.reading:
             return self._items.all_names()
 
     @property
-    def hidden(self) -> list[str]:
+    def hidden(self) -> list[OwnId]:
         """The items that are hidden from all lists."""
         with self._lock.reading:
             return self._items.hidden_names()

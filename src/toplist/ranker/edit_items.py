@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from toplist.core.item_id import ItemId, plain_id
 from toplist.core.problem import several
 from toplist.ranker.base import RankerBase
 from toplist.ranker.features import feature_rows
@@ -16,7 +17,7 @@ class EditableRanker(RankerBase):
 
     def add(
         self,
-        items: str | Iterable[str],
+        items: ItemId | Iterable[ItemId],
         prior_mean: float | None = None,
         prior_strength: float | None = None,
         features: Any = None,
@@ -25,7 +26,7 @@ class EditableRanker(RankerBase):
 
         Parameters
         ----------
-        items : str or iterable of str
+        items : str, int, or iterable of str or int
             Names that the ranker does not have yet.
         prior_mean, prior_strength : float, optional
             The prior of these items; that of the ranker by default.
@@ -58,7 +59,7 @@ class EditableRanker(RankerBase):
         names = _one_or_several(items)
         rows: list[Any] = [None] * len(names)
         if features is not None:
-            alone = isinstance(items, str) and not isinstance(features, Mapping)
+            alone = plain_id(items) is not None and not isinstance(features, Mapping)
             rows = [features] if alone else feature_rows("features", features, names)
             check = self._features.checked_row
             rows = [check(f"features of {name!r}", row) for name, row in zip(names, rows, strict=True)]
@@ -69,12 +70,12 @@ class EditableRanker(RankerBase):
             for item, row in zip(self._items.checked_new(names), rows, strict=True):
                 self._add_one(item, options.prior_mean, options.prior_strength, row)
 
-    def remove(self, items: str | Iterable[str]) -> None:
+    def remove(self, items: ItemId | Iterable[ItemId]) -> None:
         """Remove one or several items for good; late clicks on them are ignored.
 
         Parameters
         ----------
-        items : str or iterable of str
+        items : str, int, or iterable of str or int
             Items of the ranker.
 
         Raises
@@ -94,12 +95,12 @@ class EditableRanker(RankerBase):
             for item in names:
                 self._items.vacate(item, self._open_lists.made)
 
-    def hide(self, items: str | Iterable[str]) -> None:
+    def hide(self, items: ItemId | Iterable[ItemId]) -> None:
         """Hide one or several items from all lists until `unhide`; late clicks on them are still learned.
 
         Parameters
         ----------
-        items : str or iterable of str
+        items : str, int, or iterable of str or int
             Items of the ranker.
 
         Raises
@@ -111,12 +112,12 @@ class EditableRanker(RankerBase):
             self._refuse("always shows all of its items", "make a new ranker without it")
         self._set_hidden(items, True)
 
-    def unhide(self, items: str | Iterable[str]) -> None:
+    def unhide(self, items: ItemId | Iterable[ItemId]) -> None:
         """Show one or several hidden items again.
 
         Parameters
         ----------
-        items : str or iterable of str
+        items : str, int, or iterable of str or int
             Items of the ranker, hidden or not.
 
         Raises
@@ -126,19 +127,19 @@ class EditableRanker(RankerBase):
         """
         self._set_hidden(items, False)
 
-    def _set_hidden(self, items: str | Iterable[str], hidden: bool) -> None:
+    def _set_hidden(self, items: ItemId | Iterable[ItemId], hidden: bool) -> None:
         names = _one_or_several(items)
         with self._lock.writing:
             self._items.slots(names, f"the items to {'hide' if hidden else 'unhide'}")
             for item in names:
                 self._items.set_hidden(item, hidden)
 
-    def change(self, item: str, features: Any) -> None:
+    def change(self, item: ItemId, features: Any) -> None:
         """Replace the features of an item; lists made before are learned with the old ones.
 
         Parameters
         ----------
-        item : str
+        item : str or int
             An item of the ranker.
         features : array_like of float
             Its new row.
@@ -154,7 +155,7 @@ class EditableRanker(RankerBase):
         with self._lock.writing:
             self._features.put(self._items.slot(item), row)
 
-    def _add_one(self, item: str, mean: float, strength: float, row: Any) -> None:
+    def _add_one(self, item: ItemId, mean: float, strength: float, row: Any) -> None:
         slot = self._items.vacant_slot(self._open_lists.all_made_after)
         if slot is None:
             slot = self._items.capacity
@@ -179,4 +180,4 @@ class EditableRanker(RankerBase):
 
 
 def _one_or_several(items: Any) -> list[Any]:
-    return [items] if isinstance(items, str) else several("items", items, "names")
+    return [items] if plain_id(items) is not None else several("items", items, "names")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from toplist.core.compiling import helper
+from toplist.core.item_id import ItemId
 from toplist.core.problem import refuse
 from toplist.core.randomness import NEWCOMERS, branch
 from toplist.core.slate import Ints
@@ -14,7 +15,7 @@ from toplist.ranker.item_slots import ItemSlots
 
 
 def eligible_slots(
-    items: ItemSlots, among: Sequence[str] | None, exclude: Sequence[str], pinned: dict[int, int]
+    items: ItemSlots, among: Sequence[ItemId] | None, exclude: Sequence[ItemId], pinned: dict[int, int]
 ) -> Ints:
     """The eligible slots, ascending, with the pinned ones."""
     visible = items.visible_slots()
@@ -53,7 +54,7 @@ def draw_lots(key: int, labels: Ints, lots: Ints) -> None:
         lots[i] = branch(key, labels[i])
 
 
-def pinned_slots(items: ItemSlots, by_place: dict[int, str]) -> dict[int, int]:
+def pinned_slots(items: ItemSlots, by_place: dict[int, ItemId]) -> dict[int, int]:
     """The slots of pinned items, by place."""
     pinned = dict(zip(by_place, items.slots(list(by_place.values()), "pins"), strict=True))
     for slot in pinned.values():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toplist.core.item_id import ItemId, id_order
 from toplist.core.protocols import Assessment
 from toplist.core.slate import Floats, Request
 from toplist.ranker.item_slots import ItemSlots
@@ -45,7 +46,7 @@ def assess(policy: Any, belief: Any, request: Request, place: int | None) -> Ass
     return Assessment(unknown, unknown, unknown)
 
 
-def estimates(names: Sequence[str], assessment: Assessment, learned: int) -> Table:
+def estimates(names: Sequence[ItemId], assessment: Assessment, learned: int) -> Table:
     """One row per item, the largest index first."""
     if assessment.deviation is None:
         low, high = wilson_interval(assessment.examined, assessment.mean)
@@ -57,7 +58,7 @@ def estimates(names: Sequence[str], assessment: Assessment, learned: int) -> Tab
         (name, *(_none_if_nan(value) for value in values))
         for name, *values in zip(names, *(column.tolist() for column in columns), strict=True)
     ]
-    rows.sort(key=lambda row: (_descending(row[5]), _descending(row[2]), row[0]))
+    rows.sort(key=lambda row: (_descending(row[5]), _descending(row[2]), id_order(row[0])))
     given = any(bool(np.isfinite(column).any()) for column in (assessment.examined, assessment.mean, assessment.index))
     note = "means as the policy reads clicks" if given or not rows else "the policy gives no estimates"
     return Table(f"{count_text(len(rows), 'item')}, {count_text(learned, 'list')} learned; {note}", ESTIMATES, rows)

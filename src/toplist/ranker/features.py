@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, refuse, whole
 from toplist.core.protocols import Capabilities
 from toplist.core.slate import Floats
@@ -42,7 +43,7 @@ class Features:
 
     @classmethod
     def for_items(
-        cls, names: Sequence[str], given: Any, person: int, join: str, capabilities: Capabilities, policy: str,
+        cls, names: Sequence[ItemId], given: Any, person: int, join: str, capabilities: Capabilities, policy: str,
         warns: bool = True,
     ) -> tuple[Features, Sequence[Any]]:  # fmt: skip
         """Features with room for the first items and their scale set; and a checked row per item."""
@@ -152,7 +153,7 @@ def _vector(what: str, given: Any, length: int | None) -> Floats:
     return row
 
 
-def feature_rows(what: str, given: Any, names: Sequence[str]) -> list[Any]:
+def feature_rows(what: str, given: Any, names: Sequence[ItemId]) -> list[Any]:
     """A row for each name, from a mapping or from rows in the same order, dense or sparse."""
     if isinstance(given, Mapping):
         missing = [name for name in names if name not in given]

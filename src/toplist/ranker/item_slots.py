@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.core.item_id import ItemId, checked_id, plain_id, twin_id
 from toplist.core.problem import InvalidInput, nearest, refuse, several
 from toplist.core.slate import Ints
 
@@ -19,7 +20,7 @@ SUGGESTED = 1000  # items at most among which the nearest to an unknown name is 
 class ItemSlotsState(NamedTuple):
     """What is saved of the items."""
 
-    names: tuple[str | None, ...]  # per slot; None for a vacant one
+    names: tuple[ItemId | None, ...]  # per slot; None for a vacant one
     freed: tuple[tuple[int, int], ...]  # vacated slots, with the number of lists made before
     examined: Ints  # slots
     used: int  # slots ever occupied
@@ -33,12 +34,12 @@ class ItemSlots:
     """
 
     def __init__(self, capacity: int) -> None:
-        self.names: list[str | None] = [None] * capacity  # per slot; None for a vacant one
+        self.names: list[ItemId | None] = [None] * capacity  # per slot; None for a vacant one
         self.labels: Ints = np.zeros(capacity, dtype=np.int64)
         self.examined = np.zeros(capacity, dtype=bool)  # whether the item was ever examined
         self._freed: deque[tuple[int, int]] = deque()  # vacated slots, with the number of lists made before
         self._used = 0  # slots ever occupied
-        self._slot_of: dict[str, int] = {}
+        self._slot_of: dict[ItemId, int] = {}
         self._hidden: set[int] = set()  # slots of items that are never shown
         self._occupied: Ints | None = None
         self._visible: Ints | None = None
@@ -70,9 +71,9 @@ class ItemSlots:
         return len(self._slot_of)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._slot_of
+        return plain_id(name) in self._slot_of  # True and 1.0 equal 1, but are no ids
 
-    def all_names(self) -> list[str]:
+    def all_names(self) -> list[ItemId]:
         """All names, by slot."""
         return [name for name in self.names if name is not None]
 
@@ -90,7 +91,7 @@ class ItemSlots:
             self._visible = np.setdiff1d(self.occupied_slots(), list(self._hidden), assume_unique=True)
         return self._visible
 
-    def set_hidden(self, name: str, hidden: bool) -> None:
+    def set_hidden(self, name: ItemId, hidden: bool) -> None:
         """Hide an item from all lists, or show it again."""
         (self._hidden.add if hidden else self._hidden.discard)(self.slot(name))
         self._visible = None
@@ -99,26 +100,35 @@ class ItemSlots:
         """Whether the item in a slot is hidden."""
         return slot in self._hidden
 
-    def hidden_names(self) -> list[str]:
+    def hidden_names(self) -> list[ItemId]:
         """The names of all hidden items, by slot."""
-        return [str(self.names[slot]) for slot in sorted(self._hidden)]
+        return [name for slot in sorted(self._hidden) if (name := self.names[slot]) is not None]
 
     def slot(self, name: Any, what: str = "The item") -> int:
         """The slot of an item."""
-        try:
-            return self._slot_of[name]
-        except (KeyError, TypeError):
-            advice = "leave it out, or add it first"
-            if len(self) <= SUGGESTED:
-                advice = nearest(name, self._slot_of, advice)
-            raise refuse(what, name, "one of the ranker's items", advice) from None
+        id = plain_id(name)
+        slot = None if id is None else self._slot_of.get(id)
+        if slot is None:
+            raise refuse(what, name, "one of the ranker's items", self._nearest(name))
+        return slot
+
+    def _nearest(self, name: Any) -> str:
+        """Advice for an unknown item."""
+        advice = "leave it out, or add it first"
+        if (twin := twin_id(name)) in self._slot_of:
+            return f"perhaps you mean {twin!r}"
+        if len(self) <= SUGGESTED:
+            return nearest(name, (known for known in self._slot_of if isinstance(known, str)), advice)
+        return advice
 
     def slots(self, names: Any, what: str) -> list[int]:
         """The slots of several items, which must be different."""
         names = several(what, names, "items")
         try:
-            slots = [self._slot_of[name] for name in names]
-        except (KeyError, TypeError):
+            slots = [self._slot_of[name] for name in names] if {str, int}.issuperset(map(type, names)) else None
+        except KeyError:
+            slots = None
+        if slots is None:
             slots = [self.slot(name, f"An item of {what}") for name in names]
         if len(set(slots)) < len(slots):
             twice = Counter(names).most_common(1)[0][0]
@@ -131,7 +141,7 @@ class ItemSlots:
             return self._freed[0][0]
         return self._used if self._used < self.capacity else None
 
-    def occupy(self, name: str, slot: int) -> None:
+    def occupy(self, name: ItemId, slot: int) -> None:
         """Put a new item into a vacant slot."""
         if self._freed and self._freed[0][0] == slot:
             self._freed.popleft()
@@ -142,7 +152,7 @@ class ItemSlots:
         self._slot_of[name] = slot
         self._occupied = self._visible = None
 
-    def fill(self, names: Sequence[str]) -> None:
+    def fill(self, names: Sequence[ItemId]) -> None:
         """Put the first items into the first slots."""
         self.names[: len(names)] = names
         self.labels[: len(names)] = [label(name) for name in names]
@@ -150,7 +160,7 @@ class ItemSlots:
         self._used = len(names)
         self._occupied = self._visible = None
 
-    def vacate(self, name: str, lists_made: int) -> None:
+    def vacate(self, name: ItemId, lists_made: int) -> None:
         """Remove an item."""
         slot = self.slot(name)
         del self._slot_of[name]
@@ -166,12 +176,11 @@ class ItemSlots:
         self.labels = np.concatenate([self.labels, np.zeros(more, dtype=np.int64)])
         self.examined = np.concatenate([self.examined, np.zeros(more, dtype=bool)])
 
-    def checked_new(self, names: Iterable[Any]) -> list[str]:
-        """`names`, if each is text, new and given once."""
-        checked: dict[str, None] = {}
-        for name in names:
-            if not isinstance(name, str):
-                raise refuse("An item", name, "text", "give its name, as str(...)")
+    def checked_new(self, names: Iterable[Any]) -> list[ItemId]:
+        """`names`, if each is an id, new and given once."""
+        checked: dict[ItemId, None] = {}
+        for given in names:
+            name = checked_id("An item", given)
             if name in checked:
                 raise InvalidInput(f"The item {name!r} is given twice; give each item once.")
             if name in self:
@@ -188,11 +197,14 @@ def refuse_unused_values(items: Any, features: Any) -> None:
 
 
 @lru_cache(maxsize=1 << 18)  # the learners of many segments have the same items
-def label(name: str) -> int:
+def label(name: ItemId) -> int:
     """The number that identifies an item to the random-number generator: the same wherever and whenever it is added.
 
     >>> label("a") == label("a") != label("b")
     True
+    >>> label("7") == label(7)
+    False
     """
-    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    kind = b"" if isinstance(name, str) else b"integer"
+    digest = hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8, person=kind).digest()
     return int.from_bytes(digest, "little", signed=True)

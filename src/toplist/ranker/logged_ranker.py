@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.beliefs import named_arrays
+from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import Floats, Slate, empty_page
 from toplist.policies.by_name import make
@@ -92,14 +93,14 @@ class LoggedRanker(Ranker):
 
     def make(
         self,
-        among: Iterable[str] | None = None,
+        among: Iterable[ItemId] | None = None,
         positions: int | None = None,
         *,
-        exclude: Iterable[str] | None = None,
-        pins: Mapping[int, str] | None = None,
+        exclude: Iterable[ItemId] | None = None,
+        pins: Mapping[int, ItemId] | None = None,
         person: Any = None,
-        features: Mapping[str, Any] | None = None,
-    ) -> tuple[list[str], Record]:
+        features: Mapping[ItemId, Any] | None = None,
+    ) -> tuple[list[ItemId], Record]:
         """Make a list as `rank` does, for the log.
 
         Parameters
@@ -109,7 +110,7 @@ class LoggedRanker(Ranker):
 
         Returns
         -------
-        items : list of str
+        items : list of str or int
             The items, best first.
         record : Record
             What the log must hold besides.
@@ -178,12 +179,12 @@ class LoggedRanker(Ranker):
                 page.seen[position - 1] = chance
         self._learn_page(record.number, self._fill_slate(self._slate, record), page)
 
-    def recall(self, items: Sequence[str], record: Record) -> Shown:
+    def recall(self, items: Sequence[ItemId], record: Record) -> Shown:
         """Restore a list from the log, made by this ranker or by one of which it is a copy.
 
         Parameters
         ----------
-        items : sequence of str
+        items : sequence of str or int
             The items shown, from the top.
         record : Record
             What the log holds besides.
@@ -230,13 +231,13 @@ class LoggedRanker(Ranker):
         return 2 * sum(int(array.nbytes) for array in arrays) + 200 * self._items.capacity
 
     def take_over(
-        self, items: Sequence[str], number: int, person: Any = None, features: Mapping[str, Any] | None = None
+        self, items: Sequence[ItemId], number: int, person: Any = None, features: Mapping[ItemId, Any] | None = None
     ) -> Shown:
         """Adopt a list from the log that another policy made, under its number.
 
         Parameters
         ----------
-        items : sequence of str
+        items : sequence of str or int
             The items shown, from the top.
         number : int
             Number of the list in the log.

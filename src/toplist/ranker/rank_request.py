@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from toplist.core.item_id import ItemId
 from toplist.core.problem import refuse, whole
 from toplist.core.slate import Ints
 from toplist.ranker.features import CallFeatures
@@ -14,9 +15,9 @@ class RankRequest(NamedTuple):
     """The arguments of `rank`, checked."""
 
     wanted: int  # positions
-    eligible: list[str] | None  # None: all items
-    excluded: list[str]
-    by_place: dict[int, str]  # pinned items, by place from 0
+    eligible: list[ItemId] | None  # None: all items
+    excluded: list[ItemId]
+    by_place: dict[int, ItemId]  # pinned items, by place from 0
     features: CallFeatures  # of this list only
 
 
@@ -37,11 +38,11 @@ def checked_positions(positions: int, longest: int) -> int:
     return wanted
 
 
-def checked_pins(pins: Mapping[int, str], wanted: int) -> dict[int, str]:
+def checked_pins(pins: Mapping[int, ItemId], wanted: int) -> dict[int, ItemId]:
     """Pinned items by place, from 0."""
     if not isinstance(pins, Mapping):
         raise refuse("pins", pins, "a mapping from positions to items", "write {1: 'a'}")
-    by_place: dict[int, str] = {}
+    by_place: dict[int, ItemId] = {}
     for given, item in pins.items():
         position = whole("A pinned position", given, 1, "positions are counted from 1")
         if position > wanted:

@@ -10,6 +10,7 @@ import numpy as np
 
 from toplist.core.beliefs import copy_arrays
 from toplist.core.coverage import COVERAGE_KINDS, gains
+from toplist.core.item_id import ItemId
 from toplist.core.problem import Problem, refuse, several
 from toplist.core.randomness import branch
 from toplist.core.slate import NONE, Page, Request, Slate
@@ -35,8 +36,9 @@ class Ranker(EditableRanker):
 
     Parameters
     ----------
-    items : iterable of str
-        Names of the items, all different; there may be none at first.
+    items : iterable of str or int
+        Ids of the items, all different; there may be none at first. An id is text or a whole number of at most
+        2**53 - 1 in size, and 7 and "7" are two items.
     positions : int
         Length of the longest list.
     policy : str or Policy, default "dcm-kl-ucb"
@@ -87,7 +89,7 @@ class Ranker(EditableRanker):
 
     def __init__(
         self,
-        items: Iterable[str],
+        items: Iterable[ItemId],
         positions: int,
         policy: Any = "dcm-kl-ucb",
         seed: int = 0,
@@ -124,30 +126,30 @@ class Ranker(EditableRanker):
 
     def rank(
         self,
-        among: Iterable[str] | None = None,
+        among: Iterable[ItemId] | None = None,
         positions: int | None = None,
         *,
-        exclude: Iterable[str] = (),
-        pins: Mapping[int, str] | None = None,
+        exclude: Iterable[ItemId] = (),
+        pins: Mapping[int, ItemId] | None = None,
         person: Any = None,
-        features: Mapping[str, Any] | None = None,
+        features: Mapping[ItemId, Any] | None = None,
     ) -> Shown:
         """Make a list; does not change what was learned.
 
         Parameters
         ----------
-        among : iterable of str, optional
+        among : iterable of str or int, optional
             The eligible items; all by default. The list is shorter if fewer items are eligible.
         positions : int, optional
             Length of the list; that of the ranker by default.
-        exclude : iterable of str, default ()
+        exclude : iterable of str or int, default ()
             Items that are not eligible.
-        pins : mapping of int to str, optional
+        pins : mapping of int to str or int, optional
             Items by position, from 1; they need not be eligible. If the list ends above a pinned position, its item
             stands at the end.
         person : array_like of float, optional
             Features of the visitor; required if the ranker joins them with the items' features.
-        features : mapping of str to array_like, optional
+        features : mapping of str or int to array_like, optional
             Features of some items, for this list only.
 
         Returns
@@ -177,8 +179,8 @@ class Ranker(EditableRanker):
             )  # fmt: skip
 
     def _checked_request(
-        self, among: Iterable[str] | None, positions: int | None, exclude: Iterable[str] | None,
-        pins: Mapping[int, str] | None, person: Any, features: Mapping[str, Any] | None,
+        self, among: Iterable[ItemId] | None, positions: int | None, exclude: Iterable[ItemId] | None,
+        pins: Mapping[int, ItemId] | None, person: Any, features: Mapping[ItemId, Any] | None,
     ) -> RankRequest:  # fmt: skip
         """The arguments of `rank`, checked without the lock; later steps run none of the caller's code."""
         wanted = self.positions if positions is None else checked_positions(positions, self.positions)
@@ -218,17 +220,17 @@ class Ranker(EditableRanker):
         among = candidates if edition >= 0 else None
         return NewList(number, life, tuple(place + 1 for place in places) if places else (), among)
 
-    def _names_of(self, slots: Iterable[int]) -> list[str]:
+    def _names_of(self, slots: Iterable[int]) -> list[ItemId]:
         """The items in occupied slots."""
         names = self._items.names
-        return cast(list[str], [names[slot] for slot in slots])
+        return cast(list[ItemId], [names[slot] for slot in slots])
 
-    def adopt(self, items: Sequence[str], person: Any = None, features: Mapping[str, Any] | None = None) -> Shown:
+    def adopt(self, items: Sequence[ItemId], person: Any = None, features: Mapping[ItemId, Any] | None = None) -> Shown:
         """Take a list that the ranker did not make, to learn from it.
 
         Parameters
         ----------
-        items : sequence of str
+        items : sequence of str or int
             The items shown, from the top.
         person, features
             As in `rank`.
@@ -253,7 +255,7 @@ class Ranker(EditableRanker):
         return self._adopt(items, person, features)
 
     def _adopt(
-        self, items: Sequence[str], person: Any, features: Mapping[str, Any] | None, number: int | None = None
+        self, items: Sequence[ItemId], person: Any, features: Mapping[ItemId, Any] | None, number: int | None = None
     ) -> Shown:
         """The adopted list under a new number, or under the one of a log."""
         if not self._capabilities.learns_from_any_list:
@@ -274,7 +276,8 @@ class Ranker(EditableRanker):
                 slate.rows[: len(slots)] = gains(rows, self._coverage_name()) if covers else rows
             lists = self._open_lists
             opened = lists.open_new() if number is None else (number, lists.open_logged(number))
-            return Shown(self._identity, *opened, tuple(names), slate, self._learned, origin="adopted")
+            shown = tuple(self._names_of(slots))
+            return Shown(self._identity, *opened, shown, slate, self._learned, origin="adopted")
 
     def shown(self, kept: Mapping[str, Any]) -> Shown:
         """Turn the dict of a list back into the list.
@@ -305,9 +308,9 @@ class Ranker(EditableRanker):
     def learn(
         self,
         shown: Shown,
-        clicks: Iterable[int | str],
-        left: int | str | None = None,
-        seen: Iterable[int | str] | Mapping[int | str, float] | None = None,
+        clicks: Iterable[int | str | Mapping[str, ItemId]],
+        left: int | str | Mapping[str, ItemId] | None = None,
+        seen: Iterable[int | str | Mapping[str, Any]] | Mapping[int | str, float] | None = None,
     ) -> None:
         """Learn from the clicks on a list; late and in any order, but once.
 
@@ -316,12 +319,15 @@ class Ranker(EditableRanker):
         shown : Shown
             A list of `rank`, `adopt` or `shown`.
         clicks : iterable of int or str
-            Clicked positions, from 1, or items; `()` for no click.
+            Clicked positions, from 1, or items; `()` for no click. If a number is a position and also an integer item
+            at another position of the list, it is refused: write `{"position": 2}` or `{"item": 2}`, also in `left` and
+            in a sequence `seen`.
         left : int or str, optional
             The last position examined, or its item, for policies that use it (reading `UntilSatisfied`); leave it out
             if unknown.
         seen : iterable of int or str, or mapping to float, optional
-            The positions in view, or items, or the probability of each that it was in view; leave it out if unknown.
+            The positions in view, or items, or the probability of each that it was in view, in a sequence as
+            `{"item": 2, "probability": 0.5}`; leave it out if unknown.
 
         Raises
         ------

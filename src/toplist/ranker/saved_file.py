@@ -8,6 +8,7 @@ import numpy as np
 
 import toplist
 from toplist.core.beliefs import named_arrays, saved_arrays
+from toplist.core.item_id import plain_id
 from toplist.core.problem import InvalidInput, Problem
 from toplist.policies.by_name import make
 from toplist.ranker.change_log import ChangeLog
@@ -118,7 +119,7 @@ def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, An
     if (
         problem.positions != options.positions
         or len(set(present)) < len(present)
-        or not all(isinstance(name, str) for name in present)
+        or any(plain_id(name) is None for name in present)
         or not all(0 <= slot < len(names) for slot in in_range)
         or any(names[slot] is None for slot in hidden)
         or not all(0 <= number < lists.made for number in (*opened, *given_up))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.core.item_id import OwnId
 from toplist.core.problem import refuse
 from toplist.core.slate import Ints, Slate
 from toplist.ranker.open_lists import ForeignSlate
@@ -36,7 +37,7 @@ class Shown:
 
     Attributes
     ----------
-    items : tuple of str
+    items : tuple of str or int
         The items, from the top.
     number : int
         Index of the list among those of its ranker, from 0.
@@ -73,7 +74,7 @@ class Shown:
         identity: Identity,
         number: int,
         life: str,
-        items: tuple[str, ...],
+        items: tuple[OwnId, ...],
         slate: Slate,
         learned_before: int,
         *,
@@ -93,14 +94,14 @@ class Shown:
     def __len__(self) -> int:
         return len(self.items)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[OwnId]:
         return iter(self.items)
 
-    def __getitem__(self, place: int) -> str:
+    def __getitem__(self, place: int) -> OwnId:
         return self.items[place]
 
     def __repr__(self) -> str:
-        return f"<Shown {self.number} of {self._identity.name}: {', '.join(self.items)}>"
+        return f"<Shown {self.number} of {self._identity.name}: {', '.join(map(str, self.items))}>"
 
     @property
     def ranker(self) -> str:

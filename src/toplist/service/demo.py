@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from toplist.clicks import DCM
+from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.randomness import branch
 from toplist.core.slate import empty_page
@@ -54,10 +55,10 @@ class Audience:
         self._users = DCM(TERMINATION).prepare(Problem(len(ARTICLES), POSITIONS, 0, None))
         self._seed = seed
 
-    def clicks(self, visitor: int, items: Sequence[str]) -> list[int]:
+    def clicks(self, visitor: int, items: Sequence[ItemId]) -> list[int]:
         """The 1-based positions that a visitor clicks."""
         attraction = np.zeros(POSITIONS)
-        attraction[: len(items)] = [ARTICLES[item] for item in items]
+        attraction[: len(items)] = [ARTICLES[str(item)] for item in items]
         labels = np.zeros(POSITIONS, dtype=np.int64)
         labels[: len(items)] = [label(item) for item in items]
         page = empty_page(POSITIONS)
@@ -151,7 +152,7 @@ def status_lines(now: Standing) -> list[str]:
         mean = "-" if item.mean is None else f"{item.mean:.2f}"
         examined = "-" if item.examined is None else f"{item.examined:,.0f}"
         mark = f"{position:>2}." if position <= POSITIONS else "   "
-        lines.append(f"{mark:<4}{item.item:<36}{mean:>9}{ARTICLES[item.item]:>8.2f}{examined:>10}")
+        lines.append(f"{mark:<4}{item.item:<36}{mean:>9}{ARTICLES[str(item.item)]:>8.2f}{examined:>10}")
     return lines
 
 

@@ -9,11 +9,15 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+
+from toplist.core.item_id import LARGEST_INTEGER
 
 END = r"(?![\s\S])"  # end of text; `$` would also match before a final line break
 NAME = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}"
 TEXT = rf"^[^\x00-\x1f\x7f]+{END}"  # one line, no control characters
+ITEM_TEXT = rf"^([^\x00-\x1f\x7f]+|\t(0|-?[1-9][0-9]{{0,15}})){END}"  # of `item_text`
 UUID = rf"^[0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{12}}{END}"
 TEXT_RULE = ("one line of 1 to 200 characters, without control characters", "change it")  # accepted, and what to do
 PATTERN_RULES = {  # each pattern in words, for errors
@@ -22,8 +26,17 @@ PATTERN_RULES = {  # each pattern in words, for errors
         "choose another name",
     ),
     TEXT: TEXT_RULE,
+    ITEM_TEXT: (
+        "one line of 1 to 200 characters, without control characters, or a tab and a whole number",
+        "write the id as text, or an integer after a tab",
+    ),
     UUID: ("the id of an impression", "use the impression that was sent with the list"),
 }
+ITEM_RULE = ("text or a whole number", "write it as text")
+INTEGER_RULE = (
+    f"a whole number of at most {LARGEST_INTEGER} in size, which every reader of JSON keeps exactly",
+    "give a smaller one, or write the id of an item as text",
+)
 
 # No leading zeros, so that one position has one spelling as a JSON key; short, since int() refuses long digit strings.
 IS_PLACE = re.compile(r"[1-9][0-9]{0,3}").fullmatch
@@ -31,11 +44,27 @@ IS_PLACE = re.compile(r"[1-9][0-9]{0,3}").fullmatch
 Name = Annotated[
     str, Meta(pattern=NAME, description="letters, digits, dots, dashes and underscores", examples=["front-page"])
 ]
-ItemId = Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT, examples=["article-17"])]
+Integer = Annotated[int, Meta(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
+ItemId = (  # 7 and "7" are two items
+    Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT, examples=["article-17"])] | Integer
+)
+ItemText = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=ITEM_TEXT,
+        description="id of an item; an integer follows a tab, so that 7 is text and a tab and 7 the integer",
+        examples=["article-17"],
+    ),
+]
 Segment = Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT, examples=["query: red shoes"])]
+SegmentAlias = Annotated[
+    Segment | None, Meta(description="the former name of segment", extra_json_schema={"deprecated": True})
+]
+SegmentReply = Annotated[str | None, Meta(description="as segment", extra_json_schema={"deprecated": True})]
 RequestId = Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT)]
 Positions = Annotated[int, Meta(ge=1, le=1000)]
-Position = Annotated[int, Meta(ge=1, le=1000)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
 Seed = Annotated[int, Meta(ge=0, le=2**53 - 1)]
@@ -93,6 +122,23 @@ def too_large(row: Sequence[float] | None) -> bool:
 
 class Strict(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Base of requests: unknown fields are refused."""
+
+
+class OfSegment(Struct, frozen=True, kw_only=True):
+    """Base of messages with `segment` and its alias `key`: requests may use either, and replies have both."""
+
+    def __post_init__(self) -> None:
+        message: Any = self
+        segment, key = message.segment, message.key
+        if segment is None:
+            segment = key
+        elif key is not None and key != segment:
+            raise ValueError(
+                f"segment is {segment!r} and key, its former name, is {key!r}, but both name the segment; leave key out"
+            )
+        if segment is not None:
+            msgspec.structs.force_setattr(self, "segment", segment)
+            msgspec.structs.force_setattr(self, "key", None if isinstance(self, Strict) else segment)
 
 
 class RankingSpec(Strict, frozen=True):
@@ -172,37 +218,59 @@ class ItemsChanged(Struct, frozen=True, kw_only=True):
     unchanged: int
 
 
-class ListRequest(Strict, frozen=True):
+class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True):
     """A request for a list."""
 
-    key: Segment | None = None
+    segment: Segment | None = None
     positions: Positions | None = None
     among: list[ItemId] | None = None
     exclude: list[ItemId] = []
     pins: dict[str, ItemId] = {}  # 1-based position to item
     person: FeatureRow | None = None
-    features: dict[ItemId, FeatureRow] | None = None
+    features: dict[ItemText, FeatureRow] | None = None
     request_id: RequestId | None = None
     deferred: bool = False  # stays closed until it is activated
+    key: SegmentAlias = None
 
 
-class ListReply(Struct, frozen=True, kw_only=True):
+class ListReply(OfSegment, frozen=True, kw_only=True):
     """A list to show."""
 
     impression: str
-    items: list[str]
+    items: list[str | int]
     ranking: str
-    key: str | None = None
+    segment: str | None = None
     deferred: bool = False
+    key: SegmentReply = None
+
+
+class ListEntry(Strict, frozen=True):
+    """A position of a list, by its number or its item; for a number that is both."""
+
+    item: ItemId | UnsetType = UNSET
+    position: Integer | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if (self.item is UNSET) == (self.position is UNSET):
+            raise ValueError("An entry names an item or a position; give one of them")
+
+
+class SeenEntry(ListEntry, frozen=True):
+    """A position of a list, and the probability that it was seen."""
+
+    probability: Probability = 1.0
 
 
 class Report(Strict, frozen=True):
-    """The clicks on a list so far; repeated reports count once."""
+    """The clicks on a list so far; repeated reports count once.
 
-    clicks: Annotated[list[Position | ItemId], Meta(max_length=MAX_REPORT_ENTRIES)] = []
-    left: Position | ItemId | None = None
+    A number is a position, or an integer item of the list; it is refused if it is both.
+    """
+
+    clicks: Annotated[list[ItemId | ListEntry], Meta(max_length=MAX_REPORT_ENTRIES)] = []
+    left: ItemId | ListEntry | None = None
     seen: (
-        Annotated[list[Position | ItemId], Meta(max_length=MAX_REPORT_ENTRIES)]
+        Annotated[list[ItemId | SeenEntry], Meta(max_length=MAX_REPORT_ENTRIES)]
         | Annotated[dict[str, Probability], Meta(max_length=MAX_REPORT_ENTRIES)]
         | None
     ) = None
@@ -218,13 +286,13 @@ class ReportReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
     detail: str | UnsetType = UNSET
 
 
-class Impression(Struct, frozen=True, kw_only=True):
+class Impression(OfSegment, frozen=True, kw_only=True):
     """A list that was made, with its clicks so far."""
 
     impression: str
     ranking: str
-    key: str | None
-    items: list[str]
+    segment: str | None = None
+    items: list[str | int]
     state: str  # "deferred", "open", "learned" or "dropped"
     made: str
     due: str  # end of its click window
@@ -232,12 +300,13 @@ class Impression(Struct, frozen=True, kw_only=True):
     left: int | None
     seen: dict[str, float] | None  # by position
     reason: str | None  # why it was learned: "final" or "window"
+    key: SegmentReply = None
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
     """The estimate of an item; null where the policy has no such number, or an infinite one."""
 
-    item: str
+    item: str | int
     examined: float | None
     mean: float | None
     low: float | None
@@ -245,21 +314,22 @@ class Estimate(Struct, frozen=True, kw_only=True):
     index: float | None
 
 
-class Estimates(Struct, frozen=True, kw_only=True):
+class Estimates(OfSegment, frozen=True, kw_only=True):
     """The estimates of a learner, the largest index first."""
 
     ranking: str
-    key: str | None
+    segment: str | None = None
     policy: str
     learned: int  # number of lists
     items: list[Estimate]
+    key: SegmentReply = None
 
 
 class Reason(Struct, frozen=True, kw_only=True):
     """Why an item is at a position, by current estimates."""
 
     position: int
-    item: str
+    item: str | int
     examined: float | None
     mean: float | None
     bonus: float | None
@@ -267,35 +337,38 @@ class Reason(Struct, frozen=True, kw_only=True):
     why: str
 
 
-class Explanation(Struct, frozen=True, kw_only=True):
+class Explanation(OfSegment, frozen=True, kw_only=True):
     """Why the items of a list are at their positions."""
 
     impression: str
     ranking: str
-    key: str | None
+    segment: str | None = None
     positions: list[Reason]
+    key: SegmentReply = None
 
 
-class NextList(Struct, frozen=True, kw_only=True):
+class NextList(OfSegment, frozen=True, kw_only=True):
     """The list that would be made next, and why."""
 
     ranking: str
-    key: str | None
+    segment: str | None = None
     policy: str
     learned: int  # number of lists
     positions: list[Reason]
+    key: SegmentReply = None
 
 
-class Event(Struct, frozen=True, kw_only=True):
+class Event(OfSegment, frozen=True, kw_only=True):
     """One line of the event log."""
 
     seq: int
     at: str
     ranking: str
-    key: str | None
+    segment: str | None = None
     kind: str
     impression: str | None
     body: Any
+    key: SegmentReply = None
 
 
 class ItemBody(Strict, frozen=True, kw_only=True):
@@ -336,8 +409,15 @@ class ItemsPage(Struct, frozen=True, kw_only=True):
     next: str | None
 
 
+class SegmentsPage(Struct, frozen=True, kw_only=True):
+    """A page of segments that have a learner; `next` is the `after` of the next page, null on the last."""
+
+    segments: list[str]
+    next: str | None
+
+
 class KeysPage(Struct, frozen=True, kw_only=True):
-    """A page of keys that have a learner of their own; `next` is the `after` of the next page, null on the last."""
+    """A page of segments, under their former name."""
 
     keys: list[str]
     next: str | None
@@ -394,30 +474,32 @@ class ProblemBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ItemsQuery(Strict, frozen=True, kw_only=True):
     """Query of a page of items."""
 
-    after: ItemId | None = None
+    after: ItemText | None = None
     limit: Limit = 1000
 
 
-class KeysQuery(Strict, frozen=True, kw_only=True):
-    """Query of a page of keys (segments)."""
+class SegmentsQuery(Strict, frozen=True, kw_only=True):
+    """Query of a page of segments."""
 
     after: Segment | None = None
     limit: Limit = 1000
 
 
-class EstimatesQuery(Strict, frozen=True, kw_only=True):
+class EstimatesQuery(Strict, OfSegment, frozen=True, kw_only=True):
     """Query of estimates."""
 
-    key: Segment | None = None
+    segment: Segment | None = None
     limit: Limit = 100
     person: PersonText | None = None
+    key: SegmentAlias = None
 
 
-class NextQuery(Strict, frozen=True, kw_only=True):
+class NextQuery(Strict, OfSegment, frozen=True, kw_only=True):
     """Query of the next list."""
 
-    key: Segment | None = None
+    segment: Segment | None = None
     person: PersonText | None = None
+    key: SegmentAlias = None
 
 
 class EventsQuery(Strict, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from toplist.support.files import import_optional
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+ITEM = "item"  # column of ids, which are printed as they are, also integers
 LONGEST = 40  # rows of a printed table; rows() and to_frame() have all
 
 
@@ -103,6 +104,10 @@ class Table:
     def __str__(self) -> str:
         shown = self._rows[:LONGEST]
         columns = [[row[index] for row in shown] for index in range(len(self.columns))]
+        columns = [
+            list(map(str, column)) if name == ITEM else column
+            for name, column in zip(self.columns, columns, strict=True)
+        ]
         texts = [index for index, column in enumerate(columns) if any(isinstance(value, str) for value in column)]
         cells = [[name, *_cells(column)] for name, column in zip(self.columns, columns, strict=True)]
         more = [f"... and {count_text(len(self) - LONGEST, 'row')} more"] if len(self) > LONGEST else []

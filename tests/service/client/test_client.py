@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import pickle
 import random
 import re
 import subprocess
@@ -17,13 +18,14 @@ import numpy as np
 import pytest
 from asking import ADMIN, SERVE, LocalService
 
+from toplist.core.item_id import ACCEPTED
 from toplist.service.client import AsyncClient, Client, Retries, ServiceError, Unreachable, requests
 from toplist.service.client.retries import LONGEST_WAIT
 from toplist.service.http.routes import ROUTES
 from toplist.service.wire import Fault, Item, ProblemBody, RankingSpec
 
 Outcome = Exception | httpx.Response
-FIVE: Any = 5  # not an id
+REAL: Any = 5.0  # not an id
 
 
 class FaultyNetwork(httpx.BaseTransport):
@@ -86,7 +88,7 @@ def test_every_method(service: LocalService) -> None:
         page = client.items("shop", limit=2)
         assert [item.id for item in client.items("shop", after=page.next).items] == ["c", "d"]
         assert client.change_ranking("shop", click_window=5.0).click_window == 5.0
-        made = client.make_list("shop", key="k", exclude=[".."])
+        made = client.make_list("shop", segment="k", exclude=[".."])
         assert made.items == ["a/b", "c"]
         assert client.report(made.impression, ["c"]).counted
         assert client.report(made.impression, [2, 1], final=True).counted
@@ -94,7 +96,7 @@ def test_every_method(service: LocalService) -> None:
         assert client.explanation(made.impression).positions[0].item == "a/b"
         deferred = client.make_list("shop", deferred=True)
         assert client.activate(deferred.impression).counted
-        assert client.keys("shop").keys == ["k"]
+        assert client.segments("shop").segments == ["k"]
         assert len(client.estimates("shop", limit=3).items) == 3
         assert client.next_list("shop").positions[0].position == 1
         assert client.history("shop").lists == 0
@@ -125,7 +127,7 @@ def test_the_async_client(service: LocalService) -> None:
 
 def test_both_clients_have_a_method_for_every_route() -> None:
     built = set(requests.__all__)
-    assert len(built) == sum(route.tag != "service" for route in ROUTES)
+    assert len(built) == sum(route.tag != "service" and not route.deprecated for route in ROUTES)
     for kind in (Client, AsyncClient):
         assert built <= set(dir(kind))
     assert Client.make_list.__doc__ == requests.make_list.__doc__
@@ -257,21 +259,45 @@ def test_a_change_that_drops_learners_is_not_repeated() -> None:
             lambda it: it.put_item("a", "b", features="12"),
             "features is '12', but must be a list of numbers; write [0.5",
         ),
-        (lambda it: it.put_items("a", ["tea", 5]), "items[1] is 5, but must be text; write '5'."),
-        (lambda it: it.put_items("a", [Item(id=FIVE)]), "items[0].id is 5, but must be text; write '5'."),
-        (lambda it: it.put_items("a", [np.int64(5)]), "but must be text; write '5'."),
-        (lambda it: it.remove_items("a", [5]), "ids[0] is 5, but must be text; write '5'."),
-        (lambda it: it.item("a", 5), "The item is 5, but must be text; write '5'."),
-        (lambda it: it.put_item("a", 5), "The item is 5, but must be text; write '5'."),
-        (lambda it: it.remove_item("a", 5), "The item is 5, but must be text; write '5'."),
-        (lambda it: it.items("a", after=5), "after is 5, but must be text; write '5'."),
-        (lambda it: it.make_list("a", among=[5]), "among[0] is 5, but must be text; write '5'."),
-        (lambda it: it.make_list("a", exclude=[5]), "exclude[0] is 5, but must be text; write '5'."),
-        (lambda it: it.make_list("a", pins={1: 5}), "pins[1] is 5, but must be text; write '5'."),
-        (lambda it: it.make_list("a", features={5: [1.0]}), "A key of features is 5, but must be text; write '5'."),
-        (lambda it: it.estimates("a", key=5), "key is 5, but must be text; write '5'."),
+        (lambda it: it.put_items("a", ["tea", 5.0]), f"items[1] is 5.0, but must be {ACCEPTED}; write 5 or '5.0'."),
+        (lambda it: it.put_items("a", [Item(id=REAL)]), "items[0].id is 5.0, but must be text or a whole number"),
+        (lambda it: it.put_items("a", [True]), f"items[0] is True, but must be {ACCEPTED}; write it as text."),
+        (lambda it: it.put_items("a", [2**53]), "items[0] is 9007199254740992, but must be text or a whole number"),
+        (lambda it: it.put_items("a", [{"id": 5.0}]), "items[0]['id'] is 5.0, but must be text or a whole number"),
+        (
+            lambda it: it.put_items("a", [{"id": "tea", "feature": [1.0]}]),
+            "A field of items[0] is 'feature', but must be id, features or hidden; perhaps you mean 'features'.",
+        ),
+        (lambda it: it.put_items("a", [{"name": "tea"}]), "A field of items[0] is 'name', but must be id, features or"),
+        (lambda it: it.put_items("a", [{}]), "items[0] is {}, but must be an item with an id; write {'id': ...}."),
+        (
+            lambda it: it.put_items("a", [{"id": "tea", "features": "12"}]),
+            "items[0]['features'] is '12', but must be a list of numbers; write [0.5, 1.0].",
+        ),
+        (
+            lambda it: it.put_items("a", {"tea": {"features": [1.0]}}),
+            "items['tea'] is {'features': [1.0]}, but must be a list of numbers; write [0.5, 1.0].",
+        ),
+        (
+            lambda it: it.put_items("a", {"tea": "12"}),
+            "items['tea'] is '12', but must be a list of numbers; write [0.5",
+        ),
+        (lambda it: it.put_items("a", {5.0: None}), "A key of items is 5.0, but must be text or a whole number"),
+        (lambda it: it.remove_items("a", [5.0]), "ids[0] is 5.0, but must be text or a whole number"),
+        (lambda it: it.item("a", 5.0), "The item is 5.0, but must be text or a whole number"),
+        (lambda it: it.put_item("a", True), "The item is True, but must be text or a whole number"),
+        (lambda it: it.remove_item("a", 5.0), "The item is 5.0, but must be text or a whole number"),
+        (lambda it: it.items("a", after=5.0), "after is 5.0, but must be text or a whole number"),
+        (lambda it: it.make_list("a", among=[5.0]), "among[0] is 5.0, but must be text or a whole number"),
+        (lambda it: it.make_list("a", exclude=[5.0]), "exclude[0] is 5.0, but must be text or a whole number"),
+        (lambda it: it.make_list("a", pins={1: 5.0}), "pins[1] is 5.0, but must be text or a whole number"),
+        (lambda it: it.make_list("a", features={5.0: [1]}), "A key of features is 5.0, but must be text or a whole"),
+        (lambda it: it.estimates("a", segment=5), "segment is 5, but must be text; write '5'."),
+        (lambda it: it.make_list("a", key="k"), "key is called segment now; write segment='k'."),
+        (lambda it: it.estimates("a", key="k"), "key is called segment now; write segment='k'."),
+        (lambda it: it.next_list("a", key="k"), "key is called segment now; write segment='k'."),
         (lambda it: it.ranking(5), "The name of the ranking is 5, but must be text; write '5'."),
-        (lambda it: it.item("a", None), "The item is None, but must be text; write it as text."),
+        (lambda it: it.item("a", None), f"The item is None, but must be {ACCEPTED}; write it as text."),
         (lambda it: it.report(17), "The impression is 17, but must be the id of an impression, or the reply of make_"),
         (lambda it: it.report("i", [object()]), "but must be text, a number, a list or a mapping; convert it."),
     ],
@@ -283,6 +309,49 @@ def test_a_wrong_type_is_refused_before_anything_is_sent(
     with pytest.raises(TypeError, match=re.escape(sentence)):
         call(client)
     assert network.requests == []
+
+
+def test_a_mapping_puts_items_with_their_features(service: LocalService) -> None:
+    client, _ = client_of(service)
+    row: Any = np.array([1.0, 2.0])
+    client.create_ranking(name="a", positions=2, features=2)
+    assert client.put_items("a", {"tea": [0.5, 1.0], 7: row, "7": None}).added == 3
+    assert client.put_items("a", [{"id": "milk", "features": (0.0, 1.0), "hidden": True}]).added == 1
+    found = {item.id: (item.features, item.hidden) for item in client.items("a").items}
+    assert found == {
+        7: ([1.0, 2.0], None), "7": (None, None), "milk": ([0.0, 1.0], True), "tea": ([0.5, 1.0], None),
+    }  # fmt: skip
+
+
+def test_integer_ids_are_others_than_text(service: LocalService) -> None:
+    client, network = client_of(service)
+    number: Any = np.int64(7)
+    assert client.put_items("front-page", [number, "7"]).added == 2
+    assert [client.item("front-page", id).id for id in (7, "7")] == [7, "7"]
+    assert client.put_item("front-page", 7, hidden=True).changed == 1
+    page = client.items("front-page", limit=1)
+    assert ([item.id for item in page.items], page.next) == ([7], "\t7")
+    assert client.items("front-page", after=page.next, limit=1) == client.items("front-page", after=7, limit=1)
+    client.put_item("front-page", 7, hidden=False)
+    shown = client.make_list("front-page", among=[7, "7"], pins={1: "7"}, features={7: [], "7": []})
+    sent = msgspec.json.decode(network.requests[-1].content)
+    assert (sent["among"], sent["pins"], sent["features"]) == ([7, "7"], {"1": "7"}, {"\t7": [], "7": []})
+    assert "key" not in sent
+    assert shown.items == [7, "7"]
+    assert client.report(shown, [7]).counted
+    assert client.report(shown, [{"item": "7"}, {"position": 1}]).counted
+    assert client.impression(shown).clicks == [1, 2]
+    client.remove_item("front-page", 7)
+    assert client.remove_items("front-page", [7, "7"]).removed == 1
+
+
+def test_errors_can_be_pickled() -> None:
+    fault = Fault(pointer="/positions", detail="Expected int, got str.")
+    problem = ProblemBody(type="invalid", title="Invalid", status=422, detail="No.", errors=[fault], counted=False)
+    for error in (ServiceError(problem, "r1"), Unreachable("nothing came")):
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again)) == (type(error), str(error))
+        assert vars(again) == vars(error)
 
 
 def test_the_reply_of_a_list_stands_for_its_impression(service: LocalService) -> None:

@@ -102,8 +102,8 @@ def test_more_items_than_the_batch_limit_are_refused(make_service: Make) -> None
 
 
 def test_a_list_is_made_reported_explained_and_learned(service: LocalService) -> None:
-    made = a_list(service, exclude=["cocoa"], key="query: tea")
-    assert (made.items, made.key) == (["coffee", "tea"], "query: tea")
+    made = a_list(service, exclude=["cocoa"], segment="query: tea")
+    assert (made.items, made.segment) == (["coffee", "tea"], "query: tea")
     path = f"/v1/impressions/{made.impression}"
     assert service.ask("PUT", f"{path}/clicks", json={"clicks": [1]}).json() == {
         "impression": made.impression,
@@ -116,7 +116,85 @@ def test_a_list_is_made_reported_explained_and_learned(service: LocalService) ->
     assert late.json()["counted"] is True
     reasons = service.ask("GET", f"{path}/explanation").json()["positions"]
     assert [reason["item"] for reason in reasons] == ["coffee", "tea"]
-    assert service.ask("GET", "/v1/rankings/front-page/keys").json() == {"keys": ["query: tea"], "next": None}
+    found = service.ask("GET", "/v1/rankings/front-page/segments").json()
+    assert found == {"segments": ["query: tea"], "next": None}
+
+
+def test_key_is_an_alias_of_segment(service: LocalService) -> None:
+    path = "/v1/rankings/front-page"
+    for given in ({"key": "a"}, {"segment": "a"}, {"segment": "a", "key": "a"}, {"segment": "a", "key": None}):
+        reply = service.ask("POST", f"{path}/lists", json=given | {"request_id": "r"}).json()
+        assert (reply["segment"], reply["key"]) == ("a", "a")
+        shown = service.ask("GET", f"/v1/impressions/{reply['impression']}").json()
+        assert (shown["segment"], shown["key"]) == ("a", "a")
+    assert len(service.double.lists) == 1  # the same request under both names
+    for query in ("key=a", "segment=a", "segment=a&key=a"):
+        for about in ("estimates", "explanation"):
+            reply = service.ask("GET", f"{path}/{about}?{query}").json()
+            assert (reply["segment"], reply["key"]) == ("a", "a")
+    lines = [msgspec.json.decode(line) for line in service.ask("GET", f"{path}/events").content.splitlines()]
+    assert {(line["segment"], line["key"]) for line in lines} == {(None, None), ("a", "a")}
+    assert service.ask("GET", f"{path}/keys").json() == {"keys": ["a"], "next": None}
+    plain = service.ask("POST", f"{path}/lists", json={}).json()
+    assert (plain["segment"], plain["key"]) == (None, None)
+
+
+def test_two_different_segments_are_refused(service: LocalService) -> None:
+    sentence = "segment is 'a' and key, its former name, is 'b', but both name the segment; leave key out."
+    body = {"segment": "a", "key": "b"}
+    assert problem(service.ask("POST", "/v1/rankings/front-page/lists", json=body), 422)["detail"] == sentence
+    for about in ("estimates", "explanation"):
+        reply = service.ask("GET", f"/v1/rankings/front-page/{about}?key=b&segment=a")
+        assert problem(reply, 422)["detail"] == sentence
+
+
+def test_integer_ids_are_others_than_text(service: LocalService) -> None:
+    path = "/v1/rankings/front-page/items"
+    assert service.ask("PUT", path, json={"items": [{"id": 7}, {"id": "7"}]}).json()["added"] == 2
+    assert service.ask("GET", f"{path}/7").json()["id"] == "7"
+    assert service.ask("GET", f"{path}/%097").json()["id"] == 7
+    assert service.ask("PUT", f"{path}/%098", json={}).json()["added"] == 1
+    assert service.ask("PUT", f"{path}/%098", json={"hidden": True}).json()["changed"] == 1
+    first = service.ask("GET", f"{path}?limit=1").json()
+    assert (first["items"][0]["id"], first["next"]) == (7, "\t7")
+    assert service.ask("GET", path, params={"after": first["next"], "limit": 1}).json()["items"][0]["id"] == 8
+    assert service.ask("DELETE", f"{path}/%097").status_code == 204
+    problem(service.ask("GET", f"{path}/%097"), 404)
+    assert service.ask("GET", f"{path}/7").json()["id"] == "7"
+    assert service.ask("POST", f"{path}/remove", json={"ids": [7, "7", 8]}).json() == {"removed": 2}
+
+
+INTEGERS = "a whole number of at most 9007199254740991 in size, which every reader of JSON keeps exactly"
+
+
+@pytest.mark.parametrize(
+    ("body", "detail", "pointer"),
+    [
+        ({"among": [True]}, "among[0] is True, but must be text or a whole number; write it as text.", "/among/0"),
+        ({"exclude": [7.0]}, "exclude[0] is 7.0, but must be text or a whole number; write it as text.", "/exclude/0"),
+        ({"pins": {"1": None}}, "pins['1'] must be text or a whole number; write it as text.", "/pins/1"),
+        (
+            {"among": [2**53]},
+            f"among[0] is 9007199254740992, but must be {INTEGERS}; give a smaller one, or write the id of an item as "
+            f"text.",
+            "/among/0",
+        ),
+    ],
+)
+def test_what_is_no_id_is_refused_in_words(
+    service: LocalService, body: dict[str, Any], detail: str, pointer: str
+) -> None:
+    found = problem(service.ask("POST", "/v1/rankings/front-page/lists", json=body), 422)
+    assert (found["detail"], found["errors"][0]["pointer"]) == (detail, pointer)
+
+
+def test_an_integer_in_a_path_has_one_spelling(service: LocalService) -> None:
+    for text in ("%0907", "%09-0", "%09+7", "%09", "%097.0", "%09seven"):
+        found = problem(service.ask("GET", f"/v1/rankings/front-page/items/{text}"), 422)
+        assert "or a tab and a whole number" in found["detail"]
+    found = problem(service.ask("GET", "/v1/rankings/front-page/items/%099007199254740992"), 422)
+    assert found["errors"][0]["parameter"] == "item"
+    assert "write a larger one as text, without the tab" in found["detail"]
 
 
 def test_a_late_report_is_not_counted(service: LocalService) -> None:
@@ -157,7 +235,7 @@ def test_a_deferred_list_is_activated(service: LocalService) -> None:
 def test_estimates(service: LocalService) -> None:
     reply = service.ask("GET", "/v1/rankings/front-page/estimates", params={"limit": 2})
     assert [row["item"] for row in reply.json()["items"]] == ["cocoa", "coffee"]
-    problem(service.ask("GET", "/v1/rankings/front-page/estimates?key=nobody"), 404)
+    problem(service.ask("GET", "/v1/rankings/front-page/estimates?segment=nobody"), 404)
     wrong = service.ask("GET", "/v1/rankings/front-page/estimates?person=1,x")
     assert problem(wrong, 422)["errors"][0]["parameter"] == "person"
     problem(service.ask("GET", "/v1/rankings/front-page/estimates?person=1,2"), 422)
@@ -264,7 +342,7 @@ def test_errors_point_at_the_wrong_field(service: LocalService, body: Any, point
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({"pins": {str(i): "a" for i in range(1, 900)} | {"900": 5}}, "/pins/900"),
+        ({"pins": {str(i): "a" for i in range(1, 900)} | {"900": 5.5}}, "/pins/900"),
         ({"pins": {"1": "a", "2": ""}, "exclude": []}, "/pins/2"),
         ({"features": {"a": [1.0], "b": [1.0, "x"], "c": [2]}}, "/features/b/1"),
         ({"features": {"a": [1.0], "": [1.0], "c": [2]}}, "/features/"),
@@ -277,7 +355,7 @@ def test_errors_point_at_the_key_of_a_mapping(service: LocalService, body: Any, 
 
 
 @pytest.mark.parametrize(
-    "raw", [b'{"pins": {"1": 5}, ', b'{"pins": {"1": ' + b"[" * 100_000, b'{"pins": {"1": 5, "1": "a"}}']
+    "raw", [b'{"pins": {"1": 5.5}, ', b'{"pins": {"1": ' + b"[" * 100_000, b'{"pins": {"1": 5.5, "1": "a"}}']
 )
 def test_a_key_that_cannot_be_found_is_left_out_of_the_pointer(service: LocalService, raw: bytes) -> None:
     headers = {"content-type": "application/json"}
@@ -506,6 +584,10 @@ NAME_RULE = (
     "but must be letters, digits, dots, dashes and underscores, at most 100, beginning with a letter or digit; "
     "choose another name."
 )
+ITEM_RULE = (
+    "but must be one line of 1 to 200 characters, without control characters, or a tab and a whole number; write the "
+    "id as text, or an integer after a tab."
+)
 TEXT_RULE = "but must be one line of 1 to 200 characters, without control characters; change it."
 
 
@@ -518,7 +600,7 @@ TEXT_RULE = "but must be one line of 1 to 200 characters, without control charac
         ("PUT", "/front-page/items", {"items": [{"id": "a"}, {"id": "b\n"}]}, f"id is 'b\\n', {TEXT_RULE}"),
         ("PUT", "/front-page/items", {"items": [{"id": ""}]}, f"id is '', {TEXT_RULE}"),
         ("PUT", "/front-page/items", {"items": [{"id": "x" * 201}]}, f"id is '{'x' * 76}..., {TEXT_RULE}"),
-        ("PUT", "/front-page/items/b%0A", {}, f"item is 'b\\n', {TEXT_RULE}"),
+        ("PUT", "/front-page/items/b%0A", {}, f"item is 'b\\n', {ITEM_RULE}"),
         ("GET", "/front-page/items?after=", None, f"after is '', {TEXT_RULE}"),
         ("POST", "/front-page/lists", {"among": ["a", ""]}, f"among[1] is '', {TEXT_RULE}"),
         ("POST", "/front-page/lists", {"pins": {"1": "a", "2": ""}}, f"pins['2'] is '', {TEXT_RULE}"),

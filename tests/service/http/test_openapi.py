@@ -61,6 +61,18 @@ def test_errors_have_words_for_every_pattern() -> None:
     assert set(patterns(msgspec.to_builtins(DOCUMENT))) == set(PATTERN_RULES)
 
 
+def test_former_names_are_deprecated() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    for name in ("ListRequest", "ListReply", "Impression", "Estimates", "Explanation", "NextList", "Event"):
+        fields = schemas[name]["properties"]
+        assert (fields["key"].get("deprecated"), fields["segment"].get("deprecated")) == (True, None)
+    for path in ("/v1/rankings/{name}/estimates", "/v1/rankings/{name}/explanation"):
+        found = {each["name"]: each.get("deprecated") for each in DOCUMENT["paths"][path]["get"]["parameters"]}
+        assert (found["key"], found["segment"]) == (True, None)
+    deprecated = {route.name for route in ROUTES if operation(route).get("deprecated")}
+    assert deprecated == {"list_keys"}
+
+
 def test_every_link_names_an_operation() -> None:
     names = {route.name: route for route in ROUTES}
     assert len(names) == len(ROUTES)

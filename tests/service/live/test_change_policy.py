@@ -76,13 +76,13 @@ def test_cold_learners_are_trained_when_they_are_first_used(tmp_path: Path) -> N
         async with at_work(tmp_path / "db", learner_bytes=0) as service:
             await front(service, "cascade-ucb1")
             for number in range(30):
-                await told(service, await shown(service, key=f"key {number % 3}"), 1, final=True)
+                await told(service, await shown(service, segment=f"segment {number % 3}"), 1, final=True)
             await service.items.remove("front", ["item-3"])
             await service.items.put("front", items(2, first=20))
             await service.rankings.change("front", RankingChange(policy="cascade-ts"))
             for number in range(3):
-                assert await learned(service, f"key {number}") == 10
-                assert "item-3" not in (await shown(service, key=f"key {number}", positions=3)).items
+                assert await learned(service, f"segment {number}") == 10
+                assert "item-3" not in (await shown(service, segment=f"segment {number}", positions=3)).items
             assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())
@@ -93,15 +93,15 @@ def test_only_what_takes_long_is_trained_before_the_change(tmp_path: Path) -> No
         async with at_work(tmp_path / "db") as service:
             await front(service, "cascade-ucb1")
             lists = {"first": 2, "long": learners.WORTH_A_SNAPSHOT, "short": 3}
-            for key, count in lists.items():
+            for segment, count in lists.items():
                 for _ in range(count):
-                    await told(service, await shown(service, key=key), 1, final=True)
+                    await told(service, await shown(service, segment=segment), 1, final=True)
             assert service.loaded_learners == 3
             await service.rankings.change("front", RankingChange(policy="dcm-kl-ucb"))
             ranking = ranking_of(service).id
             kept = await read(service, lambda reader: reader.learners_with_snapshots(ranking))
             assert [row.segment for row in kept] == ["first", "long"]
-            assert {key: await learned(service, key) for key in lists} == lists
+            assert {segment: await learned(service, segment) for segment in lists} == lists
             assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())
@@ -144,7 +144,7 @@ def test_a_policy_that_learns_from_its_own_lists_only_starts_anew_or_not_at_all(
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
             await front(service)
-            old = [await shown(service, key="a") for _ in range(3)]
+            old = [await shown(service, segment="a") for _ in range(3)]
             await told(service, old[0], 1, final=True)
             with pytest.raises(Refused, match="say train: false") as refused:
                 await service.rankings.change("front", RankingChange(policy=ELIMINATION))
@@ -153,7 +153,7 @@ def test_a_policy_that_learns_from_its_own_lists_only_starts_anew_or_not_at_all(
             await service.items.put("front", items(1, first=50))
             await service.rankings.change("front", RankingChange(policy=ELIMINATION, train=False))
             assert await learned(service, "a") == 0
-            new = await shown(service, key="a")
+            new = await shown(service, segment="a")
             assert (await told(service, old[1], 1, final=True)).counted
             assert await learned(service, "a") == 0
             assert (await told(service, new, 1, final=True)).counted
@@ -290,7 +290,7 @@ def test_a_policy_that_cannot_have_the_items_that_there_were_is_not_trained(tmp_
             await front(service, BY_FEATURES)
             await service.items.put("front", [Item(id="below", features=[-1.0, 0.0, 0.0, 0.0])])
             await shown(service)
-            await shown(service, key="k")
+            await shown(service, segment="k")
         async with at_work(tmp_path / "db") as service:
             for _ in range(2):
                 with pytest.raises(Refused) as refused:
@@ -298,7 +298,7 @@ def test_a_policy_that_cannot_have_the_items_that_there_were_is_not_trained(tmp_
                 assert refused.value.field == "/policy"
                 await service.items.remove("front", ["below"])
             await service.rankings.change("front", RankingChange(policy="cascade-lsb", train=False))
-            assert len((await shown(service, key="k")).items) == 3
+            assert len((await shown(service, segment="k")).items) == 3
 
     run(play())
 
@@ -312,8 +312,8 @@ def test_nor_is_one_that_cannot_have_what_was_put_meanwhile(
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
             await front(service, BY_FEATURES)
-            for key in (None, "k"):
-                await told(service, await shown(service, key=key), 1, final=True)
+            for segment in (None, "k"):
+                await told(service, await shown(service, segment=segment), 1, final=True)
             trained, loop = training.train_learners, asyncio.get_running_loop()
 
             async def meanwhile() -> None:
@@ -333,9 +333,9 @@ def test_nor_is_one_that_cannot_have_what_was_put_meanwhile(
                 await service.rankings.change("front", RankingChange(policy="cascade-lsb"))
             assert refused.value.field == "/policy"
             monkeypatch.undo()
-            for key in (None, "k"):
-                await told(service, await shown(service, key=key), 1, final=True)
-                assert await learned(service, key) == 2
+            for segment in (None, "k"):
+                await told(service, await shown(service, segment=segment), 1, final=True)
+                assert await learned(service, segment) == 2
             assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())
@@ -349,7 +349,7 @@ def test_a_learner_that_cannot_be_loaded_is_in_nobody_elses_way(
     async def play() -> None:
         async with at_work(tmp_path / "db", clock) as service:
             await front(service, retention=100.0)
-            await told(service, await shown(service, key="k"), 1, final=True)
+            await told(service, await shown(service, segment="k"), 1, final=True)
             clock.pass_(1000)
             await shown(service)
         async with at_work(tmp_path / "db", clock) as service:
@@ -361,7 +361,7 @@ def test_a_learner_that_cannot_be_loaded_is_in_nobody_elses_way(
             memory = service.transactions.loaded_state
             monkeypatch.setattr(learners, "replay_from_start", impossible)
             with pytest.raises(Conflict, match="cannot be"):
-                await shown(service, key="k")
+                await shown(service, segment="k")
             assert await service.retention.forget_old() == 0
             assert service.transactions.loaded_state is memory
             assert len((await shown(service)).items) == 3

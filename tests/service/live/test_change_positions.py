@@ -31,9 +31,9 @@ from toplist.service.wire import ListReply, RankingChange, RankingSpec
 
 
 async def some_lists(service: Service, draw: random.Random, open_ones: list[ListReply], expected: int) -> None:
-    """Lists of two keys, reported in no order, and some of them left open."""
+    """Lists of two segments, reported in no order, and some of them left open."""
     for number in range(8):
-        reply = await shown(service, key=str(number % 2))
+        reply = await shown(service, segment=str(number % 2))
         assert len(reply.items) == expected
         open_ones.append(reply)
     draw.shuffle(open_ones)
@@ -70,9 +70,9 @@ def test_positions_go_up_and_down_between_lists_and_the_log_says_the_same(
                 assert [one.position for one in (await service.queries.next_list("front", "0")).positions][
                     -1
                 ] == positions
-                assert len((await shown(service, key="1", positions=1)).items) == 1
+                assert len((await shown(service, segment="1", positions=1)).items) == 1
                 with pytest.raises(Refused, match=f"at most {positions}, the ranking's own") as refused:
-                    await shown(service, key="1", positions=positions + 1)
+                    await shown(service, segment="1", positions=positions + 1)
                 assert refused.value.field == "/positions"
                 if hot:
                     assert check(tmp_path / "db", await service.beliefs()) == []
@@ -235,23 +235,23 @@ def test_what_was_given_up_is_not_learned_by_anybody_later(change: dict[str, Any
     async def play() -> None:
         async with at_work(tmp_path / "db", learner_bytes=hot) as service:
             await front(service)
-            for key in ("a", "b"):
+            for segment in ("a", "b"):
                 for number in range(5):
-                    await told(service, await shown(service, key=key), 1 + number % 3, final=True)
-            old = await shown(service, key="a")
+                    await told(service, await shown(service, segment=segment), 1 + number % 3, final=True)
+            old = await shown(service, segment="a")
             await service.items.put("front", items(1, first=50))
             await service.rankings.change("front", RankingChange(policy="cascade-kl-ucb", train=False))
             await service.items.put("front", items(1, first=60))
-            await told(service, await shown(service, key="a"), 1, final=True)
+            await told(service, await shown(service, segment="a"), 1, final=True)
             await service.rankings.change("front", RankingChange(**change))
             assert (await learned(service, "a"), await learned(service, "b")) == (1, 0)
             assert (await told(service, old, 1, final=True)).counted
-            await told(service, await shown(service, key="b"), 2, final=True)
-            await told(service, await shown(service, key="c"), 2, final=True)
+            await told(service, await shown(service, segment="b"), 2, final=True)
+            await told(service, await shown(service, segment="c"), 2, final=True)
             assert check(tmp_path / "db", await service.beliefs()) == []
         async with at_work(tmp_path / "db", learner_bytes=hot) as service:
             await service.rankings.change("front", RankingChange(seed=9))
-            assert [await learned(service, key) for key in "abc"] == [1, 1, 1]
+            assert [await learned(service, segment) for segment in "abc"] == [1, 1, 1]
             assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())

@@ -31,16 +31,16 @@ def test_the_same_request_id_gives_the_same_list_even_at_the_same_time_and_after
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
             await front(service)
-            replies = await asyncio.gather(*(shown(service, request_id="r1", key="k") for _ in range(5)))
+            replies = await asyncio.gather(*(shown(service, request_id="r1", segment="k") for _ in range(5)))
             assert len({reply.impression for reply in replies}) == 1
-            assert (await shown(service, request_id="r2", key="k")).impression != replies[0].impression
+            assert (await shown(service, request_id="r2", segment="k")).impression != replies[0].impression
             with pytest.raises(Conflict) as refused:
                 await shown(service, request_id="r1")
             assert refused.value.field == "/request_id"
         async with at_work(tmp_path / "db") as service:
-            assert await shown(service, request_id="r1", key="k") == replies[0]
+            assert await shown(service, request_id="r1", segment="k") == replies[0]
             with pytest.raises(Conflict):
-                await shown(service, request_id="r1", key="k", positions=1)
+                await shown(service, request_id="r1", segment="k", positions=1)
             assert sum(event.kind == "list" for event in await events(service)) == 2
 
     run(play())
@@ -134,13 +134,13 @@ def test_a_removed_item_is_in_no_list_after_the_reply_and_a_hidden_one_neither_b
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
             await front(service, "dcm-kl-ucb", count=5)
-            keys = [None, "a", "b"]
-            before = [await shown(service, key=key, among=["item-1", "item-2"]) for key in keys]
+            segments = [None, "a", "b"]
+            before = [await shown(service, segment=segment, among=["item-1", "item-2"]) for segment in segments]
             assert await service.items.remove("front", ["item-1", "item-1", "nobody"]) == 1
             await service.items.put("front", [Item(id="item-2", hidden=True)])
-            for key, old in zip([*keys, "c"], [*before, None], strict=True):
+            for segment, old in zip([*segments, "c"], [*before, None], strict=True):
                 for _ in range(3):
-                    assert set((await shown(service, key=key)).items) == {"item-0", "item-3", "item-4"}
+                    assert set((await shown(service, segment=segment)).items) == {"item-0", "item-3", "item-4"}
                 if old is not None:
                     assert (await told(service, old, "item-1", "item-2", final=True)).counted
             estimate = {row.item: row for row in (await service.queries.estimates("front")).items}
@@ -149,8 +149,11 @@ def test_a_removed_item_is_in_no_list_after_the_reply_and_a_hidden_one_neither_b
             assert (await service.items.put("front", [Item(id="item-2"), Item(id="item-1")])).unchanged == 1
             assert (await service.queries.item("front", "item-2")).hidden  # as it was, since the request left it out
             await service.items.put("front", [Item(id="item-2", hidden=False)])
-            for key in [*keys, "c"]:
-                assert set((await shown(service, key=key, among=["item-1", "item-2"])).items) == {"item-1", "item-2"}
+            for segment in [*segments, "c"]:
+                assert set((await shown(service, segment=segment, among=["item-1", "item-2"])).items) == {
+                    "item-1",
+                    "item-2",
+                }
 
     run(play())
 
@@ -239,7 +242,7 @@ def test_rankings_are_created_read_changed_and_deleted(tmp_path: Path) -> None:
             changed = await service.rankings.change("front", RankingChange(click_window=5.0, retention=9.0))
             assert (changed.click_window, changed.retention, changed.policy) == (5.0, 9.0, "cascade-kl-ucb")
             assert (await service.rankings.change("front", RankingChange(retention=None))).retention is None
-            reply = await shown(service, key="k")
+            reply = await shown(service, segment="k")
             await service.rankings.create(RankingSpec(name="again", positions=2))
             await service.rankings.delete("front")
             assert [ranking.name for ranking in await service.queries.rankings()] == ["again"]
@@ -287,7 +290,7 @@ def test_a_ranking_without_items_makes_no_list(tmp_path: Path) -> None:
             await front(service, count=0)
             with pytest.raises(Conflict, match="no items yet"):
                 await shown(service)
-            with pytest.raises(NotFound, match="no list was made without a key yet"):
+            with pytest.raises(NotFound, match="no list was made without a segment yet"):
                 await service.queries.estimates("front")
 
     run(play())
@@ -303,9 +306,9 @@ def test_it_makes_the_lists_of_a_ranker_with_the_same_seed(tmp_path: Path) -> No
                 assert theirs.items == list(ours.items)
                 ranker.learn(ours, clicks=[1 + number % 3])
                 await told(service, theirs, 1 + number % 3, final=True)
-            other = [(await shown(service, key="other")).items for _ in range(5)]
+            other = [(await shown(service, segment="other")).items for _ in range(5)]
             fresh = Ranker([item.id for item in items(8)], 3, "cascade-kl-ucb", seed=7)
-            assert other != [list(fresh.rank().items) for _ in range(5)]  # a key has a seed of its own
+            assert other != [list(fresh.rank().items) for _ in range(5)]  # a segment has a seed of its own
 
     run(play())
 

@@ -19,17 +19,17 @@ def test_what_is_explained_is_what_comes_next(policy: str, tmp_path: Path) -> No
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
             await front(service, policy)
-            with pytest.raises(NotFound, match="no list was made for the key 'k' yet"):
+            with pytest.raises(NotFound, match="no list was made for the segment 'k' yet"):
                 await service.queries.next_list("front", "k")
             for number in range(12):
-                await told(service, await shown(service, key="k"), 1 + number % 3, final=True)
+                await told(service, await shown(service, segment="k"), 1 + number % 3, final=True)
                 before, count = await service.beliefs(), len(list(await events(service)))
                 said = await service.queries.next_list("front", "k")
                 assert await service.queries.next_list("front", "k") == said
                 assert await service.beliefs() == before
                 assert len(list(await events(service))) == count
-                assert (said.policy, said.learned, said.key) == (policy, number + 1, "k")
-                reply = await shown(service, key="k")
+                assert (said.policy, said.learned, said.segment) == (policy, number + 1, "k")
+                reply = await shown(service, segment="k")
                 assert [reason.item for reason in said.positions] == reply.items
                 assert [reason.position for reason in said.positions] == [1, 2, 3]
                 then = (await service.queries.explanation(reply.impression)).positions

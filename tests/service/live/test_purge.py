@@ -62,11 +62,11 @@ async def much(service: Service) -> list[str]:
     """Lists of two rankings, one between the other; those of the first."""
     made: list[str] = []
     for number in range(30):
-        reply = await shown(service, key=str(number % 3), request_id=f"r{number}", deferred=number % 7 == 0)
+        reply = await shown(service, segment=str(number % 3), request_id=f"r{number}", deferred=number % 7 == 0)
         made.append(reply.impression)
         if number % 3:
             await told(service, reply, 1, final=number % 2 == 0)
-        other = await service.lists.make("side", ListRequest(key="k", request_id=f"r{number}"))
+        other = await service.lists.make("side", ListRequest(segment="k", request_id=f"r{number}"))
         await told(service, other, 1, final=True)
     return made
 
@@ -93,7 +93,7 @@ def test_everything_of_a_deleted_ranking_goes_in_small_parts_and_nothing_else(
             answer = await service.impressions.report(open_one, Report())
             assert (answer.counted, answer.why) == (False, "dropped")
             await front(service, count=2)  # the name is free
-            new = await shown(service, key="0", request_id="r0")
+            new = await shown(service, segment="0", request_id="r0")
             assert new.impression not in made
             before, parts = left_of(tmp_path / "db", 1), 0
             assert (before["items"], before["learners"], before["snapshots"]) == (50, 3, 3)
@@ -112,7 +112,7 @@ def test_everything_of_a_deleted_ranking_goes_in_small_parts_and_nothing_else(
             assert await service.impressions.close_due() == 1  # of the new ranking
             assert await events(service, "side") == side_was
             assert await service.queries.segments("side") == ["k"]
-            again = await service.lists.make("side", ListRequest(key="k", request_id="r3"))
+            again = await service.lists.make("side", ListRequest(segment="k", request_id="r3"))
             assert (await service.queries.impression(again.impression)).state == "learned"
             assert check(tmp_path / "db", await service.beliefs()) == []
         assert [(one.ranking, one.learned) for one in rebuilt(tmp_path / "db")] == [("side", 30), ("front", 1)]
@@ -221,7 +221,7 @@ def test_lists_of_a_deleted_ranking_cannot_be_read_and_their_reports_hear_why(tm
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
             await front(service)
-            waiting, done = await shown(service, key="k"), await shown(service)
+            waiting, done = await shown(service, segment="k"), await shown(service)
             await told(service, done, 1, final=True)
             await service.rankings.delete("front")
             for reply in (waiting, done):

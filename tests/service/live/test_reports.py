@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from running import BY_FEATURES, WINDOW, Clock, at_work, events, front, items, learned, run, shown, told
 
+from toplist.core.item_id import ItemId
 from toplist.service.errors import NotFound, Refused
 from toplist.service.live.impression_state import report_in_positions
 from toplist.service.log.events import MergedReport
@@ -240,7 +241,7 @@ def test_what_may_be_a_position_or_an_item_is_refused_as_a_key_of_seen(tmp_path:
             await service.rankings.create(RankingSpec(name="front", positions=3))
             await service.items.put("front", [Item(id=name) for name in ("1", "2", "3", "17")])
             reply = await shown(service, pins={"1": "3", "2": "2", "3": "17"})
-            with pytest.raises(Refused, match="the item at position 1") as refused:
+            with pytest.raises(Refused, match="stands for the positions 1 and 3") as refused:
                 await service.impressions.report(reply.impression, Report(seen={"3": 0.5}))
             assert refused.value.field == "/seen/3"
             await service.impressions.report(reply.impression, Report(seen={"1": 1.0, "2": 0.5, "17": 0.25}))
@@ -276,12 +277,12 @@ def test_a_report_has_a_largest_number_of_entries(report: dict[str, Any]) -> Non
 
 
 def test_the_largest_report_of_the_longest_list_is_soon_read() -> None:
-    class Seldom(list[str]):
+    class Seldom(list[ItemId]):
         def __contains__(self, _: object) -> bool:
             raise AssertionError("a list is not looked through for each entry")
 
     names = Seldom(f"item-{n}" for n in range(1000))
-    last: list[int | str] = ["item-999"] * 2000
+    last: Any = ["item-999"] * 2000
     assert report_in_positions(Report(clicks=last, seen=last), names).clicks == (1000,)
     assert report_in_positions(Report(seen={"item-999": 0.5}), names).seen == {1000: 0.5}
 

@@ -36,11 +36,11 @@ from toplist.service.wire import Item, ListReply
 
 
 class Visitors:
-    """People who ask for lists under some keys, click late or never, and items that come and go, by the same seed."""
+    """People of some segments who ask for lists, click late or never, and items that come and go, by the same seed."""
 
-    def __init__(self, policy: str, seed: int, keys: tuple[str | None, ...] = (None, "a", "b")) -> None:
+    def __init__(self, policy: str, seed: int, segments: tuple[str | None, ...] = (None, "a", "b")) -> None:
         self.draw = random.Random(seed)
-        self.policy, self.keys = policy, keys
+        self.policy, self.segments = policy, segments
         self.open: list[ListReply] = []
         self.items = 8
 
@@ -49,7 +49,7 @@ class Visitors:
         clock.pass_(draw.random())
         chance = draw.random()
         if chance < 0.5 or not self.open:
-            reply = await shown(service, key=draw.choice(self.keys), deferred=draw.random() < 0.1)
+            reply = await shown(service, segment=draw.choice(self.segments), deferred=draw.random() < 0.1)
             self.open.append(reply)
         elif chance < 0.85:
             reply = self.open.pop(draw.randrange(len(self.open)))
@@ -74,9 +74,9 @@ class Visitors:
             await service.items.put("front", [Item(id=item.id, features=features, hidden=not item.hidden)])
 
 
-async def all_states(service: Service, keys: tuple[str | None, ...] = (None, "a", "b")) -> dict[Any, bytes]:
-    for key in keys:
-        await service.queries.estimates("front", key)
+async def all_states(service: Service, segments: tuple[str | None, ...] = (None, "a", "b")) -> dict[Any, bytes]:
+    for segment in segments:
+        await service.queries.estimates("front", segment)
     return await service.beliefs()
 
 
@@ -91,8 +91,8 @@ def test_killed_again_and_again_it_goes_on_as_if_nothing_had_happened(
         service = Service(tmp_path / "db", clock)
         await service.start()
         await front(service, policy)
-        for key in (None, "a", "b"):
-            await shown(service, key=key)
+        for segment in (None, "a", "b"):
+            await shown(service, segment=segment)
         for number in range(400):
             await visitors.visit(service, clock)
             if number % 37 == 5:
@@ -122,15 +122,15 @@ def test_a_learner_that_goes_to_the_store_after_every_list_is_no_other(policy: s
         clock, visitors = Clock(), Visitors(policy, 11)
         async with at_work(path, clock, **more) as service:
             await front(service, policy)
-            for key in (None, "a", "b"):
-                await shown(service, key=key)
+            for segment in (None, "a", "b"):
+                await shown(service, segment=segment)
             for _ in range(200):
                 await visitors.visit(service, clock)
             if more:
                 assert service.loaded_learners == 1
             states: dict[Any, bytes] = {}
-            for key in (None, "a", "b"):
-                states |= await all_states(service, (key,))
+            for segment in (None, "a", "b"):
+                states |= await all_states(service, (segment,))
             return states
 
     assert run(play(tmp_path / "hot")) == run(play(tmp_path / "cold", learner_bytes=0))
@@ -141,8 +141,8 @@ def test_a_learner_in_the_store_learns_what_is_not_committed_yet(tmp_path: Path)
         clock = Clock()
         async with at_work(tmp_path / "db", clock, learner_bytes=0) as service:
             await front(service)
-            first = await shown(service, key="a")
-            await shown(service, key="b")  # which sends the learner of a to the store
+            first = await shown(service, segment="a")
+            await shown(service, segment="b")  # which sends the learner of a to the store
             assert service.loaded_learners == 1
             report = asyncio.create_task(tell(service, first, 1, final=True))
             change = asyncio.create_task(service.items.remove("front", [first.items[1]]))
@@ -150,7 +150,7 @@ def test_a_learner_in_the_store_learns_what_is_not_committed_yet(tmp_path: Path)
             assert service.transactions.commits is not None
             assert service.transactions.commits.pending
             assert await learned(service, "a") == 1
-            assert first.items[1] not in (await shown(service, key="a")).items
+            assert first.items[1] not in (await shown(service, segment="a")).items
             await asyncio.gather(report, change)
             assert check(tmp_path / "db", await service.beliefs()) == []
 
@@ -164,9 +164,11 @@ def test_without_the_log_of_a_list_a_difference_is_seen(tmp_path: Path) -> None:
             await tell(service, await shown(service), 1, final=True)
             alive = await service.beliefs()
             assert check(tmp_path / "db", alive) == []
-            ((name, key),) = alive
-            changed = {(name, key): alive[name, key] + b"x"}
-            assert check(tmp_path / "db", changed) == ["The learner of 'front' and key None differs from the live one."]
+            ((name, segment),) = alive
+            changed = {(name, segment): alive[name, segment] + b"x"}
+            assert check(tmp_path / "db", changed) == [
+                "The learner of 'front' and segment None differs from the live one."
+            ]
 
     run(play())
 
@@ -175,7 +177,7 @@ def test_a_start_reads_no_impressions(tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
             await front(service, BY_FEATURES)
-            replies = [await shown(service, key=str(n % 5)) for n in range(20)]
+            replies = [await shown(service, segment=str(n % 5)) for n in range(20)]
         async with at_work(tmp_path / "db") as service:
             assert service.loaded_learners == 0
             assert (await tell(service, replies[3], 2, final=True)).counted
@@ -202,8 +204,8 @@ def test_a_commit_that_is_done_but_not_yet_told_counts_once(tmp_path: Path) -> N
     async def play() -> None:
         async with at_work(tmp_path / "db", learner_bytes=0) as service:
             await front(service)
-            first = await shown(service, key="a")
-            await shown(service, key="b")
+            first = await shown(service, segment="a")
+            await shown(service, segment="b")
             report = asyncio.create_task(tell(service, first, 1, final=True))
             while not (service.transactions.commits.pending):
                 await asyncio.sleep(0)

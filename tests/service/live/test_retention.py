@@ -43,18 +43,18 @@ def test_a_backup_while_running_is_a_store_like_any_other(policy: str, tmp_path:
         async with at_work(tmp_path / "db") as service:
             await front(service, policy)
             for number in range(50):
-                await told(service, await shown(service, key=str(number % 2)), 1 + number % 3, final=True)
-            waiting = await shown(service, key="0", request_id="r")
+                await told(service, await shown(service, segment=str(number % 2)), 1 + number % 3, final=True)
+            waiting = await shown(service, segment="0", request_id="r")
             alive = await service.beliefs()
             await service.backup(tmp_path / "copy")
-            await told(service, await shown(service, key="0"), 1, final=True)
+            await told(service, await shown(service, segment="0"), 1, final=True)
             with pytest.raises(Refused, match="already"):
                 await service.backup(tmp_path / "copy")
             async with at_work(tmp_path / "copy") as again:
-                for key in ("0", "1"):
-                    await again.queries.estimates("front", key)
+                for segment in ("0", "1"):
+                    await again.queries.estimates("front", segment)
                 assert await again.beliefs() == alive
-                assert await shown(again, key="0", request_id="r") == waiting
+                assert await shown(again, segment="0", request_id="r") == waiting
                 assert (await told(again, waiting, 1, final=True)).counted
             assert check(tmp_path / "copy") == []
 
@@ -67,18 +67,18 @@ def test_what_is_old_is_forgotten_but_not_what_was_learned_from_it(tmp_path: Pat
     async def play() -> None:
         async with at_work(tmp_path / "db", clock, learner_bytes=0) as service:
             await front(service, retention=1000.0, click_window=5000.0)
-            old = [await shown(service, key=str(n % 2), request_id=str(n)) for n in range(20)]
+            old = [await shown(service, segment=str(n % 2), request_id=str(n)) for n in range(20)]
             for reply in old[:18]:
                 await told(service, reply, 1)
                 await told(service, reply, 1, final=True)
             clock.pass_(600)
-            young = await shown(service, key="0")
+            young = await shown(service, segment="0")
             await told(service, young, 2, final=True)
             assert await service.retention.forget_old() == 0
             clock.pass_(600)
             states: dict[Any, bytes] = {}
-            for key in ("0", "1"):
-                await learned(service, key)
+            for segment in ("0", "1"):
+                await learned(service, segment)
                 states |= await service.beliefs()
             assert await service.retention.forget_old() == 18
             assert await service.retention.forget_old() == 0
@@ -90,8 +90,8 @@ def test_what_is_old_is_forgotten_but_not_what_was_learned_from_it(tmp_path: Pat
             kinds = [event.kind for event in await events(service)]
             assert (kinds.count("list"), kinds.count("learned"), kinds.count("report")) == (3, 1, 1)
             assert kinds.count("forgotten") == 2
-            assert (await shown(service, key="0", request_id="0")).impression != old[0].impression
-            assert (await shown(service, key="0", request_id="18")).impression == old[18].impression
+            assert (await shown(service, segment="0", request_id="0")).impression != old[0].impression
+            assert (await shown(service, segment="0", request_id="18")).impression == old[18].impression
             assert await learned(service, "1") == 9
             assert (await service.beliefs())["front", "1"] == states["front", "1"]
             await told(service, old[19], 3, final=True)
@@ -115,7 +115,7 @@ def test_the_log_comes_out_as_lines_of_json(tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
             await front(service, BY_FEATURES)
-            reply = await shown(service, key="k", request_id="r")
+            reply = await shown(service, segment="k", request_id="r")
             await told(service, reply, 2)
             await told(service, reply, 2, 3, final=True)
             assert export.write_events(await events(service), tmp_path / "log.ndjson") == 6
@@ -123,7 +123,7 @@ def test_the_log_comes_out_as_lines_of_json(tmp_path: Path) -> None:
             assert [line["kind"] for line in lines] == ["ranking", "items", "learner", "list", "report", "learned"]
             assert [line["seq"] for line in lines] == list(range(1, 7))
             assert lines[3]["body"]["items"] == reply.items
-            assert (lines[3]["key"], lines[3]["impression"]) == ("k", reply.impression)
+            assert (lines[3]["segment"], lines[3]["impression"]) == ("k", reply.impression)
             assert lines[5]["body"] == {"merged": {"clicks": [2, 3], "final": True}, "reason": "final", "list": 4}
             assert [event.seq for event in await events(service, after=4)] == [5, 6]
             with pytest.raises(NotFound):
@@ -138,7 +138,7 @@ def test_an_export_has_every_event_in_either_form(tmp_path: Path, capsys: pytest
     async def play() -> None:
         async with at_work(file) as service:
             await front(service)
-            await told(service, await shown(service, key="k"), 1, final=True)
+            await told(service, await shown(service, segment="k"), 1, final=True)
             await service.rankings.create(RankingSpec(name="side", positions=1))
             await service.items.put("side", items(2))
             await told(service, await service.lists.make("side", ListRequest()), final=True)
@@ -296,7 +296,7 @@ def test_a_policy_that_cannot_be_compiled_keeps_nobody_else_from_forgetting(
 
         monkeypatch.setattr(training, "compile_policy", fails)
         async with at_work(tmp_path / "db", clock) as service:
-            await service.lists.make("b", ListRequest(key="now"))
+            await service.lists.make("b", ListRequest(segment="now"))
             with pytest.raises(MemoryError):
                 await service.retention.forget_old()
             kinds = {name: [event.kind for event in await events(service, name)] for name in "abc"}
@@ -395,7 +395,7 @@ def test_forgetting_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pyt
         async with at_work(tmp_path / "db", clock) as service:
             await front(service, retention=100.0)
             for number in range(25):
-                await told(service, await shown(service, key=str(number)), 1, final=True)
+                await told(service, await shown(service, segment=str(number)), 1, final=True)
             clock.pass_(1000)
             await shown(service)
             sizes: list[int] = []

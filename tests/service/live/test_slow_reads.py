@@ -95,15 +95,15 @@ def test_a_list_that_is_closed_and_evicted_while_due_ones_are_read_is_learned_on
     async def play() -> None:
         async with at_work(tmp_path / "db", clock, learner_bytes=room, open_store=GatedStore) as service:
             await front(service)
-            first = await shown(service, key="a")
-            await shown(service, key="b")
+            first = await shown(service, segment="a")
+            await shown(service, segment="b")
             clock.pass_(WINDOW + 1)
             gate = gated(service).hold()
             closing = asyncio.create_task(service.impressions.close_due())
             await gated(service).reached.wait()
             assert (await told(service, first, 1, final=True)).why == "late"  # closed here, by its window
             for _ in range(4):
-                await shown(service, key="b")
+                await shown(service, segment="b")
             gate.set()
             await closing
             log = [event for event in await events(service) if event.impression == first.impression]
@@ -118,15 +118,15 @@ def test_events_that_a_snapshot_has_are_not_replayed_again(tmp_path: Path) -> No
     async def play() -> None:
         async with at_work(tmp_path / "db", learner_bytes=0, open_store=GatedStore) as service:
             await front(service)
-            for key in "abb":  # the second list of b evicts a
-                await shown(service, key=key)
+            for segment in "abb":  # the second list of b evicts a
+                await shown(service, segment=segment)
             gate = gated(service).hold(loads_a_learner, before=True)
-            listing = asyncio.create_task(shown(service, key="a"))
+            listing = asyncio.create_task(shown(service, segment="a"))
             await gated(service).reached.wait()
             for _ in range(learners.WORTH_A_SNAPSHOT):  # another request loads the learner, and it learns
-                await told(service, await shown(service, key="a"), 1, final=True)
-            for key in "bb":  # it is evicted with a snapshot
-                await shown(service, key=key)
+                await told(service, await shown(service, segment="a"), 1, final=True)
+            for segment in "bb":  # it is evicted with a snapshot
+                await shown(service, segment=segment)
             gate.set()
             assert len((await listing).items) == 3
             assert await learned(service, "a") == learners.WORTH_A_SNAPSHOT
@@ -139,13 +139,13 @@ def test_a_learner_that_is_created_and_evicted_during_a_look_for_it_is_not_creat
     async def play() -> None:
         async with at_work(tmp_path / "db", learner_bytes=0, open_store=GatedStore) as service:
             await front(service)
-            await shown(service, key="b")
+            await shown(service, segment="b")
             gate = gated(service).hold()
-            listing = asyncio.create_task(shown(service, key="a"))
+            listing = asyncio.create_task(shown(service, segment="a"))
             await gated(service).reached.wait()
-            await shown(service, key="a")
-            await shown(service, key="b")
-            await shown(service, key="b")
+            await shown(service, segment="a")
+            await shown(service, segment="b")
+            await shown(service, segment="b")
             assert [learner.segment for learner in state_of(service).learners] == ["b"]
             before = state_of(service)
             gate.set()
@@ -161,10 +161,10 @@ def test_a_learner_of_a_ranking_that_is_deleted_during_its_load_is_not_kept(tmp_
     async def play() -> None:
         async with at_work(tmp_path / "db", learner_bytes=0, open_store=GatedStore) as service:
             await front(service)
-            for key in "abb":
-                await shown(service, key=key)
+            for segment in "abb":
+                await shown(service, segment=segment)
             gate = gated(service).hold(loads_a_learner)
-            listing = asyncio.create_task(shown(service, key="a"))
+            listing = asyncio.create_task(shown(service, segment="a"))
             await gated(service).reached.wait()
             await service.rankings.delete("front")
             gate.set()

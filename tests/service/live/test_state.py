@@ -15,14 +15,14 @@ def test_lists_do_not_keep_a_ranker_that_nobody_else_has(tmp_path: Path) -> None
     async def play() -> None:
         async with at_work(tmp_path / "db", learner_bytes=1) as service:
             await front(service)
-            first = await shown(service, key="a")
+            first = await shown(service, segment="a")
             memory = service.transactions.loaded_state
             assert memory is not None
             (learner,) = list(memory.learners)
             gone = weakref.ref(learner.ranker)
             del learner
-            for key in "bc":
-                await shown(service, key=key)
+            for segment in "bc":
+                await shown(service, segment=segment)
             gc.collect()
             assert gone() is None
             assert (await told(service, first, 1, final=True)).counted
@@ -40,13 +40,13 @@ def test_with_room_for_two_lists_in_memory_everything_is_the_same(
     async def play() -> None:
         async with at_work(tmp_path / "db", Clock()) as service:
             await front(service)
-            replies = await asyncio.gather(*(shown(service, request_id=str(n), key="k") for n in range(20)))
+            replies = await asyncio.gather(*(shown(service, request_id=str(n), segment="k") for n in range(20)))
             assert service.transactions.loaded_state is not None
             await shown(service)
             await shown(service, request_id="x")
             assert len(service.transactions.loaded_state.impressions) <= 3
             assert len(service.transactions.loaded_state.requests) <= 3
-            assert [await shown(service, request_id=str(n), key="k") for n in range(20)] == replies
+            assert [await shown(service, request_id=str(n), segment="k") for n in range(20)] == replies
             for reply in replies:
                 await told(service, reply, 1)
             for reply in replies:
@@ -103,7 +103,7 @@ def test_looking_at_many_keys_takes_no_more_room_than_serving_them(tmp_path: Pat
     async def play() -> None:
         async with at_work(tmp_path / "db", learner_bytes=20_000) as service:
             await front(service)
-            made = [await shown(service, key=str(number)) for number in range(60)]
+            made = [await shown(service, segment=str(number)) for number in range(60)]
             served = service.loaded_learners
             for number in range(60):
                 assert await learned(service, str(number)) == 0

@@ -90,7 +90,8 @@ def test_an_error_of_the_disk_fails_all_who_wait_and_drops_what_memory_has_made_
             monkeypatch.setattr(store, when, broken)
             work: list[Any] = [
                 shown(service), told(service, first, 2, final=True), service.items.remove("front", ["item-1"]),
-                shown(service, key="new"), told(service, first, 1), service.impressions.close_due(clock.now + 10**9),
+                shown(service, segment="new"), told(service, first, 1),
+                service.impressions.close_due(clock.now + 10**9),
             ]  # fmt: skip
             ends = await asyncio.gather(*work, return_exceptions=True)
             assert [type(end) for end in ends] == [StoreUnavailable] * 6

@@ -74,26 +74,26 @@ async def changed(service: Service, policy: str) -> None:
         await asyncio.sleep(0.005)
 
 
-@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("segment", [None, "k"])
 @pytest.mark.parametrize("train", [False, True])
 def test_a_learner_that_is_not_committed_when_the_policy_changes_is_the_only_one_of_its_key(
-    key: str | None, train: bool, tmp_path: Path
+    segment: str | None, train: bool, tmp_path: Path
 ) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as service, held(service) as disk:
             await front(service)
-            await shown(service, key="another")  # without a list there is nothing to train from
+            await shown(service, segment="another")  # without a list there is nothing to train from
             patch = asyncio.create_task(
                 service.rankings.change("front", RankingChange(policy="cascade-ucb1", train=train))
             )
             made: list[asyncio.Task[ListReply]] = []
             if train:
-                await changed_at_its_last_step(service, made, disk, key)
+                await changed_at_its_last_step(service, made, disk, segment)
             else:
                 disk.hold()
-                made.append(asyncio.create_task(shown(service, key=key)))
+                made.append(asyncio.create_task(shown(service, segment=segment)))
             await changed(service, "cascade-ucb1")
-            made.append(asyncio.create_task(shown(service, key=key)))
+            made.append(asyncio.create_task(shown(service, segment=segment)))
             await asyncio.sleep(0.01)
             disk.go_on()
             await patch
@@ -101,15 +101,15 @@ def test_a_learner_that_is_not_committed_when_the_policy_changes_is_the_only_one
             for reply in replies:
                 assert (await told(service, reply, 1, final=True)).counted
             expected = 2 if train else 1  # what the old policy showed is of no use for one that starts anew
-            assert await learned(service, key) == expected
+            assert await learned(service, segment) == expected
             rows = await read(service, lambda reader: reader.learners(1, 0, 10))
-            assert [row.segment for row in rows] == ["another", key]
+            assert [row.segment for row in rows] == ["another", segment]
             assert check(tmp_path / "db", await service.beliefs()) == []
         async with at_work(tmp_path / "db") as service:
-            assert await learned(service, key) == expected
+            assert await learned(service, segment) == expected
 
     async def changed_at_its_last_step(
-        service: Service, made: list[asyncio.Task[ListReply]], disk: Disk, key: str | None
+        service: Service, made: list[asyncio.Task[ListReply]], disk: Disk, segment: str | None
     ) -> None:
         """A list is made after training has read the store, which it does once nothing is left to commit."""
         inner, began = service.rankings.policy_change.train, asyncio.Event()
@@ -117,7 +117,7 @@ def test_a_learner_that_is_not_committed_when_the_policy_changes_is_the_only_one
         async def trained(*given: object) -> object:
             snapshots = await inner(*given)  # type: ignore[arg-type]
             disk.hold()
-            made.append(asyncio.create_task(shown(service, key=key)))
+            made.append(asyncio.create_task(shown(service, segment=segment)))
             await asyncio.sleep(0.01)
             began.set()
             return snapshots
@@ -136,10 +136,10 @@ def test_a_ranking_whose_only_learner_is_not_committed_is_served_already(tmp_pat
                 service.rankings.change("front", RankingChange(policy="cascade-ucb1", train=False))
             )
             disk.hold()
-            listing = asyncio.create_task(shown(service, key="a"))
+            listing = asyncio.create_task(shown(service, segment="a"))
             await changed(service, "cascade-ucb1")
             with pytest.raises(Refused):
-                await shown(service, key="b", among=["nothing"])
+                await shown(service, segment="b", among=["nothing"])
             assert service.transactions.loaded_state is not None
             assert service.transactions.loaded_state.rankings["front"].has_learner
             disk.go_on()
@@ -172,10 +172,10 @@ def test_a_learner_whose_events_are_being_forgotten_is_not_loaded_from_what_is_l
     async def play() -> None:
         async with at_work(tmp_path / "db", clock, learner_bytes=1) as service, held(service) as disk:
             await front(service, retention=100.0)
-            for key in "a" * 20 + "b":
-                await told(service, await shown(service, key=key), 1, final=True)
+            for segment in "a" * 20 + "b":
+                await told(service, await shown(service, segment=segment), 1, final=True)
             clock.pass_(1000)
-            await shown(service, key="c")
+            await shown(service, segment="c")
             disk.hold()
             retaining = asyncio.create_task(service.retention.forget_old())
             await asyncio.sleep(0.05)
@@ -197,7 +197,7 @@ def test_a_learner_is_loaded_from_one_moment_of_the_store(tmp_path: Path, monkey
             for _ in range(20):
                 await told(service, await shown(service), 1, final=True)
             clock.pass_(1000)
-            await shown(service, key="c")
+            await shown(service, segment="c")
             disk.hold()
             retaining = asyncio.create_task(service.retention.forget_old())
             await asyncio.sleep(0.05)
@@ -337,7 +337,7 @@ def test_no_answer_shows_what_is_not_committed_or_never_will_be(full: bool, tmp_
     async def play() -> None:
         async with at_work(tmp_path / "db", clock) as service, held(service) as disk:
             await front(service)
-            reply = await shown(service, key="k")
+            reply = await shown(service, segment="k")
             for name in ("gone", "other"):
                 await service.rankings.create(RankingSpec(name=name, positions=1))
             async with caller(service) as client:
@@ -358,10 +358,10 @@ def test_no_answer_shows_what_is_not_committed_or_never_will_be(full: bool, tmp_
                 told_of: dict[str, tuple[Callable[[Any], object], object, object]] = {
                     of_list: (lambda body: body["state"], "open", "learned"),
                     f"{of_list}/explanation": (lambda body: body["positions"][0]["examined"], 0.0, 1.0),
-                    "/rankings/front/estimates?key=k": (lambda body: body["learned"], 0, 1),
-                    "/rankings/front/explanation?key=k": (lambda body: body["learned"], 0, 1),
+                    "/rankings/front/estimates?segment=k": (lambda body: body["learned"], 0, 1),
+                    "/rankings/front/explanation?segment=k": (lambda body: body["learned"], 0, 1),
                     "/rankings/front": (lambda body: body["items"], 8, 8),
-                    "/rankings/front/keys": (lambda body: body["keys"], ["k"], ["k"]),
+                    "/rankings/front/segments": (lambda body: body["segments"], ["k"], ["k"]),
                     "/rankings/front/items": (lambda body: body["items"][-1]["id"], "item-7", "item-20"),
                     "/rankings/front/items/item-20": (lambda body: body.get("status"), 404, None),
                     "/rankings/front/items/item-0": (lambda body: body.get("status"), None, 404),

@@ -12,13 +12,13 @@ from toplist.service.live.service import Service
 from toplist.service.log import replay, verify
 from toplist.service.wire import RankingChange
 
-KEYS = ("a", "b", "c")
+SEGMENTS = ("a", "b", "c")
 
 
 async def played(service: Service, lists: int = 30) -> None:
-    for key in KEYS:
+    for segment in SEGMENTS:
         for number in range(lists):
-            await told(service, await shown(service, key=key), 1 + number % 2, final=True)
+            await told(service, await shown(service, segment=segment), 1 + number % 2, final=True)
 
 
 def test_a_ranking_that_is_deleted_meanwhile_is_passed_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_a_learner_that_cannot_be_rebuilt_is_told_and_the_others_are_checked(
             assert [one.learned for one in rebuilt(tmp_path / "db")] == [3, 0, 3]
             (said,) = check(tmp_path / "db", await service.beliefs())
             assert said.startswith(
-                "The learner of 'front' and key 'b' differs from the log, from which it cannot be rebuilt: These"
+                "The learner of 'front' and segment 'b' differs from the log, from which it cannot be rebuilt: These"
             )
 
     run(play())

@@ -15,7 +15,7 @@ from running import rebuilt
 
 
 def states(store: Path) -> dict[tuple[str, str | None], bytes]:
-    """What every learner of a store knows, by ranking and key, rebuilt from the log.
+    """What every learner of a store knows, by ranking and segment, rebuilt from the log.
 
     Snapshots are written by the process that serves, from what it has in memory, at the latest when it ends. Where one
     is not what the log says, or leads to something else, the promise is broken.
@@ -37,7 +37,7 @@ def compare_beliefs(server: Server, ranking: str) -> int:
     live = estimates(server, ranking)
     server.end()
     known = states(server.store)
-    if {key for name, key in known if name == ranking} != set(live):
+    if {segment for name, segment in known if name == ranking} != set(live):
         raise Broken(f"the log has the learners {sorted(known, key=str)}, but the server {sorted(live, key=str)}")
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "log-alone.db"
@@ -47,18 +47,18 @@ def compare_beliefs(server: Server, ranking: str) -> int:
             target.commit()
         with serving(copy) as other:
             again = estimates(other, ranking)
-    for key in live:
-        if live[key] != again[key]:
-            raise Broken(f"the estimates of {ranking}/{key} are others after a rebuild from the log")
+    for segment in live:
+        if live[segment] != again[segment]:
+            raise Broken(f"the estimates of {ranking}/{segment} are others after a rebuild from the log")
     return len(known)
 
 
 def estimates(server: Server, ranking: str) -> dict[str | None, Any]:
-    """All that a server thinks of the items, by key."""
+    """All that a server thinks of the items, by segment."""
     path = f"/v1/rankings/{ranking}/estimates?limit=10000"
-    keys: list[str | None] = list(server.must("GET", f"/v1/rankings/{ranking}/keys?limit=10000")["keys"])
-    status, unkeyed = server.ask("GET", path)
-    told: dict[str | None, Any] = {None: unkeyed} if status == 200 else {}
-    for key in keys:
-        told[key] = server.must("GET", f"{path}&key={quote(str(key))}")
-    return {key: json.dumps(each) for key, each in told.items()}
+    segments: list[str | None] = list(server.must("GET", f"/v1/rankings/{ranking}/segments?limit=10000")["segments"])
+    status, whole = server.ask("GET", path)
+    told: dict[str | None, Any] = {None: whole} if status == 200 else {}
+    for segment in segments:
+        told[segment] = server.must("GET", f"{path}&segment={quote(str(segment))}")
+    return {segment: json.dumps(each) for segment, each in told.items()}

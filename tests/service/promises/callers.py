@@ -71,11 +71,11 @@ class Caller:
 class Visitor:
     """Somebody who asks for lists and clicks, as people do: nothing, something, in one report or several."""
 
-    def __init__(self, caller: Caller, journal: Journal, ranking: str, name: str, seed: int, keys: int = 0) -> None:
+    def __init__(self, caller: Caller, journal: Journal, ranking: str, name: str, seed: int, segments: int = 0) -> None:
         self.caller, self.journal = caller, journal
         self._path = LISTS.format(ranking=ranking)
         self._name, self._random = name, random.Random(f"{seed}/{name}")
-        self._keys = keys
+        self._segments = segments
         self.visits = 0
 
     async def visit(self) -> None:
@@ -84,8 +84,8 @@ class Visitor:
         self.visits += 1
         request_id = f"{self._name}-{self.visits}"
         asked: dict[str, Any] = {"request_id": request_id}
-        if self._keys:
-            asked["key"] = f"key-{chance.randrange(self._keys)}"
+        if self._segments:
+            asked["segment"] = f"segment-{chance.randrange(self._segments)}"
         if chance.random() < 0.1:
             asked["deferred"] = True
         for _ in range(1 + (chance.random() < 0.1)):

@@ -17,7 +17,7 @@ from .beliefs import compare_beliefs
 from .callers import CLICKS, LISTS
 from .journal import Journal, Log, audit, wait_until_closed
 
-RANKING, ITEMS, POSITIONS, KEYS = "repeated", 20, 6, 4
+RANKING, ITEMS, POSITIONS, SEGMENTS = "repeated", 20, 6, 4
 TIMES, CONNECTIONS = 10, 8
 
 
@@ -59,7 +59,7 @@ def check(folder: Path, impressions: int, window: float, seed: int = 8) -> str:
 
 
 def _list_request(number: int, chance: random.Random) -> Sent:
-    body = {"request_id": f"request-{number}", "key": f"key-{chance.randrange(KEYS)}"}
+    body = {"request_id": f"request-{number}", "segment": f"segment-{chance.randrange(SEGMENTS)}"}
     return Sent("POST", LISTS.format(ranking=RANKING), json.dumps(body).encode())
 
 

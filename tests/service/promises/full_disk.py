@@ -18,7 +18,7 @@ from .beliefs import states
 from .callers import Caller, Visitor
 from .journal import Journal, Log, audit, wait_until_closed
 
-RANKING, ITEMS, POSITIONS, KEYS = "full", 30, 5, 3
+RANKING, ITEMS, POSITIONS, SEGMENTS = "full", 30, 5, 3
 CONNECTIONS = 8
 WINDOW = 1.0
 ROOM = 64 << 20  # bytes of the small disk
@@ -63,7 +63,9 @@ def _on(disk: Disk, times: int, seed: int) -> str:
 async def _filled_under_load(server: Server, disk: Disk, journal: Journal, times: int, seed: int) -> int:
     """Fill the disk and clear it again while visitors come; how many requests were refused."""
     over = asyncio.Event()
-    visitors = [Visitor(Caller(server.port), journal, RANKING, f"visitor-{n}", seed, KEYS) for n in range(CONNECTIONS)]
+    visitors = [
+        Visitor(Caller(server.port), journal, RANKING, f"visitor-{n}", seed, SEGMENTS) for n in range(CONNECTIONS)
+    ]
 
     async def come_again(visitor: Visitor) -> None:
         while not over.is_set():

@@ -19,7 +19,7 @@ class Listed(NamedTuple):
     """A list that a caller got, or that the log has."""
 
     items: tuple[str, ...]
-    key: str | None
+    segment: str | None
     request_id: str | None
 
 
@@ -45,7 +45,7 @@ class Journal:
     def listed(self, answer: dict[str, Any], request_id: str | None) -> None:
         """A list was acknowledged; the second time, for the same request, it must be the same."""
         impression = answer["impression"]
-        listed = Listed(tuple(answer["items"]), answer["key"], request_id)
+        listed = Listed(tuple(answer["items"]), answer["segment"], request_id)
         if request_id is not None and self.of_request.setdefault(request_id, impression) != impression:
             raise Broken(f"the request {request_id} got {self.of_request[request_id]}, and then {impression}")
         if self.lists.setdefault(impression, listed) != listed:
@@ -86,21 +86,21 @@ class Log:
         """Everything that is committed, read from the file itself."""
         log = cls()
         with closing(sqlite3.connect(store)) as opened:
-            keys = dict(opened.execute("SELECT id, key FROM learners"))
+            segments = dict(opened.execute("SELECT id, key FROM learners"))
             for learner, kind, at, raw, body in opened.execute(
                 "SELECT learner, kind, at, impression, body FROM events ORDER BY seq"
             ):
                 log.events += 1
                 if raw is not None:
-                    log.add_event(kind, at, as_text(raw), keys.get(learner), json.loads(body))
+                    log.add_event(kind, at, as_text(raw), segments.get(learner), json.loads(body))
             log.due = {as_text(raw): due for raw, due in opened.execute("SELECT id, due FROM impressions")}
         return log
 
-    def add_event(self, kind: str, at: int, impression: str, key: str | None, body: dict[str, Any]) -> None:
+    def add_event(self, kind: str, at: int, impression: str, segment: str | None, body: dict[str, Any]) -> None:
         if kind == "list":
             if impression in self.lists:
                 raise Broken(f"{impression} was made twice")
-            self.lists[impression] = Listed(tuple(body["items"]), key, body.get("request_id"))
+            self.lists[impression] = Listed(tuple(body["items"]), segment, body.get("request_id"))
         elif kind == "report":
             self.reported.add(impression)
         elif kind == "learned":

@@ -12,7 +12,7 @@ from .beliefs import compare_beliefs
 from .callers import Caller, Visitor
 from .journal import Journal, Log, audit, wait_until_closed
 
-RANKING, ITEMS, POSITIONS, KEYS = "killed", 30, 5, 6
+RANKING, ITEMS, POSITIONS, SEGMENTS = "killed", 30, 5, 6
 CONNECTIONS = 8
 WINDOW = 3.0  # seconds: some windows close while the server is down
 AT_WORK = 0.4  # seconds after its first list in which a server is killed
@@ -43,7 +43,9 @@ async def _under_load(
 ) -> tuple[int, int]:
     """Kill and start the server again while visitors come; how many requests had no answer, and kills no load."""
     over = asyncio.Event()
-    visitors = [Visitor(Caller(server.port), journal, RANKING, f"visitor-{n}", seed, KEYS) for n in range(CONNECTIONS)]
+    visitors = [
+        Visitor(Caller(server.port), journal, RANKING, f"visitor-{n}", seed, SEGMENTS) for n in range(CONNECTIONS)
+    ]
 
     async def come_again(visitor: Visitor) -> None:
         while not over.is_set():

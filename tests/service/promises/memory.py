@@ -14,7 +14,7 @@ from benchmarks.server import Broken, Server, serving
 
 from .callers import CLICKS, LISTS
 
-RANKING, ITEMS, POSITIONS, KEYS = "steady", 1000, 10, 50
+RANKING, ITEMS, POSITIONS, SEGMENTS = "steady", 1000, 10, 50
 CONNECTIONS = 16
 WINDOW = 5.0  # seconds
 FINAL = 0.7  # the share of lists with a final report; the others are closed by their window
@@ -58,7 +58,7 @@ async def _steady(
             if due > begun + seconds:
                 break
             await asyncio.sleep(max(0.0, due - time.monotonic()))
-            body = {"key": f"key-{chance.randrange(KEYS)}", "request_id": f"{number}-{turn}"}
+            body = {"segment": f"segment-{chance.randrange(SEGMENTS)}", "request_id": f"{number}-{turn}"}
             answer = await line.ask("POST", LISTS.format(ranking=RANKING), json.dumps(body).encode())
             if answer.status != 200:
                 raise Broken(f"a list was answered with {answer}")

@@ -23,7 +23,7 @@ from .callers import CLICKS, LISTS, Caller
 from .journal import wait_until_closed
 
 POLICIES = {"item-wise": "dcm-kl-ucb", "feature-based": "cascade-lin-ucb", "elimination": "top-rank"}
-ITEMS, POSITIONS, FEATURES, KEYS = 30, 5, 4, 3
+ITEMS, POSITIONS, FEATURES, SEGMENTS = 30, 5, 4, 3
 CONNECTIONS = 16  # for each policy
 WINDOW = 2.0  # seconds
 FINAL = 0.8  # the share of lists with a final report; of the others, half have none and half one that is not final
@@ -48,8 +48,8 @@ def check(folder: Path, impressions: int, seed: int = 8) -> str:
     if states(late) != live:
         raise Broken("the backup has other beliefs than what it is a backup of")
     with serving(late) as restored:
-        for kind, key in live:
-            restored.must("POST", LISTS.format(ranking=kind), {} if key is None else {"key": key})
+        for kind, segment in live:
+            restored.must("POST", LISTS.format(ranking=kind), {} if segment is None else {"segment": segment})
         restored.end()
     _check_prefix(store, late)
     events = _check_live(store)
@@ -80,9 +80,9 @@ class _Visitor:
 
     def __init__(self, ranking: str, left: dict[str, int], chance: random.Random) -> None:
         self._ranking, self._left, self._chance = ranking, left, chance
-        keys: Sequence[str | None] = [None, *(f"key-{n}" for n in range(KEYS))]
+        segments: Sequence[str | None] = [None, *(f"segment-{n}" for n in range(SEGMENTS))]
         path = LISTS.format(ranking=ranking)
-        self._lists = [request("POST", path, json.dumps({"key": key}).encode(), "list") for key in keys]
+        self._lists = [request("POST", path, json.dumps({"segment": segment}).encode(), "list") for segment in segments]
 
     def __call__(self, answer: Answer | None) -> Ask | None:
         told: dict[str, Any] = {} if answer is None else json.loads(answer.body)

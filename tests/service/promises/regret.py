@@ -1,8 +1,8 @@
 """Promise 8: a service fed by simulated visitors loses what the simulator loses with the same policy.
 
-Each key of one ranking is a run: a learner of its own, met by visitors of its own, list after list. The regrets of the
-runs at the end are compared with those of the simulator's runs of the same world, users, policy and number of steps by
-the two-sample test of Kolmogorov and Smirnov, which notices any difference between two distributions. All seeds are
+Each segment of one ranking is a run: a learner of its own, met by visitors of its own, list after list. The regrets of
+the runs at the end are compared with those of the simulator's runs of the same world, users, policy and number of steps
+by the two-sample test of Kolmogorov and Smirnov, which notices any difference between two distributions. All seeds are
 fixed, and a run's lists depend on nothing but its own past, so that the test always gives the same number.
 """
 
@@ -72,7 +72,7 @@ async def _regrets(server: Server, runs: int, steps: int, seed: int) -> Floats:
 class Run:
     """One run's visitors, one after the other; they come from the same click model as the simulator's."""
 
-    def __init__(self, key: str, steps: int, seed: int) -> None:
+    def __init__(self, segment: str, steps: int, seed: int) -> None:
         self.regret = 0.0
         problem = WORLD.checked().problem(steps)
         self._world, self._users = WORLD.checked(), USERS.prepare(problem)
@@ -83,7 +83,7 @@ class Run:
         self._world.best_list(self._moment, self._users, best)
         self._ideal = self._reward(best)
         self._steps, self._step, self._seed = steps, 0, seed
-        self._ask = request("POST", LISTS.format(ranking="regret"), json.dumps({"key": key}).encode(), "list")
+        self._ask = request("POST", LISTS.format(ranking="regret"), json.dumps({"segment": segment}).encode(), "list")
 
     def __call__(self, answer: Answer | None) -> Ask | None:
         told: dict[str, Any] = {} if answer is None else json.loads(answer.body)

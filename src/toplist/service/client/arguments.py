@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from numbers import Integral
 from typing import Any
+
+from toplist.core.item_id import ACCEPTED, ItemId, id_advice, plain_id
 
 ITEMS, CLICKS, NUMBERS = "items", "positions or items", "numbers"  # elements of lists, for errors
 
@@ -34,30 +35,38 @@ def encode_unknown(given: Any) -> Any:
 
 
 def elements(what: str, given: Any, of: str) -> list[Any]:
-    """The elements of a list; a single text or number is refused, and not taken as its letters."""
+    """The elements of a list; a text is refused, and not taken as its letters, and so are a number and a mapping."""
     several = plain(given)
-    if isinstance(several, str | bytes) or not isinstance(several, Iterable):
+    if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
         advice = "write [0.5, 1.0]" if of == NUMBERS else "write []" if given is None else f"write [{several!r}]"
         raise wrong_type(what, given, f"a list of {of}", advice)
     return list(several)
 
 
 def text(what: str, given: Any) -> str:
-    """A name or an id; a number is refused, since the service has only text and would take 5 and "5" as the same."""
+    """A name; a number is refused."""
     if not isinstance(given, str):
-        advice = f"write {str(given)!r}" if isinstance(given, Integral) else "write it as text"
+        advice = f"write {str(given)!r}" if isinstance(plain_id(given), int) else "write it as text"
         raise wrong_type(what, given, "text", advice)
     return given
 
 
 def optional_text(what: str, given: Any) -> str | None:
-    """A name or an id, or None."""
+    """A name, or None."""
     return None if given is None else text(what, given)
 
 
-def ids(what: str, given: Any) -> list[str]:
+def item_id(what: str, given: Any) -> ItemId:
+    """The id of an item."""
+    id = plain_id(given)
+    if id is None:
+        raise wrong_type(what, given, ACCEPTED, id_advice(given))
+    return id
+
+
+def ids(what: str, given: Any) -> list[ItemId]:
     """A list of ids of items."""
-    return [text(f"{what}[{n}]", id) for n, id in enumerate(elements(what, given, ITEMS))]
+    return [item_id(f"{what}[{n}]", id) for n, id in enumerate(elements(what, given, ITEMS))]
 
 
 def mapping(what: str, given: Any, advice: str) -> Mapping[Any, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -63,6 +63,10 @@ class ServiceError(Exception):
         self.problem = problem
         self.status = problem.status
         self.request_id = request_id
+
+    def __reduce__(self) -> tuple[type[ServiceError], tuple[ProblemBody, str | None]]:
+        """Pickle by the arguments, of which the text of the error is made."""
+        return ServiceError, (self.problem, self.request_id)
 
 
 def _located(fault: Fault) -> str:
@@ -121,11 +125,18 @@ def _problem(reply: httpx.Response) -> ProblemBody:
         )
 
 
+def _check_names(given: Mapping[str, object]) -> None:
+    """Refuse a former name of an argument with its new one."""
+    if "key" in given:
+        raise TypeError(f"key is called segment now; write segment={given['key']!r}.")
+
+
 def _sync(build: Callable[P, ClientRequest[T]]) -> Callable[Concatenate[Client, P], T]:
     """A method of `Client` that sends the request."""
 
     @wraps(build)
     def method(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        _check_names(kwargs)
         return client.send(build(*args, **kwargs))
 
     return method
@@ -136,6 +147,7 @@ def _async(build: Callable[P, ClientRequest[T]]) -> Callable[Concatenate[AsyncCl
 
     @wraps(build)
     async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        _check_names(kwargs)
         return await client.send(build(*args, **kwargs))
 
     return method
@@ -256,7 +268,7 @@ class Client(_ClientBase):
     estimates = _sync(requests.estimates)
     next_list = _sync(requests.next_list)
     history = _sync(requests.history)
-    keys = _sync(requests.keys)
+    segments = _sync(requests.segments)
 
     def close(self) -> None:
         """Close the connections."""
@@ -375,7 +387,7 @@ class AsyncClient(_ClientBase):
     estimates = _async(requests.estimates)
     next_list = _async(requests.next_list)
     history = _async(requests.history)
-    keys = _async(requests.keys)
+    segments = _async(requests.segments)
 
     async def close(self) -> None:
         """Close the connections."""

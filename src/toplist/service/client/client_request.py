@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from toplist.service.client.arguments import NUMBERS, elements, plain, text, wrong_type
+from toplist.core.item_id import ItemId, item_text
+from toplist.service.client.arguments import NUMBERS, elements, item_id, plain, text, wrong_type
 from toplist.service.wire import Event, ListReply
 
 T = TypeVar("T")
@@ -42,9 +43,9 @@ def ranking_path(name: str) -> str:
     return f"/v1/rankings/{_escape(text('The name of the ranking', name))}"
 
 
-def item_path(name: str, item: str) -> str:
+def item_path(name: str, item: ItemId) -> str:
     """The path of an item."""
-    return f"{ranking_path(name)}/items/{_escape(text('The item', item))}"
+    return f"{ranking_path(name)}/items/{_escape(item_text(item_id('The item', item)))}"
 
 
 def impression_path(impression: str | ListReply) -> str:

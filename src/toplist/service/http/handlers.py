@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from toplist import __version__
+from toplist.core.item_id import ItemId, item_of_text, item_text
+from toplist.core.problem import InvalidInput
 from toplist.service.config import Settings
 from toplist.service.errors import NotFound, Refused
 from toplist.service.http import problems
@@ -30,7 +33,7 @@ from toplist.service.http.routing import (
 from toplist.service.live.ranking import TOO_LARGE
 from toplist.service.live.service import Service
 from toplist.service.log.export import EventPage
-from toplist.service.wire import Health, Item, ItemsPage, KeysPage, Rankings, Removed, too_large
+from toplist.service.wire import Health, Item, ItemsPage, KeysPage, Rankings, Removed, SegmentsPage, too_large
 
 
 class Handlers:
@@ -80,9 +83,10 @@ class Handlers:
 
     async def list_items(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/items."""
-        rows = await self.service.queries.items(request.path[0], request.query.after, request.query.limit + 1)
+        after = None if request.query.after is None else item_parameter("after", request.query.after)
+        rows = await self.service.queries.items(request.path[0], after, request.query.limit + 1)
         page = rows[: request.query.limit]
-        return ItemsPage(items=page, next=page[-1].id if len(rows) > len(page) else None)
+        return ItemsPage(items=page, next=item_text(page[-1].id) if len(rows) > len(page) else None)
 
     async def put_items(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/items."""
@@ -96,14 +100,16 @@ class Handlers:
 
     async def read_item(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/items/{item}."""
-        return await self.service.queries.item(*request.path)
+        name, item = request.path
+        return await self.service.queries.item(name, item_parameter("item", item))
 
     async def put_item(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/items/{item}."""
         name, item = request.path
+        id = item_parameter("item", item)
         try:
             return await self.service.items.put(
-                name, [Item(id=item, features=request.body.features, hidden=request.body.hidden)]
+                name, [Item(id=id, features=request.body.features, hidden=request.body.hidden)]
             )
         except Refused as refused:  # the service points into a list of items; here the item is the whole body
             if refused.field is not None:
@@ -113,8 +119,9 @@ class Handlers:
     async def remove_item(self, request: HttpRequest) -> Response:
         """DELETE /v1/rankings/{name}/items/{item}."""
         name, item = request.path
-        if not await self.service.items.remove(name, [item]):
-            raise NotFound(f"There is no item {item!r} in the ranking {name!r}.")
+        id = item_parameter("item", item)
+        if not await self.service.items.remove(name, [id]):
+            raise NotFound(f"There is no item {id!r} in the ranking {name!r}.")
         return None
 
     async def make_list(self, request: HttpRequest) -> Response:
@@ -152,23 +159,31 @@ class Handlers:
         """GET /v1/rankings/{name}/estimates."""
         query = request.query
         with visitor_features(query.person) as person:
-            return await self.service.queries.estimates(request.path[0], query.key, query.limit, person)
+            return await self.service.queries.estimates(request.path[0], query.segment, query.limit, person)
 
     async def explain_next(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/explanation."""
         query = request.query
         with visitor_features(query.person) as person:
-            return await self.service.queries.next_list(request.path[0], query.key, person)
+            return await self.service.queries.next_list(request.path[0], query.segment, person)
 
     async def history(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/history."""
         return await self.histories.of(request.path[0])
 
+    async def list_segments(self, request: HttpRequest) -> Response:
+        """GET /v1/rankings/{name}/segments."""
+        return SegmentsPage(**await self._segments(request))
+
     async def list_keys(self, request: HttpRequest) -> Response:
-        """GET /v1/rankings/{name}/keys."""
+        """GET /v1/rankings/{name}/keys, the former name of the segments."""
+        page = await self._segments(request)
+        return KeysPage(keys=page["segments"], next=page["next"])
+
+    async def _segments(self, request: HttpRequest) -> dict[str, Any]:
         rows = await self.service.queries.segments(request.path[0], request.query.after, request.query.limit + 1)
         page = rows[: request.query.limit]
-        return KeysPage(keys=page, next=page[-1] if len(rows) > len(page) else None)
+        return {"segments": page, "next": page[-1] if len(rows) > len(page) else None}
 
     async def export(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/events."""
@@ -198,6 +213,14 @@ class Handlers:
     async def show_page(self, request: HttpRequest) -> Response:
         """GET /."""
         return RawResponse(self.page_html, HTML, headers=self.page_headers)
+
+
+def item_parameter(name: str, text: str) -> ItemId:
+    """The item that a parameter of the path or query names."""
+    try:
+        return item_of_text(text)
+    except InvalidInput as problem:
+        raise problems.invalid_parameter(name, str(problem)) from None
 
 
 async def event_lines(

@@ -26,7 +26,7 @@ _MEANINGS = {
     400: "The request cannot be read.",
     401: "A key is missing or unknown.",
     403: "The key has the wrong scope.",
-    404: "The ranking, item, key or impression does not exist.",
+    404: "The ranking, item, segment or impression does not exist.",
     406: "The Accept header excludes the media type of the response.",
     408: "The request did not arrive in time.",
     409: "The request conflicts with the current state.",
@@ -97,6 +97,8 @@ def _operation(route: Route, by_type: dict[int, Any], components: dict[str, Any]
         "parameters": [*_path_parameters(route), *_query_parameters(route, components), _REQUEST_ID],
         "responses": {str(route.status): response} | _problem_references(route, with_keys),
     }
+    if route.deprecated:
+        operation["deprecated"] = True
     if route.request is not None:
         body: dict[str, Any] = {"schema": by_type[id(route.request)], "example": route.request_example}
         operation["requestBody"] = {"required": True, "content": {JSON: body}}
@@ -117,7 +119,8 @@ def _query_parameters(route: Route, components: dict[str, Any]) -> Iterable[dict
     for name, schema in described["properties"].items():
         # A query has no null: an optional parameter is left out instead.
         given = next((kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}), schema)
-        yield {"name": name, "in": "query", "required": name in described.get("required", ()), "schema": given}
+        parameter = {"name": name, "in": "query", "required": name in described.get("required", ()), "schema": given}
+        yield parameter | ({"deprecated": True} if schema.get("deprecated") else {})
 
 
 def problem_statuses(route: Route, with_keys: bool) -> list[int]:

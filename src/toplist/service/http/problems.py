@@ -10,15 +10,27 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from toplist.core.item_id import LARGEST_INTEGER
 from toplist.core.problem import refuse
 from toplist.service.errors import Refused
-from toplist.service.wire import PATTERN_RULES, PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, TEXT_RULE, Fault, ProblemBody
+from toplist.service.wire import (
+    INTEGER_RULE,
+    ITEM_RULE,
+    PATTERN_RULES,
+    PROBLEM_STATUSES,
+    PROBLEM_TYPE_PREFIX,
+    TEXT_RULE,
+    Fault,
+    ProblemBody,
+)
 
 _LOCATION = re.compile(r" - at `(?P<key>key` in `)?(?P<path>\$(?:\.[A-Za-z_]\w*|\[\d+\]|\[\.\.\.\])*)`$")
 _STEP = re.compile(r"\.(?P<field>[A-Za-z_]\w*)|\[(?P<index>\d+|\.\.\.)\]")
 _FIELD = re.compile(r"^Object (?:contains unknown|missing required) field `(?P<field>.*)`$", flags=re.DOTALL)
 _MISMATCH = re.compile(r"^Expected str matching regex (?P<pattern>'.*')$", flags=re.DOTALL)
 _LENGTH = re.compile(r"^Expected str of length [<>]= \d+$")  # all texts with a length have the same rule
+_WRONG_ID = re.compile(r"^Expected int \| str\b.*, got \w+$")
+_BEYOND = re.compile(rf"^Expected int (<= |>= -){LARGEST_INTEGER}$")
 _RULES = {repr(pattern): rule for pattern, rule in PATTERN_RULES.items()}  # as msgspec writes patterns
 _ANY_KEY = "..."  # msgspec reports an error inside a mapping, but not under which key
 
@@ -129,9 +141,13 @@ def _least_body(decode: Callable[[bytes], Any]) -> str:
 
 
 def _rule(detail: str) -> tuple[str, str] | None:
-    """What is accepted and what to do, in words, if a text breaks the rule of its length or pattern."""
+    """What is accepted and what to do, in words, if a text or an id breaks the rule of its type, size or pattern."""
     if _LENGTH.match(detail):
         return TEXT_RULE
+    if _WRONG_ID.match(detail):
+        return ITEM_RULE
+    if _BEYOND.match(detail):
+        return INTEGER_RULE
     found = _MISMATCH.match(detail)
     return None if found is None else _RULES.get(found["pattern"])
 
@@ -144,7 +160,7 @@ def _broken_rule(rule: tuple[str, str], steps: list[str | int], path: list[str |
         what = f"A {'key' if is_key else 'value'} of {steps[at]}"
     else:
         what = f"{steps[at]}{''.join(f'[{step!r}]' for step in path[at + 1 :])}"
-    if isinstance(given, str) and len(path) == len(steps):
+    if isinstance(given, str | int | float) and len(path) == len(steps):
         return str(refuse(what, given, accepted, advice))
     return f"{what} must be {accepted}; {advice}."
 

@@ -19,13 +19,12 @@ from toplist.service.wire import (
     ImpressionId,
     Item,
     ItemBody,
-    ItemId,
     ItemsBody,
     ItemsChanged,
     ItemsPage,
     ItemsQuery,
+    ItemText,
     KeysPage,
-    KeysQuery,
     ListReply,
     ListRequest,
     Name,
@@ -39,6 +38,8 @@ from toplist.service.wire import (
     Removed,
     Report,
     ReportReply,
+    SegmentsPage,
+    SegmentsQuery,
 )
 
 PROMETHEUS = "text/plain; version=1.0.0; charset=utf-8"
@@ -64,7 +65,8 @@ _RANKING: dict[str, Any] = {
 }
 _ITEM = {"id": "tea", "features": None, "hidden": False}
 _CHANGED = {"added": 3, "changed": 0, "unchanged": 0}
-_LIST = {"impression": IMPRESSION, "items": ["coffee", "tea"], "ranking": "front-page", "key": None, "deferred": False}
+_OF_ALL = {"segment": None, "key": None}  # a list without a segment
+_LIST = {"impression": IMPRESSION, "items": ["coffee", "tea"], "ranking": "front-page", "deferred": False} | _OF_ALL
 _COUNTED = {"impression": IMPRESSION, "counted": True}
 _ESTIMATE = {"item": "tea", "examined": 40.0, "mean": 0.25, "low": 0.15, "high": 0.38, "index": 0.52}
 _REASON = {
@@ -72,7 +74,7 @@ _REASON = {
     "why": "its index is the largest",
 }  # fmt: skip
 _NAME = {"name": Name}
-_OF_ITEM = {"name": Name, "item": ItemId}
+_OF_ITEM = {"name": Name, "item": ItemText}
 _OF_IMPRESSION = {"impression": ImpressionId}
 _TO_RANKING = tuple(
     Link(operation, {"name": "$response.body#/name"})
@@ -174,7 +176,7 @@ ROUTES: tuple[Route, ...] = (
         handler=Handlers.read_impression, parameters=_OF_IMPRESSION,
         reply=Impression, problems=(404,),
         reply_example={
-            "impression": IMPRESSION, "ranking": "front-page", "key": None, "items": ["coffee", "tea"],
+            "impression": IMPRESSION, "ranking": "front-page", **_OF_ALL, "items": ["coffee", "tea"],
             "state": "learned", "made": "2026-11-15T12:00:00.000Z", "due": "2026-11-15T12:30:00.000Z",
             "clicks": [1], "left": None, "seen": None, "reason": "final",
         },
@@ -184,7 +186,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Why the items of a list are at their positions.", handler=Handlers.explain, parameters=_OF_IMPRESSION,
         reply=Explanation, problems=(404, 409),
         reply_example={
-            "impression": IMPRESSION, "ranking": "front-page", "key": None,
+            "impression": IMPRESSION, "ranking": "front-page", **_OF_ALL,
             "positions": [_REASON],
         },
     ),
@@ -194,7 +196,7 @@ ROUTES: tuple[Route, ...] = (
         handler=Handlers.estimates, parameters=_NAME,
         query=EstimatesQuery, reply=Estimates, problems=(404, 409),
         reply_example={
-            "ranking": "front-page", "key": None, "policy": "dcm-kl-ucb", "learned": 120, "items": [_ESTIMATE],
+            "ranking": "front-page", **_OF_ALL, "policy": "dcm-kl-ucb", "learned": 120, "items": [_ESTIMATE],
         },
     ),
     Route(
@@ -203,7 +205,7 @@ ROUTES: tuple[Route, ...] = (
         handler=Handlers.explain_next, parameters=_NAME,
         query=NextQuery, reply=NextList, problems=(404, 409),
         reply_example={
-            "ranking": "front-page", "key": None, "policy": "dcm-kl-ucb", "learned": 120, "positions": [_REASON],
+            "ranking": "front-page", **_OF_ALL, "policy": "dcm-kl-ucb", "learned": 120, "positions": [_REASON],
         },
     ),
     Route(
@@ -217,10 +219,17 @@ ROUTES: tuple[Route, ...] = (
         },
     ),
     Route(
+        method="GET", path="/v1/rankings/{name}/segments", name="list_segments", tag="learning", scope="serve",
+        summary="The segments that have a learner of their own, page by page.",
+        handler=Handlers.list_segments, parameters=_NAME,
+        query=SegmentsQuery, reply=SegmentsPage, problems=(404,),
+        reply_example={"segments": ["query: red shoes"], "next": None},
+    ),
+    Route(
         method="GET", path="/v1/rankings/{name}/keys", name="list_keys", tag="learning", scope="serve",
-        summary="The keys that have a learner of their own, page by page.",
+        summary="The segments under their former name, page by page.",
         handler=Handlers.list_keys, parameters=_NAME,
-        query=KeysQuery, reply=KeysPage, problems=(404,),
+        query=SegmentsQuery, reply=KeysPage, problems=(404,), deprecated=True,
         reply_example={"keys": ["query: red shoes"], "next": None},
     ),
     Route(
@@ -228,7 +237,7 @@ ROUTES: tuple[Route, ...] = (
         summary="The event log, one JSON object per line.", handler=Handlers.export, parameters=_NAME,
         query=EventsQuery, reply=Event, media=NDJSON, problems=(404,),
         reply_example={
-            "seq": 7, "at": "2026-11-15T12:00:00.000Z", "ranking": "front-page", "key": None, "kind": "list",
+            "seq": 7, "at": "2026-11-15T12:00:00.000Z", "ranking": "front-page", **_OF_ALL, "kind": "list",
             "impression": IMPRESSION, "body": {"items": ["coffee", "tea"]},
         },
     ),

@@ -91,6 +91,7 @@ class Route:
     request_example: Any = None
     reply_example: Any = None
     links: tuple[Link, ...] = ()
+    deprecated: bool = False
     limited: bool = True  # whether it counts against the limits of in-flight requests and of callers without a key
 
     @property
@@ -166,7 +167,10 @@ class CompiledRoute:
                 msgspec.convert({name: value}, self.query, strict=False)
             except msgspec.ValidationError as error:
                 raise problems.unconvertible(name, value, error) from None
-        return msgspec.convert(given, self.query, strict=False)
+        try:
+            return msgspec.convert(given, self.query, strict=False)
+        except msgspec.ValidationError as error:  # parameters that do not go together
+            raise problems.invalid(f"{error}.") from None
 
 
 class _Branch:

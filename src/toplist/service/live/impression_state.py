@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
-from toplist.core.problem import refuse
+from msgspec import UNSET
+
+from toplist.core.item_id import ItemId, item_of_text, twin_id
+from toplist.core.problem import InvalidInput, refuse
 from toplist.ranker import Record
+from toplist.ranker.list_positions import ListPositions
 from toplist.service.errors import Refused
 from toplist.service.log.events import ListOutcome, MergedReport
 from toplist.service.store.protocol import DROPPED, LEARNED, OPEN
-from toplist.service.wire import IS_PLACE, Report
+from toplist.service.wire import IS_PLACE, ListEntry, Report, SeenEntry
 
 LATE, CONTRADICTS, NOT_LEARNED = "late", "contradicts", "dropped"
 
@@ -28,7 +31,7 @@ class ImpressionState:
     __slots__ = ("due", "id", "items", "last_seq", "learner", "outcome", "ranking", "record", "seq", "state")
 
     def __init__(
-        self, id: bytes, seq: int, ranking: int, learner: int, state: int, due: int, items: list[str] | None,
+        self, id: bytes, seq: int, ranking: int, learner: int, state: int, due: int, items: list[ItemId] | None,
         outcome: ListOutcome, last_seq: int,
     ) -> None:  # fmt: skip
         self.id, self.seq, self.ranking, self.learner = id, seq, ranking, learner
@@ -52,61 +55,63 @@ class ImpressionState:
         return None
 
 
-def report_in_positions(report: Report, items: Sequence[str]) -> MergedReport:
+def report_in_positions(report: Report, items: Sequence[ItemId]) -> MergedReport:
     """A report with positions instead of items; refused if it does not fit the list."""
-    positions = _ListPositions(items)
-    clicks = tuple(positions.of(given, "/clicks/", n) for n, given in enumerate(report.clicks))
+    listed = ListPositions(items)
+    clicks = tuple([_position(listed, given, "/clicks/", n) for n, given in enumerate(report.clicks)])
     if len(clicks) > 1:
         clicks = tuple(sorted(set(clicks)))
-    left = None if report.left is None else positions.of(report.left, "/left")
+    left = None if report.left is None else _position(listed, report.left, "/left")
     if left is not None and clicks and left < clicks[-1]:
         accepted = f"at least {clicks[-1]}, the last click"
         advice = "a visitor leaves at the last click or below"
-        raise Refused(str(refuse("left", report.left, accepted, advice)), "/left")
+        named = left if isinstance(report.left, ListEntry) else report.left
+        raise Refused(str(refuse("left", named, accepted, advice)), "/left")
     seen: dict[int, float] | None = None
     if isinstance(report.seen, dict):
         seen = {}
-        for given, chance in report.seen.items():
-            pointer = f"/seen/{given.replace('~', '~0').replace('/', '~1')}"
-            if given in positions.by_item or not IS_PLACE(given):
-                position = positions.of(given, pointer)
-                if IS_PLACE(given) and position != int(given) <= len(items):
-                    accepted = f"a position or an item, but it is a position and the item at position {position}"
-                    advice = "name them in a list, positions as numbers and items as text"
-                    raise Refused(str(refuse("seen", given, accepted, advice)), pointer)
-            else:
-                position = positions.of(int(given), pointer)
+        for name, chance in report.seen.items():
+            pointer = f"/seen/{name.replace('~', '~0').replace('/', '~1')}"
+            position = _position_of_name(listed, name, len(items), pointer)
             if position in seen:
-                raise Refused(str(refuse("seen", given, "each position once", "name it in one way")), pointer)
+                raise Refused(str(refuse("seen", name, "each position once", "name it in one way")), pointer)
             seen[position] = chance
         seen = dict(sorted(seen.items()))
     elif report.seen is not None:
-        seen = dict.fromkeys(sorted({positions.of(given, "/seen/", n) for n, given in enumerate(report.seen)}), 1.0)
+        seen = {}
+        for n, given in enumerate(report.seen):
+            position = _position(listed, given, "/seen/", n)
+            chance = given.probability if isinstance(given, SeenEntry) else 1.0
+            seen[position] = max(chance, seen.get(position, 0.0))
+        seen = dict(sorted(seen.items()))
     return MergedReport(clicks, left, seen, report.final)
 
 
-class _ListPositions:
-    """Positions of a list, by number or item."""
+def _position(listed: ListPositions, given: ItemId | ListEntry, pointer: str, n: int | str = "") -> int:
+    """The position that a field names; `n` is the index of the entry in a field with several."""
+    try:
+        if not isinstance(given, ListEntry):
+            return listed.find(given, pointer, n)
+        if given.item is not UNSET:
+            return listed.find_item(given.item, pointer, n)
+        return listed.find_position(given.position, pointer, n)
+    except InvalidInput as problem:
+        raise Refused(str(problem), f"{pointer}{n}") from None
 
-    def __init__(self, items: Sequence[str]) -> None:
-        self._items = items
 
-    @cached_property
-    def by_item(self) -> dict[str, int]:
-        """Positions by item; a search of the list for each named item would take too long."""
-        return {item: n for n, item in enumerate(self._items, 1)}
-
-    def of(self, given: int | str, pointer: str, n: int | str = "") -> int:
-        """The position that a field names; `n` is the index of the entry in a field with several."""
-        if isinstance(given, str):
-            if given in self.by_item:
-                return self.by_item[given]
-            accepted, advice = "an item of the list", f"the list holds {', '.join(map(repr, self._items[:10]))}"
-        elif 1 <= given <= len(self._items):
-            return given
-        else:
-            size = len(self._items)
-            accepted = f"a position between 1 and {size}" if size else "left out, since the list is empty"
-            advice = "positions are counted from 1, from the top"
-        pointer = f"{pointer}{n}"
-        raise Refused(str(refuse(pointer, given, accepted, advice)), pointer)
+def _position_of_name(listed: ListPositions, name: str, size: int, pointer: str) -> int:
+    """The position that the name of a field stands for: a position, or an item, which may be an integer."""
+    try:
+        named: list[ItemId | None] = [item_of_text(name), twin_id(name)]
+    except InvalidInput as problem:
+        raise Refused(str(problem), pointer) from None
+    found = {listed.by_item[item] for item in named if item in listed.by_item}
+    if IS_PLACE(name) and int(name) <= size:
+        found.add(int(name))
+    if len(found) > 1:
+        places = " and ".join(map(str, sorted(found)))
+        raise Refused(
+            f"seen names {name!r}, which stands for the positions {places}, by number or by item; write a list, with "
+            f'{{"item": ..., "probability": ...}} or {{"position": ..., "probability": ...}}.', pointer,
+        )  # fmt: skip
+    return found.pop() if found else _position(listed, int(name) if IS_PLACE(name) else name, pointer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from toplist.core.item_id import ItemId, item_text
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
@@ -28,7 +29,7 @@ class Items:
         changed = len(event.put) - added
         return ItemsChanged(added=added, changed=changed, unchanged=len(items) - len(event.put))
 
-    async def remove(self, name: str, ids: Sequence[str]) -> int:
+    async def remove(self, name: str, ids: Sequence[ItemId]) -> int:
         """Remove items, which are in no list from then on; unknown ids are ignored. Returns the number removed."""
         state = await self._transactions.state()
         ranking = state.ranking(name)
@@ -47,6 +48,7 @@ class Items:
         ]
         for put in event.put:
             place, features, hidden = ranking.items[put.id]
-            rows.append(ItemRow(ranking.id, put.id, place, None if features is None else features.tobytes(), hidden))
-        rows += [DeleteItem(ranking.id, id) for id in event.removed]
+            row = None if features is None else features.tobytes()
+            rows.append(ItemRow(ranking.id, item_text(put.id), place, row, hidden))
+        rows += [DeleteItem(ranking.id, item_text(id)) for id in event.removed]
         return rows

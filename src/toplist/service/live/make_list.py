@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
+import msgspec
+
+from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput
 from toplist.ranker import Record
 from toplist.service.errors import Conflict
@@ -14,7 +17,7 @@ from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.request_errors import check_features, list_length, pins_by_position, request_error
 from toplist.service.live.state import LiveState, RememberedRequest
 from toplist.service.live.transaction import Transactions
-from toplist.service.log.events import ListEvent, ListOutcome, encode
+from toplist.service.log.events import ListEvent, ListOutcome, encode, rows_by_item
 from toplist.service.log.impression_id import ImpressionIds, id_text
 from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
 from toplist.service.wire import ListReply, ListRequest
@@ -50,8 +53,8 @@ class Lists:
                     return await self._repeat(state, made, known, name, request)
             if not ranking.items:
                 raise Conflict(f"The ranking {name!r} has no items yet; put some.")
-            if not state.learners.has(ranking, request.key):
-                await state.learners.load(ranking, request.key)
+            if not state.learners.has(ranking, request.segment):
+                await state.learners.load(ranking, request.segment)
             if self._can_make(state, ranking, request, remembered):
                 break
         with self._transactions.change():
@@ -92,10 +95,10 @@ class Lists:
         now = self._transactions.clock()
         rows: list[Row] = []
         had_learner = ranking.has_learner
-        learner = state.learners.get(ranking, request.key)
+        learner = state.learners.get(ranking, request.segment)
         if learner is None:
             try:
-                learner, rows = state.learners.create(ranking, request.key, state.next_seq(), now)
+                learner, rows = state.learners.create(ranking, request.segment, state.next_seq(), now)
             except InvalidInput as problem:
                 raise Conflict(f"The ranking {ranking.name!r} cannot serve yet: {problem}") from problem
         try:
@@ -127,24 +130,32 @@ class Lists:
         return made, rows
 
 
-def rank(learner: LoadedLearner, request: ListRequest) -> tuple[list[str], Record]:
+def rank(learner: LoadedLearner, request: ListRequest) -> tuple[list[ItemId], Record]:
     """Items of a list, and the record to learn from it."""
     ranking = learner.ranking
-    if request.person or request.features:
-        check_features(request, ranking)
+    features = None if request.features is None else rows_by_item(request.features)
+    if request.person or features:
+        check_features(request.person, features or {}, ranking)
     spec = ranking.spec
     return learner.ranker.make(
         request.among, spec.positions if request.positions is None else list_length(request.positions, spec),
         exclude=request.exclude or None, pins=pins_by_position(request.pins) if request.pins else None,
-        person=request.person, features=request.features if ranking.can.needs_features else None,
+        person=request.person, features=features if ranking.can.needs_features else None,
     )  # fmt: skip
 
 
 def request_digest(request: ListRequest) -> bytes:
-    """A digest of a request: equal for equal requests."""
-    return hashlib.blake2b(encode(request), digest_size=16).digest()
+    """A digest of a request: equal for equal requests.
+
+    Stores hold digests of all fields in the order in which they were first defined, with the segment as `key`.
+    """
+    fields = msgspec.structs.asdict(request)
+    fields = {"key": fields.pop("segment")} | {name: fields[name] for name in fields if name != "key"}
+    return hashlib.blake2b(encode(fields), digest_size=16).digest()
 
 
-def list_reply(made: ImpressionState, items: list[str], name: str, request: ListRequest) -> ListReply:
+def list_reply(made: ImpressionState, items: list[ItemId], name: str, request: ListRequest) -> ListReply:
     """A list as it is sent."""
-    return ListReply(impression=id_text(made.id), items=items, ranking=name, key=request.key, deferred=request.deferred)
+    return ListReply(
+        impression=id_text(made.id), items=items, ranking=name, segment=request.segment, deferred=request.deferred
+    )

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from toplist.core.item_id import ItemId, twin_id
 from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.service.clock import as_time
@@ -22,7 +23,7 @@ from toplist.service.log.events import decode_learner
 from toplist.service.log.export import EventPage, EventPages
 from toplist.service.log.impression_id import id_text
 from toplist.service.log.replay import logged_list
-from toplist.service.log.settings import ItemState
+from toplist.service.log.settings import ItemState, ItemStates
 from toplist.service.store.protocol import STATE_NAMES
 from toplist.service.wire import Estimate, Estimates, Explanation, Impression, Item, NextList, Ranking, Reason
 
@@ -61,12 +62,12 @@ class Queries:
         async with self._reading() as state:
             return [ranking_reply(ranking) for _, ranking in sorted(state.rankings.items())]
 
-    async def item(self, name: str, item: str) -> Item:
+    async def item(self, name: str, item: ItemId) -> Item:
         """One item."""
         async with self._reading() as state:
             return item_reply(item, _item_state(state.ranking(name), item))
 
-    async def items(self, name: str, after: str | None = None, limit: int = 1000) -> list[Item]:
+    async def items(self, name: str, after: ItemId | None = None, limit: int = 1000) -> list[Item]:
         """Items in the order in which they were added, those behind the item `after`."""
         async with self._reading() as state:
             ranking = state.ranking(name)
@@ -100,7 +101,7 @@ class Queries:
                 rows = await self._with_copy(learner, estimate)
             except InvalidInput as problem:
                 raise Refused(str(problem), "/person") from problem
-            return Estimates(ranking=name, key=segment, policy=spec.policy, learned=learned, items=rows)
+            return Estimates(ranking=name, segment=segment, policy=spec.policy, learned=learned, items=rows)
 
     async def explanation(self, impression: str) -> Explanation:
         """Why each item of a list is at its position."""
@@ -119,7 +120,7 @@ class Queries:
             reasons = await self._with_copy(learner, explain) if is_known else None
             if reasons is None:
                 raise NotFound("An earlier policy of the ranking made this list, and it cannot be explained any more.")
-            return Explanation(impression=impression, ranking=name, key=segment, positions=reasons)
+            return Explanation(impression=impression, ranking=name, segment=segment, positions=reasons)
 
     async def next_list(self, name: str, segment: str | None = None, person: Sequence[float] | None = None) -> NextList:
         """The list that would be made next, explained; it is not made."""
@@ -135,7 +136,7 @@ class Queries:
                 reasons = await self._with_copy(learner, explain)
             except InvalidInput as problem:
                 raise Refused(str(problem), "/person") from problem
-            return NextList(ranking=name, key=segment, policy=spec.policy, learned=learned, positions=reasons)
+            return NextList(ranking=name, segment=segment, policy=spec.policy, learned=learned, positions=reasons)
 
     async def _with_copy(self, learner: LoadedLearner, work: Callable[[LoggedRanker], T]) -> T:
         """Run work with a copy of a learner's ranker in another thread, since it takes long with many items."""
@@ -152,8 +153,8 @@ class Queries:
             if self._transactions.is_current(state) and state.rankings.get(name) is ranking:
                 break
         if learner is None:
-            which = "no list was made without a key" if segment is None else f"no list was made for the key {segment!r}"
-            raise NotFound(f"In the ranking {name!r}, {which} yet; ask for one first.")
+            which = "without a segment" if segment is None else f"for the segment {segment!r}"
+            raise NotFound(f"In the ranking {name!r}, no list was made {which} yet; ask for one first.")
         return learner
 
     async def segments(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
@@ -179,10 +180,18 @@ class Queries:
         return await self._transactions.store.read(lambda reader: reader.open_impressions())
 
 
-def _item_state(ranking: LiveRanking, item: str) -> ItemState:
+def _item_state(ranking: LiveRanking, item: ItemId) -> ItemState:
     if item not in ranking.items:
-        raise NotFound(f"There is no item {item!r} in the ranking {ranking.name!r}; put it first.")
+        raise NotFound(f"There is no item {item!r} in the ranking {ranking.name!r}; {_advice(item, ranking.items)}.")
     return ranking.items[item]
+
+
+def _advice(item: ItemId, items: ItemStates) -> str:
+    """What to do about an unknown item."""
+    twin = twin_id(item)
+    if twin not in items:
+        return "put it first"
+    return f"the integer {twin} is written %09{twin} here" if isinstance(twin, int) else f"perhaps you mean {twin!r}"
 
 
 async def _existing_impression(state: LiveState, impression: str) -> ImpressionState:
@@ -214,7 +223,7 @@ async def _impression_reply(state: LiveState, impression: str) -> Impression:
     merged = one.outcome.merged
     seen = None if merged.seen is None else {str(position): p for position, p in merged.seen.items()}
     return Impression(
-        impression=id_text(one.id), ranking=ranking, key=segment, items=list(one.items),
+        impression=id_text(one.id), ranking=ranking, segment=segment, items=list(one.items),
         state=STATE_NAMES[one.state], made=as_time(event.at), due=as_time(one.due), clicks=list(merged.clicks),
         left=merged.left, seen=seen, reason=one.outcome.reason,
     )  # fmt: skip

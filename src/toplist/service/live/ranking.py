@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, refuse
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, PutItem
@@ -56,7 +57,7 @@ class LiveRanking:
     def checked_items(self, items: Sequence[Item]) -> ItemsEvent:
         """The event of putting items; refused if the ranking cannot have them."""
         width = self.spec.features
-        seen: set[str] = set()
+        seen: set[ItemId] = set()
         put: list[PutItem] = []
         for n, item in enumerate(items):
             at = f"/items/{n}"
@@ -92,7 +93,7 @@ class LiveRanking:
                 put.append(PutItem(item.id, None if same_row else row, hidden))
         return ItemsEvent(put=put)
 
-    def check_removable(self, ids: Iterable[str]) -> None:
+    def check_removable(self, ids: Iterable[ItemId]) -> None:
         """Refuse if the policy cannot do without one of its items."""
         if self.has_learner and not self.can.takes_subsets and any(id in self.items for id in ids):
             raise Refused(f"The policy {self.spec.policy} shows all of its items; make a new ranking without it.")
@@ -114,6 +115,6 @@ def wrong_width(what: str, row: Sequence[float], width: int) -> InvalidInput:
     return refuse(what, row, accepted, "see the ranking's features")
 
 
-def item_reply(id: str, state: ItemState) -> Item:
+def item_reply(id: ItemId, state: ItemState) -> Item:
     """An item as requests read it."""
     return Item(id=id, features=None if state.features is None else state.features.tolist(), hidden=state.hidden)

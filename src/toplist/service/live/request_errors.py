@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import msgspec
 
+from toplist.core.item_id import ItemId, item_of_text
 from toplist.core.problem import InvalidInput, refuse
 from toplist.service.errors import Refused
 from toplist.service.live.ranking import TOO_LARGE, LiveRanking, wrong_width
@@ -36,7 +37,7 @@ def request_error(problem: Exception, request: ListRequest, ranking: LiveRanking
     return Refused(str(problem), _field(request, ranking))
 
 
-def pins_by_position(pins: Mapping[str, str]) -> dict[int, str]:
+def pins_by_position(pins: Mapping[str, ItemId]) -> dict[int, ItemId]:
     """Pinned items by position; `request_error` explains its errors."""
     if not all(map(IS_PLACE, pins)):
         raise InvalidInput("A pinned position is not a whole number.")
@@ -67,7 +68,7 @@ def _field(request: ListRequest, ranking: LiveRanking) -> str | None:
         if at is not None:
             return f"/{name}/{at}"
     wanted = request.positions or spec.positions
-    seen: set[str] = set()
+    seen: set[ItemId] = set()
     for position, item in request.pins.items():
         wrong = item not in items or items[item].hidden or item in request.exclude or item in seen
         if wrong or not 1 <= int(position) <= wanted or not ranking.can.takes_pins:
@@ -80,17 +81,26 @@ def _field(request: ListRequest, ranking: LiveRanking) -> str | None:
     ):
         return "/person"
     if request.features is not None:
-        for item in request.features:
-            if item not in items or len(request.features[item]) != spec.features or too_large(request.features[item]):
-                return f"/features/{pointer_step(item)}"
+        for text, row in request.features.items():
+            if not _is_known(text, items) or len(row) != spec.features or too_large(row):
+                return f"/features/{pointer_step(text)}"
         return "/features"
     return None
 
 
-def check_features(request: ListRequest, ranking: LiveRanking) -> None:
+def _is_known(text: str, items: Container[ItemId]) -> bool:
+    try:
+        return item_of_text(text) in items
+    except InvalidInput:
+        return False
+
+
+def check_features(
+    person: Sequence[float] | None, features: Mapping[ItemId, Sequence[float]], ranking: LiveRanking
+) -> None:
     """Refuse features from which neither this policy nor a later one could learn."""
-    features, width = request.features or {}, ranking.spec.features
-    if too_large(request.person) or any(map(too_large, features.values())):
+    width = ranking.spec.features
+    if too_large(person) or any(map(too_large, features.values())):
         raise InvalidInput(TOO_LARGE)
     for item, row in features.items():
         if item not in ranking.items:
@@ -99,8 +109,8 @@ def check_features(request: ListRequest, ranking: LiveRanking) -> None:
             raise wrong_width(f"features of {item!r}", row, width)
 
 
-def _first_unknown_or_repeated(given: Iterable[str], items: Container[str]) -> int | None:
-    seen: set[str] = set()
+def _first_unknown_or_repeated(given: Iterable[ItemId], items: Container[ItemId]) -> int | None:
+    seen: set[ItemId] = set()
     for n, item in enumerate(given):
         if item in seen or item not in items:
             return n

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toplist.core.item_id import item_of_text
 from toplist.core.problem import nearest
 from toplist.service.errors import NotFound
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
@@ -78,7 +79,7 @@ class LiveState:
             ranking.has_learner = has_learner
             for item in items:
                 features = None if item.features is None else np.frombuffer(item.features)
-                ranking.items[item.id] = ItemState(item.place, features, item.hidden)
+                ranking.items[item_of_text(item.id)] = ItemState(item.place, features, item.hidden)
             self.add_ranking(ranking)
 
     def next_seq(self) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct, field
 
+from toplist.core.item_id import ItemId, item_of_text
 from toplist.ranker import Record
 from toplist.service.wire import ListRequest, RankingSpec
 
@@ -31,7 +33,7 @@ class RankingEvent(Struct, frozen=True, omit_defaults=True):
 class PutItem(Struct, frozen=True, omit_defaults=True):
     """An item with its new features."""
 
-    id: str
+    id: ItemId
     features: list[float] | None = None  # None: unchanged
     hidden: bool = False
 
@@ -40,7 +42,7 @@ class ItemsEvent(Struct, frozen=True, omit_defaults=True):
     """Items were put or removed."""
 
     put: list[PutItem] = []
-    removed: list[str] = []
+    removed: list[ItemId] = []
 
 
 class LearnerEvent(Struct, frozen=True):
@@ -52,7 +54,7 @@ class LearnerEvent(Struct, frozen=True):
 class ListEvent(Struct, frozen=True, omit_defaults=True):
     """A list was made: everything that this policy, or another one, needs to learn from it."""
 
-    items: list[str]
+    items: list[ItemId]
     number: int
     slots: tuple[int, ...]
     after: int = 0  # number of lists learned before
@@ -61,12 +63,12 @@ class ListEvent(Struct, frozen=True, omit_defaults=True):
     packed: bool = False  # whether the memo is compressed
     pinned: tuple[int, ...] = ()
     person: list[float] | None = None
-    features: dict[str, list[float]] | None = None
+    features: dict[str, list[float]] | None = None  # by `item_text`
     request_id: str | None = None
     deferred: bool = False
 
     @classmethod
-    def of(cls, items: list[str], record: Record, request: ListRequest) -> ListEvent:
+    def of(cls, items: list[ItemId], record: Record, request: ListRequest) -> ListEvent:
         """The event of a list that was just made."""
         number, slots, rows, memo, after, pinned = record
         packed = len(memo) > COMPRESSED_FROM
@@ -81,6 +83,11 @@ class ListEvent(Struct, frozen=True, omit_defaults=True):
         """The list in the form from which its ranker learns."""
         memo = zlib.decompress(self.memo) if self.packed else self.memo
         return Record(self.number, self.slots, self.rows, memo, self.after, self.pinned)
+
+
+def rows_by_item(features: Mapping[str, list[float]]) -> dict[ItemId, list[float]]:
+    """Features by item, from features by its text: a name in JSON is always text."""
+    return {item_of_text(text): row for text, row in features.items()}
 
 
 class MergedReport(Struct, frozen=True, omit_defaults=True):

@@ -49,7 +49,7 @@ class EventPages:
                 created = reader.event(event.learner)
                 self._segments[event.learner] = None if created is None else decode_learner(created.body).segment
             events.append(Event(
-                seq=event.seq, at=as_time(event.at), ranking=self._name, key=self._segments[event.learner],
+                seq=event.seq, at=as_time(event.at), ranking=self._name, segment=self._segments[event.learner],
                 kind=event.kind, impression=None if event.impression is None else id_text(event.impression),
                 body=msgspec.Raw(event.body),
             ))  # fmt: skip
@@ -90,7 +90,8 @@ def write_parquet(events: Iterable[Event], path: Path) -> int:
     arrow, parquet = import_optional("pyarrow", "parquet"), import_optional("pyarrow.parquet", "parquet")
     text = arrow.string()
     schema = arrow.schema(
-        [("seq", arrow.int64()), *((name, text) for name in ("at", "ranking", "key", "kind", "impression", "body"))]
+        [("seq", arrow.int64())]
+        + [(name, text) for name in ("at", "ranking", "key", "kind", "impression", "body", "segment")]
     )
     remaining = iter(events)
     written = 0

@@ -12,7 +12,15 @@ from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.ranker.logged_ranker import NO_LIMIT
 from toplist.ranker.shown import Shown
-from toplist.service.log.events import ItemsEvent, ListEvent, ListOutcome, decode_items, decode_list, decode_outcome
+from toplist.service.log.events import (
+    ItemsEvent,
+    ListEvent,
+    ListOutcome,
+    decode_items,
+    decode_list,
+    decode_outcome,
+    rows_by_item,
+)
 from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
 from toplist.service.store.protocol import DROP, ITEMS, LEARN, LIST, EventRow, LearnerRow, LogReader, SnapshotRow
 
@@ -70,8 +78,9 @@ def logged_list(ranker: LoggedRanker, event: ListEvent, own: bool) -> Shown | No
         return ranker.recall(event.items, event.record())
     if not ranker.capabilities.learns_from_any_list or not all(item in ranker for item in event.items):
         return None
-    features = event.features if ranker.capabilities.needs_features else None
-    person = event.person if ranker.capabilities.needs_features else None
+    by_features = ranker.capabilities.needs_features
+    features = rows_by_item(event.features) if by_features and event.features is not None else None
+    person = event.person if by_features else None
     try:
         return ranker.take_over(event.items, event.number, person, features)
     except InvalidInput:  # for example, the list has no features of a person

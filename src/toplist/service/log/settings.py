@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput
 from toplist.core.protocols import Capabilities
 from toplist.core.slate import Floats
@@ -29,7 +30,7 @@ class ItemState(NamedTuple):
     hidden: bool
 
 
-ItemStates = dict[str, ItemState]
+ItemStates = dict[ItemId, ItemState]
 
 
 class LearnerSettings(NamedTuple):

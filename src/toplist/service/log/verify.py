@@ -27,7 +27,7 @@ class RebuiltLearner(NamedTuple):
     def difference(self) -> str:
         """The difference as a sentence."""
         what = " and ".join(self.differs_from)
-        return f"The learner of {self.ranking!r} and key {self.segment!r} differs from {what}."
+        return f"The learner of {self.ranking!r} and segment {self.segment!r} differs from {what}."
 
 
 def rebuild_learners(reader: LogReader, live: LiveBeliefs | None = None) -> Iterator[RebuiltLearner]:

@@ -126,7 +126,7 @@ class ItemRow(NamedTuple):
     """An item with its current features."""
 
     ranking: int
-    id: str
+    id: str  # of `item_text`
     place: int  # order among the ranking's items, ascending
     features: bytes | None  # float64
     hidden: bool
@@ -136,7 +136,7 @@ class DeleteItem(NamedTuple):
     """Delete an item."""
 
     ranking: int
-    id: str
+    id: str  # of `item_text`
 
 
 class ForgetImpressions(NamedTuple):

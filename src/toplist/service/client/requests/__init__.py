@@ -1,7 +1,7 @@
 """The requests of the client, one function each; `Client` and `AsyncClient` have a method for each function."""
 
 from toplist.service.client.requests.item_requests import item, items, put_item, put_items, remove_item, remove_items
-from toplist.service.client.requests.learner_requests import estimates, events, history, keys, next_list
+from toplist.service.client.requests.learner_requests import estimates, events, history, next_list, segments
 from toplist.service.client.requests.list_requests import activate, explanation, impression, make_list, report
 from toplist.service.client.requests.ranking_requests import (
     change_ranking,
@@ -31,6 +31,6 @@ __all__ = [
     "estimates",
     "next_list",
     "history",
-    "keys",
+    "segments",
     "events",
 ]

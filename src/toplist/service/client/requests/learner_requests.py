@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from toplist.service.client.arguments import optional_text
 from toplist.service.client.client_request import ClientRequest, given, person_text, ranking_path
-from toplist.service.wire import Estimates, Event, History, KeysPage, NextList
+from toplist.service.wire import Estimates, Event, History, NextList, SegmentsPage
 
 
 def estimates(
-    name: str, *, key: str | None = None, limit: int = 100, person: Sequence[float] | None = None
+    name: str, *, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
 ) -> ClientRequest[Estimates]:
     """Read the estimates of a learner, largest index first.
 
@@ -18,8 +18,8 @@ def estimates(
     ----------
     name : str
         Name of the ranking.
-    key : str or None, default None
-        Segment; None: the learner of all visitors.
+    segment : str or None, default None
+        Segment of the visitors; None: the learner of lists without a segment.
     limit : int, default 100
         Items at most.
     person : sequence of float or None, default None
@@ -29,19 +29,21 @@ def estimates(
     -------
     Estimates
     """
-    query = given(key=optional_text("key", key), limit=limit, person=person_text(person))
+    query = given(segment=optional_text("segment", segment), limit=limit, person=person_text(person))
     return ClientRequest("GET", f"{ranking_path(name)}/estimates", Estimates, query=query)
 
 
-def next_list(name: str, *, key: str | None = None, person: Sequence[float] | None = None) -> ClientRequest[NextList]:
+def next_list(
+    name: str, *, segment: str | None = None, person: Sequence[float] | None = None
+) -> ClientRequest[NextList]:
     """Explain the list that would be made next, without making one.
 
     Parameters
     ----------
     name : str
         Name of the ranking.
-    key : str or None, default None
-        Segment; None: the learner of all visitors.
+    segment : str or None, default None
+        Segment of the visitors; None: the learner of lists without a segment.
     person : sequence of float or None, default None
         Features of the visitor, for policies that use them.
 
@@ -49,7 +51,7 @@ def next_list(name: str, *, key: str | None = None, person: Sequence[float] | No
     -------
     NextList
     """
-    query = given(key=optional_text("key", key), person=person_text(person))
+    query = given(segment=optional_text("segment", segment), person=person_text(person))
     return ClientRequest("GET", f"{ranking_path(name)}/explanation", NextList, query=query)
 
 
@@ -69,24 +71,24 @@ def history(name: str) -> ClientRequest[History]:
     return ClientRequest("GET", f"{ranking_path(name)}/history", History)
 
 
-def keys(name: str, after: str | None = None, limit: int = 1000) -> ClientRequest[KeysPage]:
-    """Read a page of the keys (segments) that have a learner of their own.
+def segments(name: str, after: str | None = None, limit: int = 1000) -> ClientRequest[SegmentsPage]:
+    """Read a page of the segments that have a learner of their own.
 
     Parameters
     ----------
     name : str
         Name of the ranking.
     after : str or None, default None
-        Last key of the previous page, its `next`; None for the first page.
+        Last segment of the previous page, its `next`; None for the first page.
     limit : int, default 1000
-        Keys at most.
+        Segments at most.
 
     Returns
     -------
-    KeysPage
+    SegmentsPage
     """
     query = given(after=optional_text("after", after), limit=limit)
-    return ClientRequest("GET", f"{ranking_path(name)}/keys", KeysPage, query=query)
+    return ClientRequest("GET", f"{ranking_path(name)}/segments", SegmentsPage, query=query)
 
 
 def events(name: str, after: int = 0, limit: int = 1000) -> ClientRequest[list[Event]]:

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from toplist.service.client.arguments import CLICKS, NUMBERS, elements, ids, mapping, optional_text, text
+from toplist.core.item_id import ItemId, item_text
+from toplist.service.client.arguments import CLICKS, NUMBERS, elements, ids, item_id, mapping, optional_text
 from toplist.service.client.client_request import ClientRequest, impression_path, ranking_path
 from toplist.service.wire import Explanation, Impression, ListReply, ListRequest, Report, ReportReply
 
-Click = int | str  # a 1-based position, or an item
+Click = ItemId | Mapping[str, Any]  # a 1-based position, or an item, or {"position": ...}, or {"item": ...}
 
 
 def make_list(
     name: str,
     *,
-    key: str | None = None,
+    segment: str | None = None,
     positions: int | None = None,
-    among: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
-    pins: Mapping[int, str] | None = None,
+    among: Sequence[ItemId] | None = None,
+    exclude: Sequence[ItemId] = (),
+    pins: Mapping[int, ItemId] | None = None,
     person: Sequence[float] | None = None,
-    features: Mapping[str, Sequence[float]] | None = None,
+    features: Mapping[ItemId, Sequence[float]] | None = None,
     request_id: str | None = None,
     deferred: bool = False,
 ) -> ClientRequest[ListReply]:
@@ -31,19 +33,19 @@ def make_list(
     ----------
     name : str
         Name of the ranking.
-    key : str or None, default None
-        Segment, such as a query, with a learner of its own; None: the learner of all visitors.
+    segment : str or None, default None
+        Segment of the visitors, such as a query, with a learner of its own; None: the learner of lists without one.
     positions : int or None, default None
         Length of the list; None: that of the ranking, which is the longest.
-    among : sequence of str or None, default None
+    among : sequence of str or int, or None, default None
         Eligible items; None: all.
-    exclude : sequence of str, default ()
+    exclude : sequence of str or int, default ()
         Items to leave out.
-    pins : mapping of int to str or None, default None
+    pins : mapping of int to str or int, or None, default None
         Items by the 1-based position that they must have.
     person : sequence of float or None, default None
         Features of the visitor, for policies that use them.
-    features : mapping of str to sequence of float or None, default None
+    features : mapping of str or int to sequence of float, or None, default None
         Features of items for this list.
     request_id : str or None, default None
         Requests with the same id get the same list; None: a new id, so that a retry gets the list of the first attempt.
@@ -56,7 +58,7 @@ def make_list(
         The items in order, and the id of the impression for `report`.
     """
     request = ListRequest(
-        key=optional_text("key", key),
+        segment=optional_text("segment", segment),
         positions=positions,
         among=None if among is None else ids("among", among),
         exclude=ids("exclude", exclude),
@@ -69,15 +71,16 @@ def make_list(
     return ClientRequest("POST", f"{ranking_path(name)}/lists", ListReply, request)
 
 
-def _pins(given: Mapping[int, str]) -> dict[str, str]:
+def _pins(given: Mapping[int, ItemId]) -> dict[str, ItemId]:
     pins = mapping("pins", given, "write {1: 'tea'}")
-    return {str(position): text(f"pins[{position!r}]", item) for position, item in pins.items()}
+    return {str(position): item_id(f"pins[{position!r}]", item) for position, item in pins.items()}
 
 
-def _rows(given: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+def _rows(given: Mapping[ItemId, Sequence[float]]) -> dict[str, list[float]]:
     features = mapping("features", given, "write {'tea': [0.5, 1.0]}")
     return {
-        text("A key of features", item): elements(f"features[{item!r}]", row, NUMBERS) for item, row in features.items()
+        item_text(item_id("A key of features", item)): elements(f"features[{item!r}]", row, NUMBERS)
+        for item, row in features.items()
     }
 
 
@@ -86,7 +89,7 @@ def report(
     clicks: Sequence[Click] = (),
     *,
     left: Click | None = None,
-    seen: Sequence[Click] | Mapping[Click, float] | None = None,
+    seen: Sequence[Click] | Mapping[ItemId, float] | None = None,
     final: bool = False,
 ) -> ClientRequest[ReportReply]:
     """Report the clicks on a list; each click counts once, however often it is reported.
@@ -96,11 +99,14 @@ def report(
     impression : str or ListReply
         Id of the impression, or the reply that it came with.
     clicks : sequence of int or str, default ()
-        Clicks, as 1-based positions or items; earlier reports need not be repeated.
+        Clicks, as 1-based positions or items; earlier reports need not be repeated. A number that is a position, and
+        also an integer item at another one, is refused: write `{"position": 2}` or `{"item": 2}`, also in `left` and
+        in a sequence `seen`.
     left : int, str or None, default None
         Position or item at which the visitor left, if known.
     seen : sequence of int or str, mapping of int or str to float, or None, default None
-        Positions or items in view, if known; a mapping has the probability of each.
+        Positions or items in view, if known; a mapping has the probability of each, and so may an entry of a sequence,
+        as `{"item": 2, "probability": 0.5}`.
     final : bool, default False
         Whether this is the last report: the list is then learned from at once.
 
@@ -109,12 +115,13 @@ def report(
     ReportReply
         Whether the report counts, and if not, why.
     """
-    in_view: list[Click] | dict[str, float] | None = None
+    in_view: list[Any] | dict[str, float] | None = None
     if isinstance(seen, Mapping):
         in_view = {str(each): probability for each, probability in seen.items()}
     elif seen is not None:
         in_view = elements("seen", seen, CLICKS)
-    body = Report(clicks=elements("clicks", clicks, CLICKS), left=left, seen=in_view, final=final)
+    where: Any = left
+    body = Report(clicks=elements("clicks", clicks, CLICKS), left=where, seen=in_view, final=final)
     return ClientRequest("PUT", f"{impression_path(impression)}/clicks", ReportReply, body)
 
 
