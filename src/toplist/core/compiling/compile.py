@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import wraps
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -28,6 +29,7 @@ overload_method: Any = extending.overload_method
 register_jitable: Any = extending.register_jitable
 
 backend = choose_backend()
+BULK = 1000  # elements; in plain Python they take a few milliseconds
 
 
 def helper(function: Callable[P, R]) -> Callable[P, R]:
@@ -66,6 +68,29 @@ def _register_function(function: Callable[P, R], **options: bool) -> Callable[P,
     callees[function] = options
     registered: Callable[P, R] = register_jitable(**backend.callee_options(), **options)(function)
     return registered
+
+
+def in_bulk(function: Callable[P, None]) -> Callable[P, None]:
+    """Make a function that fills an array quick to call from Python: machine code for long arrays, source for others.
+
+    Parameters
+    ----------
+    function : callable
+        A `helper` whose last argument is the array to fill.
+
+    Returns
+    -------
+    callable
+        The same function, in two speeds.
+    """
+    machine_code = compiled(function)
+
+    @wraps(function)
+    def fill(*arguments: P.args, **_: P.kwargs) -> None:
+        filled: Any = arguments[-1]
+        (function if len(filled) < BULK else machine_code)(*arguments)
+
+    return fill
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
