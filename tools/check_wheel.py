@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 CORE = {"llvmlite", "numba", "numpy", "toplist"}  # what an installation without extras consists of
 WITHOUT_PLOTS = 'this needs matplotlib, which cannot be imported; install it with: pip install "toplist[plots]"'
+WITHOUT_REPORT = 'this needs jinja2, which cannot be imported; install it with: pip install "toplist[report]"'
 WITHOUT_SERVE = 'this needs apsw, which cannot be imported; install it with: pip install "toplist[serve]"'
 WITHOUT_FRAMES = 'this needs pandas, which cannot be imported; install it with: pip install "toplist[frames]"'
 
@@ -44,7 +45,9 @@ def built_wheel(folder: Path) -> Path:
     (wheel,) = folder.glob("toplist-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     expect("toplist/py.typed" in names, "the wheel says that it is typed")
-    expect("toplist/experiments/report.css" in names, "the wheel carries the style of the report")
+    templates = {path.name for path in (ROOT / "src/toplist/experiments/templates").iterdir()}
+    carried = {f"toplist/experiments/templates/{name}" for name in templates}
+    expect({"report.html", "report.css"} <= templates and carried <= set(names), "the wheel carries the templates")
     expect("toplist/service/http/page.html" in names, "the wheel carries the page of the service")
     expect(any(name.endswith("licenses/LICENSE") for name in names), "the wheel carries the licence")
     expect(all(name.startswith("toplist") for name in names), "the wheel holds nothing but toplist")
@@ -77,6 +80,9 @@ def use(programs: Path, folder: Path) -> None:
     expect("dcm-kl-ucb" in run(programs / "toplist", *small, cwd=folder).stdout, "toplist simulate")
     refused = run(programs / "toplist", *small, "--plot", "regret.png", cwd=folder, code=3).stderr
     expect(refused.strip() == f"toplist: {WITHOUT_PLOTS}", "a plot without matplotlib is refused in one sentence")
+    played = run(programs / "toplist", "reproduce", "katariya2016/figure3b", "--steps", "50", "--runs", "2", cwd=folder)
+    left_out = f"toplist: no report is written: {WITHOUT_REPORT}"
+    expect(left_out in played.stderr.splitlines(), "an experiment is played without Jinja2, but has no report")
     refused = run(programs / "toplist", "serve", cwd=folder, code=3).stderr
     expect(refused.strip() == f"toplist: {WITHOUT_SERVE}", "a service without its extra likewise")
     frame = "import toplist; toplist.Ranker(['a', 'b'], positions=1).estimates().to_frame()"

@@ -95,9 +95,6 @@ class Moody(NamedTuple):
     def reads(self) -> str:
         return "counts"
 
-    def draws_one(self) -> bool:
-        return False
-
     def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         cache.examined[0] += 1
         for place in range(len(chosen)):
@@ -284,5 +281,5 @@ def test_all_failures_are_reported_together() -> None:
 
 
 def test_an_unknown_check_is_refused() -> None:
-    with pytest.raises(toplist.InvalidInput, match="no check 'speed'"):
+    with pytest.raises(toplist.InvalidInput, match="no promise 'speed'"):
         check_policy("random", only=["speed"])

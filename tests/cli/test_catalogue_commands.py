@@ -119,3 +119,17 @@ def test_worlds_as_json(capsys: Output) -> None:
     assert [entry["name"] for entry in found["users"]] == list(USERS.entries())
     fixed = next(entry for entry in found["world"] if entry["name"] == "fixed")
     assert (fixed["parameters"], fixed["required"]) == ({}, ["attraction", "positions"])
+
+
+def test_one_world_or_click_model_is_described(capsys: Output) -> None:
+    assert main(["worlds", "fixed"]) == Exit.FINE
+    text = capsys.readouterr().out
+    assert text.startswith("fixed: Fixed attraction\n\nEach item attracts with its own probability")
+    assert "\n  attraction\n      Attraction probability of each item." in text
+    assert main(["worlds", "dcm(termination=0.3)"]) == Exit.FINE
+    text = capsys.readouterr().out
+    assert text.startswith("dcm: Dependent click model (katariya2016)\n")
+    assert "\n  termination=0.3\n" in text
+    assert main(["worlds", "fixed", "--json"]) == Exit.FINE
+    found = json.loads(capsys.readouterr().out)
+    assert (found["name"], found["required"], found["parameters"]) == ("fixed", ["attraction", "positions"], {})

@@ -138,6 +138,10 @@ def test_a_policy_of_ones_own(capsys: Output, tmp_path: Path) -> None:
         (["random", "--worlds", "b-lbb"], "There is no world 'b-lbb'"),
         (["random", "--worlds", "no.json"], "The click models is 'no.json', but must be a JSON file"),
         (["random", "--users", "cascad"], "There is no click model 'cascad'"),
+        (
+            ["random", "--users", "a=dcm", "a=pbm"],
+            "The users 'a' are named twice; leave one out, or label them, as a-2=pbm",
+        ),
         (["random", "--positions", "3"], "--queries and --positions are for learned click models"),
         (["random", "--resume", __file__], "must be a folder, not a file"),
         (["random", "--json", "a.json", "--csv", "a.json"], "each needs its own file"),

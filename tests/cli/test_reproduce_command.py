@@ -330,6 +330,18 @@ def test_no_figures_without_matplotlib(capsys: Output, folder: Path, monkeypatch
     assert "No figure was drawn" in (folder / "report.html").read_text()
 
 
+def test_no_report_without_jinja2(capsys: Output, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert reproduce(folder, "li2019") == Exit.FINE
+    out, err = capsys.readouterr()
+    assert "no report is written: this needs jinja2, which cannot be imported" in err
+    assert err.endswith('install it with: pip install "toplist[report]"\n')
+    assert "wrote" not in err
+    assert "li2019/figure1: not met" in out
+    assert (folder / "li2019/figure1/verdict.json").exists()
+    assert not (folder / "report.html").exists()
+
+
 class Screen(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -114,6 +114,7 @@ def test_commands_run_and_print_what_is_said(document: str, tmp_path: Path) -> N
 def test_there_is_something_to_run() -> None:
     assert len(PROGRAMS) > 10
     assert {"README.md 1", "docs/tutorial.md 1", "docs/features.md 1", "docs/add_an_algorithm.md 1"} <= set(PROGRAMS)
+    assert "docs/write_a_part.md 1" in PROGRAMS
     assert {"docs/add_an_algorithm.md", "docs/choosing.md"} <= set(SESSIONS)
 
 

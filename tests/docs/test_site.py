@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -16,12 +17,17 @@ from typing import Any, NamedTuple
 import pytest
 
 import toplist
+import toplist.datasets
 from toplist import cli
 from toplist.cli.parser import Parser
 from toplist.experiments import reproduction_page as reproduction
 from toplist.experiments.experiment import Outcome
 from toplist.experiments.library import library
+from toplist.service.log import events
+from toplist.service.store import protocol
+from toplist.service.wire import Event
 from toplist.support import catalogue
+from toplist.support.docstrings import descriptions
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -69,9 +75,17 @@ def resolve(name: str) -> Any:
     return value
 
 
+READERS = [one.name for one in pkgutil.iter_modules(toplist.datasets.__path__) if one.name != "sources"]
+
+
 def public_modules() -> list[ModuleType]:
     named = [getattr(toplist, name) for name in toplist.__all__]
-    return [toplist, *(value for value in named if isinstance(value, ModuleType))]
+    imported = [*(f"toplist.datasets.{name}" for name in READERS), "toplist.service.client"]
+    return [
+        toplist,
+        *(value for value in named if isinstance(value, ModuleType)),
+        *map(importlib.import_module, imported),
+    ]
 
 
 def public_names(module: ModuleType) -> Iterator[str]:
@@ -151,6 +165,12 @@ def test_every_policy_is_documented(name: str, site: Path) -> None:
     entry, section = toplist.catalogue()[name], Sections(site / "policies.html").named(f"policy-{name}")
     capabilities = [word for word, fact in entry.make().capabilities()._asdict().items() if isinstance(fact, bool)]
     assert {name, *entry.parameters, *capabilities} <= section.code
+    meanings = descriptions(inspect.getdoc(entry.build) or "")
+    for parameter, default in entry.parameters.items():
+        assert default is catalogue.REQUIRED or repr(default) in section.code, f"no default of {parameter}"
+        meaning = " ".join(meanings[parameter].replace("`", "").split())
+        assert meaning, f"no meaning of {parameter}"
+        assert meaning in section.text, f"no meaning of {parameter}"
     assert entry.title in section.text
     assert entry.summary.replace("`", "") in section.text
     assert f"`{name}`" in (ROOT / "docs" / "choosing.md").read_text(), f"docs/choosing.md says nothing of {name}"
@@ -190,6 +210,27 @@ def test_everything_that_flags_can_name_is_documented(title: str, site: Path) ->
         assert entry.summary.replace("`", "") in section.text
 
 
+def test_the_schema_of_events_is_complete() -> None:
+    """Every field and kind of an event has a row in docs/events.md, and every field of a body is named there."""
+    page = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, flags=re.MULTILINE))  # of two "ranking", the kind
+    kinds = {
+        protocol.RANKING: events.RankingEvent,
+        protocol.ITEMS: events.ItemsEvent,
+        protocol.LEARNER: events.LearnerEvent,
+        protocol.LIST: events.ListEvent,
+        protocol.ACTIVATED: None,
+        protocol.REPORT: events.MergedReport,
+        protocol.LEARN: events.ListOutcome,
+        protocol.DROP: None,  # as LEARN
+        protocol.FORGOTTEN: events.ForgottenEvent,
+    }
+    assert set(rows) == {*Event.__struct_encode_fields__, *kinds}
+    for kind, body in kinds.items():
+        missing = {name for name in (body.__struct_encode_fields__ if body else ()) if f"`{name}`" not in rows[kind]}
+        assert not missing, f"docs/events.md lacks {missing} of {kind}"
+
+
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     loads = re.compile(r"""<(?:script|link|img|iframe|source|object|embed)\b[^>]*?(?:src|href|data)=["']([^"']*)""")
     pages = list(site.rglob("*.html"))
@@ -221,6 +262,15 @@ def test_every_dependency_is_accounted_for() -> None:
         assert plain(package) in reasons, f"docs/dependencies.md does not say why {package}"
     for package in (ROOT / "requirements.lock").read_text().splitlines():
         assert plain(package) in reasons | brought, f"docs/dependencies.md says nothing of {package}"
+
+
+def test_every_extra_is_on_the_install_page() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    page = (ROOT / "docs" / "install.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", page, flags=re.MULTILINE))
+    assert {extra: sorted(map(plain, packages)) for extra, packages in extras.items()} == {
+        extra: sorted(packages.split(", ")) for extra, packages in rows.items()
+    }
 
 
 def plain(package: str) -> str:

@@ -114,7 +114,8 @@ def test_a_saved_column_does_not_depend_on_the_others(tmp_path: Path) -> None:
         ({"columns": {1: COLUMNS["cascade"]}}, "A column's label is 1"),
         ({"columns": {"a": WORLD}}, "The column 'a' is .* must be a pair of a world and its users"),
         ({"columns": {"a": []}}, r"The column 'a' is \[\]"),
-        ({"columns": {"a": (WORLD, "cascade")}}, r"The column 'a' is .*; write \(world, users\)"),
+        ({"columns": {"a": (WORLD, 5)}}, r"The column 'a' is .*; write \(world, users\)"),
+        ({"columns": {"a": (WORLD, "cascad")}}, "There is no click model 'cascad', but .*; perhaps you mean 'cascade'"),
         ({"resume": ""}, "The folder to resume from is ''"),
         ({"resume": __file__}, "must be a folder, not a file"),
         ({"resume": "no/such/folder"}, "must be a folder that can be written to"),
@@ -245,6 +246,24 @@ def test_pictures(known: Comparison, tmp_path: Path, name: str, head: bytes) -> 
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts[: len(known.columns)] == ["13~", "6.7~", "20*"]
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == known.order
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 5), (30, 8)])
+def test_long_labels_are_whole_and_inside_the_picture(rows: int, columns: int) -> None:
+    names = [*(f"policy {row}, labelled by somebody with much to say" for row in range(rows)), "random"]
+    labels = [f"visitors {column} with pbm(examination=[0.9, 0.5, 0.2])" for column in range(columns)]
+    regret = {label: {name: np.array([1.0, 2.0]) + row for row, name in enumerate(names)} for label in labels}
+    figure = Comparison(regret, "random", {"steps": 1000, "runs": 2, "seed": 0}).plot()
+    figure.canvas.draw()
+    axes, bar = figure.axes
+    shown = {" ".join(tick.get_text().split()) for tick in (*axes.get_xticklabels(), *axes.get_yticklabels())}
+    assert shown == {*names, *labels}
+    texts = [*axes.get_xticklabels(), *axes.get_yticklabels(), *figure.texts, bar.yaxis.label]
+    assert len(figure.texts) == 2
+    for text in texts:
+        box = text.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1, text
+        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1, text
 
 
 @pytest.mark.parametrize(

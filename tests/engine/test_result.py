@@ -424,8 +424,9 @@ def test_plot_shows_mean_curves_and_bands(what: Any) -> None:
         corners = np.asarray(band.get_paths()[0].vertices)[:, 1]
         assert corners.min() == pytest.approx((mean - error).min())
         assert corners.max() == pytest.approx((mean + error).max())
-    assert axes.get_xlabel() == "steps"
-    assert axes.get_ylabel() == f"cumulative {what}, mean of 12 runs"
+    assert axes.get_xlabel() == "steps (lists shown)"
+    unit = {"regret": "regret (reward lost)", "clicks": "clicks"}[what]
+    assert axes.get_ylabel() == f"cumulative {unit}, mean of 12 runs"
     assert axes.get_title(loc="left") == "Fixed, L = 16, K = 4; DCM"
     figure.canvas.draw()
     assert "100,000" in [label.get_text() for label in axes.get_xticklabels()]
@@ -457,6 +458,30 @@ def test_many_policies_have_distinct_styles_and_fit_the_figure() -> None:
     assert whole.x0 <= box.x0 < box.x1 <= whole.x1
     assert whole.y0 <= box.y0 < box.y1 <= whole.y1
     assert axes.get_window_extent().x1 <= box.x0
+
+
+@pytest.mark.parametrize("policies", [1, 5, 30])
+def test_long_titles_and_labels_are_whole_and_inside_the_figure(policies: int) -> None:
+    shares = ", ".join(f"0.{number}" for number in range(10, 99))
+    title = f"fixed(attraction=[{shares}], positions=12), mixture(first='cascade', second='pbm') users, {'x' * 90}"
+    labels = {
+        f"policy {number} of many, with a label of one's own that is long": [[1.0, 2.0 + number]]
+        for number in range(policies)
+    }
+    result = Result(np.array([1, 2]), cast(Any, labels), cast(Any, labels), {"title": title})
+    figure = result.plot()
+    figure.canvas.draw()
+    (axes,), (legend,) = figure.axes, figure.legends
+    words = "".join(axes.get_title(loc="left").split())
+    assert words.startswith("fixed(attraction=[0.10,0.11,0.12,...89values],positions=12),mixture(first='cascade'")
+    assert words.endswith("x" * 90)
+    assert {" ".join(text.get_text().split()) for text in legend.get_texts()} == set(labels)
+    (drawn,) = [text for text in axes.get_children() if getattr(text, "get_text", str)() == axes.get_title(loc="left")]
+    whole = figure.bbox
+    for box in (drawn.get_window_extent(), legend.get_window_extent(), axes.yaxis.label.get_window_extent()):
+        assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+        assert whole.y0 <= box.y0 < box.y1 <= whole.y1
+    assert drawn.get_window_extent().x1 <= legend.get_window_extent().x0
 
 
 def test_one_run_and_one_checkpoint_can_be_plotted() -> None:

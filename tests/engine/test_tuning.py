@@ -152,6 +152,20 @@ def test_the_plot_has_a_panel_per_parameter(found: toplist.Tuning, tmp_path: Pat
     legend = figure.axes[0].get_legend()
     assert legend is not None
     assert {text.get_text() for text in legend.get_texts()} == {"default", "best", "others"}
+    assert figure.axes[0].get_ylabel() == f"regret (reward lost) after {found.sweep.steps:,} steps"
+
+
+def test_a_long_title_is_whole_and_inside_the_picture() -> None:
+    name = "somebody/elses/own_parts.py:a_policy_with_a_long_name(scale=0.5, examination=[0.9, 0.5, 0.2])"
+    curves = {name: np.array([[1.0]]), "other": np.array([[2.0]])}
+    sweep = toplist.Result(np.array([10]), curves, curves)
+    figure = toplist.Tuning({name: {"scale": 0.5}, "other": {"scale": 1.0}}, sweep).plot()
+    figure.canvas.draw()
+    (title,) = figure.texts
+    assert "".join(title.get_text().split()) == f"{name}: 2 settings, 10 steps, 1 run".replace(" ", "")
+    box = title.get_window_extent()
+    assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+    assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
 
 
 def test_sweep_and_confirmation_are_saved_and_resumed(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 import base64
 import re
 import shlex
+from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ import pytest
 
 from toplist import cli
 from toplist.cli import Exit, main
-from toplist.experiments import papers
-from toplist.experiments.experiment import Outcome
-from toplist.experiments.report import MEANINGS, css_class, write_report
-from toplist.experiments.results_folder import NEVER, SIGNS, chapters, time_text
+from toplist.experiments import library, papers
+from toplist.experiments.experiment import Claim, Outcome, Size
+from toplist.experiments.report import MEANINGS, css_class, page, write_report
+from toplist.experiments.results_folder import NEVER, SIGNS, Chapter, ExperimentRecord, chapters, time_text
+from toplist.experiments.run_experiment import Regret, Verdict
 
 pytestmark = pytest.mark.usefixtures("made_up")
 EMPTY = {"br", "img", "meta"}
@@ -95,6 +98,29 @@ def test_it_needs_nothing_else(results: Path) -> None:
     assert str(results) not in text
 
 
+def test_every_text_is_escaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of papers, experiments, claims, parts and labels: none of them becomes markup."""
+    script = "<script>alert('&')</script>"
+    monkeypatch.setitem(papers.PAPERS, "evil2020", papers.Paper(script, f"{script} of papers", script))
+    claim = Claim(f"{script} claims", Outcome.MET, f"{script} 1.5", f"`{script}` remarks")
+    experiment = replace(
+        library.library()["kveton2015/table1"], title=f"{script} title", setting=script, deviations=[f"`{script}`"]
+    )
+    verdict = Verdict(
+        "evil2020/figure1", [claim], Size(10, 2), 1.0, script, script, script, script, {"processor": script},
+        {f"{script} 1": 1.0, f"{script} 2": 2.0}, [Regret(script, f"{script} policy", 1.0, 0.5, 2)],
+    )  # fmt: skip
+    entry = ExperimentRecord("evil2020/figure1", experiment, verdict, tmp_path)
+    text = page([Chapter("evil2020", papers.PAPERS["evil2020"], [entry])])
+    assert "<script" not in text
+    assert "script" not in Page(text).tags
+    shown = Page(text).text
+    for words in ("of papers", "title", "claims", "1.5", "policy", "1: 0:01", "2: 0:02"):
+        assert f"{script} {words}" in shown, words
+    assert shown.count(script) > 15
+    assert f"<code>{escape(script)}</code> remarks" in text.replace("&#39;", "&#x27;")
+
+
 def test_the_smaller_form_of_a_figure_is_taken(results: Path) -> None:
     home = results / "li2019/figure1"
     for small, large in ((".png", ".svg"), (".svg", ".png")):
@@ -158,7 +184,7 @@ def test_every_verdict_has_a_sign_and_a_meaning() -> None:
     assert list(SIGNS) == states
     assert list(MEANINGS) == states
     assert len(set(SIGNS.values())) == len(states)
-    style = (Path(str(papers.__file__)).parent / "report.css").read_text()
+    style = (Path(str(papers.__file__)).parent / "templates" / "report.css").read_text()
     for state in states:
         assert f".{css_class(state)} {{ --tone:" in style
 

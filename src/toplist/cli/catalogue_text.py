@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,6 +63,19 @@ def parameters_table(parameters: dict[str, Any], meanings: dict[str, str]) -> st
         indent = " " * 6
         lines += textwrap.wrap(meanings.get(name, ""), text_width(), initial_indent=indent, subsequent_indent=indent)
     return "\n".join(lines) or "  none"
+
+
+def described(facts: dict[str, Any], between: Sequence[str] = ()) -> list[str]:
+    """The paragraphs that describe an entry: heading, documentation, what is `between`, and parameters."""
+    from toplist.support.docstrings import descriptions, sections
+
+    title = f": {facts['title']}" if facts["title"] != facts["name"] else ""
+    heading = f"{facts['name']}{title}" + (f" ({facts['paper']})" if facts["paper"] else "")
+    text = sections(facts["documentation"] or "No documentation.")
+    prose = "\n\n".join(text[part] for part in ("", "Notes") if part in text)
+    paragraphs = [textwrap.fill(part, text_width(), break_on_hyphens=False) for part in prose.split("\n\n")]
+    table = parameters_table(facts["parameters"], descriptions(facts["documentation"]))
+    return [heading, *paragraphs, *between, f"parameters\n{table}"]
 
 
 def entry_facts(entry: Entry) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`toplist check`: checks whether your own policy keeps the promises that every policy must keep."""
+"""`toplist check`: checks whether your own policy, part, click model or world keeps its promises."""
 
 from __future__ import annotations
 
@@ -7,20 +7,29 @@ import json
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toplist.cli.catalogue_text import text_width
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
 
+if TYPE_CHECKING:
+    from toplist.checks.contract import Subject
+
 EXAMPLES = """examples:
   toplist check mine.py:Mine
   toplist check "package.module:make_mine(scale=2)" --only same_seed_gives_same_run
+  toplist check mine.py:MyIndex
+  toplist check "mine.py:MyUsers(share=0.3)" --world mine.py:MyWorld
+
+Policies, click models and worlds have promises to keep. A reading, memory,
+index, arrangement or detector is checked inside of a policy whose other parts
+are those of toplist; a way to change a world inside of a changing world.
 """
 
 
 class PromiseResult(NamedTuple):
-    """Whether a policy keeps one promise."""
+    """Whether a part keeps one promise."""
 
     promise: str
     kept: bool
@@ -31,12 +40,18 @@ class PromiseResult(NamedTuple):
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = add_command(
-        commands, "check", run, "check that your own policy keeps the promises required of all policies", EXAMPLES
+        commands, "check", run, "check that your own policy, part, click model or world keeps its promises", EXAMPLES
     )
     parser.add_argument(
-        "policy", metavar="MODULE:NAME",
-        help="a policy, or a class or function that makes one, in a module or a file, as mine.py:Mine; modules are "
-        "searched in the current folder first; a name of the catalogue works as well",
+        "part", metavar="MODULE:NAME",
+        help="a policy, a part of one, a click model or a world, or a class or function that makes one, in a module or "
+        "a file, as mine.py:Mine; modules are searched in the current folder first; a name of the catalogue works as "
+        "well",
+    )  # fmt: skip
+    parser.add_argument(
+        "--world", metavar="WORLD",
+        help="world in which a click model is checked that reads the state of its world, as mine.py:World (default: "
+        "one with fixed attraction)",
     )  # fmt: skip
     parser.add_argument("--only", action="append", metavar="PROMISE", help="check only this promise; may be repeated")
     parser.add_argument("--verbose", action="store_true", help="explain kept promises as well")
@@ -45,21 +60,23 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Check every promise; print kept ones at once, and broken ones at the end, where they are easy to see."""
-    from toplist.cli.policy_arguments import make_policy
+    from toplist.engine.simulated_problem import abridge
     from toplist.support.catalogue import part_text
 
-    checked = make_policy(arguments.policy)
-    promises = chosen_promises(arguments.only)
+    subject = find_subject(arguments)
+    promises = chosen_promises(subject.kind, arguments.only)
+    checked = abridge(" ".join(part_text(subject.arguments[0]).split()))
     results = []
     if not arguments.json:
-        print(f"{arguments.policy}: {part_text(checked)}", flush=True)
-    for result in check_promises(checked, promises):
+        remark = f" ({subject.remark})" if subject.remark else ""
+        print(f"{arguments.part}: {checked}{remark}", flush=True)
+    for result in check_promises(subject, promises):
         results.append(result)
         if result.kept and not arguments.json:
             print(result_text(result, text_width(), arguments.verbose), flush=True)
     kept = sum(result.kept for result in results)
     if arguments.json:
-        whole = {"policy": arguments.policy, "parts": part_text(checked), "kept": kept == len(results)}
+        whole = {"part": arguments.part, "kind": subject.kind, "checked": checked, "kept": kept == len(results)}
         print(json.dumps(whole | {"promises": [result._asdict() for result in results]}, indent=1))
     else:
         for result in results:
@@ -69,12 +86,34 @@ def run(arguments: Namespace) -> int:
     return Exit.FINE if kept == len(results) else Exit.BROKEN
 
 
-def chosen_promises(only: list[str] | None) -> dict[str, Any]:
+def find_subject(arguments: Namespace) -> Subject:
+    """What the arguments ask to check."""
+    from toplist.checks.contract import Subject
+    from toplist.cli.part_arguments import find_in_any, find_part
+    from toplist.core.problem import InvalidInput
+    from toplist.engine.simulated_problem import NamedWorld
+    from toplist.support.catalogue import POLICIES, STARTS, USERS, WORLDS
+
+    entry, parameters = find_in_any((POLICIES, WORLDS, USERS, STARTS), arguments.part)
+    world = None if arguments.world is None else NamedWorld.of(arguments.world, find_part).world
+    subject = Subject.of(entry.make(**parameters), world)
+    if world is not None and subject.kind != "users":
+        raise InvalidInput("--world is for click models, but that is none; leave it out.")
+    try:
+        subject.prepare()
+    except InvalidInput:
+        raise
+    except Exception:  # an error of one's own code is reported with the promise that it breaks
+        pass
+    return subject
+
+
+def chosen_promises(kind: str, only: list[str] | None) -> dict[str, Any]:
     """The named promises, or all."""
     from toplist.checks import contract
     from toplist.core.problem import InvalidInput, nearest
 
-    promises = contract()
+    promises = contract(kind)
     for name in only or ():
         if name not in promises:
             advice = nearest(name, promises, "choose one of these")
@@ -82,14 +121,15 @@ def chosen_promises(only: list[str] | None) -> dict[str, Any]:
     return {name: promises[name] for name in only or promises}
 
 
-def check_promises(policy: Any, promises: dict[str, Any]) -> Iterator[PromiseResult]:
+def check_promises(subject: Subject, promises: dict[str, Any]) -> Iterator[PromiseResult]:
     """Check one promise after another."""
-    from toplist.checks import CheckFailed, check_policy
+    from toplist.checks.contract import check_subject
+    from toplist.checks.promise import CheckFailed
 
     for name, promise in promises.items():
         reason = (inspect.getdoc(promise) or "").partition("\n")[0]
         try:
-            check_policy(policy, only=[name])
+            check_subject(subject, only=[name])
         except CheckFailed as failure:
             yield PromiseResult(name, False, reason, str(failure).removeprefix(f"{name}: "))
         else:

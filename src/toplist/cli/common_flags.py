@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from toplist.cli.exit_codes import print_message
 from toplist.cli.parser import Parser, whole_number
@@ -15,14 +15,13 @@ from toplist.cli.parser import Parser, whole_number
 if TYPE_CHECKING:
     from toplist.engine.comparison import Comparison
     from toplist.engine.result import Result
+    from toplist.engine.simulated_problem import SimulatedProblem
     from toplist.engine.tuning import Tuning
-    from toplist.support.catalogue import Catalogue
 
 STDOUT = "-"
 WORLD = "b-lb"
-USERS = "cascade"  # default if neither the world nor the command line names users
+USERS = "cascade"  # as in engine.simulated_problem, which is heavy to import
 START = "one-sample"
-LONGEST_TITLE = 140
 PARAMETERS = "write parameters in brackets after a name, as in --world{} 'b-lb(items=32)' or 'cascade-ucb1(scale=2)'"
 
 
@@ -33,12 +32,12 @@ def add_problem(parser: Parser) -> Any:
     group.add_argument(
         "--world", default=WORLD, metavar="WORLD",
         help="world, which defines the attraction of items, as 'b-lb(items=32, positions=8)' or "
-        "'fixed(attraction=[0.9, 0.5, 0.1], positions=2)' (default: %(default)s, 16 items on 4 positions as in "
-        "katariya2016)",
+        "'fixed(attraction=[0.9, 0.5, 0.1], positions=2)', or your own, as mine.py:NAME (default: %(default)s, 16 "
+        "items on 4 positions as in katariya2016)",
     )  # fmt: skip
     group.add_argument(
         "--users", metavar="USERS",
-        help=f"click model of the users, as cascade, 'dcm(termination=0.5)' or 'dbn(satisfaction=0.7)' "
+        help=f"click model of the users, as cascade or 'dcm(termination=0.5)', or your own, as mine.py:NAME "
         f"(default: that of the world, else {USERS})",
     )  # fmt: skip
     add_playing(
@@ -90,63 +89,25 @@ def add_outputs(parser: Parser, plotted: str, rows: str) -> None:
     group.add_argument("--quiet", action="store_true", help="print errors only, no table and no progress")
 
 
-class SimulatedProblem(NamedTuple):
-    """World, users and start of a simulation, with the texts that name them on the command line."""
+def simulated_problem(arguments: Namespace) -> SimulatedProblem:
+    """World, users and start that the flags name."""
+    from toplist.cli.part_arguments import find_part
+    from toplist.engine.simulated_problem import SimulatedProblem
 
-    world: Any
-    users: Any
-    start: Any
-    texts: dict[str, str]
-
-    @classmethod
-    def from_flags(cls, arguments: Namespace) -> SimulatedProblem:
-        """The problem that the flags describe."""
-        from toplist.support import catalogue
-
-        world, brought, called = make_world(arguments.world)
-        if arguments.users is not None or brought is None:
-            users = catalogue.USERS.make(arguments.users or USERS)
-        else:
-            users = brought
-        start = catalogue.STARTS.make(arguments.start)
-        texts = {
-            "world": called,
-            "users": flag_text(users, catalogue.USERS),
-            "start": flag_text(start, catalogue.STARTS),
-        }
-        return cls(world, users, start, texts)
-
-    def add_settings(self, result: Result) -> Result:
-        """The result with the texts of world, users and start in its settings, as for the command line."""
-        return replace(result, settings=result.settings | self.texts | {"title": self.title()})
-
-    def title(self) -> str:
-        """The problem in one line."""
-        return shorten(f"{self.texts['world']}, {self.texts['users']} users, {self.texts['start']} start")
+    return SimulatedProblem.of(arguments.world, arguments.users, arguments.start, find_part)
 
 
-def make_world(text: str) -> tuple[Any, Any, str]:
-    """The world that a text names, the users it comes with (else None), and the text with all parameters."""
-    from toplist.support import catalogue
-
-    entry, given = catalogue.WORLDS.find(text)
-    world, brought = entry.make(**given), None
-    if not hasattr(world, "problem"):
-        world, brought = world
-    return world, brought, catalogue.call_text(entry.name, entry.parameters | given)
+def add_settings(result: Result, problem: SimulatedProblem) -> Result:
+    """The result with the names of world, users and start in its settings, and a title for plots."""
+    return replace(result, settings=result.settings | problem.names | {"title": problem_title(problem)})
 
 
-def flag_text(part: Any, catalogue: Catalogue) -> str:
-    """The text that names these users, or this start, on the command line."""
-    from toplist.support.catalogue import call_text
+def problem_title(problem: SimulatedProblem) -> str:
+    """World, users and start in one line."""
+    from toplist.engine.simulated_problem import abridge
 
-    entry = next(entry for entry in catalogue.entries().values() if entry.build is type(part))
-    return call_text(entry.name, {name: getattr(part, name) for name in entry.parameters})
-
-
-def shorten(text: str) -> str:
-    """Cut a title so that it fits into a line."""
-    return text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 4]} ..."
+    names = problem.names
+    return abridge(f"{names['world']}, {names['users']} users, {names['start']} start")
 
 
 def check_outputs(arguments: Namespace) -> None:

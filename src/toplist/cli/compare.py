@@ -13,9 +13,6 @@ from toplist.cli.common_flags import (
     add_outputs,
     add_playing,
     check_outputs,
-    flag_text,
-    make_world,
-    shorten,
     write_outputs,
 )
 from toplist.cli.exit_codes import Exit
@@ -27,7 +24,7 @@ POSITIONS = 3
 EXAMPLES = """examples:
   toplist compare --plot compare.png --resume kept
   toplist compare dcm-kl-ucb cascade-kl-ucb --users cascade "dcm(termination=0.3)" "pbm(examination=[0.9,0.5,0.2,0.1])"
-  toplist compare mine.py:Mine dcm-kl-ucb --worlds "b-top-k(items=32, positions=8)" --steps 1e4
+  toplist compare ours=mine.py:Mine dcm-kl-ucb --worlds "b-top-k(items=32, positions=8)" --users mine.py:Users
   toplist compare --worlds click-models.json --positions 5 --queries 10 --runs 2
 
 Run r of a column has the same visitors for every policy. Random lists are
@@ -46,20 +43,22 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "policies", nargs="*", metavar="POLICY",
-        help="policy of the catalogue, with or without parameters, or your own, as mine.py:NAME (default: all for "
-        "stationary users; policies over features only if the worlds have features)",
+        help="policy of the catalogue, with or without parameters, or your own, as mine.py:NAME; LABEL=POLICY gives it "
+        "a label of your own (default: all for stationary users; policies over features only if the worlds have "
+        "features)",
     )  # fmt: skip
     parser.flag_advice = PARAMETERS.format("s")
     group = parser.add_argument_group("simulation (`toplist worlds` lists all names)")
     group.add_argument(
         "--worlds", nargs="+", action="extend", default=[], metavar="WORLD",
-        help="worlds, as for `toplist simulate`, or a JSON file of learned click models, or its folder; each model "
-        "becomes a column (default: a world of 16 items on 4 positions that separates policies well)",
+        help="worlds, as for `toplist simulate`, also as LABEL=WORLD, or a JSON file of learned click models, or its "
+        "folder; each model becomes a column (default: a world of 16 items on 4 positions that separates policies "
+        "well)",
     )  # fmt: skip
     group.add_argument(
         "--users", nargs="+", action="extend", default=[], metavar="USERS",
-        help="click models, as for `toplist simulate`; every world is played with each (default: those of the world, "
-        "else cascade, DCM, DBN, PBM, UBM, CCM and a mixture)",
+        help="click models, as for `toplist simulate`, also as LABEL=USERS; every world is played with each (default: "
+        "those of the world, else cascade, DCM, DBN, PBM, UBM, CCM and a mixture)",
     )  # fmt: skip
     group.add_argument(
         "--queries",
@@ -81,13 +80,14 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Compare, and print and write the results."""
-    from toplist.cli.policy_arguments import make_policies
+    from toplist.cli.part_arguments import find_part, make_policies
     from toplist.engine.compare import compare
+    from toplist.engine.simulated_problem import abridge, named_part
     from toplist.experiments.comparison_matrix import stationary_policies
-    from toplist.support import catalogue
+    from toplist.support.catalogue import STARTS
 
     columns, called = columns_of(arguments)
-    start = catalogue.STARTS.make(arguments.start)
+    start, called["start"] = named_part(STARTS, arguments.start, find_part)
     if arguments.policies:
         played = make_policies(arguments.policies)
     else:
@@ -99,19 +99,26 @@ def run(arguments: Namespace) -> int:
             played, columns, arguments.steps, arguments.runs, arguments.seed,
             start=start, threads=arguments.threads, progress=bar, resume=arguments.resume,
         )  # fmt: skip
-    called["start"] = flag_text(start, catalogue.STARTS)
     found = replace(found, settings=found.settings | called)
-    write_outputs(arguments, found, shorten(f"{', '.join(called['worlds'])}, {called['start']} start"))
+    write_outputs(arguments, found, abridge(f"{', '.join(called['worlds'])}, {called['start']} start"))
     return Exit.FINE
 
 
 def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """The pairs of world and users of each column, and the texts that name worlds and users."""
+    from toplist.cli.part_arguments import find_part, split_label
     from toplist.core.problem import InvalidInput
+    from toplist.engine.simulated_problem import NamedWorld, named_part, users_name
     from toplist.experiments.comparison_matrix import standard_users, standard_world
-    from toplist.support import catalogue
+    from toplist.support.catalogue import USERS
 
-    asked = {text.strip(): catalogue.USERS.make(text) for text in arguments.users}
+    asked: dict[str, Any] = {}
+    for label, text in map(split_label, arguments.users):
+        if label in asked:
+            raise InvalidInput(
+                f"The users {label!r} are named twice; leave one out, or label them, as {label}-2={text}."
+            )
+        asked[label] = named_part(USERS, text, find_part)[0]
     files = [text for text in arguments.worlds if is_file(text)]
     if not files and (arguments.queries, arguments.positions) != (None, None):
         raise InvalidInput("--queries and --positions are for learned click models; name their file with --worlds.")
@@ -119,17 +126,20 @@ def columns_of(arguments: Namespace) -> tuple[dict[str, list[Any]], dict[str, An
         raise InvalidInput("Learned click models bring users of their own; leave --users out.")
     columns: dict[str, list[Any]] = {}
     called = []
-    for text in arguments.worlds or [STANDARD]:
-        if text in files:
+    for given in arguments.worlds or [STANDARD]:
+        label, text = (given.strip(), given) if given in files else split_label(given)
+        if given in files:
             own, name = learned_columns(text, arguments.queries, arguments.positions or POSITIONS), text
         else:
-            world, brought, name = (standard_world(), None, STANDARD) if text == STANDARD else make_world(text)
-            size = world.checked().problem(None)
-            users = asked or ({} if brought is None else {flag_text(brought, catalogue.USERS): brought})
-            own = {who: [(world, one)] for who, one in (users or standard_users(size.items, size.positions)).items()}
+            named = NamedWorld(standard_world(), None, STANDARD) if text == STANDARD else NamedWorld.of(text, find_part)
+            size, name = named.world.checked().problem(None), named.text
+            users = asked or ({} if named.users is None else {users_name(named.users): named.users})
+            own = {
+                who: [(named.world, one)] for who, one in (users or standard_users(size.items, size.positions)).items()
+            }
         called.append(name)
         several = len(arguments.worlds) > 1
-        columns |= {f"{who} on {text.strip()}" if several else who: pairs for who, pairs in own.items()}
+        columns |= {f"{who} on {label}" if several else who: pairs for who, pairs in own.items()}
     return columns, {"worlds": called, "users": list(asked)}
 
 
@@ -137,7 +147,9 @@ def is_file(text: str) -> bool:
     """Whether a text names a file or folder of learned click models, not a world of the catalogue."""
     from toplist.support.catalogue import WORLDS
 
-    return text.partition("(")[0].strip() not in WORLDS.entries() and (text.endswith(".json") or os.path.exists(text))
+    if text.partition("(")[0].strip() in WORLDS.entries() or text.endswith(".py"):
+        return False
+    return text.endswith(".json") or os.path.exists(text)
 
 
 def learned_columns(path: str, queries: int | None, positions: int) -> dict[str, list[Any]]:

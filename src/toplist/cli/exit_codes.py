@@ -25,10 +25,10 @@ class Exit(IntEnum):
         return member
 
     FINE = 0, "success"
-    BROKEN = 1, "a check failed: a policy breaks a promise, or a store differs from its log"
+    BROKEN = 1, "a check failed: a part breaks a promise, or a store differs from its log"
     INPUT = 2, "wrong input: the message says what is accepted"
     SYSTEM = 3, "something is missing, or the system refused: an extra, a permission, disk space"
-    BUG = 4, "an unexpected error, in toplist or in your own policy"
+    BUG = 4, "an unexpected error, in toplist or in your own code"
     INTERRUPTED = 130, "interrupted by Ctrl-C"
     UNREAD = 141, "the output is not read any more, as after | head"
 

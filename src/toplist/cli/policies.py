@@ -8,7 +8,7 @@ import textwrap
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.catalogue_text import entries_table, entry_facts, parameters_table, text_width
+from toplist.cli.catalogue_text import described, entries_table, entry_facts
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
 
@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the catalogue, or one entry of it."""
-    from toplist.cli.policy_arguments import find_policy, make_found
+    from toplist.cli.part_arguments import find_policy
     from toplist.support.catalogue import POLICIES
 
     entries = POLICIES.entries()
@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> int:
             print(entries_table(entries.values()))
         return Exit.FINE
     entry, given = find_policy(arguments.name)
-    policy = make_found(entry, given)
+    policy = entry.make(**given)
     check_parameters(policy, given)
     facts = policy_facts(entry, given, policy)
     print(json.dumps(facts, indent=1, default=repr) if arguments.json else facts_text(facts))
@@ -84,24 +84,8 @@ def policy_facts(entry: Any, given: dict[str, Any], policy: Any) -> dict[str, An
 
 def facts_text(facts: dict[str, Any]) -> str:
     """The facts on one policy as text."""
-    from toplist.support.docstrings import descriptions, sections
-
-    width = text_width()
-    title = f": {facts['title']}" if facts["title"] != facts["name"] else ""
-    heading = f"{facts['name']}{title}" + (f" ({facts['paper']})" if facts["paper"] else "")
-    text = sections(facts["documentation"] or "No documentation.")
-    prose = "\n\n".join(text[part] for part in ("", "Notes") if part in text)
-    paragraphs = [textwrap.fill(part, width, break_on_hyphens=False) for part in prose.split("\n\n")]
     abilities = textwrap.indent("\n".join(capability_lines(facts["capabilities"])), "  ")
-    return "\n\n".join(
-        [
-            heading,
-            *paragraphs,
-            f"parts\n  {facts['parts']}",
-            f"parameters\n{parameters_table(facts['parameters'], descriptions(facts['documentation']))}",
-            f"capabilities\n{abilities}",
-        ]
-    )
+    return "\n\n".join([*described(facts, [f"parts\n  {facts['parts']}"]), f"capabilities\n{abilities}"])
 
 
 def capability_lines(capabilities: dict[str, Any]) -> list[str]:

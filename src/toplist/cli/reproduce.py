@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toplist.experiments.run_experiment import Verdict
 
 FOLDER = "reproduction"  # as in experiments.results_folder, which is heavy to import
+NO_FIGURES, NO_REPORT = "no figures are drawn", "no report is written"
 EXAMPLES = """examples:
   toplist reproduce                          list all experiments and their state
   toplist reproduce kveton2015/table1
@@ -81,8 +82,10 @@ def run(arguments: Namespace) -> int:
     names = None if arguments.all else arguments.names
     chosen = choose(names)
     make_results_folder(folder, "--results")
-    if not arguments.quiet:
-        warn_without_figures()
+    missing = missing_extras()
+    for left_out, problem in missing.items():
+        if not arguments.quiet:
+            print_message(f"{left_out}: {problem}")
     code = Exit.FINE
     with make_pool(arguments) as pool, TwoProgressBars(sys.stderr, shown=not arguments.quiet) as bars:
 
@@ -111,7 +114,7 @@ def run(arguments: Namespace) -> int:
         if not arguments.quiet:
             bars.clear()
             print(summary_line(verdicts.values(), len(chosen) - len(verdicts)))
-    if not arguments.quiet:
+    if not arguments.quiet and NO_REPORT not in missing:
         print_message(f"wrote {folder / REPORT}")
     return code
 
@@ -137,14 +140,17 @@ def check_flags(arguments: Namespace) -> None:
         raise InvalidInput("--jobs is for local workers, but the cluster at --address has its own; leave one out.")
 
 
-def warn_without_figures() -> None:
-    """Print a message if matplotlib is missing, since no figures are drawn then."""
+def missing_extras() -> dict[str, ImportError]:
+    """What is left out because an extra is not installed, and how to install it."""
     from toplist.support.files import import_optional
 
-    try:
-        import_optional("matplotlib.figure", "plots")
-    except ImportError as problem:
-        print_message(f"no figures are drawn: {problem}")
+    missing: dict[str, ImportError] = {}
+    for left_out, module, extra in ((NO_FIGURES, "matplotlib.figure", "plots"), (NO_REPORT, "jinja2", "report")):
+        try:
+            import_optional(module, extra)
+        except ImportError as problem:
+            missing[left_out] = problem
+    return missing
 
 
 def make_pool(arguments: Namespace) -> Any:

@@ -6,7 +6,15 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from toplist.cli.common_flags import SimulatedProblem, add_outputs, add_problem, check_outputs, write_outputs
+from toplist.cli.common_flags import (
+    add_outputs,
+    add_problem,
+    add_settings,
+    check_outputs,
+    problem_title,
+    simulated_problem,
+    write_outputs,
+)
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command, checkpoint_steps
 from toplist.support.progress_bar import ProgressBar
@@ -15,7 +23,8 @@ POLICIES = ("dcm-kl-ucb", "first-click", "last-click", "cascade-ucb1", "ranked-k
 EXAMPLES = """examples:
   toplist simulate
   toplist simulate cascade-kl-ucb "cascade-ucb1(scale=0.5)" --world "b-top-k(items=32, positions=8)" --steps 1e5
-  toplist simulate mine.py:Mine dcm-kl-ucb --plot regret.png --json - --resume kept.npz
+  toplist simulate ours=mine.py:Mine dcm-kl-ucb --plot regret.png --json - --resume kept.npz
+  toplist simulate dcm-kl-ucb --world "mine.py:World(items=30)" --users mine.py:Users
 """
 
 
@@ -27,7 +36,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "policies", nargs="*", default=list(POLICIES), metavar="POLICY",
         help="policy of the catalogue, with or without parameters, as 'cascade-ucb1(scale=1.5)', or your own, as "
-        f"mine.py:NAME (default: {' '.join(POLICIES)})",
+        f"mine.py:NAME; LABEL=POLICY gives it a label of your own (default: {' '.join(POLICIES)})",
     )  # fmt: skip
     add_problem(parser).add_argument(
         "--checkpoints", type=checkpoint_steps, default=100, metavar="N",
@@ -38,10 +47,10 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Simulate, and print and write the results."""
-    from toplist.cli.policy_arguments import make_policies
+    from toplist.cli.part_arguments import make_policies
     from toplist.engine.simulate import simulate
 
-    problem = SimulatedProblem.from_flags(arguments)
+    problem = simulated_problem(arguments)
     played = make_policies(arguments.policies)
     check_outputs(arguments)
     with ProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
@@ -50,5 +59,5 @@ def run(arguments: Namespace) -> int:
             start=problem.start, checkpoints=arguments.checkpoints, threads=arguments.threads, progress=bar,
             resume=arguments.resume,
         )  # fmt: skip
-    write_outputs(arguments, problem.add_settings(result), problem.title())
+    write_outputs(arguments, add_settings(result, problem), problem_title(problem))
     return Exit.FINE

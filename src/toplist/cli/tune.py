@@ -8,7 +8,15 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toplist.cli.common_flags import SimulatedProblem, add_outputs, add_problem, check_outputs, write_outputs
+from toplist.cli.common_flags import (
+    add_outputs,
+    add_problem,
+    add_settings,
+    check_outputs,
+    problem_title,
+    simulated_problem,
+    write_outputs,
+)
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command, whole_number
 from toplist.support.progress_bar import ProgressBar
@@ -55,11 +63,11 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Tune, and print and write the results."""
-    from toplist.cli.policy_arguments import find_policy, tunable_policy
+    from toplist.cli.part_arguments import find_policy, tunable_policy
     from toplist.core.problem import InvalidInput
     from toplist.engine.tune import tune
 
-    problem = SimulatedProblem.from_flags(arguments)
+    problem = simulated_problem(arguments)
     parameters: dict[str, Any] = {}
     for flag, read in (("grid", grid_values), ("random", random_span)):
         for text in getattr(arguments, flag):
@@ -79,9 +87,11 @@ def run(arguments: Namespace) -> int:
             resume=arguments.resume,
         )  # fmt: skip
     found = replace(
-        found, sweep=problem.add_settings(found.sweep), again=found.again and problem.add_settings(found.again)
+        found,
+        sweep=add_settings(found.sweep, problem),
+        again=found.again and add_settings(found.again, problem),
     )
-    write_outputs(arguments, found, problem.title())
+    write_outputs(arguments, found, problem_title(problem))
     return Exit.FINE
 
 

@@ -22,6 +22,8 @@ from toplist.datasets.ratings import Numbers, Ratings
 from toplist.datasets.sources import AGAIN, DataFile, DataFiles, have_valid_ids, read_columns
 from toplist.support.files import AnyPath
 
+__all__ = ["read"]
+
 HEADERS = ("userId,movieId,rating,timestamp", "user_id,movie_id,rating")
 MOVIES_HEADER = "movieId,title,genres"
 NO_GENRES = "(no genres listed)"

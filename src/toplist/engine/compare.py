@@ -21,6 +21,7 @@ from toplist.engine.resume_file import ResumeFile, describe
 from toplist.engine.scheduler import RunScheduler
 from toplist.engine.shared_user_type import with_shared_type
 from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, policies_by_label
+from toplist.engine.simulated_problem import SimulatedProblem
 from toplist.policies.by_name import make
 from toplist.support.catalogue import part_text
 from toplist.support.files import Unwritable, slug
@@ -38,6 +39,12 @@ class WorldAndUsers(NamedTuple):
     number: int  # in its column, from 0
     world: Any
     users: Any
+    start: Any = ONE_SAMPLE
+
+    def made(self, start: Any) -> WorldAndUsers:
+        """The pair with its world, users and start made, where they were given by name."""
+        simulated = SimulatedProblem.of(self.world, self.users, start)
+        return self._replace(world=simulated.world, users=simulated.users, start=simulated.start)
 
 
 def compare(
@@ -62,15 +69,15 @@ def compare(
     policies : str, policy, sequence of these, or mapping of str to these
         As for `simulate`.
     columns : mapping of str to (world, users) or to a sequence of such pairs
-        What to play the policies on, by label. A column of several pairs has the runs of all of them; each pair after
-        the first has a seed of its own.
+        What to play the policies on, by label; worlds and users may be names, as for `simulate`. A column of several
+        pairs has the runs of all of them; each pair after the first has a seed of its own.
     steps : int
         Number of lists that each run shows.
     runs : int, default 20
         Number of independent runs of each policy on each pair.
     seed : int, default 0
         Seed of all random numbers.
-    start : start, default OneSample()
+    start : start or str, default OneSample()
         How a policy first sees the items, as for `simulate`.
     threads : int or None, default None
         Number of threads; None uses all cores.
@@ -104,11 +111,11 @@ def compare(
     seed, threads = checked_seed(seed), checked_threads(threads)
     check_progress(progress)
     named, yardstick = _with_yardstick(policies_by_label(policies))
-    pairs = _checked_pairs(columns)
+    pairs = [pair.made(start) for pair in _checked_pairs(columns)]
     checkpoints, folder = np.array([steps]), None if resume is None else _checked_folder(resume)
 
     setups = [
-        {label: RunSetup.of(policy, pair.world, pair.users, start, steps) for label, policy in named.items()}
+        {label: RunSetup.of(policy, pair.world, pair.users, pair.start, steps) for label, policy in named.items()}
         for pair in pairs
     ]
     schedulers = []
@@ -130,7 +137,7 @@ def compare(
     for pair, own in zip(pairs, setups, strict=True):
         size = own[yardstick].problem
         columns_played[pair.column] = {"pairs": pair.number + 1, "items": size.items, "positions": size.positions}
-    about = {"steps": steps, "runs": runs, "seed": seed, "start": type(start).__name__}
+    about = {"steps": steps, "runs": runs, "seed": seed, "start": type(pairs[0].start).__name__}
     return Comparison(regret, yardstick, about | {"columns": columns_played, "version": toplist.__version__})
 
 
@@ -163,7 +170,7 @@ def _checked_pairs(columns: Any) -> list[WorldAndUsers]:
     """All pairs, column by column."""
     if not isinstance(columns, Mapping) or not columns:
         accepted = "a dict from labels to pairs of a world and its users"
-        raise refuse("columns", columns, accepted, 'write {"cascade": (world, Cascade())}')
+        raise refuse("columns", columns, accepted, 'write {"cascade": (world, "cascade")}')
     pairs: list[WorldAndUsers] = []
     for label, given in columns.items():
         if not isinstance(label, str):
@@ -178,8 +185,10 @@ def _checked_pairs(columns: Any) -> list[WorldAndUsers]:
 
 def _is_pair(given: Any) -> bool:
     """Whether it is one (world, users) pair; worlds are tuples too, and a sequence of two pairs also has length 2."""
-    fits = isinstance(given, list | tuple) and len(given) == 2
-    return fits and hasattr(given[0], "problem") and hasattr(given[1], "click")
+    if not isinstance(given, list | tuple) or len(given) != 2 or hasattr(given, "problem"):
+        return False
+    is_world = isinstance(given[0], str) or hasattr(given[0], "problem")
+    return is_world and (given[1] is None or isinstance(given[1], str) or hasattr(given[1], "click"))
 
 
 def _checked_folder(resume: Any) -> Path:

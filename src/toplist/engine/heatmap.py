@@ -9,6 +9,7 @@ import numpy as np
 
 from toplist.core.slate import Floats
 from toplist.engine.comparison_tables import LEGEND
+from toplist.engine.plots import longest_line, wrap_label, wrap_title
 from toplist.support.files import import_optional
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ COLOURS = "cividis_r"  # made for colour-blind readers, and as readable in grey:
 MOST = 100.0  # times the best; larger ratios have the same colour
 STEPS = (1, 2, 5, 10, 20, 50, 100)  # on the colour bar
 ROW, COLUMN = 0.27, 0.92  # inches
+NARROWEST = 4.6  # inches
+UPRIGHT = 11  # letters of a column's label; longer ones are slanted
 
 
 def heatmap(found: Comparison) -> Figure:
@@ -29,7 +32,12 @@ def heatmap(found: Comparison) -> Figure:
     rows, columns = found.order, found.columns
     ratios = np.array([[found.over_best(name, column).value for column in columns] for name in rows])
     ratios = np.clip(ratios, 1.0, MOST)  # nan stays: the least regret is not above 0
-    size = (1.6 + 0.085 * max(map(len, rows)) + COLUMN * len(columns), 1.5 + ROW * len(rows))
+    labels = longest_line(map(wrap_label, rows))
+    slanted = longest_line(map(wrap_label, columns)) - UPRIGHT
+    size = (
+        max(NARROWEST, 1.6 + 0.085 * labels + COLUMN * len(columns) + 0.05 * max(0, slanted)),
+        1.7 + ROW * len(rows) + 0.05 * max(0, slanted),
+    )
     figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
     import_optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -38,11 +46,14 @@ def heatmap(found: Comparison) -> Figure:
     image = axes.imshow(ratios, cmap=colours, norm=colors.LogNorm(1.0, top), aspect="auto")
     _annotate(axes, image, found, ratios)
     _frame(axes, found)
+    title = wrap_title(f"Regret in % of that of {found.yardstick}: {found.size()}", size[0])
+    figure.suptitle(title, fontsize="medium", x=0.01, ha="left", parse_math=False)
+    figure.supxlabel(wrap_title(LEGEND, 1.15 * size[0]), fontsize=8.5, x=0.01, ha="left", parse_math=False)
     bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 4.0 / size[1]), pad=0.02)
     ticks = [step for step in STEPS if step <= top * 1.001]
     bar.set_ticks(ticks, labels=[f"{step}" for step in ticks])
     bar.ax.minorticks_off()
-    bar.set_label("times the least regret of the column")
+    bar.set_label(wrap_title("times the least regret of the column", min(4.0, 0.5 + ROW * len(rows))))
     bar.outline.set_visible(False)
     return figure
 
@@ -79,14 +90,13 @@ def _annotate(axes: Any, image: Any, found: Comparison, ratios: Floats) -> None:
 def _frame(axes: Any, found: Comparison) -> None:
     """Label rows and columns, without typesetting the names, and leave a gap between cells."""
     rows, columns = found.order, found.columns
-    axes.set_xticks(range(len(columns)), columns, parse_math=False)
-    axes.set_yticks(range(len(rows)), rows, parse_math=False)
+    names = [wrap_label(name) for name in columns]
+    turned = {"rotation": 35, "ha": "left", "rotation_mode": "anchor"} if longest_line(names) > UPRIGHT else {}
+    axes.set_xticks(range(len(columns)), names, parse_math=False, **turned)
+    axes.set_yticks(range(len(rows)), [wrap_label(name) for name in rows], parse_math=False)
     axes.xaxis.tick_top()
     axes.set_xticks(np.arange(len(columns) - 1) + 0.5, minor=True)
     axes.set_yticks(np.arange(len(rows) - 1) + 0.5, minor=True)
     axes.grid(which="minor", color="white", linewidth=1.5)
     axes.tick_params(which="both", length=0)
     axes.spines[:].set_visible(False)
-    title = f"Regret in % of that of {found.yardstick}: {found.size()}"
-    axes.set_title(title, fontsize="medium", loc="left", parse_math=False, pad=10)
-    axes.set_xlabel(LEGEND, fontsize=8.5, loc="left", parse_math=False)

@@ -8,7 +8,8 @@ import numpy as np
 
 from toplist.core.beliefs import copy_arrays, named_arrays
 from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explain_compile_error, plain
-from toplist.core.problem import InvalidInput, Problem, expect
+from toplist.core.problem import InvalidInput, Problem
+from toplist.core.protocols.kinds import expect_kind
 from toplist.core.randomness import branch
 from toplist.core.slate import Ints, Request, empty_page
 from toplist.engine.play import Run, changes_key, play_compiled, sample_every_item_compiled
@@ -29,9 +30,8 @@ class RunSetup(NamedTuple):
     @classmethod
     def of(cls, policy: Any, world: Any, users: Any, start: Any, steps: int | None) -> RunSetup:
         """Check the parts and prepare each one for the problem."""
-        expect("The world", world, ("checked", "problem", "begin", "advance", "attract"), "a world, like Fixed()")
-        expect("The users", users, ("prepare", "click", "reward", "best"), "a click model, like Cascade() or DCM()")
-        expect("The start", start, ("prepare", "sampled", "pin"), "OneSample(), Forced() or NeverSeenFirst()")
+        for kind, part in (("world", world), ("users", users), ("start", start)):
+            expect_kind(f"The {kind}", part, kind)
         world = world.checked()
         problem = world.problem(steps)
         setup = cls(policy.prepare(problem), world, users.prepare(problem), start.prepare(problem), problem)

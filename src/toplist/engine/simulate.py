@@ -16,6 +16,7 @@ from toplist.engine.player import RunSetup
 from toplist.engine.result import Result, check_plot
 from toplist.engine.resume_file import ResumeFile, describe
 from toplist.engine.scheduler import RunScheduler, Watch
+from toplist.engine.simulated_problem import SimulatedProblem
 from toplist.engine.starts import OneSample
 from toplist.policies.by_name import make
 from toplist.support.progress import Progress
@@ -28,8 +29,8 @@ ONE_SAMPLE = OneSample()
 def simulate(
     policies: Any,
     world: Any,
-    users: Any,
-    steps: int,
+    users: Any = None,
+    steps: int = 10_000,
     runs: int = 20,
     seed: int = 0,
     *,
@@ -51,18 +52,21 @@ def simulate(
     policies : str, policy, sequence of these, or mapping of str to these
         Names of the catalogue, such as `"cascade-kl-ucb"` or `"cascade-ucb1(scale=0.5)"`, or policies. A mapping
         gives each one a label of your own; otherwise a name is its own label, and a policy is labelled by its class.
-    world : world
-        Attraction of the items, such as `worlds.Fixed([0.5, 0.2, 0.1], positions=2)`.
-    users : click model
-        Turns attraction into clicks, such as `clicks.Cascade()`.
-    steps : int
+    world : world or str
+        Attraction of the items, such as `worlds.Fixed([0.5, 0.2, 0.1], positions=2)`, or the name of a world as on the
+        command line, such as `"b-lb(items=32)"`; `toplist worlds` lists them.
+    users : click model, str or None, default None
+        Turns attraction into clicks, such as `clicks.Cascade()` or `"dcm(termination=0.5)"`. None takes the users that
+        a world by name comes with, as `"b-lb"` does, or else `"cascade"`.
+    steps : int, default 10,000
         Number of lists that each run shows.
     runs : int, default 20
         Number of independent runs of each policy.
     seed : int, default 0
         Seed of all random numbers.
-    start : start, default OneSample()
-        How a policy first sees the items: `starts.OneSample()`, `starts.Forced()` or `starts.NeverSeenFirst()`.
+    start : start or str, default OneSample()
+        How a policy first sees the items: `starts.OneSample()`, `starts.Forced()` or `starts.NeverSeenFirst()`, or
+        their names, such as `"never-seen-first"`.
     checkpoints : int or sequence of int, default 100
         Steps at which the curves are recorded, or the number of evenly spaced ones. The last step always is one.
     threads : int or None, default None
@@ -101,6 +105,8 @@ def simulate(
     >>> result = simulate("best", *worlds.b_lb(16, 4, 0.2, 0.15, 0.5), steps=100, runs=2, threads=1)
     >>> float(result.mean("best")[-1])
     0.0
+    >>> simulate("best", "b-lb(items=16)", "dcm", steps=100, runs=2, threads=1).settings["users"]
+    'dcm(termination=0.5)'
     """
     if plot is not None:
         check_plot(plot)
@@ -123,8 +129,8 @@ class WatchedResult(NamedTuple):
 def simulate_with_watch(
     policies: Any,
     world: Any,
-    users: Any,
-    steps: int,
+    users: Any = None,
+    steps: int = 10_000,
     runs: int = 20,
     seed: int = 0,
     *,
@@ -144,7 +150,11 @@ def simulate_with_watch(
     threads = checked_threads(threads)
     recorded = checked_checkpoints(checkpoints, steps)
     by_label = policies_by_label(policies)
-    setups = {label: RunSetup.of(policy, world, users, start, steps) for label, policy in by_label.items()}
+    simulated = SimulatedProblem.of(world, users, start)
+    setups = {
+        label: RunSetup.of(policy, simulated.world, simulated.users, simulated.start, steps)
+        for label, policy in by_label.items()
+    }
     for label, setup in setups.items():
         worth = setup.is_worth_compiling(steps * runs) if compiled is None else bool(compiled)
         setups[label] = setup._replace(compiled=worth)
@@ -158,15 +168,8 @@ def simulate_with_watch(
         checkpoints=recorded,
         regret={label: curves[label][:, :, 0] for label in setups},
         clicks={label: curves[label][:, :, 1] for label in setups},
-        settings={
-            "world": f"{type(world).__name__}, L = {problem.items}, K = {problem.positions}",
-            "users": type(users).__name__,
-            "start": type(start).__name__,
-            "steps": steps,
-            "runs": runs,
-            "seed": seed,
-            "version": description["version"],
-        },
+        settings=simulated.texts(problem)
+        | {"steps": steps, "runs": runs, "seed": seed, "version": description["version"]},
         breakpoints=scheduler.breakpoints(),
         detections=scheduler.detections(),
     )

@@ -49,8 +49,8 @@ def tune(
     policy: str | Callable[..., Any],
     parameters: Mapping[str, Sequence[Any] | Span],
     world: Any,
-    users: Any,
-    steps: int,
+    users: Any = None,
+    steps: int = 10_000,
     runs: int = 20,
     seed: int = 0,
     *,
@@ -73,11 +73,11 @@ def tune(
     parameters : mapping of str to sequence or Span
         Values to try, by name of the parameter. Sequences alone are combined: every combination is played. With at
         least one `Span`, `tries` settings are drawn at random, from the sequences too.
-    world : world
+    world : world or str
         Attraction of the items, as for `simulate`.
-    users : click model
+    users : click model, str or None, default None
         Turns attraction into clicks, as for `simulate`.
-    steps : int
+    steps : int, default 10,000
         Number of lists that each run shows.
     runs : int, default 20
         Number of independent runs of each setting.
@@ -85,7 +85,7 @@ def tune(
         Seed of all random numbers, the drawn settings included.
     tries : int, default 20
         Number of settings to draw where `parameters` has a `Span`.
-    start : start, default OneSample()
+    start : start or str, default OneSample()
         How a policy first sees the items, as for `simulate`.
     threads : int or None, default None
         Number of threads; None uses all cores.

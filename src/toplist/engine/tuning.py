@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toplist.engine.plots import PALETTE, draw_and_save
+from toplist.engine.plots import PALETTE, draw_and_save, wrap_title
 from toplist.engine.result import Result
 from toplist.engine.statistics import Difference, decimals, finite_or_none, number_texts
 from toplist.support.files import AnyPath, import_optional, write_text
@@ -209,14 +209,17 @@ class Tuning:
 
     def _figure(self) -> Figure:
         figures = import_optional("matplotlib.figure", "plots")
-        figure: Figure = figures.Figure(figsize=(1 + 4.5 * len(self.parameters), 4.2), dpi=150, layout="constrained")
+        width = 1 + 4.5 * len(self.parameters)
+        title = wrap_title(f"{self.default}: {self._size()}", width)
+        size = (width, 4.2 + 0.17 * title.count("\n"))
+        figure: Figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
         import_optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
         panels = figure.subplots(1, len(self.parameters), squeeze=False, sharey=True)[0]
         for axes, name in zip(panels, self.parameters, strict=True):
             self._draw(axes, name)
-        panels[0].set_ylabel(f"regret after {count_text(self.sweep.steps, 'step')}")
+        panels[0].set_ylabel(f"regret (reward lost) after {count_text(self.sweep.steps, 'step')}")
         panels[0].legend(frameon=False)
-        figure.suptitle(f"{self.default}: {self._size()}", parse_math=False, fontsize="medium", x=0.02, ha="left")
+        figure.suptitle(title, parse_math=False, fontsize="medium", x=0.02, ha="left")
         return figure
 
     def _draw(self, axes: Any, name: str) -> None:

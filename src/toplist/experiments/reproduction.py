@@ -76,7 +76,8 @@ def reproduce(
     """Play experiments of the papers again, and judge every claim.
 
     Finished runs are kept in the folder of results, so the same call continues after an interruption and plays nothing
-    when everything is finished. The folder also receives a verdict and a figure per experiment, and `report.html`.
+    when everything is finished. The folder also receives a verdict and a figure per experiment, and `report.html`;
+    figures need the extra `plots` and the report the extra `report`, and are left out without.
 
     Parameters
     ----------
@@ -143,7 +144,8 @@ def reproduce(
         with suppress(Exception):  # the report of what is finished must not hide the error
             write_report(workspace.folder)
         raise
-    write_report(workspace.folder)
+    with suppress(ImportError):  # without Jinja2; the results are complete all the same
+        write_report(workspace.folder)
     return verdicts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toplist.core.problem import expect
+from toplist.core.protocols.kinds import expect_kind
 from toplist.support.catalogue import POLICIES, Entry, entry
 
 __all__ = ["Entry", "catalogue", "entry", "make"]
@@ -51,5 +51,5 @@ def make(policy: Any) -> Any:
     """
     if isinstance(policy, str):
         return POLICIES.make(policy)
-    expect("The policy", policy, ("prepare", "begin", "rank", "learn"), "a name of the catalogue or made of parts")
+    expect_kind("The policy", policy, "policy")
     return policy

@@ -6,21 +6,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.problem import InvalidInput, Problem, expect
+from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Assessment, Capabilities, Change
+from toplist.core.protocols.kinds import expect_kind
 from toplist.core.slate import Page, Request, Slate, empty_slate
 from toplist.parts import index, memory
 from toplist.parts.arrange import ComposedCache, TopK
 
 TOP_K = TopK()
-
-# The methods and the description of each kind of part.
-_KINDS = {
-    "reading": (("prepare", "read"), "a reading, like ThroughFirstClick()"),
-    "memory": (("prepare", "begin", "keeps", "tick", "add", "conclude"), "a memory, like Everything()"),
-    "index": (("prepare", "scratch", "reads", "draws_one", "top"), "an index, like KLUCB()"),
-    "arrangement": (("prepare", "scratch", "asks", "arrange"), "an arrangement, like TopK()"),
-}
 
 
 class _PolicyParts(NamedTuple):
@@ -154,12 +147,17 @@ def is_forgetful(kept_by: Any) -> bool:
     return hasattr(kept_by, "forgetful") and bool(kept_by.forgetful())
 
 
+def draws_one(scoring: Any) -> bool:
+    """Whether an index draws a single item instead of a whole list."""
+    return hasattr(scoring, "draws_one") and bool(scoring.draws_one())
+
+
 def check_kinds(**parts: Any) -> None:
     """Refuse parts of the wrong kind; the error names every one of them."""
     wrong = []
     for kind, part in parts.items():
         try:
-            expect(f"The {kind}", part, *_KINDS[kind])
+            expect_kind(f"The {kind}", part, kind)
         except InvalidInput as error:
             wrong.append(str(error))
     if wrong:
@@ -172,7 +170,7 @@ def check_fit(reading: Any, kept_by: Any, scoring: Any, whole_lists: bool) -> No
     reads, keeps = scoring.reads(), kept_by.keeps()
     if reads not in ("any", keeps):
         wrong = f"{type(scoring).__name__} reads {reads}, but {type(kept_by).__name__} keeps {keeps}"
-    elif whole_lists and scoring.draws_one():
+    elif whole_lists and draws_one(scoring):
         wrong = f"{type(scoring).__name__} draws one item at a time, but Policy needs a whole list"
     else:
         return
@@ -182,9 +180,9 @@ def check_fit(reading: Any, kept_by: Any, scoring: Any, whole_lists: bool) -> No
 def _alternatives(keeps: str, reads: str, whole_lists: bool) -> str:
     """The parts of toplist that would fit instead."""
     indices = [getattr(index, name)() for name in index.__all__]
-    fitting = [part for part in indices if part.reads() == keeps and not (whole_lists and part.draws_one())]
+    fitting = [part for part in indices if part.reads() == keeps and not (whole_lists and draws_one(part))]
     memories = [getattr(memory, name)() for name in memory.__all__ if hasattr(getattr(memory, name), "keeps")]
-    readable = {part.reads() for part in indices if not (whole_lists and part.draws_one())}
+    readable = {part.reads() for part in indices if not (whole_lists and draws_one(part))}
     fitting += [part for part in memories if part.keeps() == reads and reads in readable]
     names = [f"{type(part).__name__}()" for part in fitting]
     return " or ".join(names) if names else "Ranked() for such parts"

@@ -39,7 +39,7 @@ def pbm_ucb(examination: Examination = "reciprocal", scale: float = 0.5) -> Poli
 
 @entry("PBM-TS")
 def pbm_ts(examination: Examination = "reciprocal") -> Policy:
-    """Shows the best items of a draw from the posterior of each, the best at the most examined position.
+    """Thompson sampling: shows the best items of a draw from each posterior, the best at the most examined position.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from toplist.core.problem import Problem, refuse
 from toplist.core.protocols import Assessment, Capabilities, Change
 from toplist.core.randomness import REPLACEMENT, branch, uniform
 from toplist.core.slate import CANDIDATES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
-from toplist.policies.composed import assess, check_fit, is_forgetful
+from toplist.policies.composed import assess, check_fit, draws_one, is_forgetful
 
 
 class Arms(NamedTuple):
@@ -172,7 +172,7 @@ class Ranked(NamedTuple):
         examined = tries.sum(axis=0)
         mean, index = np.full(len(examined), np.nan), np.max([bandit.index for bandit in bandits], axis=0)
         np.divide(clicked.sum(axis=0), examined, out=mean, where=examined > 0.0)
-        return Assessment(examined, mean, index, self.scoring.draws_one())
+        return Assessment(examined, mean, index, draws_one(self.scoring))
 
     def proposal(self, slate: Slate, place: int) -> tuple[int, float]:
         """The item that the bandit of a position proposed, and its score then."""

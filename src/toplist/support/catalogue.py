@@ -70,11 +70,14 @@ class Entry:
             If a parameter is unknown, missing or invalid.
         """
         self.check_known(parameters)
-        needed = [name for name, default in self.parameters.items() if default is REQUIRED]
-        if missing := [name for name in needed if name not in parameters]:
-            example = f"{self.name}({', '.join(f'{name}=...' for name in needed)})"
+        if missing := self.missing(parameters):
+            example = f"{self.name}({', '.join(f'{name}=...' for name in self.missing(()))})"
             raise InvalidInput(f"{self.name} needs {' and '.join(missing)}; write {example}.")
         return self.build(**parameters)
+
+    def missing(self, parameters: Collection[str]) -> list[str]:
+        """The parameters without a default that are not among these."""
+        return [name for name, default in self.parameters.items() if default is REQUIRED and name not in parameters]
 
     def check_known(self, parameters: Iterable[str]) -> None:
         """Refuse unknown names of parameters, with the nearest known one as advice."""
@@ -174,7 +177,7 @@ class Catalogue:
         except ValueError:
             raise InvalidInput(
                 f"The {self.kind} is {text!r}, but must be a name or a name with parameters; "
-                f"write it like {self.example!r}."
+                f"write it like {self._example_for(text)!r}."
             ) from None
         known = self.entries()
         *_, own = name.split(":")
@@ -187,6 +190,16 @@ class Catalogue:
             advice = nearest(name, known, "choose one of these")
             raise InvalidInput(f"There is no {self.kind} {name!r}, but there are {', '.join(known)}; {advice}.")
         return known[name], parameters
+
+    def _example_for(self, text: str) -> str:
+        """An example with the entry that a text mentions, as {"type": "fixed"} does, or else the usual one."""
+        for name, mentioned in self.entries().items():
+            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) and mentioned.parameters:
+                needed = {each: default for each, default in mentioned.parameters.items() if default is REQUIRED}
+                shown = needed or dict(list(mentioned.parameters.items())[:2])
+                values = {each: "..." if default is REQUIRED else repr(default) for each, default in shown.items()}
+                return f"{name}({', '.join(f'{each}={value}' for each, value in values.items())})"
+        return self.example
 
     def make(self, text: str) -> Any:
         """Make the entry of `name` or `name(parameter=value, ...)`.

@@ -26,7 +26,7 @@ class Phase(NamedTuple):
     attraction: Floats  # per item; negative: the item is not available
     there: Ints  # the available items, ascending, in the first elements
     present: Ints  # one element: number of available items
-    epoch: Ints  # one element: number of changes so far
+    epoch: Ints  # one element: number of calls of `shift` after the first step
     upcoming: Ints  # one element: the step of the next change
     until: Ints  # per item: the step at which it next comes or goes
     turns: Ints  # per item: number of draws of that step
@@ -113,6 +113,8 @@ class Changing(NamedTuple):
             for item in range(len(self.attraction)):
                 moment.attraction[item] = self.attraction[item]
                 moment.there[item] = item
+        else:
+            moment.epoch[0] += 1
         return self.how.shift(self.attraction, moment, step, key)  # type: ignore[no-any-return]
 
     def attract(self, moment: Phase, items: Ints, attraction: Floats) -> None:
@@ -140,7 +142,7 @@ class Changing(NamedTuple):
 
     def passing(self) -> bool:
         """Whether items come and go."""
-        return bool(self.how.passing())
+        return hasattr(self.how, "passing") and bool(self.how.passing())
 
 
 @helper

@@ -55,14 +55,8 @@ class Epochs(NamedTuple):
         """Yes."""
         return True
 
-    def passing(self) -> bool:
-        """No."""
-        return False
-
     def shift(self, attraction: Floats, moment: Phase, step: int, key: int) -> bool:
         """Enter the next epoch."""
-        if step > 0:
-            moment.epoch[0] += 1
         epoch = moment.epoch[0]
         row = epoch % (len(self.later) + 1)
         for item in range(len(attraction)):

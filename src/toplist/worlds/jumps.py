@@ -58,14 +58,8 @@ class Jumps(NamedTuple):
         """Yes."""
         return True
 
-    def passing(self) -> bool:
-        """No."""
-        return False
-
     def shift(self, attraction: Floats, moment: Phase, step: int, key: int) -> bool:
         """Raise items, or lower them again."""
-        if step > 0:
-            moment.epoch[0] += 1
         for item in range(len(attraction)):
             moment.attraction[item] = attraction[item]
         moment.upcoming[0] = step + (self.up if moment.epoch[0] % 2 == 1 else self.down)

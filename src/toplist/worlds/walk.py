@@ -49,10 +49,6 @@ class Walk(NamedTuple):
         """No."""
         return False
 
-    def passing(self) -> bool:
-        """No."""
-        return False
-
     def shift(self, attraction: Floats, moment: Phase, step: int, key: int) -> bool:
         """Move each item by one step."""
         moment.upcoming[0] = step + 1

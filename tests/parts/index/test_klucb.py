@@ -130,9 +130,6 @@ class SolveEverything(NamedTuple):
     def reads(self) -> str:
         return "counts"
 
-    def draws_one(self) -> bool:
-        return False
-
     def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         budget = exploration_budget(belief.clock[0] + 1.0, self.loglog) * belief.unit[0]
         for i in range(len(request.candidates)):

@@ -8,7 +8,7 @@ are NamedTuples of arrays that the part defines.
 from toplist.core.protocols.arrangements import Arrangement, HotArrangement
 from toplist.core.protocols.capabilities import Capabilities
 from toplist.core.protocols.detectors import Change, Detecting, Detector, HotDetector
-from toplist.core.protocols.indices import Exact, HotGauge, HotIndex, HotTangent, Index
+from toplist.core.protocols.indices import DrawingOne, Exact, HotGauge, HotIndex, HotTangent, Index
 from toplist.core.protocols.memories import Deviating, Forgetting, HotMemory, Memory, Tallying
 from toplist.core.protocols.policies import Assessing, Assessment, HotPolicy, PolicyLike, Renumbering
 from toplist.core.protocols.prepared import Prepared
@@ -45,6 +45,7 @@ __all__ = [
     "HotTangent",
     "Index",
     "Exact",
+    "DrawingOne",
     "HotArrangement",
     "Arrangement",
     "HotStart",

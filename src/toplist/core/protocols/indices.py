@@ -113,16 +113,6 @@ class Index(Prepared, HotIndex, Protocol):
         """
         ...
 
-    def draws_one(self) -> bool:
-        """Whether it fills only the first position, as a bandit of one position needs.
-
-        Returns
-        -------
-        bool
-            False for an index that fills a whole list.
-        """
-        ...
-
 
 class Exact(Protocol):
     """Optional for an index: its values, for a ranker's estimates and reasons."""
@@ -141,5 +131,19 @@ class Exact(Protocol):
         -------
         ndarray of float
             Index per candidate; nan where there is none.
+        """
+        ...
+
+
+class DrawingOne(Protocol):
+    """Optional for an index: whether it draws a single item; without the method, it fills a whole list."""
+
+    def draws_one(self) -> bool:
+        """Whether it fills only the first position, as a bandit of one position needs.
+
+        Returns
+        -------
+        bool
+            True if it does.
         """
         ...

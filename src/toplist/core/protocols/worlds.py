@@ -187,7 +187,7 @@ class Breaking(Protocol):
 
 
 class Passing(Protocol):
-    """Optional for a world: whether its items come and go."""
+    """Optional for a world and for a kind of change: whether items come and go."""
 
     def passing(self) -> bool:
         """Whether some items cannot be shown at some steps.
@@ -258,15 +258,5 @@ class Shift(HotShift, Protocol):
         -------
         bool
             True for breakpoints.
-        """
-        ...
-
-    def passing(self) -> bool:
-        """Whether items come and go.
-
-        Returns
-        -------
-        bool
-            True if they do.
         """
         ...

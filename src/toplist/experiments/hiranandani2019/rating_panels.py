@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from toplist.clicks import Cascade
 from toplist.engine.result import Result
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, claim, count_text, range_text
-from toplist.experiments.experiment import Claim, DataSet, Findings, Measure
+from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Play, Size
 from toplist.experiments.hiranandani2019 import ratings
 from toplist.experiments.hiranandani2019.both_alphas import (
     ALL,
+    ALPHA,
     GREEDY,
     KL_UCB,
     OURS,
     SCALED,
+    STEPS,
     Question,
     draw_panel,
+    plays_with_both,
     results_by_panel,
 )
 from toplist.experiments.verdicts import (
@@ -44,6 +48,7 @@ PEOPLE = (
     "The paper has 100 people per panel. Here there are {}, which decide most claims in minutes. With the printed "
     "alpha there are a third as many; --runs plays more."
 )
+PanelJobs = Callable[[Size, DataSet | None], list[Play | Measure]]
 NORM = "alpha uses 1 as the length of theta*, which differs from person to person and is at most 1."
 
 
@@ -75,6 +80,15 @@ def worlds(data: DataSet | None, sizes: Iterable[tuple[int, int]], seed: int) ->
     wanted = [(topics, positions) for topics, positions in sizes if topics <= count_topics(data)]
     made = {topics: feedback(data, topics) for topics, _ in wanted}
     return {panel_name(topics, positions): ratings.world(made[topics], positions, seed) for topics, positions in wanted}
+
+
+def panel_jobs(sizes: Iterable[tuple[int, int]]) -> PanelJobs:
+    """The jobs of a figure with a panel per number of topics and positions, each with both alphas."""
+
+    def jobs(size: Size, data: DataSet | None) -> list[Play | Measure]:
+        return [attracted_pairs(data), *plays_with_both(size, worlds(data, sizes, size.seed), Cascade(), fewer=FEWER)]
+
+    return jobs
 
 
 def attracted_pairs(data: DataSet | None) -> Measure:
@@ -137,3 +151,31 @@ def draw_grid(found: Findings, figure: Figure, rows: int, columns: int) -> None:
     for axes in grid[len(names) :]:
         axes.set_visible(False)
     drawing.legend(figure, 4 if columns > 1 else 2)
+
+
+def panel_experiment(
+    title: str,
+    setting: str,
+    data: str,
+    runs: int,
+    jobs: PanelJobs,
+    judge: Callable[[Findings], list[Claim]],
+    grid: tuple[int, int],
+    seconds: float,
+    people: str = "",
+    deviations: tuple[str, ...] = (),
+) -> Experiment:
+    """A figure with a panel per problem, in `grid` rows and columns; `people` says how many, if not `runs` each."""
+    return Experiment(
+        title=title,
+        setting=setting,
+        full=Size(STEPS, runs),
+        quick=Size(STEPS // 4, 2, quick=True),  # decides little, but shows all curves
+        jobs=jobs,
+        judge=judge,
+        draw=lambda found, figure: draw_grid(found, figure, *grid),
+        inches=(11.0, 4.4 if grid[0] == 1 else 9.5),
+        data=data,
+        deviations=(ALPHA, PEOPLE.format(people or runs), NORM, *deviations),
+        seconds=seconds,
+    )

@@ -39,10 +39,6 @@ class Chance(NamedTuple):
         """Any belief: it is not used."""
         return "any"
 
-    def draws_one(self) -> bool:
-        """No: a whole list at once."""
-        return False
-
     def exact(self, belief: Any, request: Request) -> Floats:
         """None: every list is a new draw."""
         return np.full(len(request.candidates), np.nan)

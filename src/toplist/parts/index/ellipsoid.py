@@ -81,10 +81,6 @@ class Ellipsoid(NamedTuple):
         """A linear belief."""
         return "linear"
 
-    def draws_one(self) -> bool:
-        """No: a whole list at once."""
-        return False
-
     def exact(self, belief: Linear, request: Request) -> Floats:
         """The formula, for features without coverage."""
         rows = request.features[request.candidates]

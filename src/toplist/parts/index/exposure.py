@@ -39,10 +39,6 @@ class ExposureBound(NamedTuple):
         """Exposure."""
         return "exposure"
 
-    def draws_one(self) -> bool:
-        """No: a whole list at once."""
-        return False
-
     def exact(self, belief: Exposed, request: Request) -> Floats:
         """Mean plus radius."""
         score = np.zeros(len(request.candidates))
@@ -111,10 +107,6 @@ class ExposurePosterior(NamedTuple):
     def reads(self) -> str:
         """Exposure."""
         return "exposure"
-
-    def draws_one(self) -> bool:
-        """No: a whole list at once."""
-        return False
 
     def says(self) -> str:
         """The reason for an item, since there is no index."""

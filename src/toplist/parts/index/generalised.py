@@ -90,10 +90,6 @@ class LogisticBound(NamedTuple):
         """A logistic belief."""
         return "logistic"
 
-    def draws_one(self) -> bool:
-        """No: a whole list at once."""
-        return False
-
     def exact(self, belief: Logit, request: Request) -> Floats:
         """The formula, capped at 1 as in the paper."""
         rows = request.features[request.candidates]
@@ -170,10 +166,6 @@ class Posterior(NamedTuple):
     def reads(self) -> str:
         """A linear belief."""
         return "linear"
-
-    def draws_one(self) -> bool:
-        """No: a whole list at once."""
-        return False
 
     def says(self) -> str:
         """The reason for an item, since there is no index."""

@@ -207,10 +207,6 @@ class KLUCB(NamedTuple):
         """Counts."""
         return "counts"
 
-    def draws_one(self) -> bool:
-        """No: a whole list at once."""
-        return False
-
     def exact(self, belief: Counts, request: Request) -> Floats:
         """Solved for every candidate."""
         upper = np.zeros(len(request.candidates))

@@ -37,10 +37,6 @@ class BetaPosterior(NamedTuple):
         """Counts."""
         return "counts"
 
-    def draws_one(self) -> bool:
-        """No: a whole list at once."""
-        return False
-
     def says(self) -> str:
         """The reason for an item, since there is no index."""
         return "best by a draw from the posterior of each item"

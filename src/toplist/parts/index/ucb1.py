@@ -138,10 +138,6 @@ class UCB1(NamedTuple):
         """Counts."""
         return "counts"
 
-    def draws_one(self) -> bool:
-        """No: a whole list at once."""
-        return False
-
     def exact(self, belief: Counts, request: Request) -> Floats:
         """Mean plus radius."""
         return formula_values(belief, ucb1_budget(belief, self.scale), request.candidates)
@@ -177,10 +173,6 @@ class Greedy(NamedTuple):
     def reads(self) -> str:
         """Counts."""
         return "counts"
-
-    def draws_one(self) -> bool:
-        """No: a whole list at once."""
-        return False
 
     def exact(self, belief: Counts, request: Request) -> Floats:
         """The mean, with the bonus."""

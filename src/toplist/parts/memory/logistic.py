@@ -214,10 +214,8 @@ class Logistic(NamedTuple):
 
     def add(self, belief: Logit, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """Add one observation, to the latest row of the item if its features are the same."""
-        belief.examined[item] += weight
         features = slate.rows[place]
-        add_to_gram(belief, features, weight)
-        mean = add_to_gradient(belief, features, weight, value)
+        mean = add_observation(belief, item, features, weight, value)
         row = history_row(belief, item, features)
         belief.tries[row] += weight
         belief.clicked[row] += weight * value
@@ -283,10 +281,7 @@ class LogisticSGD(NamedTuple):
 
     def add(self, belief: Logit, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """Add the gradient of one observation."""
-        belief.examined[item] += weight
-        features = slate.rows[place]
-        add_to_gram(belief, features, weight)
-        add_to_gradient(belief, features, weight, value)
+        add_observation(belief, item, slate.rows[place], weight, value)
 
     def conclude(self, belief: Logit) -> None:
         """Take one step."""
@@ -301,8 +296,10 @@ def click_probability(theta: Floats, features: Floats) -> float:
 
 
 @helper
-def add_to_gradient(belief: Logit, features: Floats, weight: float, value: float) -> float:
-    """Add the gradient of one observation at the current estimate; returns the expected value."""
+def add_observation(belief: Logit, item: int, features: Floats, weight: float, value: float) -> float:
+    """Add one observation to V, and its gradient at the current estimate; returns the expected value."""
+    belief.examined[item] += weight
+    add_to_gram(belief, features, weight)
     mean = click_probability(belief.theta, features)
     surprise = weight * (value - mean)
     for i in range(len(features)):

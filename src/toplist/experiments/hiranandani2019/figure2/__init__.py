@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from toplist.clicks import Cascade
 from toplist.engine.result import Result
 from toplist.experiments.claims import Answer, count_text
-from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Play, Size
+from toplist.experiments.experiment import Claim, DataSet, Findings, Measure, Play, Size
 from toplist.experiments.hiranandani2019.both_alphas import (
-    ALPHA,
     LINEAR_UCB,
     OURS,
-    STEPS,
     ask,
     linear_in,
     plays_with_both,
@@ -23,21 +20,16 @@ from toplist.experiments.hiranandani2019.both_alphas import (
 )
 from toplist.experiments.hiranandani2019.rating_panels import (
     FEWER,
-    NORM,
-    PEOPLE,
     attracted_claim,
-    attracted_pairs,
-    draw_grid,
     kl_ucb_is_worst,
     less_than_greedy,
     ours_is_lowest,
+    panel_experiment,
+    panel_jobs,
     panel_name,
     worlds,
 )
 from toplist.experiments.verdicts import all_of, difference, final_regret, is_below
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TOPICS, POSITIONS = (5, 10, 18), (4, 8, 12)
 SIZES = [(topics, positions) for topics in TOPICS for positions in POSITIONS]
@@ -47,12 +39,10 @@ MORE = 3  # times as many people with all topics: the printed share needs narrow
 
 def jobs(size: Size, data: DataSet | None) -> list[Play | Measure]:
     """Nine panels, each with both alphas."""
-    few = worlds(data, [each for each in SIZES if each[0] < TOPICS[-1]], size.seed)
     most = worlds(data, [each for each in SIZES if each[0] == TOPICS[-1]], size.seed)
     more = size._replace(runs=MORE * size.runs)
     return [
-        attracted_pairs(data),
-        *plays_with_both(size, few, Cascade(), fewer=FEWER),
+        *panel_jobs([each for each in SIZES if each[0] < TOPICS[-1]])(size, data),
         *plays_with_both(more, most, Cascade(), fewer=MORE * FEWER),
     ]
 
@@ -87,23 +77,16 @@ def _grows(results: Mapping[str, Result]) -> Answer:
     return Answer(all_of(answers) if answers else None, f"{count_text(answers, 'steps up')}: {'; '.join(means)}")
 
 
-def draw(found: Findings, figure: Figure) -> None:
-    """Draw a row per number of topics and a column per length of the list, as in the paper."""
-    draw_grid(found, figure, len(TOPICS), len(POSITIONS))
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = panel_experiment(
     title="Figure 2: regret for single people, MovieLens",
     setting="The 1,000 most rated movies and the 1,000 people with the most ratings; 5 stars count as attracted. The "
     "true model comes from one half of the people, the features of movies from the other. d in {5, 10, 18} genres, K "
     "in {4, 8, 12}, n = 20,000, a person drawn for each run.",
-    full=Size(STEPS, RUNS),
-    quick=Size(STEPS // 4, 2, quick=True),  # decides little, but shows all curves
+    data="movielens",
+    runs=RUNS,
     jobs=jobs,
     judge=judge,
-    draw=draw,
-    inches=(11.0, 9.5),
-    data="movielens",
-    deviations=(ALPHA, PEOPLE.format(f"{RUNS}, and {MORE * RUNS} with d = {TOPICS[-1]}"), NORM),
+    grid=(len(TOPICS), len(POSITIONS)),  # as in the paper
     seconds=840,
+    people=f"{RUNS}, and {MORE * RUNS} with d = {TOPICS[-1]}",
 )

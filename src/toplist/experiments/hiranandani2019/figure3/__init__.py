@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from toplist.clicks import Cascade
-from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Play, Size
-from toplist.experiments.hiranandani2019.both_alphas import ALPHA, OURS, STEPS, ask, plays_with_both, theorem2_text
+from toplist.experiments.experiment import Claim, Findings
+from toplist.experiments.hiranandani2019.both_alphas import OURS, ask, theorem2_text
 from toplist.experiments.hiranandani2019.rating_panels import (
-    FEWER,
-    NORM,
-    PEOPLE,
     attracted_claim,
-    attracted_pairs,
-    draw_grid,
     kl_ucb_is_worst,
     less_than_greedy,
     ours_is_lowest,
-    worlds,
+    panel_experiment,
+    panel_jobs,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 TOPICS, POSITIONS = (10, 20, 40), 8
-SIZES = [(topics, POSITIONS) for topics in TOPICS]
-RUNS = 18
-
-
-def jobs(size: Size, data: DataSet | None) -> list[Play | Measure]:
-    """Three panels, each with both alphas."""
-    return [attracted_pairs(data), *plays_with_both(size, worlds(data, SIZES, size.seed), Cascade(), fewer=FEWER)]
 
 
 def judge(found: Findings) -> list[Claim]:
@@ -48,27 +31,17 @@ def judge(found: Findings) -> list[Claim]:
     ]
 
 
-def draw(found: Findings, figure: Figure) -> None:
-    """Draw a panel per number of topics."""
-    draw_grid(found, figure, 1, len(TOPICS))
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = panel_experiment(
     title="Figure 3: regret for single people, songs",
     setting="The 1,000 most popular songs, or artists, and the 1,000 most active people; 5 plays or more count as "
     "attracted. Otherwise as in figure 2, with d in {10, 20, 40}, K = 8, n = 20,000.",
-    full=Size(STEPS, RUNS),
-    quick=Size(STEPS // 4, 2, quick=True),  # decides little, but shows all curves
-    jobs=jobs,
-    judge=judge,
-    draw=draw,
-    inches=(11.0, 4.4),
     data="songs",
+    runs=18,
+    jobs=panel_jobs([(topics, POSITIONS) for topics in TOPICS]),
+    judge=judge,
+    grid=(1, len(TOPICS)),
+    seconds=530,
     deviations=(
-        ALPHA,
-        PEOPLE.format(RUNS),
-        NORM,
         "Last.fm replaces the Million Song data if these are missing, with artists as songs and tags as genres.",
     ),
-    seconds=530,
 )

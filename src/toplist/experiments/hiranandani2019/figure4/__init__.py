@@ -4,45 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING
 
-from toplist.clicks import Cascade
 from toplist.engine.result import Result
 from toplist.experiments.claims import Answer, range_text
-from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Play, Size
-from toplist.experiments.hiranandani2019.both_alphas import (
-    ALPHA,
-    GREEDY,
-    LINEAR_UCB,
-    OURS,
-    STEPS,
-    ask,
-    plays_with_both,
-    theorem2_text,
-)
+from toplist.experiments.experiment import Claim, Findings
+from toplist.experiments.hiranandani2019.both_alphas import GREEDY, LINEAR_UCB, OURS, ask, theorem2_text
 from toplist.experiments.hiranandani2019.rating_panels import (
-    FEWER,
-    NORM,
-    PEOPLE,
     attracted_claim,
-    attracted_pairs,
-    draw_grid,
     kl_ucb_is_worst,
-    worlds,
+    panel_experiment,
+    panel_jobs,
 )
 from toplist.experiments.verdicts import ALIKE, all_of, final_regret, is_between, regret_ratio
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 TOPICS, POSITIONS = 10, (4, 8, 12)
-SIZES = [(TOPICS, positions) for positions in POSITIONS]
-RUNS = 24
-
-
-def jobs(size: Size, data: DataSet | None) -> list[Play | Measure]:
-    """Three panels, each with both alphas."""
-    return [attracted_pairs(data), *plays_with_both(size, worlds(data, SIZES, size.seed), Cascade(), fewer=FEWER)]
 
 
 def judge(found: Findings) -> list[Claim]:
@@ -69,22 +44,14 @@ def _alike(results: Mapping[str, Result]) -> Answer:
     )
 
 
-def draw(found: Findings, figure: Figure) -> None:
-    """Draw a panel per length of the list."""
-    draw_grid(found, figure, 1, len(POSITIONS))
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = panel_experiment(
     title="Figure 4: regret for single people, Yelp",
     setting="The 1,000 most reviewed restaurants and the 1,000 people with the most reviews; 4 stars or more count as "
     "attracted. Otherwise as in figure 2, with d = 10 categories, K in {4, 8, 12}, n = 20,000.",
-    full=Size(STEPS, RUNS),
-    quick=Size(STEPS // 4, 2, quick=True),  # decides little, but shows all curves
-    jobs=jobs,
-    judge=judge,
-    draw=draw,
-    inches=(11.0, 4.4),
     data="yelp",
-    deviations=(ALPHA, PEOPLE.format(RUNS), NORM),
+    runs=24,
+    jobs=panel_jobs([(TOPICS, positions) for positions in POSITIONS]),
+    judge=judge,
+    grid=(1, len(POSITIONS)),
     seconds=180,
 )

@@ -1,109 +1,30 @@
-"""The contract of policies: one function per promise, whose docstring gives the reason."""
+"""The promises of policies: one function per promise, whose docstring gives the reason."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
+from toplist.checks.playing import (
+    ITEMS,
+    POSITIONS,
+    STEPS,
+    compare_plain_and_compiled,
+    make_player,
+    play_trace,
+    trace_after_saving,
+)
+from toplist.checks.promise import check_field_names, fail_if, promise
 from toplist.clicks import DCM
 from toplist.core.beliefs import BLOCK, MANY, TOUCHED, ItemRows, array_bytes, copy_arrays, grow_belief
-from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explain_compile_error, reserved_names
-from toplist.core.problem import InvalidInput
 from toplist.core.randomness import branch
 from toplist.core.slate import Ints, Page, Request, Slate, empty_page
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.simulate import simulate
 from toplist.engine.starts import NeverSeenFirst, OneSample
-from toplist.policies.by_name import make
 from toplist.worlds import Fixed
-
-ITEMS, POSITIONS, STEPS = 9, 3, 240
-_PROMISE = "_toplist_promise"
-
-
-class CheckFailed(AssertionError):
-    """A policy broke its contract; the message names each broken promise and what happened."""
-
-
-def promise(check: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Mark a check as part of the contract."""
-    setattr(check, _PROMISE, True)
-    return check
-
-
-def contract() -> dict[str, Callable[[Any], None]]:
-    """The promises by name, in the order in which they are checked.
-
-    Returns
-    -------
-    dict of str to callable
-        Each check takes a policy, and raises `CheckFailed` where the promise is broken.
-
-    Examples
-    --------
-    >>> list(contract())[:2]
-    ['fields_have_free_names', 'prepared_parts_hold_no_text']
-    """
-    return {name: value for name, value in globals().items() if getattr(value, _PROMISE, False) is True}
-
-
-def check_policy(policy: Any, only: Iterable[str] | None = None) -> list[str]:
-    """Check that a policy holds the contract.
-
-    Parameters
-    ----------
-    policy : policy or str
-        A policy, or a name of the catalogue.
-    only : iterable of str or None, default None
-        Names of the promises to check; None is all of them.
-
-    Returns
-    -------
-    list of str
-        The names of the checked promises, all of them kept.
-
-    Raises
-    ------
-    CheckFailed
-        If a promise is broken.
-    InvalidInput
-        If there is no promise of a name in `only`.
-
-    Examples
-    --------
-    >>> check_policy("cascade-ucb1", only=["lists_hold_distinct_items"])
-    ['lists_hold_distinct_items']
-    """
-    policy = make(policy)
-    promises = contract()
-    wanted = list(promises) if only is None else list(only)
-    unknown = [name for name in wanted if name not in promises]
-    if unknown:
-        raise InvalidInput(f"There is no check {unknown[0]!r}; there are {', '.join(promises)}.")
-    broken = []
-    for name in wanted:
-        try:
-            promises[name](policy)
-        except CheckFailed as failure:
-            broken.append(f"{name}: {failure}")
-        except Exception as error:  # a policy that raises breaks this promise; the others are still checked
-            broken.append(f"{name}: {_first_lines(error)}")
-    if broken:
-        raise CheckFailed("\n".join(broken))
-    return wanted
-
-
-def _first_lines(error: Exception) -> str:
-    """An error in one sentence, where a compiler's message would fill pages."""
-    if isinstance(error, DoesNotCompile):
-        return str(error)
-    if isinstance(error, COMPILE_ERRORS):  # a helper called from plain Python
-        return explain_compile_error(error)
-    return f"it ended in {type(error).__name__}: " + " ".join(line.strip() for line in str(error).splitlines()[:3])
-
 
 # Fixtures -------------------------------------------------------------------------------------------------------------
 
@@ -119,26 +40,14 @@ def _setting(policy: Any, world: Any = None, start: Any = None, steps: int = STE
     return RunSetup.of(policy, world or _world(policy), users, start or OneSample(), steps)
 
 
-class Trace(NamedTuple):
-    """The lists and clicks of one run, and its player at the end."""
-
-    lists: list[list[int]]
-    clicks: list[list[int]]
-    player: Player
-
-
-def _trace(player: Player, until: int = STEPS) -> Trace:
-    lists, clicks = [], []
-    for step in range(player.step, until):
-        player.play(step + 1)
-        lists.append(player.run.slate.items[: player.run.slate.size[0]].tolist())
-        clicks.append(player.run.page.clicks.tolist())
-    return Trace(lists, clicks, player)
-
-
 def _player(policy: Any, key: int = 1, compiled: bool = False, **changes: Any) -> Player:
     labels = changes.pop("labels", None)
-    return Player(_setting(policy, **changes), key, np.array([STEPS // 2, STEPS]), labels, compiled)
+    return make_player(_setting(policy, **changes), key, labels, compiled)
+
+
+def prepare_part(policy: Any) -> None:
+    """Let the policy refuse its parameters, if they are invalid."""
+    _setting(policy)
 
 
 def _bytes(belief: Any) -> int:
@@ -172,27 +81,14 @@ def _valid(slate: Slate, eligible: Iterable[int] = range(ITEMS), size: int = POS
     return len(shown) == size == len(set(shown)) and set(shown) <= set(eligible)
 
 
-def _fail_if(wrong: bool, message: str) -> None:
-    if wrong:
-        raise CheckFailed(message)
-
-
 # The promises ---------------------------------------------------------------------------------------------------------
 
 
 @promise
 def fields_have_free_names(policy: Any) -> None:
     """Compiled code finds a part's method before a field of the same name, so no field may be named like a method."""
-    waiting = [policy, _player(policy).belief, _player(policy).cache]
-    while waiting:
-        part = waiting.pop()
-        if hasattr(part, "_fields"):
-            taken = reserved_names() & set(part._fields)
-            _fail_if(
-                bool(taken), f"{type(part).__name__} has a field {min(taken, default='')!r}, which is a method's name"
-            )
-            _fail_if(not part._fields, f"{type(part).__name__} has no field; compiled code needs at least one")
-            waiting.extend(part)
+    player = _player(policy)
+    check_field_names(policy, player.belief, player.cache)
 
 
 @promise
@@ -201,7 +97,7 @@ def prepared_parts_hold_no_text(policy: Any) -> None:
     waiting = [(type(policy).__name__, _player(policy).policy)]
     while waiting:
         named, part = waiting.pop()
-        _fail_if(isinstance(part, str), f"{named} is {part!r} after prepare; make it a number or an array there")
+        fail_if(isinstance(part, str), f"{named} is {part!r} after prepare; make it a number or an array there")
         if hasattr(part, "_fields"):
             waiting.extend((f"{type(part).__name__}.{name}", value) for name, value in part._asdict().items())
 
@@ -209,8 +105,8 @@ def prepared_parts_hold_no_text(policy: Any) -> None:
 @promise
 def lists_hold_distinct_items(policy: Any) -> None:
     """A list has K positions, each with a different item."""
-    for shown in _trace(_player(policy)).lists:
-        _fail_if(
+    for shown in play_trace(_player(policy)).lists:
+        fail_if(
             len(set(shown)) != POSITIONS or len(shown) != POSITIONS or not set(shown) <= set(range(ITEMS)),
             f"the list {shown} does not hold {POSITIONS} different items of {ITEMS}",
         )
@@ -219,9 +115,9 @@ def lists_hold_distinct_items(policy: Any) -> None:
 @promise
 def same_seed_gives_same_run(policy: Any) -> None:
     """All randomness comes from the request's key: no global state, nothing left from an earlier run."""
-    first, second = _trace(_player(policy)), _trace(_player(policy))
-    _fail_if(first.lists != second.lists, "two runs with the same seed showed different lists")
-    _fail_if(
+    first, second = play_trace(_player(policy)), play_trace(_player(policy))
+    fail_if(first.lists != second.lists, "two runs with the same seed showed different lists")
+    fail_if(
         array_bytes(first.player.belief) != array_bytes(second.player.belief),
         "two equal runs ended in different beliefs",
     )
@@ -230,31 +126,16 @@ def same_seed_gives_same_run(policy: Any) -> None:
 @promise
 def plain_and_compiled_agree(policy: Any) -> None:
     """Compiled code does what the plain source does, to the last bit."""
-    plain, compiled = _trace(_player(policy)), _trace(_player(policy, compiled=True))
-    for step, (here, there) in enumerate(zip(plain.lists, compiled.lists, strict=True), 1):
-        _fail_if(here != there, f"at step {step} plain Python showed {here} and compiled code {there}")
-    same = array_bytes(plain.player.belief) == array_bytes(compiled.player.belief)
-    _fail_if(not same, "plain Python and compiled code ended in different beliefs")
-    same = plain.player.run.curves.tobytes() == compiled.player.run.curves.tobytes()
-    _fail_if(not same, "plain Python and compiled code counted different regret or clicks")
+    compare_plain_and_compiled(play_trace(_player(policy)), play_trace(_player(policy, compiled=True)))
 
 
 @promise
 def saved_belief_continues(policy: Any) -> None:
     """The belief is the whole state: a policy resumed from it continues as if it had never stopped."""
-    whole = _trace(_player(policy))
-    file = io.BytesIO()
-    half = _player(policy)
-    half.play(STEPS // 2)
-    np.savez(file, **half.state_arrays())
-    file.seek(0)
-    again = _player(policy)
-    with np.load(file, allow_pickle=False) as kept:
-        again.restore(dict(kept))
-    rest = _trace(again)
-    _fail_if(whole.lists[STEPS // 2 :] != rest.lists, "a policy resumed from its saved belief showed other lists")
-    _fail_if(
-        array_bytes(whole.player.belief) != array_bytes(again.belief),
+    whole, rest = play_trace(_player(policy)), trace_after_saving(_setting(policy))
+    fail_if(whole.lists[STEPS // 2 :] != rest.lists, "a policy resumed from its saved belief showed other lists")
+    fail_if(
+        array_bytes(whole.player.belief) != array_bytes(rest.player.belief),
         "a policy resumed from its saved belief ended in another belief",
     )
 
@@ -269,12 +150,12 @@ def relabelling_changes_only_labels(policy: Any) -> None:
     world = _world(policy)
     known = np.asarray(world.known)[order] if len(world.known) else ()
     moved = world._replace(attraction=np.asarray(world.attraction)[order], known=known)
-    here = _trace(_player(policy))
+    here = play_trace(_player(policy))
     renumbered = policy.renumbered(order) if hasattr(policy, "renumbered") else policy
-    there = _trace(_player(renumbered, world=moved, labels=order))
+    there = play_trace(_player(renumbered, world=moved, labels=order))
     for step, (one, other) in enumerate(zip(here.lists, there.lists, strict=True), 1):
         renamed = order[other].tolist()
-        _fail_if(one != renamed, f"at step {step} {one} was shown, but {renamed} once the items were relabelled")
+        fail_if(one != renamed, f"at step {step} {one} was shown, but {renamed} once the items were relabelled")
 
 
 @promise
@@ -283,10 +164,10 @@ def empty_and_full_pages_are_learned(policy: Any) -> None:
     player = _player(policy, start=NeverSeenFirst())
     for number in range(40):
         slate = _list(player, number)
-        _fail_if(not _valid(slate), f"after pages without clicks and full of clicks it showed {slate.items.tolist()}")
+        fail_if(not _valid(slate), f"after pages without clicks and full of clicks it showed {slate.items.tolist()}")
         player.policy.learn(player.belief, slate, _page(range(POSITIONS) if number % 2 else ()))
         for name, array in player.belief._asdict().items():
-            _fail_if(bool(np.isnan(array).any()), f"its belief {name!r} became NaN")
+            fail_if(bool(np.isnan(array).any()), f"its belief {name!r} became NaN")
 
 
 @promise
@@ -303,10 +184,10 @@ def late_slates_are_learned_from_themselves(policy: Any) -> None:
         again = player.policy.slate(player.setup.problem)
         player.policy.rank(before, player.cache, _request(player, number), again)
         player.policy.learn(prompt, again, _page(clicked))
-    _fail_if(
+    fail_if(
         array_bytes(player.belief) != array_bytes(prompt), "learning from a late list depends on more than the list"
     )
-    _fail_if(not _valid(_list(player, 3)), "after learning three lists in reverse order it showed no valid list")
+    fail_if(not _valid(_list(player, 3)), "after learning three lists in reverse order it showed no valid list")
 
 
 @promise
@@ -317,7 +198,7 @@ def rank_leaves_the_belief(policy: Any) -> None:
     before = array_bytes(player.belief)
     for number in range(5):
         _list(player, number)
-    _fail_if(before != array_bytes(player.belief), "making lists changed the belief")
+    fail_if(before != array_bytes(player.belief), "making lists changed the belief")
 
 
 @promise
@@ -329,9 +210,9 @@ def belief_does_not_grow(policy: Any) -> None:
     before = _bytes(player.belief)
     player.play(STEPS)
     after = _bytes(player.belief)
-    _fail_if(before != after, f"its belief took {before} bytes before the first list and {after} after {STEPS}")
+    fail_if(before != after, f"its belief took {before} bytes before the first list and {after} after {STEPS}")
     longer = _bytes(_player(policy, steps=1000 * STEPS).belief)
-    _fail_if(
+    fail_if(
         longer > 200 * before, f"its belief takes {before} bytes for {STEPS} steps and {longer} for 1000 times as many"
     )
 
@@ -355,13 +236,13 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
         request = _request(small, number)._replace(labels=labels, features=features)
         small.policy.rank(belief, cache, request, other)
         here, there = slate.items.tolist(), other.items.tolist()
-        _fail_if(here != there, f"it showed {here}, but {there} after its belief was enlarged for more items")
+        fail_if(here != there, f"it showed {here}, but {there} after its belief was enlarged for more items")
         small.policy.learn(small.belief, slate, _page((number % POSITIONS,)))
         small.policy.learn(belief, other, _page((number % POSITIONS,)))
     for array, longer, rows in zip(small.belief, belief, layout.rows, strict=True):
         same = array.tobytes() == longer[: len(array)].tobytes()
-        _fail_if(not same, "it learned something else after its belief was enlarged for more items")
-        _fail_if(
+        fail_if(not same, "it learned something else after its belief was enlarged for more items")
+        fail_if(
             len(longer) - len(array) != rows * ITEMS, "its belief does not have the same number of rows for each item"
         )
     untouched = small.policy.begin(more)
@@ -369,7 +250,7 @@ def more_items_change_nothing_for_the_others(policy: Any) -> None:
         layout.forget(belief, item)
     for array, before, rows in zip(belief, untouched, layout.rows, strict=True):
         forgotten = rows == 0 or array.tobytes() == before.tobytes()
-        _fail_if(not forgotten, "a forgotten item is not as it was at the beginning")
+        fail_if(not forgotten, "a forgotten item is not as it was at the beginning")
 
 
 @promise
@@ -390,7 +271,7 @@ def changed_counts_are_told(policy: Any) -> None:
         player.policy.learn(belief, slate, _page((number % POSITIONS,)))
         changed = np.flatnonzero((belief.examined != before.examined) | (belief.clicked != before.clicked))
         silent = changed[belief.touched[changed // BLOCK] == before.touched[changed // BLOCK]]
-        _fail_if(
+        fail_if(
             len(silent) > 0,
             f"a list changed the counts of {len(silent)} items without a change of `touched`; call "
             f"toplist.parts.memory.counts.touch where counts change",
@@ -408,18 +289,18 @@ def only_eligible_items_are_shown(policy: Any) -> None:
             slate = _list(player, number, candidates=eligible)
             size = min(POSITIONS, len(eligible))
             shown = slate.items[: slate.size[0]].tolist()
-            _fail_if(
+            fail_if(
                 not _valid(slate, eligible.tolist(), size), f"of the eligible {eligible.tolist()} it showed {shown}"
             )
         if policy.capabilities().takes_pins:
             slate = _list(player, number, pins=np.array([-1, number % ITEMS, -1]))
             shown = slate.items.tolist()
             pinned = _valid(slate) and shown[1] == number % ITEMS
-            _fail_if(not pinned, f"with item {number % ITEMS} pinned to position 2 it showed {shown}")
+            fail_if(not pinned, f"with item {number % ITEMS} pinned to position 2 it showed {shown}")
         if policy.capabilities().takes_subsets and policy.capabilities().takes_pins:
             slate = _list(player, number, candidates=np.array([2, 7]), pins=np.array([-1, 2, 7]))
             shown = slate.items[: slate.size[0]].tolist()
-            _fail_if(shown != [7, 2], f"of the eligible [2, 7], 2 pinned to position 2 and 7 to 3, it showed {shown}")
+            fail_if(shown != [7, 2], f"of the eligible [2, 7], 2 pinned to position 2 and 7 to 3, it showed {shown}")
 
 
 @promise
@@ -438,7 +319,7 @@ def beats_random_on_an_easy_problem(policy: Any) -> None:
     steps = 60_000 if hasattr(policy, "renumbered") else 6000
     result = simulate({"it": policy, "random": "random"}, world, DCM(0.7), steps, runs=8, seed=2)
     difference = result.difference("it", "random")
-    _fail_if(
+    fail_if(
         not (difference.high < 0 and difference.ratio < 0.5),
         f"its regret is {difference.ratio:.2f} of Random's (the difference is {difference.mean:.0f}, 95% between "
         f"{difference.low:.0f} and {difference.high:.0f}); it must be below 0.5",
