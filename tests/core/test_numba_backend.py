@@ -24,7 +24,7 @@ from toplist.clicks import DCM
 from toplist.core.compiling.compile import backend
 from toplist.worlds import b_top_k
 result = toplist.simulate("dcm-kl-ucb", b_top_k(6, 2, 0.4, 0.3), DCM(0.7), {steps}, runs=1, threads=1)
-print(backend.__name__.rpartition(".")[2], repr(result.regrets("dcm-kl-ucb").sum().item()))
+print(backend.__name__.rpartition(".")[2], repr(result.regret["dcm-kl-ucb"].sum().item()))
 """
 
 
@@ -35,7 +35,7 @@ def run(program: str, tmp_path: Path, **variables: str) -> subprocess.CompletedP
 
 def expected(steps: int) -> str:
     result = toplist.simulate("dcm-kl-ucb", b_top_k(6, 2, 0.4, 0.3), DCM(0.7), steps, runs=1, threads=1)
-    return repr(result.regrets("dcm-kl-ucb").sum().item())
+    return repr(result.regret["dcm-kl-ucb"].sum().item())
 
 
 def test_the_fallback_gives_the_same_numbers(tmp_path: Path) -> None:
@@ -53,7 +53,10 @@ BREAKAGES = {
     "a method is gone": (
         "from numba.core.compiler import CompileResult; del CompileResult._find_referenced_environments"
     ),
-    "an option is gone": "from numba.core.options import DefaultOptions; del DefaultOptions._nrt",
+    "an option is gone": (
+        "from numba.core.cpu import CPUTargetOptions as options\n"
+        "for cls in options.__mro__:\n    if '_nrt' in vars(cls):\n        del cls._nrt"
+    ),
     "machine code cannot be read back": (
         "from numba.core.compiler import CompileResult; CompileResult._rebuild = classmethod(lambda cls, *_: None)"
     ),
@@ -77,14 +80,14 @@ def test_the_private_parts_pass_their_test_once_per_machine(tmp_path: Path) -> N
     program = "from toplist.core.compiling.compile import backend; print(backend.__name__.rpartition('.')[2])"
     assert run(program, tmp_path).stdout == "numba_private\n"
     (passed,) = (tmp_path / "cache").glob("passed-*")
-    broken = "import toplist.core.compiling.cache_folder\n" + BREAKAGES["machine code cannot be read back"]
+    broken = BREAKAGES["machine code cannot be read back"]
     assert run(f"{broken}\n{program}", tmp_path).stdout == "numba_private\n"  # not tested again
     passed.unlink()
     assert run(f"{broken}\n{program}", tmp_path).stdout == "numba_public\n"
 
 
 def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
-    ended = run("import toplist", tmp_path, TOPLIST_NUMBA="fast")
+    ended = run("import toplist.core.compiling", tmp_path, TOPLIST_NUMBA="fast")
     assert "TOPLIST_NUMBA is 'fast'; it must be 'private' or 'public', or not set." in ended.stderr
 
 
@@ -171,7 +174,7 @@ def test_without_a_folder_for_the_cache_everything_works(tmp_path: Path, monkeyp
 
 
 def test_the_machine_names_its_cpu_and_numbas_settings() -> None:
-    assert f"OPT={numba.config.OPT}" in machine()
+    assert f"OPT={vars(numba.config)['OPT']}" in machine()
     assert any("numba " + numba.__version__ in line for line in machine())
 
 
@@ -180,10 +183,7 @@ def test_a_helper_works_in_functions_that_numba_compiles() -> None:
     def half(x: float) -> float:
         return 0.5 * x
 
-    @numba.njit
-    def quarter(x: float) -> float:
-        return half(half(x))
-
+    quarter: Any = numba.njit(lambda x: half(half(x)))
     assert quarter(2.0) == 0.5
 
 

@@ -14,9 +14,9 @@ class Unpinned(NamedTuple):
 
     given: bool
 
-    def prepare(self, problem: Problem) -> Unpinned:
+    def prepare(self, problem: Problem) -> Self:
         """Return the same start without its subclass, so that the loop is compiled once for both."""
-        return Unpinned(self.given)
+        return Unpinned(self.given)  # type: ignore[return-value]
 
     def sampled(self) -> bool:
         """Return whether samples are given before step 1."""

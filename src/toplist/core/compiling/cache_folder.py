@@ -12,8 +12,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import llvmlite
-import llvmlite.binding
+import llvmlite  # type: ignore[import-untyped]
+import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 import numpy as np
 
@@ -46,14 +46,15 @@ def _default_folder() -> Path:
 
 def machine() -> tuple[str, ...]:
     """Everything besides the source that machine code depends on: versions, the CPU and numba's settings."""
+    config = vars(numba.config)
     settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "ENABLE_AVX")
     return (
         f"toplist {toplist.__version__}, numba {numba.__version__}, llvmlite {llvmlite.__version__}",
         f"numpy {np.__version__}, python {platform.python_implementation()} {platform.python_version()}",
         f"{platform.system()} {platform.machine()}",
-        str(numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()),
-        str(numba.config.CPU_FEATURES or llvmlite.binding.get_host_cpu_features().flatten()),
-        *(f"{name}={getattr(numba.config, name, None)}" for name in settings),
+        str(config["CPU_NAME"] or llvmlite.binding.get_host_cpu_name()),
+        str(config["CPU_FEATURES"] or llvmlite.binding.get_host_cpu_features().flatten()),
+        *(f"{name}={config.get(name)}" for name in settings),
     )
 
 

@@ -86,9 +86,9 @@ def in_bulk(function: Callable[P, None]) -> Callable[P, None]:
     machine_code = compiled(function)
 
     @wraps(function)
-    def fill(*arguments: P.args, **_: P.kwargs) -> None:
+    def fill(*arguments: P.args, **named: P.kwargs) -> None:
         filled: Any = arguments[-1]
-        (function if len(filled) < BULK else machine_code)(*arguments)
+        (function if len(filled) < BULK else machine_code)(*arguments, **named)
 
     return fill
 

@@ -26,7 +26,7 @@ def choose_backend() -> ModuleType:
     wanted = os.environ.get(VARIABLE, "private")
     if wanted not in ("private", "public"):
         raise ValueError(f"{VARIABLE} is {wanted!r}; it must be 'private' or 'public', or not set.")
-    if wanted == "public" or numba.config.DISABLE_JIT:
+    if wanted == "public" or vars(numba.config)["DISABLE_JIT"]:
         return numba_public
     try:
         from toplist.core.compiling import numba_private  # noqa: PLC0415 - it may not work with this numba

@@ -29,6 +29,8 @@ from toplist.core.compiling import numba_public
 from toplist.core.compiling.cache_folder import cache_folder, machine, trim
 from toplist.core.compiling.fingerprint import Fingerprint, part_classes
 
+_dumps: Any = serialize.dumps
+
 OPTIONS: dict[str, Any] = numba_public.OPTIONS | {"_nrt": False}
 
 
@@ -133,7 +135,7 @@ class ContentCache:
         if file is None or result.library.has_dynamic_globals:
             return
         with suppress(Exception):
-            payload: bytes = serialize.dumps(result._reduce())
+            payload: bytes = _dumps(result._reduce())
             with tempfile.NamedTemporaryFile(dir=file.parent, prefix="writing-", delete=False) as written:
                 try:
                     written.write(hashlib.sha256(payload).digest() + payload)
@@ -167,7 +169,7 @@ def self_test() -> None:
     signature = (numba.typeof(values),)  # type: ignore[no-untyped-call]
     _expect(total(values) == 6.0, "a function with a callee")
     (result,) = total.overloads.values()
-    payload = pickle.loads(serialize.dumps(result._reduce()))
+    payload = pickle.loads(_dumps(result._reduce()))
     restored = compiler.CompileResult._rebuild(result.target_context, *payload)  # type: ignore[no-untyped-call]
     _expect(restored.entry_point(values) == 6.0, "machine code read back")
     try:
