@@ -108,7 +108,7 @@ def child(work: str, cache_folder: str | None) -> dict[str, float]:
         [sys.executable, "-c", CHILD.format(work=work)],
         check=True,
         stdout=subprocess.PIPE,
-        env=os.environ | ({} if cache_folder is None else {"NUMBA_CACHE_DIR": cache_folder}),
+        env=os.environ | ({} if cache_folder is None else {"TOPLIST_CACHE_DIR": cache_folder}),
         timeout=MOST_SECONDS,
     )
     report: dict[str, float] = json.loads(ended.stdout)

@@ -78,7 +78,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "forced start without pins": (lambda: simulate(policies="best", start=Forced()), "takes no pins"),
     "world and users swapped": (lambda: simulate(world=Cascade(), users=WORLD), "The world is .* has no checked"),
     "a class for users": (lambda: simulate(users=Cascade), r"write Cascade\(\) with its brackets"),
-    "a word for a start": (lambda: simulate(start="forced"), r"must be OneSample\(\), Forced\(\) or"),
+    "an unknown start": (lambda: simulate(start="forcd"), r"'forcd'.*forced"),
     "reading and memory swapped": (
         lambda: simulate(policies=composed(reading=Everything(), memory=ThroughFirstClick())),
         "The reading is .* has no read",

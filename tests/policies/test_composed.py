@@ -81,7 +81,7 @@ def examined(policy, page):
 def test_code_compiled_for_a_policy_is_cached_on_disk(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(LOOP)
     (tmp_path / "program.py").write_text(PROGRAM)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment = os.environ | {"TOPLIST_CACHE_DIR": str(tmp_path / "cache")}
     for hits in (0, 1):
         done = subprocess.run(
             [sys.executable, "program.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True

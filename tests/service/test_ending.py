@@ -27,7 +27,7 @@ def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
     process = subprocess.Popen(
         [sys.executable, "-W", "error", "-m", "toplist", "serve", "--port", "0", "--set", "logs.requests=failed"],
-        cwd=folder, env=clean | {"NUMBA_CACHE_DIR": str(folder / "compiled")},
+        cwd=folder, env=clean | {"TOPLIST_CACHE_DIR": str(folder / "compiled")},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:

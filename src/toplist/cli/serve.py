@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from typing import Any
 
@@ -47,9 +48,15 @@ def run(arguments: Namespace) -> int:
 
 
 def check_installed() -> None:
-    """Refuse to start if a package of the service is missing."""
+    """Refuse to start on Windows, or if a package of the service is missing."""
+    from toplist.core.problem import InvalidInput
     from toplist.support.files import import_optional
 
+    if sys.platform == "win32":
+        raise InvalidInput(
+            "The service needs Linux or macOS, since its event loop, uvloop, does not run on Windows; "
+            "use WSL or a container."
+        )
     for module in ("apsw", "msgspec", "prometheus_client", "uvicorn", "httptools", "uvloop"):
         import_optional(module, "serve")
 

@@ -10,15 +10,17 @@ OOPSLA 2014).
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import numpy as np
+from numba.extending import overload
 
 from toplist.core.compiling import helper, routine
 from toplist.core.slate import Floats
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
+# SplitMix64's constants as signed numbers: the same bits.
+_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
+_FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
+_SECOND = 0x94D049BB133111EB - (1 << 64)
 _TO_UNIT = 1.0 / (1 << 53)
 LOG_4, LOG_5 = math.log(4.0), math.log(5.0)
 
@@ -27,20 +29,30 @@ REPLACEMENT, NEWCOMERS = -(1 << 40), -(1 << 41)  # branches of a list's key; no 
 KINDS = -(1 << 42)  # the branch of a visitor's key for their kind; no click model draws from it
 
 
+def wrap(number: int) -> int:
+    """A whole number modulo 2^64, between -2^63 and 2^63 - 1; machine integers are so already."""
+    return ((number + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+
+
+@overload(wrap, strict=False, inline="always")
+def _wrap_compiled(number: int) -> Any:  # noqa: ARG001 - numba passes its type
+    return lambda number: number
+
+
 @helper
 def branch(key: int, number: int) -> int:
     """Derive a key from `key` and a number; different numbers give unrelated keys."""
-    x = np.uint64(key) + (np.uint64(number) + np.uint64(1)) * _GOLDEN
-    x = (x ^ (x >> np.uint64(30))) * _FIRST
-    x = (x ^ (x >> np.uint64(27))) * _SECOND
-    # Signed on purpose: for a Python int of another range numba would compile everything twice.
-    return np.int64(x ^ (x >> np.uint64(31)))  # type: ignore[return-value]
+    x = wrap(int(key) + (int(number) + 1) * _GOLDEN)
+    # A shift keeps the sign; the mask removes its copies.
+    x = wrap((x ^ ((x >> 30) & ((1 << 34) - 1))) * _FIRST)
+    x = wrap((x ^ ((x >> 27) & ((1 << 37) - 1))) * _SECOND)
+    return x ^ ((x >> 31) & ((1 << 33) - 1))
 
 
 @helper
 def uniform(key: int, number: int) -> float:
     """The uniform draw in [0, 1) that belongs to `number` under `key`."""
-    return float(np.uint64(branch(key, number)) >> np.uint64(11)) * _TO_UNIT
+    return float((branch(key, number) >> 11) & ((1 << 53) - 1)) * _TO_UNIT
 
 
 @helper

@@ -14,6 +14,8 @@ from toplist.core.randomness import branch
 from toplist.core.slate import Ints, Request, empty_page
 from toplist.engine.play import Run, changes_key, play_compiled, sample_every_item_compiled
 
+SHORT = 40_000  # lists times items: plain Python plays them in less time than the compiler takes
+
 
 class RunSetup(NamedTuple):
     """Policy, world, users and start, checked and prepared: the same for every run of a policy."""
@@ -23,6 +25,7 @@ class RunSetup(NamedTuple):
     users: Any
     start: Any
     problem: Problem
+    compiled: bool = True  # how `simulate` plays its runs
 
     @classmethod
     def of(cls, policy: Any, world: Any, users: Any, start: Any, steps: int | None) -> RunSetup:
@@ -53,6 +56,20 @@ class RunSetup(NamedTuple):
                 f"{type(self.start).__name__} forces items to be shown, but in this world they may be absent; "
                 f"use OneSample()."
             )
+
+    def is_worth_compiling(self, lists: int) -> bool:
+        """Whether so many lists are played faster if they wait for the compiler.
+
+        Parts of others are always compiled, so that their authors see compile errors in the shortest simulation.
+        """
+        waiting: list[Any] = [self.policy, self.world, self.users, self.start]
+        while waiting:
+            part = waiting.pop()
+            if hasattr(part, "_fields"):
+                if type(part).__module__.partition(".")[0] != "toplist":
+                    return True
+                waiting.extend(part)
+        return lists * self.problem.items > SHORT
 
     def breakpoints(self, key: int) -> list[int]:
         """Steps after which the world changed abruptly in the run of this key; empty if the world reports none."""
@@ -125,7 +142,9 @@ class Player:
                     self._sample(self.policy, self.belief, world, positions, run)
             self._play(self.policy, self.belief, self.cache, world, self.users, setup.start, run, self.step, until)
         except COMPILE_ERRORS as error:
-            raise DoesNotCompile(explain_compile_error(error, self.policy, self.belief, self.cache, *setup)) from None
+            raise DoesNotCompile(
+                explain_compile_error(error, self.policy, self.belief, self.cache, *setup[1:4])
+            ) from None
         self.step = until
 
     def detections(self) -> list[int]:

@@ -178,7 +178,7 @@ class RunScheduler:
 
 def prepared_player(setup: RunSetup, key: int, checkpoints: Ints, watch: Watch | None, unfinished: Any) -> Player:
     """A player at the beginning of a run, or at its snapshot."""
-    player = Player(setup, key, checkpoints, columns=2 if watch is None else 3)
+    player = Player(setup, key, checkpoints, compiled=setup.compiled, columns=2 if watch is None else 3)
     if unfinished is not None:
         player.restore(unfinished)
     return player

@@ -40,6 +40,7 @@ def simulate(
     progress: Callable[[Progress], None] | None = None,
     resume: str | PathLike[str] | None = None,
     plot: str | PathLike[str] | None = None,
+    compiled: bool | None = None,
 ) -> Result:
     """Play policies against the same simulated visitors and return their regret and clicks.
 
@@ -78,6 +79,10 @@ def simulate(
         seconds of the runs in progress.
     plot : path or None, default None
         A .png, .svg or .pdf file to save the regret curves to. The path is checked before the first step.
+    compiled : bool or None, default None
+        Whether to play with machine code, which takes seconds to compile the first time, or in plain Python, which a
+        debugger can step through; the numbers are the same. None plays short simulations of toplist's own parts in
+        plain Python, up to 40,000 lists times items, and compiles all others.
 
     Returns
     -------
@@ -107,7 +112,7 @@ def simulate(
         check_plot(plot)
     result = simulate_with_watch(
         policies, world, users, steps, runs, seed,
-        start=start, checkpoints=checkpoints, threads=threads, progress=progress, resume=resume,
+        start=start, checkpoints=checkpoints, threads=threads, progress=progress, resume=resume, compiled=compiled,
     ).result  # fmt: skip
     if plot is not None:
         result.plot(plot)
@@ -136,6 +141,7 @@ def simulate_with_watch(
     resume: str | PathLike[str] | None = None,
     watch: Watch | None = None,
     pool: Executor | None = None,
+    compiled: bool | None = None,
 ) -> WatchedResult:
     """`simulate` that also calls `watch` on every player at each checkpoint, and can play on any pool of workers."""
     steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
@@ -149,6 +155,9 @@ def simulate_with_watch(
         label: RunSetup.of(policy, simulated.world, simulated.users, simulated.start, steps)
         for label, policy in by_label.items()
     }
+    for label, setup in setups.items():
+        worth = setup.is_worth_compiling(steps * runs) if compiled is None else bool(compiled)
+        setups[label] = setup._replace(compiled=worth)
     check_progress(progress)
     description = describe(setups, recorded, seed, watch)
     scheduler = RunScheduler(setups, recorded, runs, seed, ResumeFile(resume, description), watch)

@@ -9,14 +9,14 @@ from toplist.core.slate import Ints
 from toplist.support.catalogue import entry
 
 
-class _Unpinned(NamedTuple):
+class Unpinned(NamedTuple):
     """A start that pins no item."""
 
     given: bool
 
     def prepare(self, problem: Problem) -> Self:
-        """Return itself: there is nothing to resolve."""
-        return self
+        """Return the same start without its subclass, so that the loop is compiled once for both."""
+        return Unpinned(self.given)  # type: ignore[return-value]
 
     def sampled(self) -> bool:
         """Return whether samples are given before step 1."""
@@ -31,7 +31,7 @@ class _Unpinned(NamedTuple):
 
 
 @entry("One sample", hides=("given",))
-class OneSample(_Unpinned):
+class OneSample(Unpinned):
     """One sample of every item before step 1, not counted as steps or regret, as in the papers' simulations.
 
     Parameters
@@ -77,7 +77,7 @@ class Forced(NamedTuple):
 
 
 @entry("Never seen first", hides=("given",))
-class NeverSeenFirst(_Unpinned):
+class NeverSeenFirst(Unpinned):
     """No samples beforehand: items never seen rank above all others, as on a live page.
 
     Parameters

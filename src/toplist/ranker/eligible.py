@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toplist.core.compiling import helper
+from toplist.core.compiling import helper, in_bulk
 from toplist.core.item_id import ItemId
 from toplist.core.problem import refuse
 from toplist.core.randomness import NEWCOMERS, branch
@@ -43,7 +43,7 @@ def limit_new_items(
     if len(new) <= allowed:
         return candidates
     lots = np.zeros(len(new), dtype=np.int64)
-    draw_lots(branch(key, NEWCOMERS), items.labels[candidates[new]], lots)
+    draw_lots_in_bulk(branch(key, NEWCOMERS), items.labels[candidates[new]], lots)
     return np.delete(candidates, new[np.argsort(lots)[max(0, allowed) :]])
 
 
@@ -52,6 +52,9 @@ def draw_lots(key: int, labels: Ints, lots: Ints) -> None:
     """Fill in a random number for each label."""
     for i in range(len(labels)):
         lots[i] = branch(key, labels[i])
+
+
+draw_lots_in_bulk = in_bulk(draw_lots)
 
 
 def pinned_slots(items: ItemSlots, by_place: dict[int, ItemId]) -> dict[int, int]:

@@ -24,7 +24,8 @@ class ForkCounter:
         cls.number += 1
 
 
-os.register_at_fork(after_in_child=ForkCounter.increment)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=ForkCounter.increment)
 
 
 class SlateRefused(InvalidInput):

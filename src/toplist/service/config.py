@@ -12,11 +12,13 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
+from toplist.core.compiling import LIBRARY_VARIABLES
 from toplist.core.problem import InvalidInput, nearest, refuse
 
 FILE = "toplist.toml"  # default, in the current folder
 PREFIX = "TOPLIST_"
 CONFIG = f"{PREFIX}CONFIG"  # path of the file
+OTHER_VARIABLES = (CONFIG, *LIBRARY_VARIABLES)  # not settings of the service
 
 Scope = Literal["serve", "admin"]
 
@@ -210,8 +212,8 @@ def read_settings(
             given_values[setting.path] = _convert(setting, found, what, strict=True)
     variables = {setting.variable: setting for setting in known}
     for variable in sorted(environment):
-        if variable.startswith(PREFIX) and variable != CONFIG:
-            setting = _find(variable, variables, "the environment", [CONFIG])
+        if variable.startswith(PREFIX) and variable not in OTHER_VARIABLES:
+            setting = _find(variable, variables, "the environment", OTHER_VARIABLES)
             if environment[
                 variable
             ].strip():  # else it is ignored: some launchers can only set a variable to nothing, not unset it

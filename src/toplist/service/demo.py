@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from toplist.clicks import DCM
+from toplist.core.compiling import LIBRARY_VARIABLES
 from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.randomness import branch
@@ -209,7 +210,11 @@ def start_service(folder: Path, port: int) -> subprocess.Popen[str]:
     """
     store = str((folder / "toplist.db").absolute())
     command = [sys.executable, "-m", "toplist", "serve", "--store", store, "--port", str(port)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TOPLIST_") or name in LIBRARY_VARIABLES
+    }
     log = os.open(folder / "service.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         return subprocess.Popen(

@@ -1,17 +1,33 @@
 """Compiling with numba: marks functions and methods, caches machine code on disk, and explains errors."""
 
-from toplist.core.compiling.compile import compiled, direct, helper, plain, protocol, reserved_names, routine
+from toplist.core.compiling import cache_folder, numba_backend
+from toplist.core.compiling.compile import (
+    BULK,
+    compiled,
+    direct,
+    helper,
+    in_bulk,
+    plain,
+    protocol,
+    reserved_names,
+    routine,
+)
 from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
 from toplist.core.compiling.fingerprint import fingerprint
 
+LIBRARY_VARIABLES = (cache_folder.VARIABLE, numba_backend.VARIABLE)  # of the environment
+
 __all__ = [
+    "BULK",
     "COMPILE_ERRORS",
     "DoesNotCompile",
+    "LIBRARY_VARIABLES",
     "compiled",
     "direct",
     "explain_compile_error",
     "fingerprint",
     "helper",
+    "in_bulk",
     "plain",
     "protocol",
     "reserved_names",

@@ -10,28 +10,30 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from contextlib import suppress
+from functools import wraps
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 import numba
-from numba import types
-from numba.extending import overload_method as _overload_method
+from numba import extending, types
 
-from toplist.core.compiling.cache import SourceCache
+from toplist.core.compiling.callees import callees
 from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
-from toplist.core.compiling.linking import OPTIONS, CalleeCompiler, WholeCompiler, recompile_for_python
+from toplist.core.compiling.numba_backend import choose_backend
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-overload_method: Any = _overload_method  # its published type lacks some arguments
+# Their published types lack some arguments.
+overload_method: Any = extending.overload_method
+register_jitable: Any = extending.register_jitable
 
-CALLEE_OPTIONS: dict[str, Any] = OPTIONS | {"pipeline_class": CalleeCompiler}
+backend = choose_backend()
+BULK = 1000  # elements; in plain Python they take a few milliseconds
 
 
 def helper(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a small function that hot methods call, and inline it into its callers; from Python it runs compiled too.
+    """Let compiled code call a small function, which is inlined into its callers; Python runs the function as it is.
 
     Parameters
     ----------
@@ -41,14 +43,13 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
     Returns
     -------
     callable
-        The compiled function.
+        The same function.
     """
-    compiled: Callable[P, R] = recompile_for_python(numba.njit(**CALLEE_OPTIONS, forceinline=True)(function))
-    return compiled
+    return _register_function(function, forceinline=True)
 
 
 def routine(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that hot methods call and that is too large to be inlined.
+    """Let compiled code call a function that is too large to be inlined; Python runs the function as it is.
 
     Parameters
     ----------
@@ -58,10 +59,38 @@ def routine(function: Callable[P, R]) -> Callable[P, R]:
     Returns
     -------
     callable
-        The compiled function.
+        The same function.
     """
-    compiled: Callable[P, R] = recompile_for_python(numba.njit(**CALLEE_OPTIONS)(function))
-    return compiled
+    return _register_function(function)
+
+
+def _register_function(function: Callable[P, R], **options: bool) -> Callable[P, R]:
+    callees[function] = options
+    registered: Callable[P, R] = register_jitable(**backend.callee_options(), **options)(function)
+    return registered
+
+
+def in_bulk(function: Callable[P, None]) -> Callable[P, None]:
+    """Make a function that fills an array quick to call from Python: machine code for long arrays, source for others.
+
+    Parameters
+    ----------
+    function : callable
+        A `helper` whose last argument is the array to fill.
+
+    Returns
+    -------
+    callable
+        The same function, in two speeds.
+    """
+    machine_code = compiled(function)
+
+    @wraps(function)
+    def fill(*arguments: P.args, **named: P.kwargs) -> None:
+        filled: Any = arguments[-1]
+        (function if len(filled) < BULK else machine_code)(*arguments, **named)
+
+    return fill
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -77,10 +106,8 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     callable
         The compiled function.
     """
-    dispatcher = numba.njit(**OPTIONS, pipeline_class=WholeCompiler)(function)
-    with suppress(RuntimeError, OSError):  # no folder for the cache, as in a read-only container: compile each time
-        dispatcher._cache = SourceCache(function)  # type: ignore[no-untyped-call]
-    return dispatcher  # type: ignore[no-any-return]
+    dispatcher: Callable[P, R] = backend.compile_whole(function)
+    return dispatcher
 
 
 def plain(function: Callable[P, R]) -> Callable[P, R]:
@@ -123,6 +150,8 @@ def direct(function: Callable[P, R], *examples: P.args, **_: P.kwargs) -> Callab
         If the function cannot be compiled for these types.
     """
     dispatcher: Any = function
+    if not hasattr(dispatcher, "compile"):  # NUMBA_DISABLE_JIT
+        return function
     signature = tuple(numba.typeof(example) for example in examples)  # type: ignore[no-untyped-call]
     try:
         dispatcher.compile(signature)
@@ -168,7 +197,7 @@ def _register_method(name: str, signature: inspect.Signature) -> None:
     # Numba reads the arity from the signature, so it must be that of the method and not (self, *_).
     resolve.__signature__ = signature  # type: ignore[attr-defined]
     for kind in (types.NamedTuple, types.NamedUniTuple):
-        overload_method(kind, name, strict=False, jit_options=CALLEE_OPTIONS | {"forceinline": True})(resolve)
+        overload_method(kind, name, strict=False, jit_options=backend.callee_options() | {"forceinline": True})(resolve)
 
 
 _registered_methods: set[str] = set()

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 
 import toplist
-from toplist.core.compiling.linking import OPTIONS
+from toplist.core.compiling.callees import callees
 
 
 def fingerprint(*called: Any) -> str:
@@ -31,7 +31,7 @@ class Fingerprint:
         self.is_complete = True  # False once a value was met that cannot be hashed
         self._digest = hashlib.sha256()
         self._seen: set[Any] = set()
-        self._add("toplist", f"{toplist.__version__} {sorted(OPTIONS.items())}")
+        self._add("toplist", toplist.__version__)
         for value in called:
             self._add_value(value, frozenset())
 
@@ -78,6 +78,7 @@ class Fingerprint:
             self.is_complete = self.is_complete and type(value).__module__.partition(".")[0] != "numba"
 
     def _add_function(self, function: FunctionType) -> None:
+        self._add("options", repr(callees.get(function)))
         used = frozenset(_names_used(function.__code__))
         self._add_code(function.__code__)
         self._add_value(function.__defaults__, used)

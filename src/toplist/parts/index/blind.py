@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.compiling import helper
+from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, whole
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request
@@ -84,7 +84,7 @@ class ExploringDraw(NamedTuple):
     def exact(self, belief: Weights, request: Request) -> Floats:
         """The probability of being drawn among these candidates."""
         probability = np.zeros(len(request.candidates))
-        fill_draw_probabilities(belief, request.candidates, probability)
+        fill_draw_probabilities_in_bulk(belief, request.candidates, probability)
         return probability
 
     def top(self, belief: Weights, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
@@ -115,3 +115,6 @@ def fill_draw_probabilities(belief: Weights, candidates: Ints, probability: Floa
     gamma = belief.exploration[0]
     for i in range(count):
         probability[i] = (1.0 - gamma) * probability[i] / total + gamma / count
+
+
+fill_draw_probabilities_in_bulk = in_bulk(fill_draw_probabilities)

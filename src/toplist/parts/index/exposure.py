@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.compiling import helper, routine
+from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number, whole
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request
@@ -42,7 +42,7 @@ class ExposureBound(NamedTuple):
     def exact(self, belief: Exposed, request: Request) -> Floats:
         """Mean plus radius."""
         score = np.zeros(len(request.candidates))
-        exposure_bound(belief, self.scale, request.candidates, score)
+        exposure_bound_in_bulk(belief, self.scale, request.candidates, score)
         return score
 
     def top(self, belief: Exposed, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
@@ -60,6 +60,9 @@ def exposure_bound(belief: Exposed, scale: float, candidates: Ints, score: Float
         item = candidates[i]
         looks = belief.exposure[item]
         score[i] = (belief.clicked[item] + math.sqrt(belief.shown[item] * budget)) / looks if looks > 0.0 else np.inf
+
+
+exposure_bound_in_bulk = in_bulk(exposure_bound)
 
 
 class Envelopes(NamedTuple):
@@ -152,7 +155,8 @@ def derivatives(belief: Exposed, item: int, theta: float) -> tuple[float, float]
     for position in range(positions):
         missed, looked = belief.missed[item * positions + position], belief.examination[position]
         if missed > 0.0:
-            odds = looked / (1.0 - looked * theta)
+            rest = 1.0 - looked * theta
+            odds = looked / rest if rest > 0.0 else np.inf
             first -= missed * odds
             second += missed * odds * odds
     return first, second

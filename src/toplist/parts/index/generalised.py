@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.compiling import helper
+from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.randomness import branch, normals
 from toplist.core.slate import Floats, Ints, Request
@@ -16,6 +16,16 @@ from toplist.parts.index.layout import IDENTITY, LOGISTIC, empty_layout
 from toplist.parts.memory.logistic import Logit, click_probability
 from toplist.parts.memory.ridge import Linear, widths
 from toplist.parts.memory.symmetric import cholesky
+
+
+@helper
+def fill_click_probabilities(theta: Floats, rows: Floats, means: Floats) -> None:
+    """Fill the click probability of each row of features."""
+    for i in range(len(means)):
+        means[i] = click_probability(theta, rows[i])
+
+
+fill_click_probabilities_in_bulk = in_bulk(fill_click_probabilities)
 
 
 class LogisticBound(NamedTuple):
@@ -83,7 +93,8 @@ class LogisticBound(NamedTuple):
     def exact(self, belief: Logit, request: Request) -> Floats:
         """The formula, capped at 1 as in the paper."""
         rows = request.features[request.candidates]
-        means = np.array([click_probability(belief.theta, row) for row in rows])
+        means = np.zeros(len(rows))
+        fill_click_probabilities_in_bulk(belief.theta, rows, means)
         return np.asarray(
             np.minimum(means + logistic_radius(belief, self) * widths(belief, request), 1.0), dtype=np.float64
         )

@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.compiling import helper, routine
+from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import gather, is_contiguous, select
@@ -98,6 +98,9 @@ def fill_kl_upper(belief: Counts, items: Ints, budget: float, upper: Floats) -> 
     """Fill `kl_upper` for some items."""
     for i in range(len(items)):
         upper[i] = kl_upper(belief.examined[items[i]], belief.clicked[items[i]], budget)
+
+
+fill_kl_upper_in_bulk = in_bulk(fill_kl_upper)
 
 
 @helper
@@ -207,7 +210,7 @@ class KLUCB(NamedTuple):
     def exact(self, belief: Counts, request: Request) -> Floats:
         """Solved for every candidate."""
         upper = np.zeros(len(request.candidates))
-        fill_kl_upper(belief, request.candidates, kl_budget(belief, self.loglog), upper)
+        fill_kl_upper_in_bulk(belief, request.candidates, kl_budget(belief, self.loglog), upper)
         return upper
 
     def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:

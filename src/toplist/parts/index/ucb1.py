@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.compiling import helper
+from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import gather, is_contiguous, select
@@ -93,10 +93,13 @@ def ucb1_budget(belief: Counts, scale: float) -> float:
     return float(scale * math.log(max(1.0, belief.clock[0])) * belief.unit[0])
 
 
+fill_formula_in_bulk = in_bulk(fill_formula)
+
+
 def formula_values(belief: Counts, budget: float, items: Ints) -> Floats:
     """The formula for some items."""
     score = np.zeros(len(items))
-    fill_formula(belief.examined[items], belief.clicked[items], budget, score)
+    fill_formula_in_bulk(belief.examined[items], belief.clicked[items], budget, score)
     return score
 
 

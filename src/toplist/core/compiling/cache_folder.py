@@ -1,0 +1,77 @@
+"""Where machine code is cached on disk, and how the cache stays small.
+
+The folder belongs to the user, not to a checkout: files are named by the content they were compiled from, so clones and
+branches share them.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import llvmlite  # type: ignore[import-untyped]
+import llvmlite.binding  # type: ignore[import-untyped]
+import numba
+import numpy as np
+
+import toplist
+
+VARIABLE = "TOPLIST_CACHE_DIR"
+LIMIT = 1 << 30  # bytes; a compiled simulation takes about half a megabyte
+
+
+def cache_folder() -> Path | None:
+    """The folder, which is made if necessary; None if it cannot be written, as in a read-only container."""
+    folder = Path(os.environ.get(VARIABLE) or _default_folder())
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _default_folder() -> Path:
+    """The usual place for caches of this system, with the name of this package."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "toplist"
+
+
+def machine() -> tuple[str, ...]:
+    """Everything besides the source that machine code depends on: versions, the CPU and numba's settings."""
+    config = vars(numba.config)
+    settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "ENABLE_AVX")
+    return (
+        f"toplist {toplist.__version__}, numba {numba.__version__}, llvmlite {llvmlite.__version__}",
+        f"numpy {np.__version__}, python {platform.python_implementation()} {platform.python_version()}",
+        f"{platform.system()} {platform.machine()}",
+        str(config["CPU_NAME"] or llvmlite.binding.get_host_cpu_name()),
+        str(config["CPU_FEATURES"] or llvmlite.binding.get_host_cpu_features().flatten()),
+        *(f"{name}={config.get(name)}" for name in settings),
+    )
+
+
+def trim(folder: Path, limit: int = LIMIT) -> None:
+    """Delete the files that were not used for the longest time, if all of them take more than `limit` bytes."""
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):  # another process deleted it
+                status = entry.stat()
+                found.append((status.st_mtime_ns, status.st_size, entry.path))
+    total = sum(size for _, size, _ in found)
+    if total <= limit:
+        return
+    for _, size, path in sorted(found):
+        with suppress(OSError):
+            os.unlink(path)
+        total -= size
+        if total <= 0.9 * limit:
+            return

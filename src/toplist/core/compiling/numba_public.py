@@ -1,0 +1,23 @@
+"""Compiles with numba's public API only: the fallback of `numba_private`, with the same functions.
+
+It is slower to compile and to run, allocations in hot methods are not refused, and machine code is not cached on disk,
+since numba's own cache does not notice an edited part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+
+def callee_options() -> dict[str, Any]:
+    """Options of functions that only compiled code calls."""
+    return dict(OPTIONS)
+
+
+def compile_whole(function: Any) -> Any:
+    """A dispatcher that compiles a function and everything it calls."""
+    return numba.njit(**OPTIONS)(function)

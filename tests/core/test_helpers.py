@@ -1,0 +1,152 @@
+"""Source and machine code of every helper agree, to the last bit.
+
+The contract compares whole runs of each policy, and so the helpers that these reach. All others are compared here one
+by one, on the arguments that they get in runs of a few unusual situations.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+import toplist
+from toplist import make
+from toplist.clicks import CCM, DCM, UBM, ChangingDCM
+from toplist.core.beliefs import MANY
+from toplist.core.compiling import BULK, compiled, plain
+from toplist.core.compiling.callees import callees
+from toplist.core.problem import Problem
+from toplist.core.randomness import wrap
+from toplist.core.slate import NONE, Request
+from toplist.engine.player import Player, RunSetup
+from toplist.engine.starts import Forced, OneSample
+from toplist.parts.index import KLUCB
+from toplist.parts.index.generalised import fill_click_probabilities
+from toplist.parts.memory import Everything, Logistic
+from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk
+from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, jumping
+from toplist.worlds.topics import SearchPath, search
+
+TOPICS = np.random.default_rng(1).dirichlet(np.ones(4), 12)
+NINE = np.linspace(0.8, 0.05, 9)
+SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
+    "many items, of which some are pinned, and users of CCM": (
+        "cascade-kl-ucb", Fixed(np.linspace(0.3, 0.01, MANY + 5), 3), CCM(), Forced(), 30,
+    ),
+    "very many items by a formula": ("cascade-ucb1", Fixed(np.linspace(0.3, 0.01, MANY), 3), DCM(0.6), OneSample(), 40),
+    "items that come and go": (
+        "cascade-ucb1", coming_and_going(np.linspace(0.5, 0.1, 8), 3, stay=9, away=6), DCM(0.6), OneSample(), 60,
+    ),
+    "changes that are detected": (
+        "cascade-kl-ucb-resetting", jumping(np.linspace(0.2, 0.01, 6), 2, raised=2, up=400, down=300), DCM(0.9),
+        OneSample(), 1500,
+    ),
+    "topics, all of them in every item": (
+        "cascade-lsb", TopicCoverage(TOPICS, [0.4, 0.3, 0.2, 0.1], 4), DCM(0.6), OneSample(), 60,
+    ),
+    "features that change with every list": (
+        make("gl-cdcm")._replace(memory=Logistic(capacity=32)), Contextual(8, 3, 4), ChangingDCM(), OneSample(), 60,
+    ),
+    "a past that is soon forgotten, and users of UBM": (
+        "cascade-kl-ucb-discounted(gamma=0.5)", Fixed(NINE, 3), UBM(), OneSample(), 1200,
+    ),
+    "equal items": ("cascade-kl-ucb", Fixed(np.full(60, 0.3), 2), DCM(0.6), OneSample(), 300),
+    "batches": ("batch-rank", Fixed(NINE, 3), DCM(0.6), OneSample(), 6000),
+    "exchanges of neighbours": ("bubble-rank(delta=0.5)", Fixed(NINE[::-1], 3), DCM(0.1), OneSample(), 3000),
+}  # fmt: skip
+
+
+def toplist_helpers() -> dict[CodeType, Callable[..., Any]]:
+    """All helpers of toplist, by their code."""
+    for module in pkgutil.walk_packages(toplist.__path__, "toplist."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    return {function.__code__: function for function in callees if function.__module__.startswith("toplist.")}
+
+
+@contextmanager
+def recorded(wanted: dict[CodeType, Callable[..., Any]], copies: int) -> Iterator[dict[Callable[..., Any], list[Any]]]:
+    """The arguments of the first calls of these functions from Python, copied before each call."""
+    calls: dict[Callable[..., Any], list[Any]] = {}
+
+    def record(frame: FrameType, event: str, _: Any) -> None:
+        function = wanted.get(frame.f_code) if event == "call" else None
+        if function is not None and len(calls.setdefault(function, [])) < copies:
+            sys.setprofile(None)
+            names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+            calls[function].append(copy.deepcopy([frame.f_locals[name] for name in names]))
+            sys.setprofile(record)
+
+    sys.setprofile(record)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+def some_request(items: int) -> Request:
+    """A request for one of these items."""
+    return Request(np.arange(items), 1, NONE, NONE, np.zeros((items, 0)), 0, np.arange(items), key=0)
+
+
+SEARCHED = (
+    TOPICS, np.array([0.4, 0.3, 0.2, 0.1]), 0, 0.6,
+    SearchPath(np.full(3, -1), np.zeros((3, 12)), np.zeros((3, 4)), np.ones(3)), np.zeros(3, dtype=np.int64), 1.0,
+)  # fmt: skip
+
+
+def flat(value: Any) -> list[bytes]:
+    """All numbers in a value, as bytes."""
+    if isinstance(value, tuple | list):
+        return [part for element in value for part in flat(element)]
+    return [np.asarray(value).tobytes()]
+
+
+def test_source_and_machine_code_of_every_helper_agree() -> None:
+    helpers = toplist_helpers()
+    with recorded(helpers, copies=0) as by_contract:
+        for name in toplist.catalogue():
+            policy = make(name)
+            world = Fixed(NINE, 3, np.eye(9) if policy.capabilities().needs_features else ())
+            setup = RunSetup.of(policy, world, DCM([0.6, 0.9, 0.3]), OneSample(), 240)  # as in the contract
+            Player(setup, 1, np.array([240]), compiled=False).play(240)
+    left = {code: function for code, function in helpers.items() if function not in by_contract}
+    with recorded(left, copies=3) as calls:
+        for named, world, users, start, steps in SITUATIONS.values():
+            setup = RunSetup.of(make(named), world, users, start, steps)
+            Player(setup, 3, np.array([steps]), compiled=False).play(steps)
+        KLUCB().exact(Everything().begin(Problem(3, 1)), some_request(3))
+        plain(search)(*SEARCHED)
+        draw_lots_in_bulk(5, np.arange(3), np.zeros(3, dtype=np.int64))
+        fill_click_probabilities(np.array([0.5, -1.0]), np.ones((3, 2)), np.zeros(3))
+    assert {function.__name__ for function in left.values()} == {function.__name__ for function in calls}
+    for function, several in calls.items():
+        machine_code = compiled(function)
+        for arguments in several:
+            here, there = copy.deepcopy(arguments), copy.deepcopy(arguments)
+            assert flat(function(*here)) == flat(machine_code(*there)), function.__name__
+            assert flat(here) == flat(there), function.__name__
+
+
+def test_numbers_wrap_around_as_machine_integers_do() -> None:
+    wrapped = compiled(lambda x, y: wrap(x * y))
+    for x, y in [(3, 4), (2**62, 2), (-(2**63), 1), (2**63 - 1, 2**63 - 1), (-(2**40), 2**40 + 1)]:
+        assert wrap(x * y) == wrapped(x, y)
+
+
+def test_functions_for_calls_from_python_are_compiled_for_long_arrays() -> None:
+    for length in (BULK - 1, BULK):
+        here, there = np.zeros((2, length), dtype=np.int64)
+        draw_lots(5, np.arange(length), here)
+        with recorded({draw_lots.__code__: draw_lots}, copies=0) as calls:
+            draw_lots_in_bulk(5, np.arange(length), there)
+        assert here.tolist() == there.tolist()
+        assert (draw_lots in calls) == (length < BULK)

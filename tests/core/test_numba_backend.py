@@ -1,0 +1,199 @@
+"""The public fallback for numba's private parts, plain Python without numba's compiler, and the cache folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import toplist
+from toplist.clicks import DCM
+from toplist.core.compiling import cache_folder, compiled, direct, helper, numba_private, numba_public
+from toplist.core.compiling.cache_folder import machine, trim
+from toplist.worlds import b_top_k
+
+SIMULATION = """
+import toplist
+from toplist.clicks import DCM
+from toplist.core.compiling.compile import backend
+from toplist.worlds import b_top_k
+result = toplist.simulate("dcm-kl-ucb", b_top_k(6, 2, 0.4, 0.3), DCM(0.7), {steps}, runs=1, threads=1)
+print(backend.__name__.rpartition(".")[2], repr(result.regret["dcm-kl-ucb"].sum().item()))
+"""
+
+
+def run(program: str, tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"TOPLIST_CACHE_DIR": str(tmp_path / "cache")} | variables
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+
+
+def expected(steps: int) -> str:
+    result = toplist.simulate("dcm-kl-ucb", b_top_k(6, 2, 0.4, 0.3), DCM(0.7), steps, runs=1, threads=1)
+    return repr(result.regret["dcm-kl-ucb"].sum().item())
+
+
+def test_the_fallback_gives_the_same_numbers(tmp_path: Path) -> None:
+    ended = run(SIMULATION.format(steps=2000), tmp_path, TOPLIST_NUMBA="public")
+    assert (ended.stdout, ended.stderr) == (f"numba_public {expected(2000)}\n", "")
+
+
+def test_without_the_compiler_the_source_gives_the_same_numbers(tmp_path: Path) -> None:
+    ended = run(SIMULATION.format(steps=200), tmp_path, NUMBA_DISABLE_JIT="1")
+    assert (ended.stdout, ended.stderr) == (f"numba_public {expected(200)}\n", "")
+
+
+BREAKAGES = {
+    "a name is gone": "import numba.core.codegen as numbas; del numbas.JITCodeLibrary",
+    "a method is gone": (
+        "from numba.core.compiler import CompileResult; del CompileResult._find_referenced_environments"
+    ),
+    "an option is gone": (
+        "from numba.core.cpu import CPUTargetOptions as options\n"
+        "for cls in options.__mro__:\n    if '_nrt' in vars(cls):\n        del cls._nrt"
+    ),
+    "machine code cannot be read back": (
+        "from numba.core.compiler import CompileResult; CompileResult._rebuild = classmethod(lambda cls, *_: None)"
+    ),
+}
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES)
+def test_a_numba_whose_private_parts_changed_is_used_by_its_public_ones(breakage: str, tmp_path: Path) -> None:
+    program = f"{BREAKAGES[breakage]}\nfrom toplist.core.compiling.compile import backend, compiled, helper\n" + (
+        "@helper\ndef one(x):\n    return x + 1.0\n"
+        "@compiled\ndef two(x):\n    return one(one(x))\n"
+        "print(backend.__name__.rpartition('.')[2], two(1.0))\n"
+    )
+    ended = run(program, tmp_path)
+    assert ended.stdout == "numba_public 3.0\n", ended.stderr
+    assert "RuntimeWarning: toplist cannot use the private parts of numba" in ended.stderr
+    assert "TOPLIST_NUMBA=public" in ended.stderr
+
+
+def test_the_private_parts_pass_their_test_once_per_machine(tmp_path: Path) -> None:
+    program = "from toplist.core.compiling.compile import backend; print(backend.__name__.rpartition('.')[2])"
+    assert run(program, tmp_path).stdout == "numba_private\n"
+    (passed,) = (tmp_path / "cache").glob("passed-*")
+    broken = BREAKAGES["machine code cannot be read back"]
+    assert run(f"{broken}\n{program}", tmp_path).stdout == "numba_private\n"  # not tested again
+    passed.unlink()
+    assert run(f"{broken}\n{program}", tmp_path).stdout == "numba_public\n"
+
+
+def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
+    ended = run("import toplist.core.compiling", tmp_path, TOPLIST_NUMBA="fast")
+    assert "TOPLIST_NUMBA is 'fast'; it must be 'private' or 'public', or not set." in ended.stderr
+
+
+def test_both_backends_have_the_same_functions() -> None:
+    for name in ("OPTIONS", "callee_options", "compile_whole"):
+        assert hasattr(numba_public, name)
+        assert hasattr(numba_private, name)
+    assert numba_private.OPTIONS == numba_public.OPTIONS | {"_nrt": False}
+
+
+def test_a_check_passes_without_the_compiler(tmp_path: Path) -> None:
+    program = "import sys; from toplist.cli import main; sys.exit(main(['check', 'cascade-ucb1']))"
+    ended = run(program, tmp_path, NUMBA_DISABLE_JIT="1")
+    assert ended.returncode == 0, ended.stderr
+
+
+CACHED = """
+from toplist.core.compiling import compiled
+@compiled
+def one_more(x):
+    return x + 1.0
+one_more.__module__
+assert one_more(1.0) == 2.0
+"""
+
+
+def test_settings_of_the_machine_are_part_of_the_name_of_a_cached_file(tmp_path: Path) -> None:
+    (tmp_path / "cached.py").write_text(CACHED)
+
+    def cached(**variables: str) -> set[str]:
+        ended = run("import cached", tmp_path, PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]), **variables)
+        assert ended.returncode == 0, ended.stderr
+        return {file.name for file in (tmp_path / "cache").glob("one_more-*")}
+
+    first = cached()
+    assert len(first) == 1
+    assert cached() == first
+    assert len(cached(NUMBA_OPT="0")) == 2
+    assert len(cached(NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")) == 3
+
+
+def test_the_cache_deletes_what_was_not_used_for_the_longest_time(tmp_path: Path) -> None:
+    for age, name in enumerate(("new", "middle", "old")):
+        (tmp_path / name).write_bytes(bytes(400))
+        os.utime(tmp_path / name, (1_000_000 - age, 1_000_000 - age))
+    trim(tmp_path, limit=1200)
+    assert len(list(tmp_path.iterdir())) == 3
+    trim(tmp_path, limit=1199)
+    assert {file.name for file in tmp_path.iterdir()} == {"new", "middle"}
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "folder"),
+    [
+        ("linux", {}, "home/.cache/toplist"),
+        ("linux", {"XDG_CACHE_HOME": "{}/xdg"}, "xdg/toplist"),
+        ("linux", {"TOPLIST_CACHE_DIR": "{}/mine"}, "mine"),
+        ("darwin", {}, "home/Library/Caches/toplist"),
+        ("win32", {"LOCALAPPDATA": "{}/local"}, "local/toplist"),
+    ],
+)
+def test_the_cache_is_where_the_system_keeps_caches(
+    platform: str, variables: dict[str, str], folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CACHE_HOME", "TOPLIST_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ({"HOME": "{}/home"} | variables).items():
+        monkeypatch.setenv(name, value.format(tmp_path))
+    monkeypatch.setattr(sys, "platform", platform)
+    assert cache_folder.cache_folder() == tmp_path / folder
+    assert (tmp_path / folder).is_dir()
+
+
+def test_without_a_folder_for_the_cache_everything_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TOPLIST_CACHE_DIR", str(tmp_path / "file" / "below"))
+    assert cache_folder.cache_folder() is None
+
+    @compiled
+    def double(x: float) -> float:
+        return 2.0 * x
+
+    assert double(1.5) == 3.0
+
+
+def test_the_machine_names_its_cpu_and_numbas_settings() -> None:
+    assert f"OPT={vars(numba.config)['OPT']}" in machine()
+    assert any("numba " + numba.__version__ in line for line in machine())
+
+
+def test_a_helper_works_in_functions_that_numba_compiles() -> None:
+    @helper
+    def half(x: float) -> float:
+        return 0.5 * x
+
+    quarter: Any = numba.njit(lambda x: half(half(x)))
+    assert quarter(2.0) == 0.5
+
+
+def test_direct_returns_machine_code() -> None:
+    @compiled
+    def total(values: Any) -> float:
+        found = 0.0
+        for value in values:
+            found += value
+        return found
+
+    values = np.arange(4.0)
+    assert direct(total, values)(values) == 6.0
