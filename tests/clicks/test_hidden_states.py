@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toplist.clicks import CCM, DBN, PBM, UBM, Cascade, Mixture, mix
+from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade, Mixture, mix
 from toplist.clicks.best_list import RISE
 from toplist.core.compiling import routine
 from toplist.core.problem import InvalidInput, Problem
@@ -45,7 +45,7 @@ def courses(users: Any, attraction: list[float]) -> Iterator[Course]:
         return
     for attracted in itertools.product([0, 1], repeat=size):
         likes = np.prod([own if yes else 1 - own for own, yes in zip(attraction, attracted, strict=True)])
-        if isinstance(users, Cascade):
+        if isinstance(users, Cascade | DCM):  # DCM: cascade users, prepared
             first = attracted.index(1) if 1 in attracted else size
             clicks = tuple(int(place == first) for place in range(size))
             yield float(likes), clicks, min(first + 1, size), float(any(clicks))

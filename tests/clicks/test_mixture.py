@@ -80,7 +80,7 @@ def test_levels_count_from_the_innermost() -> None:
 def test_names_are_understood_as_on_the_command_line() -> None:
     asked = USERS.make("mixture(first=cascade, second='pbm(examination=0.5)', share=0.25)")
     ready = asked.prepare(Problem(5, 3))
-    assert type(ready.first) is Cascade
+    assert ready.first.termination.tolist() == [1.0, 1.0, 1.0]  # cascade users, prepared
     assert ready.second.examination.tolist() == [0.5, 0.5, 0.5]
     assert list(USERS.entries()["mixture"].parameters) == ["first", "second", "share"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 from toplist.clicks.best_list import EVEN, best_by_worth
+from toplist.clicks.dcm import DCM
 from toplist.core.problem import Problem, whole
 from toplist.core.randomness import toss
 from toplist.core.slate import NONE, Floats, Ints, Page
@@ -29,9 +30,12 @@ class Cascade(NamedTuple):
     depth: Any = None
 
     def prepare(self, problem: Problem) -> Self:
-        """Resolve the depth."""
+        """Resolve the depth; without one, these are DCM users who leave after the first click.
+
+        The numbers are the same, and the loop is compiled once for both.
+        """
         if self.depth is None:
-            return self._replace(depth=problem.positions)
+            return DCM(1.0).prepare(problem)  # type: ignore[return-value]
         return self._replace(depth=whole("Cascade's depth", self.depth, 1, "or leave it out for all positions"))
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:

@@ -77,13 +77,13 @@ class ChangingDCM(NamedTuple):
 @helper
 def dcm_click(termination: Floats, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:
     """Draw the clicks of one visitor; return their number."""
-    leaving = branch(visitor, -1)  # coins of the positions, independent of those of the items
     clicks, end = 0, len(items)
     for place in range(len(items)):
         page.clicks[place] = 0
         if place < end and toss(visitor, labels[items[place]], attraction[place]):
             page.clicks[place] = 1
             clicks += 1
+            leaving = branch(visitor, -1)  # coins of the positions, independent of those of the items
             if toss(leaving, place, termination[place]):
                 end = place + 1
     page.left[0] = end
