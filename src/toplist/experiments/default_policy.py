@@ -35,7 +35,8 @@ from toplist.worlds import coming_and_going
 
 CANDIDATES = (
     "dcm-ts", "cascade-ts", "pbm-ts", "dcm-kl-ucb", "dcm-kl-ucb(loglog=0)", "cascade-kl-ucb", "last-click",
-    "dcm-kl-ucb-discounted", "dcm-kl-ucb-resetting", "ranked-kl-ucb", "top-rank(delta=0.001)",
+    "dcm-kl-ucb-discounted", "dcm-kl-ucb-resetting", "pbm-ucb", "ranked-kl-ucb", "top-rank(delta=0.001)",
+    "bubble-rank(delta=0.001)",
 )  # fmt: skip
 WITH_PRIOR = "dcm-ts, prior"  # not a candidate: it is given the click rate of the median item
 PRIOR_STRENGTH = 10.0
@@ -254,7 +255,7 @@ def main() -> int:
     """Play, print the tables, and write them and all numbers to the folder."""
     parser = argparse.ArgumentParser(description="Compare the candidates for the default policy.")
     parser.add_argument("--folder", type=Path, default=Path("out/default-policy"), help="for results, and to resume")
-    parser.add_argument("--runs", type=int, default=4, help="runs of each policy on each page (default 4)")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each policy on each page (default 3)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default 0)")
     parser.add_argument("--threads", type=int, help="number of threads (default: all cores)")
     asked = parser.parse_args()

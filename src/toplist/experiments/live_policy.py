@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.problem import Problem, number, whole
-from toplist.core.protocols import Capabilities
+from toplist.core.protocols import Capabilities, Change
 from toplist.core.slate import Floats, Ints, Page, Request, Slate
 
 
@@ -41,11 +41,10 @@ class LivePolicy(NamedTuple):
     Examples
     --------
     >>> import toplist
-    >>> world, users = toplist.worlds.b_lb(items=8, positions=2)
-    >>> policies = {"at once": LivePolicy(toplist.make("dcm-ts")), "late": LivePolicy(toplist.make("dcm-ts"), 500)}
-    >>> found = toplist.simulate(policies, world, users, steps=1000, runs=4, seed=1)
-    >>> found.difference("at once", "late").high < 0
-    True
+    >>> from toplist.core.problem import Problem
+    >>> problem = Problem(items=8, positions=2)
+    >>> LivePolicy(toplist.make("dcm-ts"), delay=500).prepare(problem).begin(problem).items.shape
+    (500, 2)
     """
 
     policy: Any
@@ -93,6 +92,11 @@ class LivePolicy(NamedTuple):
         """The policy's capabilities."""
         able: Capabilities = self.policy.capabilities()
         return able
+
+    def changes(self, belief: WaitingLists, after: int = 0) -> list[Change]:
+        """The changes that the policy detected, if it does."""
+        found: list[Change] = self.policy.changes(belief.learned, after)
+        return found
 
     def rank(self, belief: WaitingLists, cache: Any, request: Request, slate: Slate) -> None:
         """Rank with what was reported."""

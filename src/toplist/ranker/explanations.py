@@ -54,7 +54,7 @@ def assess(policy: Any, belief: Any, request: Request, place: int | None) -> Ass
 
 
 def estimates(names: Sequence[str], assessment: Assessment, learned: int) -> Table:
-    """One row per item, the largest index first."""
+    """One row per item, the largest index first, or the largest mean if there is no index."""
     low, high = confidence_intervals(assessment)
     columns = (assessment.examined, assessment.mean, low, high, assessment.index)
     rows = [

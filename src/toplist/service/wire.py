@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from toplist.core.defaults import DEFAULT_POLICY
+
 END = r"(?![\s\S])"  # end of text; `$` would also match before a final line break
 NAME = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}"
 TEXT = rf"^[^\x00-\x1f\x7f]+{END}"  # one line, no control characters
@@ -100,7 +102,7 @@ class RankingSpec(Strict, frozen=True):
 
     name: Name
     positions: Positions
-    policy: str = "dcm-kl-ucb"  # a name of the catalogue, optionally with parameters: "cascade-kl-ucb(...)"
+    policy: str = DEFAULT_POLICY  # a name of the catalogue, optionally with parameters: "cascade-kl-ucb(...)"
     click_window: Seconds = 1800.0  # seconds
     retention: Seconds | None = None  # events are deleted after this many seconds; None: never
     seed: Seed = 0
@@ -246,7 +248,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 class Estimates(Struct, frozen=True, kw_only=True):
-    """The estimates of a learner, the largest index first."""
+    """The estimates of a learner: the largest index first, or the largest mean if the policy has no index."""
 
     ranking: str
     key: str | None

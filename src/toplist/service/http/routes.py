@@ -47,7 +47,7 @@ IMPRESSION = "019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33"
 _RANKING: dict[str, Any] = {
     "name": "front-page",
     "positions": 3,
-    "policy": "dcm-kl-ucb",
+    "policy": "dcm-ts",
     "click_window": 1800.0,
     "retention": None,
     "seed": 0,
@@ -66,10 +66,10 @@ _ITEM = {"id": "tea", "features": None, "hidden": False}
 _CHANGED = {"added": 3, "changed": 0, "unchanged": 0}
 _LIST = {"impression": IMPRESSION, "items": ["coffee", "tea"], "ranking": "front-page", "key": None, "deferred": False}
 _COUNTED = {"impression": IMPRESSION, "counted": True}
-_ESTIMATE = {"item": "tea", "examined": 40.0, "mean": 0.25, "low": 0.15, "high": 0.38, "index": 0.52}
+_ESTIMATE = {"item": "tea", "examined": 40.0, "mean": 0.25, "low": 0.14, "high": 0.40, "index": None}
 _REASON = {
-    "position": 1, "item": "coffee", "examined": 40.0, "mean": 0.25, "bonus": 0.27, "index": 0.52,
-    "why": "its index is the largest",
+    "position": 1, "item": "coffee", "examined": 40.0, "mean": 0.25, "bonus": None, "index": None,
+    "why": "one of the largest random draws of 8 eligible; 95% of its draws lie between about 0.14 and 0.40",
 }  # fmt: skip
 _NAME = {"name": Name}
 _OF_ITEM = {"name": Name, "item": ItemId}
@@ -88,7 +88,7 @@ ROUTES: tuple[Route, ...] = (
         method="POST", path="/v1/rankings", name="create_ranking", tag="rankings", scope="admin",
         summary="Create a ranking.", handler=Handlers.create_ranking,
         request=RankingSpec, status=201, reply=Ranking, problems=(409,), links=_TO_RANKING,
-        request_example={"name": "front-page", "positions": 3, "policy": "dcm-kl-ucb"},
+        request_example={"name": "front-page", "positions": 3, "policy": "dcm-ts"},
         reply_example=_RANKING | {"items": 0},
     ),
     Route(
@@ -190,11 +190,11 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/estimates", name="estimates", tag="learning", scope="serve",
-        summary="The estimates of the items, the largest index first.",
+        summary="The estimates of the items: the largest index first, or the largest mean if the policy has no index.",
         handler=Handlers.estimates, parameters=_NAME,
         query=EstimatesQuery, reply=Estimates, problems=(404, 409),
         reply_example={
-            "ranking": "front-page", "key": None, "policy": "dcm-kl-ucb", "learned": 120, "items": [_ESTIMATE],
+            "ranking": "front-page", "key": None, "policy": "dcm-ts", "learned": 120, "items": [_ESTIMATE],
         },
     ),
     Route(
@@ -203,7 +203,7 @@ ROUTES: tuple[Route, ...] = (
         handler=Handlers.explain_next, parameters=_NAME,
         query=NextQuery, reply=NextList, problems=(404, 409),
         reply_example={
-            "ranking": "front-page", "key": None, "policy": "dcm-kl-ucb", "learned": 120, "positions": [_REASON],
+            "ranking": "front-page", "key": None, "policy": "dcm-ts", "learned": 120, "positions": [_REASON],
         },
     ),
     Route(
