@@ -48,7 +48,7 @@ DELAYS = (0, 0, 100, 1000)  # lists between a list and the report of its clicks;
 SPREAD = 0.7  # standard deviation of the log odds of attraction
 STAY = 5000.0  # mean number of lists that an item is on offer, and absent, where items come and go
 HORIZONS = (1_000, 10_000, 100_000)
-LONG_HORIZON, LONG_RUNS = 1_000_000, 2  # of the long cells
+LONG_HORIZON = 1_000_000  # of the long cells
 
 
 class Cell(NamedTuple):
@@ -133,7 +133,7 @@ def play(
         checkpoints = np.array(cell.horizons())
         file = ResumeFile(folder / f"{slug(cell.label())}.npz", describe(own, checkpoints, seed))
         played = {label: setup._replace(users=users) for label, setup in own.items()}
-        schedulers.append(RunScheduler(played, checkpoints, min(runs, LONG_RUNS) if cell.is_long else runs, seed, file))
+        schedulers.append(RunScheduler(played, checkpoints, runs, seed, file))
     regret: dict[str, dict[str, Floats]] = {}
     for cell, curves in zip(cells, curves_in_turn(schedulers, threads, progress), strict=True):
         for number, horizon in enumerate(cell.horizons()):
@@ -255,7 +255,7 @@ def main() -> int:
     """Play, print the tables, and write them and all numbers to the folder."""
     parser = argparse.ArgumentParser(description="Compare the candidates for the default policy.")
     parser.add_argument("--folder", type=Path, default=Path("out/default-policy"), help="for results, and to resume")
-    parser.add_argument("--runs", type=int, default=3, help="runs of each policy on each page (default 3)")
+    parser.add_argument("--runs", type=int, default=2, help="runs of each policy on each page (default 2)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default 0)")
     parser.add_argument("--threads", type=int, help="number of threads (default: all cores)")
     asked = parser.parse_args()

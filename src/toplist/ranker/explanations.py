@@ -150,12 +150,12 @@ def _reason(candidates: Assessment, at: int, is_assessed: bool, among_known: boo
 
 
 def _draw_reason(candidates: Assessment, at: int, among_known: bool) -> str:
-    """Why Thompson sampling chose one of the candidates; the interval of a mean is about that of its draws."""
+    """Why Thompson sampling chose one of the candidates; 95% of the draws lie about in the interval of the mean."""
     if math.isnan(candidates.mean[at]):
         return "never examined, so its random draw may be anything from 0 to 1"
     low, high = (float(ends[at]) for ends in confidence_intervals(candidates))
     rivals = f" of {len(candidates.mean)} eligible" if among_known else ""
-    return f"one of the largest random draws{rivals}; 95% of its draws lie between about {low:.2f} and {high:.2f}"
+    return f"its random draw, mostly {low:.2f} to {high:.2f}, is among the largest{rivals}"
 
 
 def _none_if_nan(value: float) -> float | None:

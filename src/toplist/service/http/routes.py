@@ -69,7 +69,7 @@ _COUNTED = {"impression": IMPRESSION, "counted": True}
 _ESTIMATE = {"item": "tea", "examined": 40.0, "mean": 0.25, "low": 0.14, "high": 0.40, "index": None}
 _REASON = {
     "position": 1, "item": "coffee", "examined": 40.0, "mean": 0.25, "bonus": None, "index": None,
-    "why": "one of the largest random draws of 8 eligible; 95% of its draws lie between about 0.14 and 0.40",
+    "why": "its random draw, mostly 0.14 to 0.40, is among the largest of 8 eligible",
 }  # fmt: skip
 _NAME = {"name": Name}
 _OF_ITEM = {"name": Name, "item": ItemId}
