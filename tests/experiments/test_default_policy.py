@@ -87,8 +87,8 @@ def made_up(cells: Sequence[Cell], regret: dict[str, float]) -> Comparison:
     """Two runs of every policy; random lists lose 100 and the policies what `regret` says, else 90."""
     labels = [column(cell, horizon) for cell in cells for horizon in cell.horizons()]
     names = (*CANDIDATES, WITH_PRIOR)
-    own = {name: [regret.get(name, 90.0) - 1.0, regret.get(name, 90.0) + 1.0] for name in names}
-    return Comparison({label: own | {"random": [100.0, 100.0]} for label in labels}, "random")
+    own = {name: regret.get(name, 90.0) + np.array([-1.0, 1.0]) for name in names}
+    return Comparison({label: own | {"random": np.full(2, 100.0)} for label in labels}, "random")
 
 
 def test_the_least_mean_wins_among_policies_that_take_every_request() -> None:

@@ -125,8 +125,10 @@ def play(
     setups = []
     for cell in cells:
         world, users = cell.world(), standard_users(cell.items, cell.positions)[cell.users]
-        own = policies_of(cell).items()
-        setups.append({label: RunSetup.of(policy, world, users, NeverSeenFirst(), None) for label, policy in own})
+        made = policies_of(cell)
+        setups.append(
+            {label: RunSetup.of(policy, world, users, NeverSeenFirst(), None) for label, policy in made.items()}
+        )
     folder.mkdir(parents=True, exist_ok=True)
     schedulers = []
     for cell, own, users in zip(cells, setups, users_of_shared_types([s[YARDSTICK] for s in setups]), strict=True):
@@ -230,9 +232,12 @@ def tables(found: Comparison, cells: Sequence[Cell]) -> str:
 
     third = [["attraction", *(f"{n:,} lists" for n in horizons)]]
     for rate in RATES:
-        chosen = [among(rate=rate, horizon=n) for n in horizons]
-        pairs = [(share(found, winner, each), share(found, "dcm-kl-ucb", each)) for each in chosen if each]
+        columns = [each for n in horizons if (each := among(rate=rate, horizon=n))]
+        pairs = [(share(found, winner, each), share(found, "dcm-kl-ucb", each)) for each in columns]
         third.append([f"{rate:.0%}", *(f"{100 * one.mean:.1f} ({100 * other.mean:.1f})" for one, other in pairs)])
+    far = max(everything, key=lambda each: found.over_best(winner, column(*each)).value)
+    beaten = f"{found.over_best(winner, column(*far)).value:.1f} times that of `{found.best(column(*far))}`"
+    ahead = sum(found.mark(winner, column(*each)) != "" for each in everything)
     return "\n\n".join(
         [
             f"Regret in percent of that of random lists: {len(cells)} pages, {found.size()}.",
@@ -241,6 +246,8 @@ def tables(found: Comparison, cells: Sequence[Cell]) -> str:
             markdown(second),
             f"`{winner}` by click rate and horizon, and `dcm-kl-ucb` in parentheses:",
             markdown(third),
+            f"`{winner}` is the best or not clearly worse (95%, paired) in {ahead} of {len(everything)} columns, a page "
+            f"and a horizon each. Its regret is largest against the best on {column(*far)}: {beaten}.",
         ]
     )
 
