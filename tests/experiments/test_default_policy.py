@@ -14,7 +14,16 @@ from toplist.engine.comparison import Comparison
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import NeverSeenFirst
 from toplist.experiments import default_policy
-from toplist.experiments.default_policy import CANDIDATES, WITH_PRIOR, Cell, column, design, share, tables, verdict
+from toplist.experiments.default_policy import (
+    CANDIDATES,
+    WITH_PRIOR,
+    StudyPage,
+    column,
+    design,
+    share,
+    tables,
+    verdict,
+)
 from toplist.experiments.live_policy import LivePolicy
 from toplist.parts import Chance, Everything, ThroughLastClick
 
@@ -83,7 +92,7 @@ def test_a_prior_counts_as_examinations() -> None:
     assert belief.clicked.tolist() == [2.0] * 5
 
 
-def made_up(cells: Sequence[Cell], regret: dict[str, float]) -> Comparison:
+def made_up(cells: Sequence[StudyPage], regret: dict[str, float]) -> Comparison:
     """Two runs of every policy; random lists lose 100 and the policies what `regret` says, else 90."""
     labels = [column(cell, horizon) for cell in cells for horizon in cell.horizons()]
     names = (*CANDIDATES, WITH_PRIOR)
@@ -114,7 +123,7 @@ def test_horizons_of_a_cell_share_their_runs() -> None:
 def test_a_small_run_is_written_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(default_policy, "CANDIDATES", ("dcm-ts",))
     monkeypatch.setattr(default_policy, "HORIZONS", (10, 2000))
-    cell = Cell(0.3, "cascade", 12, 3, 10, passing=True, is_long=False)
+    cell = StudyPage(0.3, "cascade", 12, 3, 10, passing=True, is_long=False)
     reports: list[toplist.Progress] = []
     found = default_policy.play([cell], 2, 0, 1, tmp_path, reports.append)
     assert found.policies == ("dcm-ts", WITH_PRIOR, "random")

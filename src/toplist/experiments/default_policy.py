@@ -51,7 +51,7 @@ HORIZONS = (1_000, 10_000, 100_000)
 LONG_HORIZON = 1_000_000  # of the long cells
 
 
-class Cell(NamedTuple):
+class StudyPage(NamedTuple):
     """One page: its visitors, its items and how late its clicks are reported."""
 
     rate: float
@@ -89,7 +89,7 @@ def attraction_around(rate: float, items: int) -> Floats:
     return np.array([1 / (1 + math.exp(-odds[rank])) for rank in mixed])
 
 
-def design() -> list[Cell]:
+def design() -> list[StudyPage]:
     """The cells: every click rate with all users and both sizes; delays and items balanced over these.
 
     Rates, users and delays form a Latin square, so that each delay occurs equally often with every rate and with all
@@ -100,7 +100,7 @@ def design() -> list[Cell]:
     (32, 16, 8)
     """
     return [
-        Cell(
+        StudyPage(
             rate, users, *SIZES[size], DELAYS[i ^ j ^ (2 * size)],
             passing=(i + j // 2 + size) % 2 == 1, is_long=size == 0 and i ^ j in (0, 3),
         )
@@ -108,7 +108,7 @@ def design() -> list[Cell]:
     ]  # fmt: skip
 
 
-def policies_of(cell: Cell) -> dict[str, LivePolicy]:
+def policies_of(cell: StudyPage) -> dict[str, LivePolicy]:
     """The candidates on a page, the one with a prior, and random lists."""
     found = {name: LivePolicy(make(name), cell.delay) for name in CANDIDATES}
     found[WITH_PRIOR] = LivePolicy(make("dcm-ts"), cell.delay, cell.rate, PRIOR_STRENGTH)
@@ -116,7 +116,7 @@ def policies_of(cell: Cell) -> dict[str, LivePolicy]:
 
 
 def play(
-    cells: Sequence[Cell], runs: int, seed: int, threads: int, folder: Path, progress: Callable[[Progress], None]
+    cells: Sequence[StudyPage], runs: int, seed: int, threads: int, folder: Path, progress: Callable[[Progress], None]
 ) -> Comparison:
     """Play all cells, and continue from the folder if some were played; a column per cell and horizon.
 
@@ -143,12 +143,12 @@ def play(
     return Comparison(regret, YARDSTICK, {"runs": runs, "seed": seed, "version": toplist.__version__})
 
 
-def column(cell: Cell, horizon: int) -> str:
+def column(cell: StudyPage, horizon: int) -> str:
     """Label of the column of a cell after some lists."""
     return f"{cell.label()}, {horizon:,} lists"
 
 
-class Share(NamedTuple):
+class RegretShare(NamedTuple):
     """Mean regret over that of random lists, over some columns, with its standard error."""
 
     mean: float
@@ -157,25 +157,25 @@ class Share(NamedTuple):
     def text(self) -> str:
         """In percent.
 
-        >>> Share(0.1234, 0.0049).text()
+        >>> RegretShare(0.1234, 0.0049).text()
         '12.3 ± 0.5'
         """
         return f"{100 * self.mean:.1f} ± {100 * self.error:.1f}"
 
 
-def share(found: Comparison, policy: str, chosen: Sequence[tuple[Cell, int]]) -> Share:
+def share(found: Comparison, policy: str, chosen: Sequence[tuple[StudyPage, int]]) -> RegretShare:
     """Regret relative to random lists, averaged over cells and horizons.
 
     Horizons of one cell share their runs, so the error is that of their mean in each run.
     """
-    by_cell: dict[Cell, list[Floats]] = {}
+    by_cell: dict[StudyPage, list[Floats]] = {}
     for cell, horizon in chosen:
         label = column(cell, horizon)
         by_cell.setdefault(cell, []).append(found.of(policy, label) / found.mean(YARDSTICK, label))
     sums = [np.sum(shares, axis=0) for shares in by_cell.values()]
     mean = sum(float(each.mean()) for each in sums) / len(chosen)
     error = math.sqrt(sum(float(standard_error(each)) ** 2 for each in sums)) / len(chosen)
-    return Share(mean, error)
+    return RegretShare(mean, error)
 
 
 def fits_a_default(policy: Any) -> bool:
@@ -185,21 +185,21 @@ def fits_a_default(policy: Any) -> bool:
     return bool(supported and able.learns and not able.needs_features)
 
 
-def verdict(found: Comparison, cells: Sequence[Cell]) -> str:
+def verdict(found: Comparison, cells: Sequence[StudyPage]) -> str:
     """The candidate with the least mean share over all columns, of those that support everything."""
     everything = [(cell, horizon) for cell in cells for horizon in cell.horizons()]
     able = [name for name in CANDIDATES if fits_a_default(make(name))]
     return min(able, key=lambda name: share(found, name, everything).mean)
 
 
-def tables(found: Comparison, cells: Sequence[Cell]) -> str:
+def tables(found: Comparison, cells: Sequence[StudyPage]) -> str:
     """Markdown tables: by horizon, by setting, and the winner by click rate and horizon."""
     everything = [(cell, horizon) for cell in cells for horizon in cell.horizons()]
     names = [name for name in found.policies if name != YARDSTICK]
     names.sort(key=lambda name: share(found, name, everything).mean)
     winner = verdict(found, cells)
 
-    def among(**wanted: Any) -> list[tuple[Cell, int]]:
+    def among(**wanted: Any) -> list[tuple[StudyPage, int]]:
         return [
             (cell, horizon) for cell, horizon in everything
             if all((horizon if name == "horizon" else getattr(cell, name)) == value for name, value in wanted.items())
@@ -218,7 +218,7 @@ def tables(found: Comparison, cells: Sequence[Cell]) -> str:
             "**chosen**" if name == winner else "possible" if able else "no",
         ])  # fmt: skip
 
-    settings: dict[str, list[tuple[Cell, int]]] = {}
+    settings: dict[str, list[tuple[StudyPage, int]]] = {}
     for title, field, values in (
         ("{:.0%}", "rate", RATES), ("{}", "users", USERS), ("{} late", "delay", sorted(set(DELAYS))),
         ("L={}", "items", [items for items, _ in SIZES]),
@@ -246,8 +246,8 @@ def tables(found: Comparison, cells: Sequence[Cell]) -> str:
             markdown(second),
             f"`{winner}` by click rate and horizon, and `dcm-kl-ucb` in parentheses:",
             markdown(third),
-            f"`{winner}` is the best or not clearly worse (95%, paired) in {ahead} of {len(everything)} columns, a page "
-            f"and a horizon each. Its regret is largest against the best on {column(*far)}: {beaten}.",
+            f"`{winner}` is the best or not clearly worse (95%, paired) in {ahead} of {len(everything)} columns: "
+            f"a page and a horizon each. Its regret is largest against the best on {column(*far)}: {beaten}.",
         ]
     )
 
