@@ -37,7 +37,7 @@ compare: $(VENV)/ready  ## the policies for fixed tastes x seven kinds of users,
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.png --json out/compare.json
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.svg --quiet
 
-default-policy: $(VENV)/ready  ## the candidates for the default policy on 32 kinds of pages, in out/default-policy (about MINUTES minutes)
+default-policy: $(VENV)/ready  ## the candidates for the default policy on 32 kinds of pages, in out/default-policy (about 15 minutes on two cores)
 	$(BIN)/python -m toplist.experiments.default_policy --folder out/default-policy
 
 reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, without it those that need none (about 50 minutes)

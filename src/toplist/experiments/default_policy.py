@@ -221,10 +221,14 @@ def tables(found: Comparison, cells: Sequence[StudyPage]) -> str:
 
     settings: dict[str, list[tuple[StudyPage, int]]] = {}
     for title, field, values in (
-        ("{:.0%}", "rate", RATES), ("{}", "users", USERS), ("{} late", "delay", sorted(set(DELAYS))),
+        ("{:.0%}", "rate", RATES), ("{}", "users", USERS), ("{:,} late", "delay", sorted(set(DELAYS))),
         ("L={}", "items", [items for items, _ in SIZES]),
     ):  # fmt: skip
-        settings |= {title.format(value): chosen for value in values if (chosen := among(**{field: value}))}
+        settings |= {
+            "at once" if value == 0 else title.format(value): chosen
+            for value in values
+            if (chosen := among(**{field: value}))
+        }
     settings |= {"items stay": among(passing=False), "come and go": among(passing=True)}
     settings = {title: chosen for title, chosen in settings.items() if chosen}
     second = [["policy", *settings]] + [
