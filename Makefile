@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises
+.PHONY: run test check bench tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises default-policy
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
@@ -36,6 +36,9 @@ compare: $(VENV)/ready  ## the policies for fixed tastes x seven kinds of users,
 	mkdir -p out
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.png --json out/compare.json
 	$(BIN)/python -m toplist compare --resume out/compare --plot out/compare.svg --quiet
+
+default-policy: $(VENV)/ready  ## the candidates for the default policy on 32 kinds of pages, in out/default-policy (about 15 minutes on two cores)
+	$(BIN)/python -m toplist.experiments.default_policy --folder out/default-policy
 
 reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, without it those that need none (about 50 minutes)
 	$(REPRODUCE) --all $(if $(DATA),--data "$(DATA)")

@@ -21,7 +21,7 @@ def main() -> None:
     picture = Path("out") / "regret.png"
     picture.parent.mkdir(exist_ok=True)
     world, users = toplist.worlds.b_lb(items=16, positions=4, attraction=0.2, gap=0.15, termination=0.5)
-    policies = ["dcm-kl-ucb", "first-click", "last-click", "cascade-ucb1", "ranked-kl-ucb"]
+    policies = ["dcm-ts", "dcm-kl-ucb", "last-click", "cascade-ucb1", "ranked-kl-ucb"]
     print("Compiling and playing (the first time takes half a minute more) ...", flush=True)
     result = toplist.simulate(policies, world, users, steps=20_000, runs=20, seed=0, progress=show, plot=picture)
     print(result)

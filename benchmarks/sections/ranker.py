@@ -22,7 +22,7 @@ from toplist.ranker.item_slots import label
 
 SIZES = {Size(1000, 10): Target(60.0, at_most=True), Size(100_000, 10): None}
 QUICK_SIZES = {Size(16, 4): Target(60.0, at_most=True)}
-POLICIES = ("cascade-ucb1", "cascade-kl-ucb", "dcm-kl-ucb")
+POLICIES = ("cascade-ucb1", "cascade-kl-ucb", "dcm-kl-ucb", "dcm-ts")
 LISTS, QUICK_LISTS = 1000, 20
 
 

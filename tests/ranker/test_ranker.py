@@ -10,6 +10,7 @@ import pytest
 import toplist
 from toplist import InvalidInput, Ranker
 from toplist.core.beliefs import array_bytes
+from toplist.core.defaults import DEFAULT_POLICY
 from toplist.parts.arrange import TopK
 from toplist.parts.feedback import EveryPlace, ThroughFirstClick, UntilSatisfied
 from toplist.parts.index import KLUCB, UCB1, Greedy
@@ -18,6 +19,7 @@ from toplist.policies import Policy
 from toplist.policies.fixed_list import ShowList
 from toplist.ranker import AlreadyLearned, ForeignSlate, SlateRefused, TooManyOpen
 from toplist.ranker.learner import Learner
+from toplist.service.wire import RankingSpec
 
 ITEMS = ["tea", "coffee", "milk", "water", "wine"]
 
@@ -626,6 +628,41 @@ def test_explanations_say_why() -> None:
     assert ranker.explain(ranker.adopt(["tea"])).rows()[0]["why"] == "adopted: the caller chose it"
     chance = plain_ranker(policy="random")
     assert chance.explain(chance.rank()).rows()[0]["why"] == "drawn by chance"
+
+
+def test_thompson_sampling_explains_its_draws() -> None:
+    ranker = plain_ranker(policy="dcm-ts", seed=1)
+    teach(ranker, {"tea"}, 40)
+    shown = ranker.rank()
+    first = ranker.explain(shown).rows()[0]
+    tea = ranker.estimates()["tea"]
+    assert (first["item"], first["index"], first["bonus"]) == ("tea", None, None)
+    mostly = f"its random draw, mostly {tea['low']:.2f} to {tea['high']:.2f}, is among the largest"
+    assert first["why"] == f"{mostly} of 5 eligible"
+    assert ranker.explain(ranker.shown(shown.as_dict())).rows()[0]["why"] == mostly
+    new = plain_ranker(policy="pbm-ts")
+    assert new.explain(new.rank()).rows()[0]["why"] == "never examined, so its random draw may be anything from 0 to 1"
+
+
+def test_estimates_without_an_index_are_sorted_by_mean() -> None:
+    ranker = plain_ranker(policy="dcm-ts", seed=1)
+    teach(ranker, {"tea", "milk"}, 60)
+    means = [row["mean"] for row in ranker.estimates()]
+    assert means == sorted(means, reverse=True)
+    assert means[0] > means[-1]
+
+
+def test_the_default_policy_takes_every_request() -> None:
+    ranker = Ranker(ITEMS, 3, compiled=False)
+    assert f" with {DEFAULT_POLICY}: " in repr(ranker)
+    shown = ranker.rank(among=["tea", "milk", "wine"], pins={2: "wine"})
+    assert shown[1] == "wine"
+    ranker.rank()
+    ranker.learn(shown, clicks=[1])  # after a later list
+    ranker.learn(ranker.adopt(["water", "tea"]), clicks=["tea"])
+    ranker.add("rum")
+    assert "rum" in ranker.rank(pins={1: "rum"})
+    assert RankingSpec(name="page", positions=3).policy == DEFAULT_POLICY
 
 
 def test_ranked_bandits_explain_their_draws() -> None:

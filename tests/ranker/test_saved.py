@@ -85,6 +85,14 @@ def test_a_loaded_ranker_continues_where_it_was_saved(policy: Any, tmp_path: Pat
         again.learn(kept, clicks=())
 
 
+@pytest.mark.parametrize("policy", ["dcm-kl-ucb", "dcm-ts"])
+def test_a_file_names_its_policy_whatever_the_default_is(policy: str, tmp_path: Path) -> None:
+    used(policy).save(tmp_path / "ranker.npz")
+    header, _ = read_arrays(tmp_path / "ranker.npz", "The file", "a ranker")
+    assert header["title"] == policy
+    assert f"with {policy}: " in repr(Ranker.load(tmp_path / "ranker.npz"))
+
+
 def test_open_and_given_up_lists_and_removed_items_are_saved(tmp_path: Path) -> None:
     ranker = Ranker(ITEMS, positions=2, policy="cascade-ucb1", open_slates=2, compiled=False, new_per_list=1)
     ranker.learn(ranker.rank(), clicks=())

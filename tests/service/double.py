@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
+from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import ItemId, id_order
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
 from toplist.service.live.impression_state import report_in_positions
@@ -37,6 +38,7 @@ from toplist.service.wire import (
 )
 
 THEN = "2026-11-15T12:00:00.000Z"
+POLICIES = {DEFAULT_POLICY, "dcm-kl-ucb", "cascade-kl-ucb"}
 
 
 GROUPS = {
@@ -132,7 +134,7 @@ class Double:
     async def create_ranking(self, spec: RankingSpec) -> Ranking:
         if spec.name in self.kept:
             raise Conflict(f"There is a ranking {spec.name!r} already; choose another name.", "/name")
-        if spec.policy not in {"dcm-kl-ucb", "cascade-kl-ucb"}:
+        if spec.policy not in POLICIES:
             raise Refused(f"There is no policy {spec.policy[:50]!r}.", "/policy")
         self._note(spec.name, "ranking", msgspec.to_builtins(spec))
         made = Ranking(**msgspec.structs.asdict(spec), items=0, created=THEN)
@@ -151,7 +153,7 @@ class Double:
     async def change_ranking(self, name: str, change: RankingChange) -> Ranking:
         await self.ranking(name)
         fields = {k: v for k, v in msgspec.structs.asdict(change).items() if v is not msgspec.UNSET and k != "train"}
-        if fields.get("policy", "dcm-kl-ucb") not in {"dcm-kl-ucb", "cascade-kl-ucb"}:
+        if fields.get("policy", DEFAULT_POLICY) not in POLICIES:
             raise Refused("There is no such policy.", "/policy")
         self._note(name, "ranking", fields)
         self.kept[name] = msgspec.structs.replace(self.kept[name], **fields)

@@ -45,18 +45,19 @@ def standing(visitors: int) -> demo.Standing:
         Estimate(item=name, examined=10.0 * place, mean=None if place == 0 else 0.5, low=None, high=None, index=None)
         for place, name in enumerate(demo.ARTICLES)
     ]
-    estimates = Estimates(ranking=demo.RANKING, segment=None, policy=demo.POLICY, learned=1234, items=items)
+    estimates = Estimates(ranking=demo.RANKING, segment=None, policy="dcm-ts", learned=1234, items=items)
     return demo.Standing(visitors, visitors - 8, 0.5, estimates)
 
 
 def test_status_lines() -> None:
     lines = demo.status_lines(standing(70))
     assert lines[0] == "1,234 lists learned, 70 visitors since this start"
-    assert lines[1] == "click-through of the last 62: 50.0%; the best list has 88.1%"
+    assert lines[1] == "click-through of the last 62: 50.0%; the best list has 63.4%"
     assert lines[2].count("#") == round(40 * 0.5 / demo.best_click_through())
-    assert len(lines) == 5 + len(demo.ARTICLES)
-    assert re.fullmatch(r" 1\. A bridge reopens after nine years +- +0\.04 +0", lines[5])
-    assert lines[9].startswith("    The mayor's budget")  # not on the page
+    assert len(lines) == 5 + demo.LINES + 1
+    assert lines[-1] == "    and 28 more articles"
+    assert re.fullmatch(r" 1\. A bridge reopens after nine years +- +0\.03 +0", lines[5])
+    assert lines[9].startswith("    Ten recipes for late pears")  # not on the page
 
 
 def test_without_a_terminal_some_lines_are_printed() -> None:
@@ -76,12 +77,12 @@ def test_a_terminal_is_overwritten() -> None:
     stream = Screen()
     terminal = demo.Terminal(stream)
     terminal.show(standing(1))
-    assert "\x1b[17A" not in stream.getvalue()
+    assert "\x1b[18A" not in stream.getvalue()
     terminal.show(standing(2))
-    assert stream.getvalue().count(f"\x1b[{5 + len(demo.ARTICLES)}A") == 1
+    assert stream.getvalue().count(f"\x1b[{5 + demo.LINES + 1}A") == 1
 
 
-LINE = re.compile(r"([\d,]+) lists learned, .* click-through of the last [\d,]+: ([\d.]+)%; the best list has 88.1%")
+LINE = re.compile(r"([\d,]+) lists learned, .* click-through of the last [\d,]+: ([\d.]+)%; the best list has 63.4%")
 
 
 def run_demo(command: list[str], wanted: int, where: Path) -> list[int]:

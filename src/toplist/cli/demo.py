@@ -34,7 +34,7 @@ def add_parser(commands: Any) -> None:
         help="port of the service; 0 takes any free one (default: %(default)s)",
     )
     parser.add_argument(
-        "--rate", type=float, default=40.0, metavar="N", help="visitors per second at most (default: %(default)s)"
+        "--rate", type=float, default=20.0, metavar="N", help="visitors per second at most (default: %(default)s)"
     )
     parser.add_argument("--seconds", type=float, metavar="N", help="seconds to run (default: until Ctrl-C)")
 

@@ -19,7 +19,7 @@ from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command, checkpoint_steps
 from toplist.support.progress_bar import ProgressBar
 
-POLICIES = ("dcm-kl-ucb", "first-click", "last-click", "cascade-ucb1", "ranked-kl-ucb")
+POLICIES = ("dcm-ts", "dcm-kl-ucb", "last-click", "cascade-ucb1", "ranked-kl-ucb")
 EXAMPLES = """examples:
   toplist simulate
   toplist simulate cascade-kl-ucb "cascade-ucb1(scale=0.5)" --world "b-top-k(items=32, positions=8)" --steps 1e5

@@ -62,8 +62,14 @@ def named_arrays(prefix: str, arrays: Any) -> dict[str, Any]:
 
 
 def saved_arrays(arrays: Any) -> dict[str, Any]:
-    """The arrays of a NamedTuple by name, without `touched`."""
-    return {name: array for name, array in arrays._asdict().items() if name != TOUCHED}
+    """The arrays of a NamedTuple by name, without `touched`; those of a nested one have its name before theirs."""
+    found: dict[str, Any] = {}
+    for name, field in arrays._asdict().items():
+        if hasattr(field, "_fields"):
+            found |= named_arrays(name, field)
+        elif name != TOUCHED:
+            found[name] = field
+    return found
 
 
 def copy_arrays(arrays: Any) -> Any:

@@ -119,7 +119,7 @@ def compare(
         for pair in pairs
     ]
     schedulers = []
-    for pair, own, users in zip(pairs, setups, _users_of_shared_types([own[yardstick] for own in setups]), strict=True):
+    for pair, own, users in zip(pairs, setups, users_of_shared_types([own[yardstick] for own in setups]), strict=True):
         own_seed = seed if pair.number == 0 else int(branch(seed, pair.number)) % 2**63
         path = None if folder is None else folder / file_name(pair.column, pair.number)
         # The file describes the original users, not the union: it does not depend on the other columns.
@@ -128,7 +128,7 @@ def compare(
         schedulers.append(RunScheduler(played, checkpoints, runs, own_seed, file))
 
     regret: dict[str, dict[str, Any]] = {}
-    for pair, curves in zip(pairs, _curves_in_turn(schedulers, threads, progress), strict=True):
+    for pair, curves in zip(pairs, curves_in_turn(schedulers, threads, progress), strict=True):
         cells = regret.setdefault(pair.column, {})
         for label in named:
             ends = curves[label][:, -1, 0]
@@ -141,7 +141,7 @@ def compare(
     return Comparison(regret, yardstick, about | {"columns": columns_played, "version": toplist.__version__})
 
 
-def _users_of_shared_types(setups: Sequence[RunSetup]) -> list[Any]:
+def users_of_shared_types(setups: Sequence[RunSetup]) -> list[Any]:
     """Users of every setup, of one type per class of worlds: users may read state that only their own world has."""
     users: list[Any] = [None] * len(setups)
     for world in {type(setup.world) for setup in setups}:
@@ -215,7 +215,7 @@ def file_name(column: str, number: int) -> str:
     return f"{slug(column)}-{number:03}.npz"
 
 
-def _curves_in_turn(
+def curves_in_turn(
     schedulers: Sequence[RunScheduler], threads: int, progress: Callable[[Progress], None] | None
 ) -> Iterator[dict[str, Floats]]:
     """Play one scheduler after the other and yield its curves; progress covers all of them."""

@@ -139,7 +139,8 @@ def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessm
     index = scoring.exact(belief, request) if hasattr(scoring, "exact") else unknown
     deviation = kept_by.deviation(belief, request) if hasattr(kept_by, "deviation") else None
     why = scoring.says() if hasattr(scoring, "says") else Assessment.why
-    return Assessment(examined, mean, index, why=why, deviation=deviation)
+    sampled = hasattr(scoring, "draws_each") and scoring.draws_each()
+    return Assessment(examined, mean, index, why=why, deviation=deviation, sampled=sampled)
 
 
 def is_forgetful(kept_by: Any) -> bool:

@@ -142,9 +142,9 @@ class RankerBase:
         Returns
         -------
         Table
-            Per item, largest index first: `examined`, how often it was examined; `mean`, its click-through rate as the
-            policy reads clicks; `low` and `high`, a 95% confidence interval of the mean; and `index`, by which the
-            policy ranks. None where the policy has no such number.
+            Per item, largest index first, or largest mean if the policy has no index: `examined`, how often it was
+            examined; `mean`, its click-through rate as the policy reads clicks; `low` and `high`, a 95% confidence
+            interval of the mean; and `index`, by which the policy ranks. None where the policy has no such number.
 
         Raises
         ------

@@ -37,6 +37,14 @@ def wilson_interval(examined: Floats, mean: Floats) -> tuple[Floats, Floats]:
     return np.where(never, 0.0, np.maximum(middle - half, 0.0)), np.where(never, 1.0, np.minimum(middle + half, 1.0))
 
 
+def confidence_intervals(assessment: Assessment) -> tuple[Floats, Floats]:
+    """Ends of the 95% confidence interval of each mean."""
+    if assessment.deviation is None:
+        return wilson_interval(assessment.examined, assessment.mean)
+    half = NORMAL_95 * assessment.deviation
+    return assessment.mean - half, assessment.mean + half
+
+
 def assess(policy: Any, belief: Any, request: Request, place: int | None) -> Assessment:
     """The policy's assessment of the candidates; all nan if it gives none."""
     if hasattr(policy, "assess"):
@@ -47,12 +55,8 @@ def assess(policy: Any, belief: Any, request: Request, place: int | None) -> Ass
 
 
 def estimates(names: Sequence[ItemId], assessment: Assessment, learned: int) -> Table:
-    """One row per item, the largest index first."""
-    if assessment.deviation is None:
-        low, high = wilson_interval(assessment.examined, assessment.mean)
-    else:
-        half = NORMAL_95 * assessment.deviation
-        low, high = assessment.mean - half, assessment.mean + half
+    """One row per item, the largest index first, or the largest mean if there is no index."""
+    low, high = confidence_intervals(assessment)
     columns = (assessment.examined, assessment.mean, low, high, assessment.index)
     rows = [
         (name, *(_none_if_nan(value) for value in values))
@@ -134,6 +138,8 @@ def _topics(row: Floats) -> str:
 def _reason(candidates: Assessment, at: int, is_assessed: bool, among_known: bool, one_by_one: bool) -> str:
     """Why the policy chose one of the candidates."""
     index = float(candidates.index[at])
+    if candidates.sampled:
+        return _draw_reason(candidates, at, among_known)
     if math.isnan(index):
         return candidates.why if is_assessed else "chosen by the policy, which gives no reasons"
     if math.isinf(index):
@@ -142,6 +148,15 @@ def _reason(candidates: Assessment, at: int, is_assessed: bool, among_known: boo
         return "by its index"
     rank = int((candidates.index > index).sum()) + 1
     return f"index number {rank} of {len(candidates.index)} {'left for this position' if one_by_one else 'eligible'}"
+
+
+def _draw_reason(candidates: Assessment, at: int, among_known: bool) -> str:
+    """Why Thompson sampling chose one of the candidates; 95% of the draws lie about in the interval of the mean."""
+    if math.isnan(candidates.mean[at]):
+        return "never examined, so its random draw may be anything from 0 to 1"
+    low, high = (float(ends[at]) for ends in confidence_intervals(candidates))
+    rivals = f" of {len(candidates.mean)} eligible" if among_known else ""
+    return f"its random draw, mostly {low:.2f} to {high:.2f}, is among the largest{rivals}"
 
 
 def _none_if_nan(value: float) -> float | None:

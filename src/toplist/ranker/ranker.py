@@ -10,6 +10,7 @@ import numpy as np
 
 from toplist.core.beliefs import copy_arrays
 from toplist.core.coverage import COVERAGE_KINDS, gains
+from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import ItemId
 from toplist.core.problem import Problem, refuse, several
 from toplist.core.randomness import branch
@@ -41,7 +42,7 @@ class Ranker(EditableRanker):
         2**53 - 1 in size, and 7 and "7" are two items.
     positions : int
         Length of the longest list.
-    policy : str or Policy, default "dcm-kl-ucb"
+    policy : str or Policy, default "dcm-ts"
         Name in the catalogue, with or without parameters, as "cascade-ucb1(scale=2)", or a policy made of parts.
     seed : int, default 0
         Seed of all random choices.
@@ -57,7 +58,8 @@ class Ranker(EditableRanker):
     prior_mean : float, default 0.5
         Click-through rate that is assumed of a new item, if `prior_strength` is above 0.
     prior_strength : float, default 0.0
-        Number of times that a new item counts as examined already. With 0, new items rank above all examined ones.
+        Number of times that a new item counts as examined already. With 0, new items rank above all examined ones;
+        Thompson sampling draws their score between 0 and 1.
     new_per_list : int, optional
         Largest number of never-examined items in a list, if there are enough others to fill it; no limit by default.
     open_slates : int, default 10000
@@ -91,7 +93,7 @@ class Ranker(EditableRanker):
         self,
         items: Iterable[ItemId],
         positions: int,
-        policy: Any = "dcm-kl-ucb",
+        policy: Any = DEFAULT_POLICY,
         seed: int = 0,
         *,
         features: Any = None,

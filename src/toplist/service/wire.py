@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import LARGEST_INTEGER
 
 END = r"(?![\s\S])"  # end of text; `$` would also match before a final line break
@@ -146,7 +147,7 @@ class RankingSpec(Strict, frozen=True):
 
     name: Name
     positions: Positions
-    policy: str = "dcm-kl-ucb"  # a name of the catalogue, optionally with parameters: "cascade-kl-ucb(...)"
+    policy: str = DEFAULT_POLICY  # a name of the catalogue, optionally with parameters: "cascade-kl-ucb(...)"
     click_window: Seconds = 1800.0  # seconds
     retention: Seconds | None = None  # events are deleted after this many seconds; None: never
     seed: Seed = 0
@@ -315,7 +316,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 class Estimates(OfSegment, frozen=True, kw_only=True):
-    """The estimates of a learner, the largest index first."""
+    """The estimates of a learner: the largest index first, or the largest mean if the policy has no index."""
 
     ranking: str
     segment: str | None = None

@@ -30,6 +30,8 @@ class Assessment:
         Reason for showing an item that has no index.
     deviation : ndarray of float or None, default None
         Standard deviation of the mean, where the memory has a better one than the number of examinations gives.
+    sampled : bool, default False
+        Whether items are ranked by a random draw from the posterior of each, so that there is no index.
     """
 
     examined: Floats
@@ -38,6 +40,7 @@ class Assessment:
     drawn: bool = False
     why: str = "drawn by chance"
     deviation: Floats | None = None
+    sampled: bool = False
 
 
 @protocol

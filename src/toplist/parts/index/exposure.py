@@ -108,9 +108,9 @@ class ExposurePosterior(NamedTuple):
         """Exposure."""
         return "exposure"
 
-    def says(self) -> str:
-        """The reason for an item, since there is no index."""
-        return "best by a draw from the posterior of each item"
+    def draws_each(self) -> bool:
+        """Yes: a draw from the posterior of each item."""
+        return True
 
     def top(self, belief: Exposed, cache: Envelopes, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw for every candidate, take the best."""

@@ -37,9 +37,9 @@ class BetaPosterior(NamedTuple):
         """Counts."""
         return "counts"
 
-    def says(self) -> str:
-        """The reason for an item, since there is no index."""
-        return "best by a draw from the posterior of each item"
+    def draws_each(self) -> bool:
+        """Yes: a draw from the posterior of each item."""
+        return True
 
     def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw for every candidate, take the best."""

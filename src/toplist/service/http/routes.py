@@ -48,7 +48,7 @@ IMPRESSION = "019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33"
 _RANKING: dict[str, Any] = {
     "name": "front-page",
     "positions": 3,
-    "policy": "dcm-kl-ucb",
+    "policy": "dcm-ts",
     "click_window": 1800.0,
     "retention": None,
     "seed": 0,
@@ -68,10 +68,10 @@ _CHANGED = {"added": 3, "changed": 0, "unchanged": 0}
 _OF_ALL = {"segment": None, "key": None}  # a list without a segment
 _LIST = {"impression": IMPRESSION, "items": ["coffee", "tea"], "ranking": "front-page", "deferred": False} | _OF_ALL
 _COUNTED = {"impression": IMPRESSION, "counted": True}
-_ESTIMATE = {"item": "tea", "examined": 40.0, "mean": 0.25, "low": 0.15, "high": 0.38, "index": 0.52}
+_ESTIMATE = {"item": "tea", "examined": 40.0, "mean": 0.25, "low": 0.14, "high": 0.40, "index": None}
 _REASON = {
-    "position": 1, "item": "coffee", "examined": 40.0, "mean": 0.25, "bonus": 0.27, "index": 0.52,
-    "why": "its index is the largest",
+    "position": 1, "item": "coffee", "examined": 40.0, "mean": 0.25, "bonus": None, "index": None,
+    "why": "its random draw, mostly 0.14 to 0.40, is among the largest of 8 eligible",
 }  # fmt: skip
 _NAME = {"name": Name}
 _OF_ITEM = {"name": Name, "item": ItemText}
@@ -90,7 +90,7 @@ ROUTES: tuple[Route, ...] = (
         method="POST", path="/v1/rankings", name="create_ranking", tag="rankings", scope="admin",
         summary="Create a ranking.", handler=Handlers.create_ranking,
         request=RankingSpec, status=201, reply=Ranking, problems=(409,), links=_TO_RANKING,
-        request_example={"name": "front-page", "positions": 3, "policy": "dcm-kl-ucb"},
+        request_example={"name": "front-page", "positions": 3, "policy": "dcm-ts"},
         reply_example=_RANKING | {"items": 0},
     ),
     Route(
@@ -192,11 +192,11 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/estimates", name="estimates", tag="learning", scope="serve",
-        summary="The estimates of the items, the largest index first.",
+        summary="The estimates of the items: the largest index first, or the largest mean if the policy has no index.",
         handler=Handlers.estimates, parameters=_NAME,
         query=EstimatesQuery, reply=Estimates, problems=(404, 409),
         reply_example={
-            "ranking": "front-page", **_OF_ALL, "policy": "dcm-kl-ucb", "learned": 120, "items": [_ESTIMATE],
+            "ranking": "front-page", **_OF_ALL, "policy": "dcm-ts", "learned": 120, "items": [_ESTIMATE],
         },
     ),
     Route(
@@ -205,7 +205,7 @@ ROUTES: tuple[Route, ...] = (
         handler=Handlers.explain_next, parameters=_NAME,
         query=NextQuery, reply=NextList, problems=(404, 409),
         reply_example={
-            "ranking": "front-page", **_OF_ALL, "policy": "dcm-kl-ucb", "learned": 120, "positions": [_REASON],
+            "ranking": "front-page", **_OF_ALL, "policy": "dcm-ts", "learned": 120, "positions": [_REASON],
         },
     ),
     Route(

@@ -89,7 +89,7 @@ class Queries:
     async def estimates(
         self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
     ) -> Estimates:
-        """Estimates of the items, the largest index first."""
+        """Estimates of the items, the largest index first, or the largest mean if the policy has no index."""
         async with self._reading():
             learner = await self._learner(name, segment)
             spec, learned = learner.ranking.spec, learner.ranker.learned

@@ -12,7 +12,7 @@ from toplist.service.wire import Estimates, Event, History, NextList, SegmentsPa
 def estimates(
     name: str, *, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
 ) -> ClientRequest[Estimates]:
-    """Read the estimates of a learner, largest index first.
+    """Read the estimates of a learner, largest index first, or largest mean if the policy has no index.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def create_ranking(
         Name of the ranking.
     positions : int
         Length of a list.
-    policy : str, default "dcm-kl-ucb"
+    policy : str, default "dcm-ts"
         Name of a policy, with parameters if need be.
     click_window, retention, reference : float, optional
         Seconds to wait for clicks, seconds to keep events, and a baseline click-through rate.
