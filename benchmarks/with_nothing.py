@@ -22,7 +22,7 @@ PATH = "/v1/nothing"
 class Nothing(Struct, frozen=True):
     """Body of request and reply."""
 
-    key: str
+    segment: str
     number: int = 0
 
 
@@ -34,7 +34,7 @@ async def nothing(_: object, request: HttpRequest) -> Response:
 
 NOTHING = Route(
     method="POST", path=PATH, name="nothing", tag="service", scope="serve", summary="Does nothing.", handler=nothing,
-    request=Nothing, reply=Nothing, request_example={"key": "some"}, reply_example={"key": "some", "number": 0},
+    request=Nothing, reply=Nothing, request_example={"segment": "some"}, reply_example={"segment": "some", "number": 0},
 )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ AGAINST = (
     ("cascade-lsb-discounted", "cascade-lsb", None),
     ("cascade-lsb-windowed", "cascade-lsb", None),
 )
+QUICK_ROWS = 3  # compiling the others takes longer than a test may
 DRAWN = 0.7  # of the speed of a hand-written loop
 
 COLUMNS: dict[str, Show] = {
@@ -47,7 +48,7 @@ def measure(effort: Effort) -> Sequence[Table]:
     effort = effort._replace(rounds=min(effort.rounds, ROUNDS))
     rows = []
     for size in QUICK_SIZES if effort.quick else (SMALL, LARGE):
-        for policy, plain, share in AGAINST:
+        for policy, plain, share in AGAINST[:QUICK_ROWS] if effort.quick else AGAINST:
             steps = LONG if policy == "cascade-kl-ucb-resetting" and size == SMALL and not effort.quick else None
             wanted = share if size == SMALL else None
             rows.append(compare(policy, plain, engine(plain, size), size, wanted, effort, steps))

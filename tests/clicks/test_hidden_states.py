@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade, Mixture, mix
 from toplist.clicks.best_list import RISE
-from toplist.core.compiling import routine
+from toplist.core.compiling import compiled
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Page, empty_page
@@ -73,7 +73,7 @@ def courses(users: Any, attraction: list[float]) -> Iterator[Course]:
             yield chance, clicks, left, float(sum(clicks))
 
 
-@routine
+@compiled
 def watch(users: Any, items: Ints, attraction: Floats, labels: Ints, key: int, page: Page, seen: Ints) -> int:
     """Count the patterns of clicks, as binary numbers, and the last positions examined; return all clicks."""
     total = 0

@@ -125,7 +125,7 @@ def test_copies_share_no_array_however_deep() -> None:
         return [part] if isinstance(part, np.ndarray) else []
 
     pairs = list(zip(arrays(users), arrays(copy), strict=True))
-    assert len(pairs) == 12
+    assert len(pairs) == 14
     assert not any(np.shares_memory(one, other) for one, other in pairs)
 
 

@@ -292,7 +292,7 @@ def player(name: str, policy: str, key: int = 3, compiled: bool = True) -> Playe
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_plain_and_compiled_agree_and_interruptions_do_not_matter(name: str) -> None:
-    plain, compiled, first, second = (player(name, "dcm-kl-ucb", compiled=fast) for fast in (False, True, True, True))
+    plain, compiled, first, second = (player(name, "dcm-ts", compiled=fast) for fast in (False, True, True, True))
     plain.play(STEPS)
     compiled.play(STEPS)
     first.play(47)
@@ -306,7 +306,7 @@ def test_plain_and_compiled_agree_and_interruptions_do_not_matter(name: str) -> 
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_changes_are_the_same_for_all_policies_and_others_in_other_runs(name: str) -> None:
-    one, other, elsewhere = player(name, "random"), player(name, "dcm-kl-ucb"), player(name, "random", key=4)
+    one, other, elsewhere = player(name, "random"), player(name, "dcm-ts"), player(name, "random", key=4)
     differs = False
     for step in range(STEPS):
         for some in (one, other, elsewhere):
@@ -329,7 +329,7 @@ def test_the_numbers_of_items_do_not_matter(name: str) -> None:
     moved = world._replace(attraction=np.array(START)[order], how=how)
     lists = []
     for version, labels in ((world, np.arange(6)), (moved, order)):
-        setting = RunSetup.of(toplist.make("cascade-kl-ucb"), version, Cascade(), OneSample(), STEPS)
+        setting = RunSetup.of(toplist.make("dcm-ts"), version, DCM(0.6), OneSample(), STEPS)
         playing = Player(setting, 3, np.array([STEPS]), labels)
         shown = []
         for step in range(STEPS):

@@ -34,8 +34,10 @@ class Cascade(NamedTuple):
 
         The numbers are the same, and the loop is compiled once for both.
         """
-        if self.depth is None:
+        if self.depth is None and type(self) is Cascade:
             return DCM(1.0).prepare(problem)  # type: ignore[return-value]
+        if self.depth is None:  # a subclass, which may click differently
+            return self._replace(depth=problem.positions)
         return self._replace(depth=whole("Cascade's depth", self.depth, 1, "or leave it out for all positions"))
 
     def click(self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page) -> int:

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import toplist.core.protocols  # noqa: F401  registers the methods of parts with the compiler
 from toplist.core.beliefs import BLOCK, MANY, ItemRows
+from toplist.core.compiling import compiled
 from toplist.core.problem import Problem
-from toplist.core.slate import NONE, Floats, Request, empty_slate
+from toplist.core.slate import NONE, Floats, Ints, Request, empty_slate
 from toplist.parts.detectors import CUSUM
 from toplist.parts.index import KLUCB, UCB1, Greedy
 from toplist.parts.index.klucb import exploration_budget
@@ -18,6 +20,15 @@ from toplist.parts.memory import Discounted, Everything, Resetting, Window
 ITEMS, POSITIONS = MANY + 3 * BLOCK + 5, 6  # the last block is not full
 PROBLEM = Problem(ITEMS, POSITIONS)
 SLATE = empty_slate(POSITIONS)
+
+
+select_compiled = compiled(select)
+
+
+@compiled
+def top(index: Any, belief: Any, cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
+    """Fill the best items of an index; plain Python would take too long for so many."""
+    index.top(belief, cache, request, chosen, scores)
 
 
 class Live:
@@ -37,14 +48,14 @@ class Live:
         key = int(self.rng.integers(2**62))
         request = Request(self.candidates, POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, self.labels, key)
         chosen, scores = np.full(POSITIONS, -1), np.zeros(POSITIONS)
-        self.index.top(self.belief, self.caches[cache], request, chosen, scores)
+        top(self.index, self.belief, self.caches[cache], request, chosen, scores)
         assert chosen.tolist() == self.best(self.index.exact(self.belief, request), key)
         return [int(item) for item in chosen]
 
     def best(self, values: Floats, key: int) -> list[int]:
         """The list by scoring everything."""
         chosen, scores = np.full(POSITIONS, -1), np.zeros(POSITIONS)
-        select(values, self.candidates, len(values), self.labels, key, chosen, scores)
+        select_compiled(values, self.candidates, len(values), self.labels, key, chosen, scores)
         return [int(item) for item in chosen]
 
     def learn(self, items: Any, clicked: Any) -> None:

@@ -67,6 +67,12 @@ def kl_upper(examined: float, clicked: float, budget: float) -> float:
         if rest <= 0.0:
             return 1.0
         q = mean + d
+        if d <= 0.0 or d * per_other >= 1.0:  # rounded to an end, where the step is not defined: bisect
+            low, high = (d, high) if d <= 0.0 else (low, d)
+            if high - low <= 1e-16:
+                break
+            d = 0.5 * (low + high)
+            continue
         excess = -mean * math.log1p(d * per_mean) - other * math.log1p(-d * per_other) - radius
         if excess > 0.0:
             high = d
@@ -80,7 +86,8 @@ def kl_upper(examined: float, clicked: float, budget: float) -> float:
         bend = 0.5 * (from_q + from_rest) * per_slope
         twist = (from_rest * per_rest - from_q * per_q) * per_slope / 3.0
         newton = excess * per_slope
-        step = newton * (1.0 - bend * newton) / (1.0 - 2.0 * bend * newton + twist * newton * newton)
+        bottom = 1.0 - 2.0 * bend * newton + twist * newton * newton
+        step = newton * (1.0 - bend * newton) / bottom if bottom != 0.0 else np.inf
         following = d - step
         if low < following < high:
             d = following

@@ -20,7 +20,7 @@ def discount_for(steps: float, changes: float) -> float:
 @helper
 def window_for(steps: float, changes: float) -> float:
     """tau = 2 sqrt(steps ln(steps) / changes), rounded down, but never without the last list (li2019, section 4.3)."""
-    return max(1.0, math.floor(2.0 * math.sqrt(steps * math.log(steps) / changes)))
+    return max(1.0, float(math.floor(2.0 * math.sqrt(steps * math.log(steps) / changes))))
 
 
 def expected_changes(part: str, given: Any, problem: Problem) -> float:
