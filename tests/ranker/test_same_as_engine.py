@@ -22,7 +22,7 @@ from toplist.worlds import Fixed
 
 STEPS, POSITIONS = 400, 3
 NAMES = [f"item {n}" for n in range(9)]
-COMPILED = {"cascade-ts", "cascade-lin-ucb", "gl-cdcm-sgd", "ranked-exp3(exploration=0.3)"}  # the others in plain Python
+COMPILED = {"cascade-ts", "cascade-lin-ucb", "gl-cdcm-sgd", "ranked-exp3(exploration=0.3)"}  # others in plain Python
 
 
 def simulated(policy: Any, seed: int) -> Player:

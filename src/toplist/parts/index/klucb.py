@@ -27,6 +27,7 @@ from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_cei
 from toplist.parts.memory.counts import Counts
 
 ROUNDING = 1e-12  # margin of the bounds; the solver is accurate to a fiftieth of it
+BELOW_1 = 1.0 - 2.0**-53
 SHARED = 256  # cached solves for items with equal counts; a power of 2
 
 
@@ -61,19 +62,17 @@ def kl_upper(examined: float, clicked: float, budget: float) -> float:
         entropy = mean * math.log(mean) + other * math.log(other)
         high = min(high, other - math.exp((entropy - radius) / other))
         d = high
+    if d <= 0.0:  # too small for a number
+        if high <= 1e-16:
+            return mean
+        d = 0.5 * high
     per_mean, per_other = 1.0 / mean, 1.0 / other
     for _ in range(60):
         rest = other - d
         if rest <= 0.0:
             return 1.0
         q = mean + d
-        if d <= 0.0 or d * per_other >= 1.0:  # rounded to an end, where the step is not defined: bisect
-            low, high = (d, high) if d <= 0.0 else (low, d)
-            if high - low <= 1e-16:
-                break
-            d = 0.5 * (low + high)
-            continue
-        excess = -mean * math.log1p(d * per_mean) - other * math.log1p(-d * per_other) - radius
+        excess = -mean * math.log1p(d * per_mean) - other * math.log1p(-min(d * per_other, BELOW_1)) - radius
         if excess > 0.0:
             high = d
         else:
