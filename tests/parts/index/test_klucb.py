@@ -1,4 +1,4 @@
-"""KL-UCB: the solver against 30-digit bisection, its bounds, and the lazy scan against solving everything."""
+"""KL-UCB: the solver against slow bisection, its bounds, and the lazy scan against solving everything."""
 
 import math
 from typing import Any, NamedTuple
@@ -27,14 +27,14 @@ from toplist.policies import Policy, Ranked
 from toplist.worlds import Fixed, b_top_k
 
 
-def slow_upper(examined: float, clicked: float, budget: float) -> Any:
-    """The same by bisection with 30 digits, from the definition."""
-    with mpmath.workdps(30):
+def slow_upper(examined: float, clicked: float, budget: float, digits: int = 18) -> Any:
+    """The same by bisection, from the definition."""
+    with mpmath.workdps(digits + 10):
         mean, radius = mpmath.mpf(clicked) / examined, mpmath.mpf(budget) / examined
         if mean == 1:
             return mpmath.mpf(1)
         low, high = mean, mpmath.mpf(1)
-        for _ in range(60):  # to 1e-18
+        for _ in range(int(digits / math.log10(2.0)) + 1):
             q = (low + high) / 2
             divergence = (1 - mean) * mpmath.log((1 - mean) / (1 - q)) if q < 1 else mpmath.inf
             if mean > 0:
@@ -109,9 +109,11 @@ def test_tries_without_a_click_thin_the_index(count: float, mean: float, budget:
 @pytest.mark.parametrize(("count", "mean", "budget"), [(50, 0.1, 9.0), (1000, 0.6, 14.0), (3, 0.0, 5.0)])
 def test_slope_and_bend_are_the_derivatives(count: float, mean: float, budget: float) -> None:
     with mpmath.workdps(50):
-        here = slow_upper(count, count * mean, budget)
-        first = mpmath.diff(lambda c: slow_upper(count, count * mean, c), budget, h=mpmath.mpf(10) ** -12)
-        second = mpmath.diff(lambda c: slow_upper(count, count * mean, c), budget, n=2, h=mpmath.mpf(10) ** -10)
+        here = slow_upper(count, count * mean, budget, digits=40)
+        first = mpmath.diff(lambda c: slow_upper(count, count * mean, c, digits=40), budget, h=mpmath.mpf(10) ** -12)
+        second = mpmath.diff(
+            lambda c: slow_upper(count, count * mean, c, digits=40), budget, n=2, h=mpmath.mpf(10) ** -10
+        )
     assert kl_slope(count, count * mean, float(here)) == pytest.approx(float(first), rel=1e-6)
     assert kl_bend(count, count * mean, float(here)) == pytest.approx(-float(second) / 2, rel=1e-6)
 
