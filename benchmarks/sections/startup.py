@@ -19,6 +19,7 @@ from toplist.experiments.problem_grid import NINE
 
 SIZE = Size(16, 4)
 PROCESSES = 5
+FIRST_STEPS = 10_000  # more than what is played in plain Python
 MOST_SECONDS = 900  # of a process; a longer one is stuck
 
 # Each child reports wall-clock and CPU seconds from its first line on, and its peak memory in MB. On Linux, ru_maxrss
@@ -60,14 +61,16 @@ def measure(effort: Effort) -> Sequence[Table]:
     processes = 1 if effort.quick else PROCESSES
     with tempfile.TemporaryDirectory() as folder:
         imports = [child(IMPORT, folder) for _ in range(processes)]
-        cold = child(simulation(policy, 1000, 1), folder)
-        warm = [child(simulation(policy, 1000, 1), folder) for _ in range(processes)]
+        short = child(simulation(policy, 1000, 1), folder)
+        cold = child(simulation(policy, FIRST_STEPS, 1), folder)
+        warm = [child(simulation(policy, FIRST_STEPS, 1), folder) for _ in range(processes)]
         long = child(simulation(policy, long_steps, long_runs), folder)
         # A quick run uses the existing cache: compiling would take longer than everything else.
         both = child(TABLES.format(steps=table_steps, runs=table_runs), None if effort.quick else folder)
     numbers = 2 * len(NINE) * len(NAMES)
     rows = [
         row("import toplist", middle(imports), "wall", Target(0.5, at_most=True)),
+        row("a short simulation, in plain Python", short, "wall", Target(2.0, at_most=True)),
         row("first simulation, nothing compiled yet", cold, "wall", Target(20.0, at_most=True)),
         row("first simulation, compiled by another process", middle(warm), "wall", Target(2.0, at_most=True)),
         row(f"{long_runs} runs of {long_steps} steps", long, "memory", Target(300.0, at_most=True)),
@@ -82,7 +85,8 @@ def measure(effort: Effort) -> Sequence[Table]:
         "verdict": str,
     }
     notes = [
-        f"Each in a fresh interpreter, without its own start; simulations: {policy}, {SIZE}, first ones of 1000 steps.",
+        f"Each in a fresh interpreter, without its own start; simulations: {policy}, {SIZE}.",
+        f"Steps of the short simulation: 1000, of the first ones: {FIRST_STEPS}.",
         f"Import and warm start: median of {processes}. Memory: the peak of the whole process, with all its libraries.",
         f"Tables 1 and 2: {table_runs} runs of {table_steps} steps for each number, on all cores; compiles on the way.",
     ]
