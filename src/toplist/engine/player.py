@@ -58,7 +58,7 @@ class RunSetup(NamedTuple):
             )
 
     def is_worth_compiling(self, lists: int) -> bool:
-        """Whether so many lists are played faster if they wait for the compiler.
+        """Whether this number of lists is played faster by waiting for the compiler.
 
         Parts of others are always compiled, so that their authors see compile errors in the shortest simulation.
         """

@@ -27,7 +27,7 @@ select_compiled = compiled(select)
 
 @compiled
 def top(index: Any, belief: Any, cache: Any, request: Request, chosen: Ints, scores: Floats) -> None:
-    """Fill the best items of an index; plain Python would take too long for so many."""
+    """Fill the best items of an index; plain Python would take too long for thousands of items."""
     index.top(belief, cache, request, chosen, scores)
 
 
