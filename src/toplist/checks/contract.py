@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from toplist.checks import policy_promises, users_promises, world_promises
 from toplist.checks.part_in_policy import policy_around
 from toplist.checks.promise import Check, CheckFailed, promises_in
-from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
+from toplist.core.compiling import DoesNotCompile
 from toplist.core.problem import InvalidInput, nearest, refuse
 from toplist.core.protocols.kinds import KINDS, expect_kind, kind_of
 from toplist.engine.simulated_problem import NamedWorld, SimulatedProblem
@@ -62,12 +62,10 @@ class Subject(NamedTuple):
             If there are no promises for such a part.
         """
         kind = kind_of(part)
-        if kind == "policy":
+        if kind in ("policy", "world"):
             return cls(kind, (part,))
         if kind == "users":
             return cls(kind, (part, users_promises.checked_world(world)))
-        if kind == "world":
-            return cls(kind, (part,))
         if isinstance(part, tuple) and [*map(kind_of, part)] == ["world", "users"]:
             return cls("world", (part[0],), "without the users that it comes with")
         if kind == "shift":
@@ -248,6 +246,4 @@ def _first_lines(error: Exception) -> str:
     """An error in one sentence, where a compiler's message would fill pages."""
     if isinstance(error, DoesNotCompile):
         return str(error)
-    if isinstance(error, COMPILE_ERRORS):  # a helper called from plain Python
-        return explain_compile_error(error)
     return f"it ended in {type(error).__name__}: " + " ".join(line.strip() for line in str(error).splitlines()[:3])

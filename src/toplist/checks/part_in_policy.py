@@ -21,7 +21,7 @@ from toplist.parts import (
     Ridge,
     ThroughLastClick,
 )
-from toplist.policies.composed import Policy
+from toplist.policies.composed import Policy, draws_one
 from toplist.policies.ranked import Ranked
 
 # Per kind of belief: a memory that keeps it, and an index that reads it.
@@ -56,7 +56,7 @@ def policy_around(part: Any) -> Any:
 
 def _composed(memory: Any, index: Any) -> Any:
     """A policy of a memory and an index; one bandit per position for an index that draws one item."""
-    if hasattr(index, "draws_one") and index.draws_one():
+    if draws_one(index):
         return Ranked(EveryPlace(), memory, index, collision="random")
     return Policy(EveryPlace() if memory.keeps() == "exposure" else ThroughLastClick(), memory, index)
 

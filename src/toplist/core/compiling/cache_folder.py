@@ -20,6 +20,7 @@ import numpy as np
 import toplist
 
 VARIABLE = "TOPLIST_CACHE_DIR"
+ENDING = ".machine-code"  # of all our files; a folder of your own may hold others, which are never deleted
 LIMIT = 1 << 30  # bytes; a compiled simulation takes about half a megabyte
 
 
@@ -59,19 +60,18 @@ def machine() -> tuple[str, ...]:
 
 
 def trim(folder: Path, limit: int = LIMIT) -> None:
-    """Delete the files that were not used for the longest time, if all of them take more than `limit` bytes."""
+    """Delete cached files that were not used for the longest time, if all of them take more than `limit` bytes."""
     found = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            with suppress(OSError):  # another process deleted it
-                status = entry.stat()
-                found.append((status.st_mtime_ns, status.st_size, entry.path))
+    for path in folder.glob(f"*{ENDING}"):
+        with suppress(OSError):  # another process deleted it
+            status = path.stat()
+            found.append((status.st_mtime_ns, status.st_size, path))
     total = sum(size for _, size, _ in found)
     if total <= limit:
         return
     for _, size, path in sorted(found):
         with suppress(OSError):
-            os.unlink(path)
+            path.unlink()
         total -= size
         if total <= 0.9 * limit:
             return

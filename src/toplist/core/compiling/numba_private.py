@@ -26,7 +26,7 @@ from numba.core import compiler, serialize
 from numba.core.codegen import JITCodeLibrary
 
 from toplist.core.compiling import numba_public
-from toplist.core.compiling.cache_folder import cache_folder, machine, trim
+from toplist.core.compiling.cache_folder import ENDING, cache_folder, machine, trim
 from toplist.core.compiling.fingerprint import Fingerprint, part_classes
 
 _dumps: Any = serialize.dumps
@@ -110,7 +110,11 @@ class ContentCache:
 
     def __init__(self, function: Any) -> None:
         self._function = function
-        self.cache_path = os.fspath(cache_folder() or "")
+
+    @property
+    def cache_path(self) -> str:
+        """The folder, for numba's statistics."""
+        return os.fspath(cache_folder() or "")
 
     def flush(self) -> None:
         """Numba calls this before it compiles all signatures again."""
@@ -136,7 +140,9 @@ class ContentCache:
             return
         with suppress(Exception):
             payload: bytes = _dumps(result._reduce())
-            with tempfile.NamedTemporaryFile(dir=file.parent, prefix="writing-", delete=False) as written:
+            with tempfile.NamedTemporaryFile(
+                dir=file.parent, prefix="writing-", suffix=ENDING, delete=False
+            ) as written:
                 try:
                     written.write(hashlib.sha256(payload).digest() + payload)
                     written.close()
@@ -155,7 +161,7 @@ class ContentCache:
         if folder is None or "__main__" in modules or not code.is_complete:
             return None
         content = repr((machine(), sorted(OPTIONS.items()), str(code), modules, str(signature)))
-        return folder / f"{self._function.__name__}-{hashlib.sha256(content.encode()).hexdigest()[:40]}"
+        return folder / f"{self._function.__name__}-{hashlib.sha256(content.encode()).hexdigest()[:40]}{ENDING}"
 
 
 # The self-test --------------------------------------------------------------------------------------------------------
