@@ -70,7 +70,7 @@ class PreparedUsers(NamedTuple):
         return float(self.users.reward(self.moment, items, attraction))
 
     def best(self, attraction: Floats, size: int) -> Ints:
-        """The best list of so many positions."""
+        """The best list of this number of positions."""
         items = np.full(size, -1, dtype=np.int64)
         self.users.best(self.moment, attraction, items)
         return items
