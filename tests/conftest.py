@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+# Before numba is imported: level 1 compiles a fifth faster, and its code is as fast. `tests/core/test_numba_backend.py`
+# compares both levels.
+os.environ.setdefault("NUMBA_OPT", "1")
 
 import numpy as np
 import pytest

@@ -43,6 +43,13 @@ def test_the_fallback_gives_the_same_numbers(tmp_path: Path) -> None:
     assert (ended.stdout, ended.stderr) == (f"numba_public {expected(2000)}\n", "")
 
 
+@pytest.mark.parametrize("level", ["1", "3"])
+def test_every_level_of_optimisation_gives_the_same_numbers(tmp_path: Path, level: str) -> None:
+    """The other tests compile with level 1, users with numba's default, level 3."""
+    ended = run(SIMULATION.format(steps=8000), tmp_path, NUMBA_OPT=level)
+    assert (ended.stdout, ended.stderr) == (f"numba_private {expected(8000)}\n", "")
+
+
 def test_without_the_compiler_the_source_gives_the_same_numbers(tmp_path: Path) -> None:
     ended = run(SIMULATION.format(steps=200), tmp_path, NUMBA_DISABLE_JIT="1")
     assert (ended.stdout, ended.stderr) == (f"numba_public {expected(200)}\n", "")
