@@ -18,6 +18,7 @@ from toplist.core.slate import Floats
 from toplist.logs.models.protocol import CoinSums, Derivatives, Row, Workspace
 
 TINY = 1e-300  # below every probability that occurs; keeps logarithms finite
+SMALL = 1e-150  # of a product of probabilities: a product of two is not yet 0
 
 
 @protocol
@@ -79,28 +80,29 @@ def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Works
     size, last = len(clicks), last_click(clicks)
     fill_chain(self, theta, row, work)
     fill_silence(last, size, work)
-    total = 0.0
+    total, chance = 0.0, 1.0
     for place in range(last + 1):
         coin = self.own_coin(row, place)
         tosses[coin] += weight
         if clicks[place]:
             heads[coin] += weight
-            total += log(max(work.attracted[place], TINY))
-            if place < last:
-                total += log(max(work.clicked_on[place], TINY))
+            chance *= work.attracted[place] * (work.clicked_on[place] if place < last else 1.0)
         else:
-            total += log(max(1.0 - work.attracted[place], TINY)) + log(max(work.skipped_on[place], TINY))
+            chance *= (1.0 - work.attracted[place]) * work.skipped_on[place]
+        if chance < SMALL:  # one logarithm for many factors
+            total += log(max(chance, TINY))
+            chance = 1.0
         if place < last:
             self.credit(theta, row, place, weight, weight, sums)
     examined = weight
     if last >= 0 and last < size - 1:
         going = work.clicked_on[last]
         silent = max((1.0 - going) + going * work.silence[last + 1], TINY)
-        total += log(silent)
+        chance *= silent
         examined = weight * going * work.silence[last + 1] / silent
         self.credit(theta, row, last, weight, examined, sums)
     elif last < 0:
-        total += log(max(work.silence[0], TINY))
+        chance = work.silence[0]
     for place in range(last + 1, size):
         tosses[self.own_coin(row, place)] += examined
         if place < size - 1:
@@ -109,7 +111,7 @@ def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Works
             onward = examined * going * work.silence[place + 1] / silent
             self.credit(theta, row, place, examined, onward, sums)
             examined = onward
-    return total * weight
+    return (total + log(max(chance, TINY))) * weight
 
 
 @helper

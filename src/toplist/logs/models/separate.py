@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from toplist.core.compiling import helper, protocol
 from toplist.core.slate import Floats
-from toplist.logs.models.chain import TINY
+from toplist.logs.models.chain import SMALL, TINY
 from toplist.logs.models.protocol import CoinSums, Derivatives, Row
 
 
@@ -24,7 +24,8 @@ class HotExamination(Protocol):
 def expect_separate(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float:
     """`expect` of a position-based model."""
     heads, tosses = sums
-    weight, total, last = row.weight, 0.0, -1
+    weight, last = row.weight, -1
+    total, chance = 0.0, 1.0
     for place in range(len(row.clicks)):
         look, own = row.shared + self.look(place, last), row.pairs[place]
         examined, attracted = theta[look], theta[own]
@@ -33,14 +34,17 @@ def expect_separate(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float
         if row.clicks[place]:
             heads[look] += weight
             heads[own] += weight
-            total += log(max(examined * attracted, TINY))
+            chance *= examined * attracted
             last = place
         else:
             silent = max(1.0 - examined * attracted, TINY)
+            chance *= silent
             heads[look] += weight * examined * (1.0 - attracted) / silent
             heads[own] += weight * attracted * (1.0 - examined) / silent
-            total += log(silent)
-    return total * weight
+        if chance < SMALL:  # one logarithm for many factors
+            total += log(max(chance, TINY))
+            chance = 1.0
+    return (total + log(chance)) * weight
 
 
 @helper
