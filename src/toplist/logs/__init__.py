@@ -1,6 +1,10 @@
-"""Click logs: readers, and the type of a log."""
+"""Click logs: readers, click models fitted to a log, and their comparison."""
 
 from toplist.logs.click_log import ClickLog
+from toplist.logs.fit_model import fit_model
+from toplist.logs.fitted import FittedModel, Parameters, Predictions
+from toplist.logs.fitting.maximise import Settings
+from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
 
-__all__ = ["ClickLog", "IdTable"]
+__all__ = ["ClickLog", "FittedModel", "IdTable", "Parameters", "Predictions", "Prior", "Settings", "fit_model"]

@@ -18,8 +18,8 @@ from toplist.logs.fitting.partition import Partition
 NO_INFORMATION = 1e-9  # eigenvalues of the information, scaled to a diagonal of 1, below this count as 0
 INVOLVED = 1e-4  # a coin is involved in a direction from this component on, scaled
 
-ESTIMATED, BOUNDARY, UNIDENTIFIED, FIXED = 0, 1, 2, 3
-STATUS = ("estimated", "on the boundary", "not identified", "fixed")
+STATUS = ("estimated", "on the boundary", "not identified", "fixed", "never shown")
+ESTIMATED, BOUNDARY, UNIDENTIFIED, FIXED, NEVER_SHOWN = range(5)
 
 
 class Inverse(NamedTuple):

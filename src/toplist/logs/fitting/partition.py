@@ -132,6 +132,10 @@ class Partition:
             steepest(own, np.where(self.fixed[: self.own], 0.0, self.own_gradient())),
         )
 
+    def own_theta(self) -> Floats:
+        """The own coins."""
+        return self.theta[: self.own]
+
     def own_gradient(self) -> Floats:
         """Derivatives by the own coins on the logit scale, after an E-step."""
         heads, tosses = (each[: self.own] for each in self.sums)
