@@ -7,16 +7,24 @@ from toplist.logs.fitting.fit_data import prepare_log, prepare_parts
 from toplist.logs.fitting.maximise import Settings
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
+from toplist.logs.read import LogScan, read_log, scan_log
+from toplist.logs.report import Place, ReadReport, Skipped
 
 __all__ = [
     "ClickLog",
     "FittedModel",
     "IdTable",
+    "LogScan",
     "Parameters",
+    "Place",
     "Predictions",
     "Prior",
+    "ReadReport",
     "Settings",
+    "Skipped",
     "fit_model",
     "prepare_log",
     "prepare_parts",
+    "read_log",
+    "scan_log",
 ]
