@@ -6,5 +6,17 @@ from toplist.logs.fitted import FittedModel, Parameters, Predictions
 from toplist.logs.fitting.maximise import Settings
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
+from toplist.logs.sampling import sample_log, shuffled_lists
 
-__all__ = ["ClickLog", "FittedModel", "IdTable", "Parameters", "Predictions", "Prior", "Settings", "fit_model"]
+__all__ = [
+    "ClickLog",
+    "FittedModel",
+    "IdTable",
+    "Parameters",
+    "Predictions",
+    "Prior",
+    "Settings",
+    "fit_model",
+    "sample_log",
+    "shuffled_lists",
+]
