@@ -9,6 +9,7 @@ from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
 from toplist.logs.read import LogScan, read_log, scan_log
 from toplist.logs.report import Place, ReadReport, Skipped
+from toplist.logs.sampling import sample_log, shuffled_lists
 
 __all__ = [
     "ClickLog",
@@ -26,5 +27,7 @@ __all__ = [
     "prepare_log",
     "prepare_parts",
     "read_log",
+    "sample_log",
     "scan_log",
+    "shuffled_lists",
 ]
