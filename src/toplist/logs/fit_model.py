@@ -146,8 +146,9 @@ def collect(
             (np.sqrt(each.variance), each.status) for each in maximiser.workers.each("own_errors", shared_part)
         ]
     pairs = [len(each.item_code) * kinds for each in patterns]
+    rows = sum(len(each.item_code) for each in patterns)  # also of a model whose pairs have no coins
     own = [
-        np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(-1, kinds)
+        np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(rows, kinds)
         for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
     ]
     shared: list[Any] = [found.shared[None], shared_result[0][None], shared_result[1][None]]
