@@ -3,8 +3,20 @@
 from toplist.logs.click_log import ClickLog
 from toplist.logs.fit_model import fit_model
 from toplist.logs.fitted import FittedModel, Parameters, Predictions
+from toplist.logs.fitting.fit_data import prepare_log, prepare_parts
 from toplist.logs.fitting.maximise import Settings
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
 
-__all__ = ["ClickLog", "FittedModel", "IdTable", "Parameters", "Predictions", "Prior", "Settings", "fit_model"]
+__all__ = [
+    "ClickLog",
+    "FittedModel",
+    "IdTable",
+    "Parameters",
+    "Predictions",
+    "Prior",
+    "Settings",
+    "fit_model",
+    "prepare_log",
+    "prepare_parts",
+]

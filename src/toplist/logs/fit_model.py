@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,18 @@ import numpy as np
 from toplist.core.problem import InvalidInput, nearest, refuse
 from toplist.logs.click_log import ClickLog
 from toplist.logs.fitted import FittedModel, result_parameters
-from toplist.logs.fitting.errors import InformationPart, shared_errors
-from toplist.logs.fitting.maximise import Iteration, LocalWorkers, Maximiser, Settings, Workers, maximise
+from toplist.logs.fitting.errors import shared_errors
+from toplist.logs.fitting.fit_data import ClickCounts, FitData, prepare_log, start_values
+from toplist.logs.fitting.maximise import Iteration, Maximiser, Settings, Workers, maximise
 from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
 from toplist.logs.models import MODELS, ClickModel
 from toplist.logs.models.protocol import Coins
-from toplist.logs.patterns import Patterns, compress
 
 ERROR_LIMIT = 1e-6  # largest derivative per list at which a fit may have errors
 
 
 def fit_model(
-    log: ClickLog,
+    log: ClickLog | FitData,
     model: str | ClickModel,
     *,
     priors: Mapping[str, Prior] | None = None,
@@ -34,8 +34,8 @@ def fit_model(
 
     Parameters
     ----------
-    log : ClickLog
-        The log.
+    log : ClickLog or FitData
+        The log, or one prepared by `prepare_log`, `prepare_parts` or `toplist.logs.fitting.ray_data.prepare_on_ray`.
     model : str or ClickModel
         A name of `toplist.logs.models.MODELS`, or a model of your own.
     priors : mapping of str to Prior, optional
@@ -67,13 +67,16 @@ def fit_model(
     >>> fitted.attraction("q")
     {'b': 0.6666666666666666, 'a': 0.25}
     """
-    check_not_empty(log)
-    patterns = compress(log)
-    chosen = find_model(model)._replace(positions=max(patterns.positions, 1))
-    given = default_priors(chosen.coins(), [patterns]) if priors is None else checked_priors(chosen.coins(), priors)
-    parts = [start_partition(patterns, chosen, given, per_query)]
-    maximiser = run_fit(LocalWorkers(parts), chosen, given, float(patterns.weight.sum()), per_query, settings, progress)
-    return collect(maximiser, [patterns], chosen, given, log, per_query, errors)
+    data = prepare_log(log) if isinstance(log, ClickLog) else log
+    summaries = data.summaries()
+    counts = ClickCounts(*np.sum([each.counts for each in summaries], axis=0))
+    if not counts.shown:
+        raise InvalidInput("The log has no lists with items, but a fit needs some; read a log that has.")
+    chosen = find_model(model)._replace(positions=max(each.positions for each in summaries))
+    given = default_priors(chosen.coins(), counts) if priors is None else checked_priors(chosen.coins(), priors)
+    lists = sum(each.lists for each in summaries)
+    maximiser = run_fit(data.workers(chosen, given, per_query), chosen, given, lists, per_query, settings, progress)
+    return collect(maximiser, data, chosen, given, per_query, errors)
 
 
 def find_model(model: str | ClickModel) -> Any:
@@ -83,19 +86,6 @@ def find_model(model: str | ClickModel) -> Any:
             raise refuse("The click model", model, f"one of {', '.join(MODELS)}", nearest(model, MODELS, "choose one"))
         return MODELS[model]
     return model
-
-
-def start_values(coins: Coins) -> Any:
-    """The shared coins at the beginning of a fit."""
-    shared = np.full(len(coins.shared), 0.5)
-    shared[list(coins.fixed)] = 1.0
-    return shared
-
-
-def start_partition(patterns: Patterns, model: Any, priors: Mapping[str, Prior], per_query: bool) -> InformationPart:
-    """A partition at the beginning of a fit."""
-    coins = model.coins()
-    return InformationPart(patterns, model, coin_prior(coins, priors), per_query, start_values(coins))
 
 
 def run_fit(
@@ -123,10 +113,9 @@ def run_fit(
 
 def collect(
     maximiser: Maximiser,
-    patterns: Sequence[Patterns],
+    data: FitData,
     model: Any,
     priors: Mapping[str, Prior],
-    log: ClickLog,
     per_query: bool,
     errors: bool,
 ) -> FittedModel:
@@ -145,8 +134,9 @@ def collect(
         own_errors = [
             (np.sqrt(each.variance), each.status) for each in maximiser.workers.each("own_errors", shared_part)
         ]
-    pairs = [len(each.item_code) * kinds for each in patterns]
-    rows = sum(len(each.item_code) for each in patterns)  # also of a model whose pairs have no coins
+    parts = data.summaries()
+    pairs = [len(each.pair_item) * kinds for each in parts]
+    rows = sum(len(each.pair_item) for each in parts)  # also of a model whose pairs have no coins
     own = [
         np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(rows, kinds)
         for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
@@ -158,40 +148,26 @@ def collect(
             for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
         ]
     return FittedModel(
-        model=model, queries=log.queries, items=log.items,
-        pair_query=np.concatenate([each.query_of_pair() for each in patterns]),
-        pair_item=np.concatenate([each.item_code for each in patterns]),
+        model=model, queries=data.queries, items=data.items,
+        pair_query=np.concatenate([each.pair_query for each in parts]),
+        pair_item=np.concatenate([each.pair_item for each in parts]),
         own=result_parameters(*own), shared=result_parameters(*shared),
-        query_codes=np.concatenate([each.query_code for each in patterns]),
+        query_codes=np.concatenate([each.query_codes for each in parts]),
         priors=dict(priors), lists=maximiser.lists, log_likelihood=found.log_likelihood, history=tuple(found.history),
         converged=found.converged, slope=found.slope, errors="information" if errors and is_maximum else "none",
         shared_covariance=covariance,
     )  # fmt: skip
 
 
-def default_priors(coins: Coins, patterns: Sequence[Patterns]) -> dict[str, Prior]:
+def default_priors(coins: Coins, counts: ClickCounts) -> dict[str, Prior]:
     """Shrink the coins of pairs to the mean of the log: clicks per examined position, and last clicks per click."""
-    clicks = examined = last = 0.0
-    for part in patterns:
-        found = click_counts(part)
-        clicks, examined, last = clicks + found[0], examined + found[1], last + found[2]
-    means = {"attraction": clicks / max(examined, 1.0), "satisfaction": last / max(clicks, 1.0)}
-    means["rate"] = clicks / max(sum(float(np.diff(part.start) @ part.weight) for part in patterns), 1.0)
+    means = {
+        "attraction": counts.clicks / max(counts.examined, 1.0),
+        "satisfaction": counts.clicked_lists / max(counts.clicks, 1.0),
+        "rate": counts.clicks / max(counts.shown, 1.0),
+    }
     own = {kind.partition(" at ")[0] for kind in coins.own}
     return {kind: Prior(min(max(means[kind], 0.001), 0.999), STRENGTH) for kind in sorted(own)}
-
-
-def click_counts(patterns: Patterns) -> tuple[float, float, float]:
-    """Clicks, positions up to the last click (all without one), and lists with a click, weighted."""
-    sizes = np.diff(patterns.start)
-    rows = np.repeat(np.arange(len(sizes)), sizes)
-    places = np.arange(len(patterns.pair)) - np.repeat(patterns.start[:-1], sizes)
-    last = np.full(len(sizes), -1)
-    np.maximum.at(last, rows, np.where(patterns.click > 0, places, -1))
-    clicks = np.bincount(rows, weights=patterns.click, minlength=len(sizes))
-    examined = np.where(last < 0, sizes, last + 1)
-    weight = patterns.weight
-    return float(clicks @ weight), float(examined @ weight), float((last >= 0) @ weight)
 
 
 def checked_priors(coins: Coins, priors: Mapping[str, Prior]) -> dict[str, Prior]:
@@ -201,9 +177,3 @@ def checked_priors(coins: Coins, priors: Mapping[str, Prior]) -> dict[str, Prior
         if kind not in kinds:
             raise refuse("The kind of a prior", kind, f"one of {', '.join(kinds)}", nearest(kind, kinds, "correct it"))
     return {kind: Prior(*prior).checked(kind) for kind, prior in priors.items()}
-
-
-def check_not_empty(log: ClickLog) -> None:
-    """Refuse a log without positions."""
-    if not len(log.item):
-        raise InvalidInput("The log has no lists with items, but a fit needs some; read a log that has.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,15 @@ class Patterns(NamedTuple):
         """Length of the longest row."""
         return int(np.diff(self.start).max()) if len(self.weight) else 0
 
+    @property
+    def lists(self) -> float:
+        """Number of lists, weighted."""
+        return float(self.weight.sum())
+
+    def segments(self) -> Iterator[Patterns]:
+        """The rows, in one piece; stored patterns have several."""
+        yield self
+
     def query_of_pair(self) -> Codes:
         """The code of the query of each pair."""
         return np.repeat(self.query_code, np.diff(self.first_pair))
@@ -90,29 +100,30 @@ def compress(log: ClickLog, merge: bool = True) -> Patterns:
     speed(number_pairs, total)(
         order, query, log.start, log.item, log.click, start, mark, pair, click, item_code, first_pair
     )
-    weight = log.weights[order].astype(np.float64)
-    query = np.asarray(query, dtype=np.int32)
+    rows = start, pair, click, log.weights[order].astype(np.float64), np.asarray(query, dtype=np.int32)
     if merge:
-        rows_of_query = np.bincount(query, minlength=len(codes)) if len(query) else np.zeros(0, dtype=np.int64)
-        size = 1 << max(int(2 * rows_of_query.max(initial=1)) - 1, 1).bit_length()
-        kept = np.zeros(len(order), dtype=np.bool_)
-        speed(merge_rows, total)(query, start, pair, click, weight, np.zeros(size, dtype=np.int64), kept)
-        if not kept.all():
-            sizes = np.diff(start)
-            at = np.repeat(kept, sizes)
-            pair, click, weight, query = pair[at], click[at], weight[kept], query[kept]
-            start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes[kept])])
-    # Copies of what is used: the arrays above are as long as the log.
-    return Patterns(
-        start,
-        pair,
-        click,
-        weight,
-        query.astype(np.int32),
-        first_pair,
-        codes.astype(np.int32),
-        item_code[: first_pair[-1]].copy(),
-    )
+        rows = merge_equal(*rows)
+    # A copy of what is used: `item_code` is as long as the log.
+    return Patterns(*rows, first_pair, codes.astype(np.int32), item_code[: first_pair[-1]].copy())
+
+
+RowColumns = tuple[Ints, NDArray[np.int32], NDArray[np.uint8], Floats, NDArray[np.int32]]
+
+
+def merge_equal(
+    start: Ints, pair: NDArray[np.int32], click: NDArray[np.uint8], weight: Floats, query: NDArray[np.int32]
+) -> RowColumns:
+    """Merge equal rows of a query; `query` is ascending, and `weight` is changed."""
+    most = int(np.bincount(query).max()) if len(query) else 1
+    size = 1 << max(2 * most - 1, 1).bit_length()
+    kept = np.zeros(len(query), dtype=np.bool_)
+    speed(merge_rows, len(pair))(query, start, pair, click, weight, np.zeros(size, dtype=np.int64), kept)
+    if kept.all():
+        return start, pair, click, weight, query
+    sizes = np.diff(start)
+    at = np.repeat(kept, sizes)
+    start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes[kept])])
+    return start, pair[at], click[at], weight[kept], query[kept]
 
 
 @compiled

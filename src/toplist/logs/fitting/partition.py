@@ -17,6 +17,7 @@ from toplist.logs.fitting.loops import FitRows, Information, curve_rows, expect_
 from toplist.logs.fitting.prior import CoinPrior
 from toplist.logs.models.protocol import CoinSums, empty_derivatives, workspace
 from toplist.logs.patterns import Patterns, speed
+from toplist.logs.stored_patterns import StoredPatterns
 
 EDGE = 1e-9  # a probability this near to 0 or 1 that still moves outwards is set to it
 STACK = 1 << 22  # numbers in the blocks that are factorised at once
@@ -74,8 +75,8 @@ class Partition:
 
     Parameters
     ----------
-    patterns : Patterns
-        Their lists.
+    patterns : Patterns or StoredPatterns
+        Their lists, in memory or on disk.
     model : ClickModel
         The model, with the number of positions of the longest list of the log.
     prior : CoinPrior
@@ -86,7 +87,9 @@ class Partition:
         Probabilities of the shared coins at first.
     """
 
-    def __init__(self, patterns: Patterns, model: Any, prior: CoinPrior, per_query: bool, shared: Floats) -> None:
+    def __init__(
+        self, patterns: Patterns | StoredPatterns, model: Any, prior: CoinPrior, per_query: bool, shared: Floats
+    ) -> None:
         coins = model.coins()
         self.patterns, self.model, self.per_query = patterns, model, per_query
         self.kinds, self.shared_coins = len(coins.own), len(coins.shared)
@@ -108,12 +111,11 @@ class Partition:
         self.before = self.theta
         self._step = np.zeros(self.own)
 
-    def rows(self) -> FitRows:
+    def segments(self) -> Iterator[FitRows]:
         """The lists, as the loops take them."""
-        p = self.patterns
-        return FitRows(
-            p.start, p.pair, p.click, p.weight, p.query, self.pair_coins, self.shared_coins if self.per_query else 0
-        )
+        width = self.shared_coins if self.per_query else 0
+        for part in self.patterns.segments():
+            yield FitRows(part.start, part.pair, part.click, part.weight, part.query, self.pair_coins, width)
 
     def expect(self, shared: Floats) -> Expected:
         """The E-step at the current own coins and these shared ones."""
@@ -121,11 +123,12 @@ class Partition:
             self.theta[self.own :] = shared
         for each in self.sums:
             each[:] = 0.0
-        loop = speed(expect_rows, len(self.patterns.pair))
-        found = loop(self.model, self.theta, self.rows(), self.sums, workspace(self.model.positions))
+        found, work = 0.0, workspace(self.model.positions)
+        for rows in self.segments():
+            found += speed(expect_rows, len(rows.pair))(self.model, self.theta, rows, self.sums, work)
         own = self.theta[: self.own]
         return Expected(
-            float(found),
+            found,
             log_prior(own, self.prior_heads, self.prior_tails),
             self.sums.heads[self.own :].copy(),
             self.sums.tosses[self.own :].copy(),
@@ -169,8 +172,9 @@ class Partition:
             np.zeros((shared, shared)), np.zeros(len(self.theta)),
         )  # fmt: skip
         positions = self.model.positions
-        loop = speed(curve_rows, len(p.pair))
-        loop(self.model, self.theta, self.rows(), into, empty_derivatives(positions), workspace(positions))
+        derivatives, work = empty_derivatives(positions), workspace(positions)
+        for rows in self.segments():
+            speed(curve_rows, len(rows.pair))(self.model, self.theta, rows, into, derivatives, work)
         return into
 
     def stacks(self, into: Information, extra: Floats, free: Bools) -> Iterator[tuple[Ints, Floats]]:
