@@ -136,8 +136,9 @@ def collect(
         ]
     parts = data.summaries()
     pairs = [len(each.pair_item) * kinds for each in parts]
+    rows = sum(len(each.pair_item) for each in parts)  # also of a model whose pairs have no coins
     own = [
-        np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(-1, kinds)
+        np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(rows, kinds)
         for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
     ]
     shared: list[Any] = [found.shared[None], shared_result[0][None], shared_result[1][None]]
