@@ -156,8 +156,11 @@ def simulate_with_watch(
         for label, policy in by_label.items()
     }
     for label, setup in setups.items():
-        worth = setup.is_worth_compiling(steps * runs) if compiled is None else bool(compiled)
-        setups[label] = setup._replace(compiled=worth)
+        if compiled is None:
+            worth, samples_worth = setup.is_worth_compiling(steps * runs), setup.are_samples_worth_compiling(runs)
+        else:
+            worth = samples_worth = bool(compiled)
+        setups[label] = setup._replace(compiled=worth, samples_compiled=samples_worth)
     check_progress(progress)
     description = describe(setups, recorded, seed, watch)
     scheduler = RunScheduler(setups, recorded, runs, seed, ResumeFile(resume, description), watch)
