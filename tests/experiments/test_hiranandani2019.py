@@ -24,7 +24,7 @@ from toplist.experiments.verdicts import FLAT, LINEAR, late_share
 
 NORM = float(np.linalg.norm([0.6, 0.4]))
 RATED = (ratio, figure2, figure3, figure4, figure5)  # made of ratings
-DATA = DataSet("movielens", "made up", synthetic_ratings(people=60, items=50, topics=40, seed=0))
+DATA = DataSet("movielens", "made up", synthetic_ratings(people=60, items=30, topics=40, seed=0))
 
 # Figure 1 ---------------------------------------------------------------------------------------------------------
 
@@ -173,14 +173,14 @@ def test_figure_6a_by_hand() -> None:
 def test_every_experiment_on_made_up_ratings(module: object) -> None:
     """Few steps decide only the claims that need no simulation."""
     experiment = module.EXPERIMENT  # type: ignore[attr-defined]
-    found = played(experiment, Size(40, 5), DATA)
+    found = played(experiment, Size(5, 4), DATA)
     claims = experiment.judge(found)
     of_play = [claim for claim in claims if "pairs of person" not in claim.text and module is not ratio]
     assert set(outcomes(of_play)) <= {Outcome.UNDECIDED}
     drawn(experiment, found)
     for label, one in found.results.items():
         more = figure2.MORE if label.startswith("d = 18") else 1
-        assert one.runs == (2 if label.endswith(PRINTED) else 5 * more)  # a third of them, rounded up
+        assert one.runs == (2 if label.endswith(PRINTED) else 4 * more)  # a third of them, rounded up
 
 
 def test_what_the_data_have_no_topics_for_is_not_played() -> None:

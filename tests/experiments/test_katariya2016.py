@@ -83,13 +83,13 @@ def models(tmp_path: Path) -> DataSet:
 )
 def test_too_small_a_size_decides_nothing_and_is_drawn(experiment: Experiment, claims: int) -> None:
     for runs in (1, 2):
-        found = made_up.played(experiment, Size(300, runs, quick=True))
+        found = made_up.played(experiment, Size(30, runs, quick=True))
         assert made_up.outcomes(experiment, found) == ["UNDECIDED"] * claims
         assert made_up.drawn(experiment, found).axes
 
 
 def test_figure_3c_on_too_few_steps_decides_nothing_and_is_drawn(models: DataSet) -> None:
-    found = made_up.played(figure3c.EXPERIMENT, Size(200, 2), models)
+    found = made_up.played(figure3c.EXPERIMENT, Size(30, 2), models)
     assert list(found.results) == ["query 0", "query 1"]
     assert made_up.outcomes(figure3c.EXPERIMENT, found) == ["UNDECIDED"] * 2
     assert made_up.drawn(figure3c.EXPERIMENT, found).axes

@@ -70,7 +70,7 @@ def test_verdict_by_hand() -> None:
 @pytest.mark.parametrize(("experiment", "claims"), [(ALL[0], 14), (ALL[1], 23), (ALL[2], 8)])
 def test_too_small_a_size_decides_nothing_and_is_drawn(experiment: Experiment, claims: int) -> None:
     for runs in (1, 2):
-        found = made_up.played(experiment, Size(300, runs, quick=True))
+        found = made_up.played(experiment, Size(30, runs, quick=True))
         assert made_up.outcomes(experiment, found) == ["UNDECIDED"] * claims
         assert made_up.drawn(experiment, found).axes
 
