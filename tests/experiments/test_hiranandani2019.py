@@ -31,7 +31,7 @@ DATA = DataSet("movielens", "made up", synthetic_ratings(people=60, items=30, to
 
 @pytest.fixture(scope="module")
 def both() -> Findings:
-    return played(first.EXPERIMENT, Size(20_000, 20, seed=1))
+    return played(first.EXPERIMENT, Size(20_000, 8, seed=1))
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ def test_lists_of_figure_1_by_hand() -> None:
 
 @pytest.mark.slow
 def test_figure_6a_dcm_lsb_flattens_and_lsb_greedy_does_not() -> None:
-    found = toplist.simulate(["dcm-lsb", "lsb-greedy"], problem6a(), DCM(0.8), steps=200_000, runs=4, seed=1)
+    found = toplist.simulate(["dcm-lsb", "lsb-greedy"], problem6a(), DCM(0.8), steps=200_000, runs=2, seed=1)
     assert late_share(found, "dcm-lsb", 0.1).value < FLAT
     assert late_share(found, "lsb-greedy", 0.5).value > LINEAR
     assert found.difference("dcm-lsb", "lsb-greedy").ratio < 0.2
@@ -173,7 +173,7 @@ def test_figure_6a_by_hand() -> None:
 def test_every_experiment_on_made_up_ratings(module: object) -> None:
     """Few steps decide only the claims that need no simulation."""
     experiment = module.EXPERIMENT  # type: ignore[attr-defined]
-    found = played(experiment, Size(5, 4), DATA)
+    found = played(experiment, Size(3, 4), DATA)
     claims = experiment.judge(found)
     of_play = [claim for claim in claims if "pairs of person" not in claim.text and module is not ratio]
     assert set(outcomes(of_play)) <= {Outcome.UNDECIDED}
