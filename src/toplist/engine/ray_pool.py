@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
 from toplist.support.files import import_optional
+from toplist.support.ray_cluster import RayCluster
 
 
 class RayPool(Executor):
@@ -26,14 +25,9 @@ class RayPool(Executor):
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send no usage statistics
-        self._ray = import_optional("ray", "ray")
-        self._own = not self._ray.is_initialized()
-        if self._own:
-            joined = {"address": "local", "num_cpus": workers} if address is None else {"address": address}
-            self._ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, **joined)
+        self._cluster = RayCluster(address, workers)
         self._pickle = import_optional("ray.cloudpickle", "ray")
-        self._call = self._ray.remote(call)
+        self._call = self._cluster.ray.remote(call)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule the call on a worker."""
@@ -43,8 +37,7 @@ class RayPool(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Disconnect, which stops a local cluster."""
-        if self._own:
-            self._ray.shutdown()
+        self._cluster.disconnect()
 
 
 def call(packed: bytes) -> Any:

@@ -1,0 +1,179 @@
+"""Fits one click model to a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from toplist.core.problem import InvalidInput, nearest, refuse
+from toplist.logs.click_log import ClickLog
+from toplist.logs.fitted import FittedModel, result_parameters
+from toplist.logs.fitting.errors import shared_errors
+from toplist.logs.fitting.fit_data import ClickCounts, FitData, prepare_log, start_values
+from toplist.logs.fitting.maximise import Iteration, Maximiser, Settings, Workers, maximise
+from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
+from toplist.logs.models import MODELS, ClickModel
+from toplist.logs.models.protocol import Coins
+
+ERROR_LIMIT = 1e-6  # largest derivative per list at which a fit may have errors
+
+
+def fit_model(
+    log: ClickLog | FitData,
+    model: str | ClickModel,
+    *,
+    priors: Mapping[str, Prior] | None = None,
+    per_query: bool = False,
+    errors: bool = True,
+    settings: Settings = Settings(),  # noqa: B008 - immutable
+    progress: Callable[[Iteration], object] | None = None,
+) -> FittedModel:
+    """Fit a click model to a log.
+
+    Parameters
+    ----------
+    log : ClickLog or FitData
+        The log, or one prepared by `prepare_log`, `prepare_parts` or `toplist.logs.fitting.ray_data.prepare_on_ray`.
+    model : str or ClickModel
+        A name of `toplist.logs.models.MODELS`, or a model of your own.
+    priors : mapping of str to Prior, optional
+        Prior by kind of parameter, as "attraction"; by default, parameters of (query, item) pairs are shrunk to the
+        mean of the log by two imagined lists, and shared ones are not. An empty mapping is for no priors.
+    per_query : bool, default False
+        Fit examination, termination and continuation for each query separately.
+    errors : bool, default True
+        Compute standard errors.
+    settings : Settings, optional
+        How long to iterate.
+    progress : callable, optional
+        Receives each iteration.
+
+    Returns
+    -------
+    FittedModel
+        The model with its parameters.
+
+    Raises
+    ------
+    InvalidInput
+        If the log is empty, or the model or a prior is unknown.
+
+    Examples
+    --------
+    >>> log = ClickLog.from_lists(["q"] * 4, [["a", "b"]] * 4, clicked=[[1], [2], [2], []])
+    >>> fitted = fit_model(log, "cascade", priors={})
+    >>> fitted.attraction("q")
+    {'b': 0.6666666666666666, 'a': 0.25}
+    """
+    data = prepare_log(log) if isinstance(log, ClickLog) else log
+    summaries = data.summaries()
+    counts = ClickCounts(*np.sum([each.counts for each in summaries], axis=0))
+    if not counts.shown:
+        raise InvalidInput("The log has no lists with items, but a fit needs some; read a log that has.")
+    chosen = find_model(model)._replace(positions=max(each.positions for each in summaries))
+    given = default_priors(chosen.coins(), counts) if priors is None else checked_priors(chosen.coins(), priors)
+    lists = sum(each.lists for each in summaries)
+    maximiser = run_fit(data.workers(chosen, given, per_query), chosen, given, lists, per_query, settings, progress)
+    return collect(maximiser, data, chosen, given, per_query, errors)
+
+
+def find_model(model: str | ClickModel) -> Any:
+    """The model of a name, or the model itself."""
+    if isinstance(model, str):
+        if model not in MODELS:
+            raise refuse("The click model", model, f"one of {', '.join(MODELS)}", nearest(model, MODELS, "choose one"))
+        return MODELS[model]
+    return model
+
+
+def run_fit(
+    workers: Workers,
+    model: Any,
+    priors: Mapping[str, Prior],
+    lists: float,
+    per_query: bool,
+    settings: Settings,
+    progress: Callable[[Iteration], object] | None,
+) -> Maximiser:
+    """Iterate until the fit has converged."""
+    coins = model.coins()
+    prior = coin_prior(coins, priors)
+    maximiser = Maximiser(workers, start_values(coins), coins.fixed, prior, lists, per_query)
+    if model.iterates():
+        maximise(maximiser, settings, progress or (lambda _: None))
+    else:
+        maximiser.expect()
+        maximiser.maximise()
+        maximiser.expect()
+        maximiser.found.converged = True
+    return maximiser
+
+
+def collect(
+    maximiser: Maximiser,
+    data: FitData,
+    model: Any,
+    priors: Mapping[str, Prior],
+    per_query: bool,
+    errors: bool,
+) -> FittedModel:
+    """The result of a fit."""
+    coins, found = model.coins(), maximiser.found
+    kinds, width = len(coins.own), len(coins.shared)
+    is_maximum = found.converged and found.slope < ERROR_LIMIT
+    thetas = maximiser.workers.each("own_theta")
+    empty = np.full(len(found.shared), np.nan), np.zeros(len(found.shared), dtype=np.int8)
+    own_errors = [(np.full(len(theta), np.nan), np.zeros(len(theta), dtype=np.int8)) for theta in thetas]
+    shared_result, covariance = empty, None
+    if errors and is_maximum:
+        shared_found, shared_part = shared_errors(maximiser)
+        covariance = shared_part.covariance
+        shared_result = np.sqrt(shared_found.variance), shared_found.status
+        own_errors = [
+            (np.sqrt(each.variance), each.status) for each in maximiser.workers.each("own_errors", shared_part)
+        ]
+    parts = data.summaries()
+    pairs = [len(each.pair_item) * kinds for each in parts]
+    rows = sum(len(each.pair_item) for each in parts)  # also of a model whose pairs have no coins
+    own = [
+        np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(rows, kinds)
+        for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
+    ]
+    shared: list[Any] = [found.shared[None], shared_result[0][None], shared_result[1][None]]
+    if per_query:
+        shared = [
+            np.concatenate([part[pairs[i] :] for i, part in enumerate(several)]).reshape(-1, width)
+            for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
+        ]
+    return FittedModel(
+        model=model, queries=data.queries, items=data.items,
+        pair_query=np.concatenate([each.pair_query for each in parts]),
+        pair_item=np.concatenate([each.pair_item for each in parts]),
+        own=result_parameters(*own), shared=result_parameters(*shared),
+        query_codes=np.concatenate([each.query_codes for each in parts]),
+        priors=dict(priors), lists=maximiser.lists, log_likelihood=found.log_likelihood, history=tuple(found.history),
+        converged=found.converged, slope=found.slope, errors="information" if errors and is_maximum else "none",
+        shared_covariance=covariance,
+    )  # fmt: skip
+
+
+def default_priors(coins: Coins, counts: ClickCounts) -> dict[str, Prior]:
+    """Shrink the coins of pairs to the mean of the log: clicks per examined position, and last clicks per click."""
+    means = {
+        "attraction": counts.clicks / max(counts.examined, 1.0),
+        "satisfaction": counts.clicked_lists / max(counts.clicks, 1.0),
+        "rate": counts.clicks / max(counts.shown, 1.0),
+    }
+    own = {kind.partition(" at ")[0] for kind in coins.own}
+    return {kind: Prior(min(max(means[kind], 0.001), 0.999), STRENGTH) for kind in sorted(own)}
+
+
+def checked_priors(coins: Coins, priors: Mapping[str, Prior]) -> dict[str, Prior]:
+    """The priors, if all their kinds are known."""
+    kinds = sorted({kind.partition(" at ")[0] for kind in coins.own} | {kind for kind, _ in coins.shared})
+    for kind in priors:
+        if kind not in kinds:
+            raise refuse("The kind of a prior", kind, f"one of {', '.join(kinds)}", nearest(kind, kinds, "correct it"))
+    return {kind: Prior(*prior).checked(kind) for kind, prior in priors.items()}

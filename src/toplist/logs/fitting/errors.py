@@ -1,0 +1,150 @@
+"""Standard errors from the full observed information, on the logit scale.
+
+The information is a block per query, bordered by the shared coins. Eliminating the blocks leaves the information of the
+shared coins (the Schur complement); its inverse gives their variances, and the blocks those of the own coins.
+A direction without information makes the coins that it involves unidentified, and no others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.core.slate import Bools, Floats
+from toplist.logs.fitting.maximise import Maximiser
+from toplist.logs.fitting.partition import Partition
+
+NO_INFORMATION = 1e-9  # eigenvalues of the information, scaled to a diagonal of 1, below this count as 0
+INVOLVED = 1e-4  # a coin is involved in a direction from this component on, scaled
+
+STATUS = ("estimated", "on the boundary", "not identified", "fixed", "never shown")
+ESTIMATED, BOUNDARY, UNIDENTIFIED, FIXED, NEVER_SHOWN = range(5)
+
+
+class Inverse(NamedTuple):
+    """Pseudo-inverses of positive semi-definite matrices, and their directions without information.
+
+    Parameters
+    ----------
+    inverse : ndarray of float, shape (matrices, size, size)
+        The pseudo-inverses.
+    lost : ndarray of bool, shape (matrices, size)
+        Coins involved in a direction without information.
+    null : ndarray of float, shape (matrices, size, size)
+        Projections on the directions without information.
+    """
+
+    inverse: Floats
+    lost: Bools
+    null: Floats
+
+
+def invert(matrices: Floats) -> Inverse:
+    """Pseudo-inverses by eigenvalues of the matrices scaled to a diagonal of 1."""
+    scale = np.sqrt(np.maximum(np.diagonal(matrices, axis1=1, axis2=2), 0.0))
+    scale = np.where(scale > 0, scale, 1.0)
+    scaled = matrices / scale[:, :, None] / scale[:, None, :]
+    values, vectors = np.linalg.eigh(scaled)
+    weak = values < NO_INFORMATION * matrices.shape[1]
+    inverse = np.einsum("qik,qk,qjk->qij", vectors, np.where(weak, 0.0, 1.0 / np.where(weak, 1.0, values)), vectors)
+    null = np.einsum("qik,qk,qjk->qij", vectors, weak.astype(np.float64), vectors)
+    lost = np.diagonal(null, axis1=1, axis2=2) > INVOLVED**2
+    return Inverse(inverse / scale[:, :, None] / scale[:, None, :], lost, null / scale[:, :, None])
+
+
+class SharedErrors(NamedTuple):
+    """The errors of the shared coins, which those of the own coins depend on.
+
+    Parameters
+    ----------
+    covariance : ndarray of float
+        Covariance matrix on the logit scale.
+    lost : ndarray of bool
+        Coins that are not identified.
+    null : ndarray of float
+        Directions without information, as columns.
+    """
+
+    covariance: Floats
+    lost: Bools
+    null: Floats
+
+
+class CoinErrors(NamedTuple):
+    """Variances on the logit scale and status of some coins.
+
+    Parameters
+    ----------
+    variance : ndarray of float
+        Variance of the logit; NaN unless estimated.
+    status : ndarray of int
+        Index into STATUS.
+    """
+
+    variance: Floats
+    status: Any
+
+
+class InformationPart(Partition):
+    """A partition that also gives its part of the information; call after an E-step at the maximum."""
+
+    def shared_information(self) -> Floats:
+        """What its lists tell about the shared coins, the own coins eliminated."""
+        self._information = self.information()
+        corner = self._information.corner.copy()
+        self._solved = []
+        free = self.free()
+        own = self.theta[: self.own]
+        extra = (self.prior_heads + self.prior_tails) * own * (1.0 - own)
+        shared = corner.shape[0]
+        for coins, blocks in self.stacks(self._information, extra, free):
+            found = invert(blocks)
+            border = np.zeros((*coins.shape, shared))
+            if shared:
+                border = np.where(free[coins][:, :, None], self._information.border[coins], 0.0)
+            pull = found.inverse @ border
+            corner -= np.einsum("qis,qit->st", border, pull)
+            variance = np.diagonal(found.inverse, axis1=1, axis2=2)
+            self._solved.append((coins, variance, found.lost, pull))
+        del self._information
+        return corner
+
+    def own_errors(self, shared: SharedErrors) -> CoinErrors:
+        """Variances of the own coins, given those of the shared ones."""
+        variance, status = np.full(self.own, np.nan), np.zeros(self.own, dtype=np.int8)
+        own = self.theta[: self.own]
+        for coins, alone, lost, pull in self._solved:
+            through_shared = np.einsum("qis,st,qit->qi", pull, shared.covariance, pull)
+            variance[coins] = alone + through_shared
+            moved = np.abs(pull @ shared.null).max(axis=2, initial=0.0)
+            status[coins[lost | (moved > INVOLVED)]] = UNIDENTIFIED
+        status[(own <= 0) | (own >= 1)] = BOUNDARY
+        tosses = self.sums.tosses[: self.own] + self.prior_heads + self.prior_tails
+        status[tosses <= 0] = UNIDENTIFIED
+        status[self.fixed[: self.own]] = FIXED
+        variance[status != ESTIMATED] = np.nan
+        return CoinErrors(variance, status)
+
+
+def shared_errors(maximiser: Maximiser) -> tuple[CoinErrors, SharedErrors]:
+    """The errors of the shared coins, from the information of all partitions."""
+    corner = np.sum(maximiser.workers.each("shared_information"), axis=0)
+    free = maximiser.free()
+    shared = maximiser.found.shared
+    strength = maximiser.prior_heads + maximiser.prior_tails
+    corner[~free, :] = 0.0
+    corner[:, ~free] = 0.0
+    diagonal = np.arange(len(shared))
+    corner[diagonal, diagonal] += np.where(free, strength * shared * (1.0 - shared), 1.0)
+    found = invert(corner[None])
+    covariance, lost = found.inverse[0], found.lost[0]
+    covariance[~free, :] = 0.0
+    covariance[:, ~free] = 0.0
+    status = np.zeros(len(shared), dtype=np.int8)
+    status[lost] = UNIDENTIFIED
+    status[(shared <= 0) | (shared >= 1)] = BOUNDARY
+    status[maximiser.found.tosses + strength <= 0] = UNIDENTIFIED
+    status[maximiser.fixed] = FIXED
+    variance = np.where(status == ESTIMATED, np.diagonal(covariance), np.nan)
+    return CoinErrors(variance, status), SharedErrors(covariance, lost, found.null[0])
