@@ -94,23 +94,22 @@ def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Works
             chance = 1.0
         if place < last:
             self.credit(theta, row, place, weight, weight, sums)
-    examined = weight
-    if last >= 0 and last < size - 1:
-        going = work.clicked_on[last]
-        silent = max((1.0 - going) + going * work.silence[last + 1], TINY)
+    if last < size - 1:
+        # The probability of a position and of silence from it on, over that of all silence: one division for all.
+        reach = work.clicked_on[last] if last >= 0 else 1.0
+        silent = max((1.0 - reach) + reach * work.silence[last + 1], TINY)
         chance *= silent
-        examined = weight * going * work.silence[last + 1] / silent
-        self.credit(theta, row, last, weight, examined, sums)
-    elif last < 0:
-        chance = work.silence[0]
-    for place in range(last + 1, size):
-        tosses[self.own_coin(row, place)] += examined
-        if place < size - 1:
-            going = work.skipped_on[place]
-            silent = max((1.0 - going) + going * work.silence[place + 1], TINY)
-            onward = examined * going * work.silence[place + 1] / silent
-            self.credit(theta, row, place, examined, onward, sums)
-            examined = onward
+        scale = weight / silent
+        examined = scale * reach * work.silence[last + 1]
+        if last >= 0:
+            self.credit(theta, row, last, weight, examined, sums)
+        for place in range(last + 1, size):
+            tosses[self.own_coin(row, place)] += examined
+            if place < size - 1:
+                reach *= (1.0 - work.attracted[place]) * work.skipped_on[place]
+                onward = scale * reach * work.silence[place + 1]
+                self.credit(theta, row, place, examined, onward, sums)
+                examined = onward
     return (total + log(max(chance, TINY))) * weight
 
 
