@@ -33,7 +33,8 @@ class Parameters(NamedTuple):
     error : ndarray of float
         Standard error of the logit; NaN if unknown, or unless estimated.
     status : ndarray of int
-        Index into `toplist.logs.fitting.errors.STATUS`.
+        Index into `toplist.logs.fitting.errors.STATUS`. Without errors, of the parameters that are not identified only
+        those are known that the log says nothing about.
     """
 
     value: Floats
@@ -109,6 +110,8 @@ class FittedModel:
         Largest derivative of the penalised log-likelihood by a probability, per list.
     errors : str
         Where the errors come from: "information", "sandwich", "bootstrap" or "none".
+    no_errors : str
+        Why there are no errors; empty if there are.
     shared_covariance : ndarray of float, optional
         Covariance of the logits of the shared parameters.
     """
@@ -128,6 +131,7 @@ class FittedModel:
     converged: bool
     slope: float
     errors: str = "none"
+    no_errors: str = ""
     shared_covariance: Floats | None = None
 
     @property
