@@ -135,10 +135,10 @@ def collect(
         ]
     parts = data.summaries()
     codes = np.concatenate([each.query_codes for each in parts])
-    shown = [each.pair_item for each in parts]
-    pairs = [len(each) * kinds for each in shown]
+    pairs = [len(each.pair_item) * kinds for each in parts]
+    rows = sum(len(each.pair_item) for each in parts)  # also of a model whose pairs have no coins
     own = [
-        np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(sum(map(len, shown)), kinds)
+        np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(rows, kinds)
         for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
     ]
     by_position = [" at " in kind for kind in coins.own]
@@ -152,7 +152,7 @@ def collect(
     return FittedModel(
         model=model, queries=data.queries, items=data.items,
         pair_query=np.concatenate([each.pair_query for each in parts]),
-        pair_item=np.concatenate(shown),
+        pair_item=np.concatenate([each.pair_item for each in parts]),
         own=result_parameters(*own), shared=result_parameters(*shared),
         query_codes=codes,
         priors=dict(priors), lists=maximiser.lists, log_likelihood=found.log_likelihood, history=tuple(found.history),

@@ -269,4 +269,3 @@ def move_coins(theta: Floats, step: Floats, free: Bools, longest: float) -> None
     """Move free coins on the logit scale, none by more than `longest`."""
     moved = np.log(theta[free]) - np.log1p(-theta[free]) + np.clip(step[free], -longest, longest)
     theta[free] = 1.0 / (1.0 + np.exp(-np.clip(moved, -40.0, 36.0)))
-
