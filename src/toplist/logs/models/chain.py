@@ -155,6 +155,12 @@ def predict_chain(self: Any, theta: Floats, row: Row, given: Floats, marginal: F
 
 
 @helper
+def ratio(part: float, whole: float) -> float:
+    """A derivative of a probability divided by it; at 0 only coins at 0 or 1 have one, and those are left out."""
+    return part / whole if whole > 0 else 0.0
+
+
+@helper
 def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
     """`curve` of a cascade-like model.
 
@@ -210,13 +216,13 @@ def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Wo
         for i in range(work.used[place]):
             if place == last:
                 work.tail[place, i] = work.by_click[place, i] * gain
-                work.pull[place, i] = work.by_click[place, i] / going
+                work.pull[place, i] = ratio(work.by_click[place, i], going)
             else:
                 leaving = 1.0 + onward * gain if i == 0 else 0.0
                 by_skip = work.by_skip[place, i] if place < size - 1 else 0.0
                 work.tail[place, i] = reach * ((1.0 - attracted) * by_skip * gain - leaving)
                 if place < size - 1:
-                    work.pull[place, i] = by_skip / onward - (1.0 / (1.0 - attracted) if i == 0 else 0.0)
+                    work.pull[place, i] = ratio(by_skip, onward) - (ratio(1.0, 1.0 - attracted) if i == 0 else 0.0)
         reach *= going if place == last else (1.0 - attracted) * onward
     line = first
     for place in range(top, size):
