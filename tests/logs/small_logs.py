@@ -92,10 +92,9 @@ def objective(fitted: FittedModel, log: ClickLog, priors: Mapping[str, Prior], v
 
 def gradient(fitted: FittedModel, log: ClickLog, priors: Mapping[str, Prior], values: Floats, moved: Any) -> Floats:
     """Derivatives of the penalised log-likelihood by some logits, from imaginary steps."""
-    logit = np.log(values) - np.log1p(-values)
     found = np.zeros(len(moved))
     for number, coin in enumerate(moved):
         at = values.astype(np.complex128)
-        at[coin] = 1.0 / (1.0 + np.exp(-(logit[coin] + 1e-30j)))
+        at[coin] += 1e-30j * values[coin] * (1 - values[coin])
         found[number] = objective(fitted, log, priors, at).imag / 1e-30
     return found

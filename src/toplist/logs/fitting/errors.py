@@ -40,9 +40,14 @@ class Inverse(NamedTuple):
     null: Floats
 
 
-def invert(matrices: Floats) -> Inverse:
-    """Pseudo-inverses by eigenvalues of the matrices scaled to a diagonal of 1."""
-    scale = np.sqrt(np.maximum(np.diagonal(matrices, axis1=1, axis2=2), 0.0))
+def invert(matrices: Floats, diagonal: Floats | None = None) -> Inverse:
+    """Pseudo-inverses by eigenvalues of the matrices scaled to a diagonal of 1.
+
+    A matrix that elimination has left is scaled by the diagonal that it had before: against its own, what rounding left
+    of nothing would look like information.
+    """
+    own = np.diagonal(matrices, axis1=1, axis2=2) if diagonal is None else diagonal[None]
+    scale = np.sqrt(np.maximum(own, 0.0))
     scale = np.where(scale > 0, scale, 1.0)
     scaled = matrices / scale[:, :, None] / scale[:, None, :]
     values, vectors = np.linalg.eigh(scaled)
@@ -86,13 +91,29 @@ class CoinErrors(NamedTuple):
     status: Any
 
 
+class SharedInformation(NamedTuple):
+    """What the lists of a partition tell about the shared coins.
+
+    Parameters
+    ----------
+    corner : ndarray of float
+        Information with the own coins eliminated.
+    diagonal : ndarray of float
+        Diagonal of the information if the own coins were known.
+    """
+
+    corner: Floats
+    diagonal: Floats
+
+
 class InformationPart(Partition):
     """A partition that also gives its part of the information; call after an E-step at the maximum."""
 
-    def shared_information(self) -> Floats:
-        """What its lists tell about the shared coins, the own coins eliminated."""
+    def shared_information(self) -> SharedInformation:
+        """What its lists tell about the shared coins."""
         self._information = self.information()
         corner = self._information.corner.copy()
+        before = np.diagonal(corner).copy()
         self._solved = []
         free = self.free()
         own = self.theta[: self.own]
@@ -108,7 +129,7 @@ class InformationPart(Partition):
             variance = np.diagonal(found.inverse, axis1=1, axis2=2)
             self._solved.append((coins, variance, found.lost, pull))
         del self._information
-        return corner
+        return SharedInformation(corner, before)
 
     def own_errors(self, shared: SharedErrors) -> CoinErrors:
         """Variances of the own coins, given those of the shared ones."""
@@ -147,15 +168,17 @@ def shared_status(maximiser: Maximiser) -> Any:
 
 def shared_errors(maximiser: Maximiser) -> tuple[CoinErrors, SharedErrors]:
     """The errors of the shared coins, from the information of all partitions."""
-    corner = np.sum(maximiser.workers.each("shared_information"), axis=0)
+    parts: list[SharedInformation] = maximiser.workers.each("shared_information")
+    corner, before = (np.sum(several, axis=0) for several in zip(*parts, strict=True))
     free = maximiser.free()
     shared = maximiser.found.shared
     strength = maximiser.prior_heads + maximiser.prior_tails
     corner[~free, :] = 0.0
     corner[:, ~free] = 0.0
+    extra = np.where(free, strength * shared * (1.0 - shared), 1.0)
     diagonal = np.arange(len(shared))
-    corner[diagonal, diagonal] += np.where(free, strength * shared * (1.0 - shared), 1.0)
-    found = invert(corner[None])
+    corner[diagonal, diagonal] += extra
+    found = invert(corner[None], np.where(free, before, 0.0) + extra)
     covariance, lost = found.inverse[0], found.lost[0]
     covariance[~free, :] = 0.0
     covariance[:, ~free] = 0.0
