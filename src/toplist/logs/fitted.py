@@ -34,7 +34,8 @@ class Parameters(NamedTuple):
     error : ndarray of float
         Standard error of the logit; NaN if unknown, or unless estimated.
     status : ndarray of int
-        Index into `toplist.logs.fitting.errors.STATUS`.
+        Index into `toplist.logs.fitting.errors.STATUS`. Without errors, of the parameters that are not identified only
+        those are known that the log says nothing about.
     """
 
     value: Floats
@@ -110,6 +111,8 @@ class FittedModel:
         Largest derivative of the penalised log-likelihood by a probability, per list.
     errors : str
         Where the errors come from: "information", "sandwich", "bootstrap" or "none".
+    no_errors : str
+        Why there are no errors; empty if there are.
     shared_covariance : ndarray of float, optional
         Covariance of the logits of the shared parameters.
     """
@@ -129,6 +132,7 @@ class FittedModel:
     converged: bool
     slope: float
     errors: str = "none"
+    no_errors: str = ""
     shared_covariance: Floats | None = None
 
     @classmethod
@@ -281,7 +285,7 @@ class FittedModel:
         return theta, rows
 
     def prior_mean(self, kind: str) -> float:
-        """The value that a pair has before it is seen: the mean of its prior, or that of all pairs without one.
+        """The value that a pair has before it is seen: the mean of its prior, or without one of what is known of others.
 
         Parameters
         ----------
@@ -296,8 +300,9 @@ class FittedModel:
         prior = self.priors.get(kind.partition(" at ")[0])
         if prior is not None and prior.strength > 0:
             return prior.mean
-        column = self.own.value[:, self.model.coins().own.index(kind)]
-        return float(column.mean()) if len(column) else 0.5
+        column = self.model.coins().own.index(kind)
+        known = self.own.value[np.isin(self.own.status[:, column], (ESTIMATED, BOUNDARY)), column]
+        return float(known.mean()) if len(known) else 0.5
 
     def attraction(self, query: Id) -> dict[Id, float]:
         """The attraction of the items of a query; click-through rates for baselines.
