@@ -51,13 +51,18 @@ def invert(matrices: Floats, diagonal: Floats | None = None) -> Inverse:
     scale = np.where(scale > 0, scale, 1.0)
     scaled = matrices / scale[:, :, None] / scale[:, None, :]
     alone = np.eye(matrices.shape[1])
-    if not scaled[:, alone == 0].any():  # every coin is alone, as in click-through rates
-        values, vectors = np.diagonal(scaled, axis1=1, axis2=2), np.broadcast_to(alone, scaled.shape)
+    weakest = NO_INFORMATION * matrices.shape[1]
+    if not scaled[:, alone == 0].any():  # every coin is alone, as in click-through rates: nothing to decompose
+        values = np.diagonal(scaled, axis1=1, axis2=2)
+        weak = values < weakest
+        inverse = alone * np.where(weak, 0.0, 1.0 / np.where(weak, 1.0, values))[:, None, :]
+        null = alone * weak[:, None, :]
     else:
         values, vectors = np.linalg.eigh(scaled)
-    weak = values < NO_INFORMATION * matrices.shape[1]
-    inverse = np.einsum("qik,qk,qjk->qij", vectors, np.where(weak, 0.0, 1.0 / np.where(weak, 1.0, values)), vectors)
-    null = np.einsum("qik,qk,qjk->qij", vectors, weak.astype(np.float64), vectors)
+        weak = values < weakest
+        flipped = np.where(weak, 0.0, 1.0 / np.where(weak, 1.0, values))
+        inverse = (vectors * flipped[:, None, :]) @ vectors.transpose(0, 2, 1)
+        null = (vectors * weak[:, None, :]) @ vectors.transpose(0, 2, 1)
     lost = np.diagonal(null, axis1=1, axis2=2) > INVOLVED**2
     return Inverse(inverse / scale[:, :, None] / scale[:, None, :], lost, null / scale[:, :, None])
 
@@ -138,7 +143,6 @@ class InformationPart(Partition):
     def own_errors(self, shared: SharedErrors) -> CoinErrors:
         """Variances of the own coins, given those of the shared ones."""
         variance, status = np.full(self.own, np.nan), np.zeros(self.own, dtype=np.int8)
-        own = self.theta[: self.own]
         for coins, alone, lost, pull in self._solved:
             through_shared = np.einsum("qis,st,qit->qi", pull, shared.covariance, pull)
             variance[coins] = alone + through_shared
