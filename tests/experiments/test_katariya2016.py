@@ -25,7 +25,7 @@ from toplist.experiments.problem_grid import NINE, Cell
 from toplist.experiments.verdicts import MeanWithError, compare_with_print
 from toplist.worlds import b_lb
 
-STEPS, RUNS, FEW_RUNS = 100_000, 16, 5
+STEPS, RUNS, FEW_RUNS = 100_000, 20, 5
 
 
 @pytest.fixture(scope="module")
