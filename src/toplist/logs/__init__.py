@@ -2,11 +2,13 @@
 
 from toplist.logs.click_log import ClickLog
 from toplist.logs.fit_model import fit_model
-from toplist.logs.fitted import FittedModel, Parameters, Predictions
+from toplist.logs.fitted import FittedModel, Predictions
 from toplist.logs.fitting.fit_data import prepare_log, prepare_parts
 from toplist.logs.fitting.maximise import Settings
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
+from toplist.logs.parameters import Parameters
+from toplist.logs.pyclick import read_pyclick
 
 __all__ = [
     "ClickLog",
@@ -19,4 +21,5 @@ __all__ = [
     "fit_model",
     "prepare_log",
     "prepare_parts",
+    "read_pyclick",
 ]

@@ -9,13 +9,14 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput, nearest, refuse
 from toplist.logs.click_log import ClickLog
-from toplist.logs.fitted import FittedModel, result_parameters
+from toplist.logs.fitted import FittedModel
 from toplist.logs.fitting.errors import shared_errors
 from toplist.logs.fitting.fit_data import ClickCounts, FitData, prepare_log, start_values
 from toplist.logs.fitting.maximise import Iteration, Maximiser, Settings, Workers, maximise
 from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
 from toplist.logs.models import MODELS, ClickModel
 from toplist.logs.models.protocol import Coins
+from toplist.logs.parameters import result_parameters
 
 ERROR_LIMIT = 1e-6  # largest derivative per list at which a fit may have errors
 
@@ -123,7 +124,7 @@ def collect(
     coins, found = model.coins(), maximiser.found
     kinds, width = len(coins.own), len(coins.shared)
     is_maximum = found.converged and found.slope < ERROR_LIMIT
-    thetas = maximiser.workers.each("own_theta")
+    thetas, tosses = maximiser.workers.each("own_theta"), maximiser.workers.each("own_tosses")
     empty = np.full(len(found.shared), np.nan), np.zeros(len(found.shared), dtype=np.int8)
     own_errors = [(np.full(len(theta), np.nan), np.zeros(len(theta), dtype=np.int8)) for theta in thetas]
     shared_result, covariance = empty, None
@@ -138,13 +139,13 @@ def collect(
     pairs = [len(each.pair_item) * kinds for each in parts]
     own = [
         np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(-1, kinds)
-        for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
+        for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors], tosses)
     ]
-    shared: list[Any] = [found.shared[None], shared_result[0][None], shared_result[1][None]]
+    shared: list[Any] = [found.shared[None], shared_result[0][None], shared_result[1][None], found.tosses[None]]
     if per_query:
         shared = [
             np.concatenate([part[pairs[i] :] for i, part in enumerate(several)]).reshape(-1, width)
-            for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
+            for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors], tosses)
         ]
     return FittedModel(
         model=model, queries=data.queries, items=data.items,

@@ -139,6 +139,10 @@ class Partition:
         """The own coins."""
         return self.theta[: self.own]
 
+    def own_tosses(self) -> Floats:
+        """Expected tosses of the own coins, after an E-step."""
+        return self.sums.tosses[: self.own]
+
     def own_gradient(self) -> Floats:
         """Derivatives by the own coins on the logit scale, after an E-step."""
         heads, tosses = (each[: self.own] for each in self.sums)
