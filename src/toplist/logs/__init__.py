@@ -9,17 +9,28 @@ from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
 from toplist.logs.parameters import Parameters
 from toplist.logs.pyclick import read_pyclick
+from toplist.logs.read import LogScan, read_log, scan_log
+from toplist.logs.report import Place, ReadReport, Skipped
+from toplist.logs.sampling import sample_log, shuffled_lists
 
 __all__ = [
     "ClickLog",
     "FittedModel",
     "IdTable",
+    "LogScan",
     "Parameters",
+    "Place",
     "Predictions",
     "Prior",
+    "ReadReport",
     "Settings",
+    "Skipped",
     "fit_model",
     "prepare_log",
     "prepare_parts",
     "read_pyclick",
+    "read_log",
+    "sample_log",
+    "scan_log",
+    "shuffled_lists",
 ]

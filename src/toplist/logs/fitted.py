@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from toplist.logs.models.protocol import workspace
 from toplist.logs.parameter_table import describe, parameter_frame, parameter_table
 from toplist.logs.parameters import Parameters, known_parameters
 from toplist.logs.patterns import speed
+from toplist.logs.sampling import sample_clicks
 from toplist.support.files import AnyPath
 from toplist.support.tables import Table
 from toplist.worlds import Fixed
@@ -78,6 +79,8 @@ class FittedModel:
         Largest derivative of the penalised log-likelihood by a probability, per list.
     errors : str
         Where the errors come from: "information", "sandwich", "bootstrap" or "none".
+    no_errors : str
+        Why there are no errors; empty if there are.
     shared_covariance : ndarray of float, optional
         Covariance of the logits of the shared parameters.
     """
@@ -97,6 +100,7 @@ class FittedModel:
     converged: bool
     slope: float
     errors: str = "none"
+    no_errors: str = ""
     shared_covariance: Floats | None = None
 
     @classmethod
@@ -200,12 +204,42 @@ class FittedModel:
         InvalidInput
             If a list is too long.
         """
+        theta, rows = self._rows(log)
+        given, marginal = np.zeros(len(log.item)), np.zeros(len(log.item))
+        loop = speed(predict_rows, len(log.item))
+        loop(self.model, theta, rows, given, marginal, workspace(self.positions))
+        return Predictions(given, marginal, rows.pair < len(self.own.value))
+
+    def sample(self, log: ClickLog, seed: int) -> ClickLog:
+        """Draw new clicks for the lists of a log.
+
+        Parameters
+        ----------
+        log : ClickLog
+            Any log; its lists must not be longer than those of the fit. Its clicks do not matter.
+        seed : int
+            Seed; the same one draws the same clicks.
+
+        Returns
+        -------
+        ClickLog
+            The lists with new clicks, one draw per row whatever its weight.
+
+        Raises
+        ------
+        InvalidInput
+            If a list is too long.
+        """
+        theta, rows = self._rows(log)
+        return replace(log, click=sample_clicks(self.model, theta, rows, seed), left=None, weight=None)
+
+    def _rows(self, log: ClickLog) -> tuple[Floats, FitRows]:
+        """All coins, those of an unknown pair and an unknown query last of their sort, and the lists of a log."""
         if log.positions > self.positions:
             raise InvalidInput(
                 f"The log has lists of {log.positions} positions, but the model was fitted to lists of at most "
                 f"{self.positions}; leave longer lists out."
             )
-        pairs = self.pair_numbers(log)
         mean = [self.prior_mean(kind) for kind in self.model.coins().own]
         theta = np.concatenate([self.own.value.ravel(), mean, self.shared.value.ravel()])
         first_shared, query, width = (len(self.own.value) + 1) * len(mean), np.zeros(len(log), dtype=np.int32), 0
@@ -214,12 +248,9 @@ class FittedModel:
             place[self.query_codes] = np.arange(len(self.query_codes))
             query = place[_translate(log.queries, self.queries)[log.query]]
             width = self.shared.value.shape[1]
-            theta = np.concatenate([theta, self.shared.value.mean(axis=0)])  # of an unknown query
-        rows = FitRows(log.start, pairs, log.click, log.weights, query, first_shared, width)
-        given, marginal = np.zeros(len(log.item)), np.zeros(len(log.item))
-        loop = speed(predict_rows, len(log.item))
-        loop(self.model, theta, rows, given, marginal, workspace(self.positions))
-        return Predictions(given, marginal, pairs < len(self.own.value))
+            theta = np.concatenate([theta, self.shared.value.mean(axis=0)])
+        rows = FitRows(log.start, self.pair_numbers(log), log.click, log.weights, query, first_shared, width)
+        return theta, rows
 
     def prior_mean(self, kind: str) -> float:
         """The value that a pair has before it is seen: the mean of its prior, or that of all pairs without one.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 FORMAT, VERSION = "toplist click model", 1
-PLAIN = ("lists", "log_likelihood", "converged", "slope", "errors")  # fields that are saved as they are
+PLAIN = ("lists", "log_likelihood", "converged", "slope", "errors", "no_errors")  # fields that are saved as they are
 PER_PARAMETER = ("kind", "query", "item", "label", "estimate", "error", "status", "tosses")
 AGAIN = "fit and save the model again"
 

@@ -104,7 +104,7 @@ def describe(fitted: FittedModel) -> str:
         lines[0] += f", fitted to {fitted.lists:,.0f} lists of up to {count_text(fitted.positions, 'position')}"
         lines.append(
             f"log-likelihood {fitted.log_likelihood:,.2f}, {how if fitted.converged else f'not converged in {steps}'}; "
-            f"{SOURCES[fitted.errors]}"
+            f"{SOURCES[fitted.errors]}{f' ({fitted.no_errors})' if fitted.no_errors else ''}"
         )
     coins = fitted.model.coins()
     if coins.shared and not fitted.per_query and len(coins.shared) <= FEW:

@@ -22,7 +22,8 @@ class Parameters(NamedTuple):
     error : ndarray of float
         Standard error of the logit; NaN if unknown, or unless estimated.
     status : ndarray of int
-        Index into `toplist.logs.fitting.errors.STATUS`.
+        Index into `toplist.logs.fitting.errors.STATUS`. Without errors, of the parameters that are not identified only
+        those are known that the log says nothing about.
     tosses : ndarray of float
         Expected number of lists that say something about the parameter, such as examinations for attraction; NaN if
         unknown.

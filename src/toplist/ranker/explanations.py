@@ -13,28 +13,12 @@ from toplist.core.protocols import Assessment
 from toplist.core.slate import Floats, Request
 from toplist.ranker.item_slots import ItemSlots
 from toplist.ranker.shown import Shown
+from toplist.support.intervals import NORMAL_95, wilson_interval
 from toplist.support.tables import Table, count_text
-
-NORMAL_95 = 1.959963984540054  # 97.5% quantile of the standard normal distribution
 
 ESTIMATES = ("item", "examined", "mean", "low", "high", "index")
 PREFERENCES = ("feature", "weight", "deviation")
 REASONS = ("position", "item", "examined", "mean", "bonus", "index", "why")
-
-
-def wilson_interval(examined: Floats, mean: Floats) -> tuple[Floats, Floats]:
-    """Wilson's score interval for a proportion, at 95%; 0 to 1 for items that were never examined.
-
-    >>> low, high = wilson_interval(np.array([10.0]), np.array([0.2]))
-    >>> round(float(low[0]), 3), round(float(high[0]), 3)
-    (0.057, 0.51)
-    """
-    tries = np.where(examined > 0.0, examined, 1.0)
-    square = NORMAL_95**2
-    middle = (mean + square / (2.0 * tries)) / (1.0 + square / tries)
-    half = NORMAL_95 / (1.0 + square / tries) * np.sqrt(mean * (1.0 - mean) / tries + square / (4.0 * tries**2))
-    never = ~(examined > 0.0)
-    return np.where(never, 0.0, np.maximum(middle - half, 0.0)), np.where(never, 1.0, np.minimum(middle + half, 1.0))
 
 
 def confidence_intervals(assessment: Assessment) -> tuple[Floats, Floats]:

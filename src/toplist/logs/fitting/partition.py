@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.core.slate import Bools, Floats, Ints
+from toplist.logs.fitting import edges
 from toplist.logs.fitting.loops import FitRows, Information, curve_rows, expect_rows
 from toplist.logs.fitting.prior import CoinPrior
 from toplist.logs.models.protocol import CoinSums, empty_derivatives, workspace
 from toplist.logs.patterns import Patterns, speed
 from toplist.logs.stored_patterns import StoredPatterns
 
-EDGE = 1e-9  # a probability this near to 0 or 1 that still moves outwards is set to it
 STACK = 1 << 22  # numbers in the blocks that are factorised at once
 
 
@@ -165,17 +165,20 @@ class Partition:
         mask: Bools = ~self.fixed[: self.own] & tossed & (own > 0) & (own < 1)
         return mask
 
-    def information(self) -> Information:
-        """The second derivatives at the current coins, priors included."""
-        p, shared = self.patterns, 0 if self.per_query else self.shared_coins
-        first_coin = p.first_pair * self.kinds
+    def no_information(self) -> Information:
+        """Second derivatives to add to, all 0."""
+        first_pair, shared = self.patterns.first_pair, 0 if self.per_query else self.shared_coins
+        first_coin = first_pair * self.kinds
         wide = np.diff(first_coin) + (self.shared_coins if self.per_query else 0)
         block_start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(wide**2)])
-        into = Information(
+        return Information(
             np.zeros(int(block_start[-1])), block_start, first_coin, np.zeros((self.pair_coins, shared)),
             np.zeros((shared, shared)), np.zeros(len(self.theta)),
         )  # fmt: skip
-        positions = self.model.positions
+
+    def information(self) -> Information:
+        """Minus the second derivatives of the log-likelihood at the current coins."""
+        into, positions = self.no_information(), self.model.positions
         derivatives, work = empty_derivatives(positions), workspace(positions)
         for rows in self.segments():
             speed(curve_rows, len(rows.pair))(self.model, self.theta, rows, into, derivatives, work)
@@ -240,9 +243,25 @@ class Partition:
         """Take the last step back."""
         self.theta[:] = self.before
 
+    def lean(self) -> bool:
+        """Try own coins right at 0 or 1, after an E-step; returns whether there are any."""
+        self.before = self.theta.copy()
+        self._trial = edges.lean(self.theta[: self.own], self.own_gradient(), self.free())
+        return self._trial.any()
+
     def settle(self) -> None:
-        """Set coins that go to 0 or 1 to it, after an E-step."""
-        settle_coins(self.theta[: self.own], self.own_gradient(), self.free())
+        """Keep the tried coins at 0 or 1, or take them back, after another E-step."""
+        edges.settle(self.theta[: self.own], self.own_gradient(), self._trial)
+
+    def nudge(self) -> bool:
+        """Move own coins at 0 and 1 a little inside; returns whether there are any."""
+        tossed = self.sums.tosses[: self.own] > 0
+        self._trial = edges.nudge(self.theta[: self.own], tossed & ~self.fixed[: self.own])
+        return self._trial.any()
+
+    def release(self, least: float) -> int:
+        """Release those that want back, after an E-step; returns their number."""
+        return edges.release(self.theta[: self.own], self.own_gradient(), self._trial, least)
 
 
 def mean_of(heads: float, tails: float) -> float:
@@ -254,9 +273,3 @@ def move_coins(theta: Floats, step: Floats, free: Bools, longest: float) -> None
     """Move free coins on the logit scale, none by more than `longest`."""
     moved = np.log(theta[free]) - np.log1p(-theta[free]) + np.clip(step[free], -longest, longest)
     theta[free] = 1.0 / (1.0 + np.exp(-np.clip(moved, -40.0, 36.0)))
-
-
-def settle_coins(theta: Floats, gradient: Floats, free: Bools) -> None:
-    """Set coins within EDGE of 0 or 1 that move outwards to it."""
-    theta[free & (theta < EDGE) & (gradient <= 0)] = 0.0
-    theta[free & (theta > 1.0 - EDGE) & (gradient >= 0)] = 1.0
