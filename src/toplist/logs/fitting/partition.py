@@ -156,7 +156,7 @@ class Partition:
         tosses = self.sums.tosses[: self.own] + self.prior_heads + self.prior_tails
         free = ~self.fixed[: self.own] & (tosses > 0)
         own = self.theta[: self.own]
-        own[free] = np.minimum(heads[free] / tosses[free], 1.0)
+        own[free] = np.clip(heads[free] / tosses[free], 0.0, 1.0)  # rounding may lead outside
 
     def free(self) -> Bools:
         """Own coins that are neither fixed, nor 0 or 1, nor never tossed."""
