@@ -34,7 +34,10 @@ class Slow:
     """The scores of all positions for which `counted(known, clicks above)` holds, one position at a time."""
 
     def __init__(self, fitted: Any, log: ClickLog, counted: Any = lambda known, above: True) -> None:
-        self.logs: dict[bool, dict[int, list[tuple[float, float]]]] = {True: defaultdict(list), False: defaultdict(list)}
+        self.logs: dict[bool, dict[int, list[tuple[float, float]]]] = {
+            True: defaultdict(list),
+            False: defaultdict(list),
+        }
         self.total = self.lists = self.impossible = 0.0
         predictions = fitted.predict(log)
         for number in range(len(log)):
@@ -174,7 +177,9 @@ def test_lists_longer_than_those_of_the_fit_are_left_out_and_counted() -> None:
 
 
 def test_empty_lists_and_lists_of_weight_0_do_not_count() -> None:
-    log = ClickLog.from_lists(["q"] * 4, [["a", "b"], [], ["a", "b"], ["b"]], [[1], [], [1, 2], []], weights=[2, 1, 0, 1])
+    log = ClickLog.from_lists(
+        ["q"] * 4, [["a", "b"], [], ["a", "b"], ["b"]], [[1], [], [1, 2], []], weights=[2, 1, 0, 1]
+    )
     found = evaluate(fit_model(log, "cascade"), log)
     assert found.every.lists == 3
     assert found.every.impossible == 0

@@ -3,11 +3,13 @@
 from toplist.logs.click_log import ClickLog
 from toplist.logs.describe import LogDescription, describe
 from toplist.logs.fit_model import fit_model
-from toplist.logs.fitted import FittedModel, Parameters, Predictions
+from toplist.logs.fitted import FittedModel, Predictions
 from toplist.logs.fitting.fit_data import prepare_log, prepare_parts
 from toplist.logs.fitting.maximise import Settings
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
+from toplist.logs.parameters import Parameters
+from toplist.logs.pyclick import read_pyclick
 from toplist.logs.read import LogScan, read_log, scan_log
 from toplist.logs.report import Place, ReadReport, Skipped
 from toplist.logs.sampling import sample_log, shuffled_lists
@@ -29,6 +31,7 @@ __all__ = [
     "fit_model",
     "prepare_log",
     "prepare_parts",
+    "read_pyclick",
     "read_log",
     "sample_log",
     "scan_log",
