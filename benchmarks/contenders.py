@@ -98,7 +98,7 @@ def needs_features(policy: str) -> bool:
     return bool(make(policy).capabilities().needs_features)
 
 
-def engine(policy: str, size: Size | Topics | Contexts) -> Contender:
+def engine(policy: str, size: Size | Topics | Contexts, compiled: bool = True) -> Contender:
     """A policy of the catalogue in the engine. The initial samples and the first step are not timed.
 
     The world has topics or contexts if the size is of that class, and topics if the policy needs features.
@@ -114,7 +114,8 @@ def engine(policy: str, size: Size | Topics | Contexts) -> Contender:
 
     def fresh(steps: int, run: int) -> Callable[[], Played]:
         setup = RunSetup.of(make(policy), world, users, OneSample(), steps)
-        player = Player(setup, branch(SEED, run), np.array([steps]))
+        setup = setup._replace(samples_compiled=setup.are_samples_worth_compiling(runs=1))
+        player = Player(setup, branch(SEED, run), np.array([steps]), compiled=compiled)
         state = bytes_of(player.belief) + bytes_of(player.cache)
         if state > MOST_BYTES:
             raise InvalidInput(f"{policy} needs {state / 1024**3:.0f} GB at {size}; use fewer items.")

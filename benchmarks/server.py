@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchmarks.load import HOST
+from toplist.core.compiling import LIBRARY_VARIABLES
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 60.0  # seconds for operations that should take one or two; the machine may be busy
@@ -41,7 +42,11 @@ class Server:
     def launch(self) -> Self:
         """Start the process without waiting for it."""
         flags = ["--store", str(self.store), "--port", str(self.port), "--set", "logs.requests=failed"]
-        others = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
+        others = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("TOPLIST_") or name in LIBRARY_VARIABLES  # the latter are no settings of the service
+        }
         folders = [str(ROOT), os.environ.get("PYTHONPATH", "")]
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -140,9 +141,19 @@ def link_by_name(app: Any, env: Any, node: Any, content: Any) -> Any:
     if node.get("refdomain") != "py" or not (path.startswith("toplist") or name[:1].isupper()):
         return None
     documented = env.get_domain("py").objects
-    named = [full for full in documented if full.startswith("toplist.") and full.rpartition(".")[2] == name]
+    named = names_by_last_part(tuple(documented)).get(name, [])
     found = {(documented[full].docname, documented[full].node_id) for full in named}  # one object may have aliases
     return make_refnode(app.builder, node["refdoc"], *found.pop(), content, named[0]) if len(found) == 1 else None
+
+
+@cache
+def names_by_last_part(documented: tuple[str, ...]) -> dict[str, list[str]]:
+    """The documented names of toplist by what stands behind the last dot."""
+    found: dict[str, list[str]] = {}
+    for full in documented:
+        if full.startswith("toplist."):
+            found.setdefault(full.rpartition(".")[2], []).append(full)
+    return found
 
 
 def unlink_words(_app: Any, doctree: Any) -> None:

@@ -13,6 +13,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ def field_comments(cls: type) -> dict[str, str]:
     return {name: comment for name, (_, comment) in fields(cls).items() if comment}
 
 
+@cache
 def fields(cls: type) -> dict[str, tuple[str, str]]:
     """Per field of a class its declaration and the comment behind it, from the source."""
     try:

@@ -113,7 +113,7 @@ def test_numpy_loops_over_features_have_the_regret_of_the_engine_up_to_chance(
     algorithm: FeatureAlgorithm, size: Topics
 ) -> None:
     ours = regrets(engine(algorithm.policy, size), steps=500, runs=100)
-    theirs = regrets(algorithm.numpy(size), steps=500, runs=20)
+    theirs = regrets(algorithm.numpy(size), steps=500, runs=10)
     error = math.hypot(ours.std(ddof=1) / math.sqrt(len(ours)), theirs.std(ddof=1) / math.sqrt(len(theirs)))
     assert abs(ours.mean() - theirs.mean()) <= 4 * error
 
@@ -142,7 +142,7 @@ def test_numpy_loops_over_contexts_have_the_regret_of_the_engine_up_to_chance(
     algorithm: ContextAlgorithm, size: Contexts
 ) -> None:
     ours = regrets(engine(algorithm.policy, size), steps=300, runs=100)
-    theirs = regrets(algorithm.numpy(size), steps=300, runs=20)
+    theirs = regrets(algorithm.numpy(size), steps=300, runs=10)
     error = math.hypot(ours.std(ddof=1) / math.sqrt(len(ours)), theirs.std(ddof=1) / math.sqrt(len(theirs)))
     assert abs(ours.mean() - theirs.mean()) <= 4 * error
 

@@ -39,7 +39,15 @@ def measure(effort: Effort) -> Sequence[Table]:
     rows = []
     for size in QUICK_SIZES if effort.quick else (SMALL, LARGE):
         for policy in POLICIES:
-            rows.append(compare(policy, engine(BASELINE, size), f"{size}, baseline {BASELINE}", size, effort))
+            rows.append(
+                compare(
+                    policy,
+                    engine(BASELINE, size, compiled=not effort.quick),
+                    f"{size}, baseline {BASELINE}",
+                    size,
+                    effort,
+                )
+            )
             wanted = WANTED.get((policy, size))
             target = None if wanted is None else Target(1e6 * wanted, at_most=True)
             rows[-1] |= verdict_cells(1e6 * rows[-1]["step"], target, " us")
@@ -52,7 +60,7 @@ def measure(effort: Effort) -> Sequence[Table]:
 
 def compare(policy: str, other: Contender, what: str, size: Size, effort: Effort) -> dict[str, Any]:
     """One row."""
-    contenders = {policy: engine(policy, size), "other": other}
+    contenders = {policy: engine(policy, size, compiled=not effort.quick), "other": other}
     roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
     steps = steps_for(max(roughly.values()), effort.seconds)
     measured = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, effort)
@@ -69,7 +77,7 @@ def compare(policy: str, other: Contender, what: str, size: Size, effort: Effort
 def growth(effort: Effort) -> Table:
     """Growth of TopRank's cost per step with the number of items, all else equal."""
     sizes = QUICK_SIZES if effort.quick else GROWING
-    contenders = {str(size): engine("top-rank", size) for size in sizes}
+    contenders = {str(size): engine("top-rank", size, compiled=not effort.quick) for size in sizes}
     roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
     steps = steps_for(max(roughly.values()), effort.seconds)
     measured = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, effort)

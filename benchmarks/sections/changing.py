@@ -27,7 +27,7 @@ AGAINST = (
     ("cascade-lsb-discounted", "cascade-lsb", None),
     ("cascade-lsb-windowed", "cascade-lsb", None),
 )
-QUICK_ROWS = 3  # compiling the others takes longer than a test may
+QUICK_ROWS = 3
 DRAWN = 0.7  # of the speed of a hand-written loop
 
 COLUMNS: dict[str, Show] = {
@@ -51,7 +51,9 @@ def measure(effort: Effort) -> Sequence[Table]:
         for policy, plain, share in AGAINST[:QUICK_ROWS] if effort.quick else AGAINST:
             steps = LONG if policy == "cascade-kl-ucb-resetting" and size == SMALL and not effort.quick else None
             wanted = share if size == SMALL else None
-            rows.append(compare(policy, plain, engine(plain, size), size, wanted, effort, steps))
+            rows.append(
+                compare(policy, plain, engine(plain, size, compiled=not effort.quick), size, wanted, effort, steps)
+            )
         hand = by_hand(fused.thompson, size)
         rows.append(compare("cascade-ts", "fused", hand, size, DRAWN, effort, None))
     notes = [
@@ -65,7 +67,7 @@ def compare(
     policy: str, baseline: str, other: Contender, size: Size, wanted: float | None, effort: Effort, steps: int | None
 ) -> dict[str, Any]:
     """One row, over `steps` steps, or as many as time allows."""
-    contenders = {policy: engine(policy, size), baseline: other}
+    contenders = {policy: engine(policy, size, compiled=not effort.quick), baseline: other}
     roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
     if steps is None:
         steps = steps_for(max(roughly.values()), effort.seconds)

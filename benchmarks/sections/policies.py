@@ -14,7 +14,7 @@ from toplist.core.problem import InvalidInput
 
 SIZES = (Size(16, 4), Size(32, 8), Size(1000, 10), Size(100_000, 10))
 QUICK_SIZES = (Size(16, 4), Size(200, 5))
-QUICK_EVERY = 5  # compiling takes longer than measuring
+QUICK_EVERY = 5
 ROUNDS = 3
 SECONDS = 60.0  # for all measurements together, however long the catalogue is
 
@@ -33,7 +33,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         "n: steps of a run, from the first on; the same for all policies of a size except the slowest.",
     ]
     for size in sizes:
-        contenders, refused = playable(names, size)
+        contenders, refused = playable(names, size, compiled=not effort.quick)
         roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
         common = steps_for(median(roughly.values()), effort.seconds)
         steps = {name: min(common, steps_for(each, 2 * effort.seconds)) for name, each in roughly.items()}
@@ -47,12 +47,12 @@ def measure(effort: Effort) -> Sequence[Table]:
     return [Table("Speed of every policy of the catalogue", columns, list(rows.values()), notes)]
 
 
-def playable(names: Sequence[str], size: Size) -> tuple[dict[str, Contender], dict[str, str]]:
+def playable(names: Sequence[str], size: Size, compiled: bool) -> tuple[dict[str, Contender], dict[str, str]]:
     """The policies that take a problem of this size, and why the others do not."""
     contenders: dict[str, Contender] = {}
     refused: dict[str, str] = {}
     for name in names:
-        contender = engine(name, size)
+        contender = engine(name, size, compiled)
         try:
             contender(2, 0)
         except (InvalidInput, MemoryError) as error:

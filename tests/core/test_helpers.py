@@ -77,19 +77,19 @@ def recorded(wanted: dict[CodeType, Callable[..., Any]], copies: int) -> Iterato
     """The arguments of the first calls of these functions from Python, copied before each call."""
     calls: dict[Callable[..., Any], list[Any]] = {}
 
-    def record(frame: FrameType, event: str, _: Any) -> None:
-        function = wanted.get(frame.f_code) if event == "call" else None
+    def record(frame: FrameType, _: str, __: Any) -> None:
+        function = wanted.get(frame.f_code)
         if function is not None and len(calls.setdefault(function, [])) < copies:
-            sys.setprofile(None)
+            sys.settrace(None)
             names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
             calls[function].append(copy.deepcopy([frame.f_locals[name] for name in names]))
-            sys.setprofile(record)
+            sys.settrace(record)
 
-    sys.setprofile(record)
+    sys.settrace(record)  # a trace function that returns None sees calls only; a profile function would see returns too
     try:
         yield calls
     finally:
-        sys.setprofile(None)
+        sys.settrace(None)
 
 
 def some_request(items: int) -> Request:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,16 +44,21 @@ def test_the_fallback_gives_the_same_numbers(tmp_path: Path) -> None:
     assert (ended.stdout, ended.stderr) == (f"numba_public {expected(2000)}\n", "")
 
 
-@pytest.mark.parametrize("level", ["1", "3"])
-def test_every_level_of_optimisation_gives_the_same_numbers(tmp_path: Path, level: str) -> None:
-    """The other tests compile with level 1, users with numba's default, level 3."""
-    ended = run(SIMULATION.format(steps=8000), tmp_path, NUMBA_OPT=level)
+def test_the_usual_level_of_optimisation_gives_the_same_numbers(tmp_path: Path) -> None:
+    """Tests compile with level 1, as here, and users with numba's default, level 3."""
+    folder = {"TOPLIST_CACHE_DIR": str(cache_folder.cache_folder())}  # as usual: the name of a file has the level
+    ended = run(SIMULATION.format(steps=8000), tmp_path, NUMBA_OPT="3", **folder)
+    assert vars(numba.config)["OPT"] == 1
     assert (ended.stdout, ended.stderr) == (f"numba_private {expected(8000)}\n", "")
 
 
-def test_without_the_compiler_the_source_gives_the_same_numbers(tmp_path: Path) -> None:
-    ended = run(SIMULATION.format(steps=200), tmp_path, NUMBA_DISABLE_JIT="1")
-    assert (ended.stdout, ended.stderr) == (f"numba_public {expected(200)}\n", "")
+def test_without_the_compiler_the_source_gives_the_same_numbers_and_a_check_passes(tmp_path: Path) -> None:
+    check = "import sys; from toplist.cli import main; sys.exit(main(['check', 'cascade-ucb1']))"
+    ended = run(f"{SIMULATION.format(steps=200)}\n{check}", tmp_path, NUMBA_DISABLE_JIT="1")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    first, *_, last = ended.stdout.splitlines()
+    assert first == f"numba_public {expected(200)}"
+    assert re.fullmatch(r"(\d+) of \1 promises kept", last)
 
 
 BREAKAGES = {
@@ -105,35 +111,35 @@ def test_both_backends_have_the_same_functions() -> None:
     assert numba_private.OPTIONS == numba_public.OPTIONS | {"_nrt": False}
 
 
-def test_a_check_passes_without_the_compiler(tmp_path: Path) -> None:
-    program = "import sys; from toplist.cli import main; sys.exit(main(['check', 'cascade-ucb1']))"
-    ended = run(program, tmp_path, NUMBA_DISABLE_JIT="1")
-    assert ended.returncode == 0, ended.stderr
+@pytest.mark.parametrize(
+    "changed", [{"OPT": 0}, {"CPU_NAME": "generic", "CPU_FEATURES": ""}, {"BOUNDSCHECK": 1}], ids=str
+)
+def test_settings_of_the_machine_are_part_of_the_name_of_a_cached_file(
+    changed: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numba reads them from variables as NUMBA_OPT when it is imported."""
+    monkeypatch.setenv("TOPLIST_CACHE_DIR", str(tmp_path))
+    cache = numba_private.ContentCache(one_more)
+    usual = cache._file((numba.float64,))
+    assert usual is not None
+    assert cache._file((numba.float64,)) == usual
+    assert cache._file((numba.int64,)) != usual
+    for name, value in changed.items():
+        monkeypatch.setattr(numba.config, name, value)
+    assert cache._file((numba.float64,)) not in (usual, None)
 
 
-CACHED = """
-from toplist.core.compiling import compiled
-@compiled
-def one_more(x):
+def one_more(x: float) -> float:
     return x + 1.0
-one_more.__module__
-assert one_more(1.0) == 2.0
-"""
 
 
-def test_settings_of_the_machine_are_part_of_the_name_of_a_cached_file(tmp_path: Path) -> None:
-    (tmp_path / "cached.py").write_text(CACHED)
-
-    def cached(**variables: str) -> set[str]:
-        ended = run("import cached", tmp_path, PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]), **variables)
-        assert ended.returncode == 0, ended.stderr
-        return {file.name for file in (tmp_path / "cache").glob("one_more-*")}
-
-    first = cached()
-    assert len(first) == 1
-    assert cached() == first
-    assert len(cached(NUMBA_OPT="0")) == 2
-    assert len(cached(NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")) == 3
+def test_a_compiled_function_is_cached_in_a_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOPLIST_CACHE_DIR", str(tmp_path))
+    assert compiled(one_more)(1.0) == 2.0
+    again: Any = compiled(one_more)
+    assert again(1.0) == 2.0
+    assert sum(again.stats.cache_hits.values()) == 1
+    assert list(tmp_path.glob("one_more-*")) == [numba_private.ContentCache(one_more)._file((numba.float64,))]
 
 
 def test_the_cache_deletes_what_was_not_used_for_the_longest_time(tmp_path: Path) -> None:

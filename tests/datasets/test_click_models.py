@@ -76,7 +76,7 @@ def test_common_models_exclude_missing_and_unknown_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", PARAMETERS)
 @pytest.mark.parametrize("positions", [1, 3, 4])
 def test_users_of_a_model_click_as_often_as_its_formula_says(model: str, positions: int, tmp_path: Path) -> None:
-    """The probability of a click at each position, computed from the file; 40,000 visitors, 4.5 standard errors."""
+    """The probability of a click at each position, computed from the file; 10,000 visitors, 4.5 standard errors."""
     content = content_of(queries=1)
     world, users = read(write(tmp_path, content)).people(model, positions)["0"]
     own = content["0"][model]
@@ -105,10 +105,10 @@ def test_users_of_a_model_click_as_often_as_its_formula_says(model: str, positio
                 here *= likes * clicked + (1 - likes) * own["cont_noclick"]
     ready, items, page = users.prepare(Problem(DOCUMENTS, positions)), np.arange(positions), empty_page(positions)
     total = np.zeros(positions)
-    for visitor in range(40_000):
+    for visitor in range(10_000):
         ready.click(None, items, world.attraction[:positions], np.arange(DOCUMENTS), branch(9, visitor), page)
         total += page.clicks
-    assert np.all(np.abs(total / 40_000 - wanted) < 4.5 * np.sqrt(wanted * (1 - wanted) / 40_000) + 1e-9)
+    assert np.all(np.abs(total / 10_000 - wanted) < 4.5 * np.sqrt(wanted * (1 - wanted) / 10_000) + 1e-9)
 
 
 def test_users_can_be_simulated_on_at_most_as_many_positions_as_documents(tmp_path: Path) -> None:

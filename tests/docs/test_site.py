@@ -32,7 +32,9 @@ from toplist.support.docstrings import descriptions
 ROOT = Path(__file__).parent.parent.parent
 
 BUILD = """
-import sys
+import gc, sys
+
+gc.disable()  # nothing of the many documents is garbage before the end
 
 def refuse(event, details):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):

@@ -57,7 +57,7 @@ def test_breakpoints_are_the_changes_of_a_run(world: Any) -> None:
     assert result.breakpoints[0] != result.breakpoints[1]
     setup = RunSetup.of(toplist.make("cascade-ucb1"), world, Cascade(), OneSample(), 100)
     for run, breakpoints in enumerate(result.breakpoints):
-        player = Player(setup, branch(8, run), np.array([100]))
+        player = Player(setup, branch(8, run), np.array([100]), compiled=False)
         before, changed = None, []
         for step in range(100):
             player.play(step + 1)

@@ -24,14 +24,14 @@ from toplist.experiments.verdicts import FLAT, LINEAR, late_share
 
 NORM = float(np.linalg.norm([0.6, 0.4]))
 RATED = (ratio, figure2, figure3, figure4, figure5)  # made of ratings
-DATA = DataSet("movielens", "made up", synthetic_ratings(people=60, items=50, topics=40, seed=0))
+DATA = DataSet("movielens", "made up", synthetic_ratings(people=60, items=30, topics=40, seed=0))
 
 # Figure 1 ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def both() -> Findings:
-    return played(first.EXPERIMENT, Size(20_000, 20, seed=1))
+    return played(first.EXPERIMENT, Size(20_000, 8, seed=1))
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ def test_lists_of_figure_1_by_hand() -> None:
 
 @pytest.mark.slow
 def test_figure_6a_dcm_lsb_flattens_and_lsb_greedy_does_not() -> None:
-    found = toplist.simulate(["dcm-lsb", "lsb-greedy"], problem6a(), DCM(0.8), steps=200_000, runs=4, seed=1)
+    found = toplist.simulate(["dcm-lsb", "lsb-greedy"], problem6a(), DCM(0.8), steps=200_000, runs=2, seed=1)
     assert late_share(found, "dcm-lsb", 0.1).value < FLAT
     assert late_share(found, "lsb-greedy", 0.5).value > LINEAR
     assert found.difference("dcm-lsb", "lsb-greedy").ratio < 0.2
@@ -173,14 +173,14 @@ def test_figure_6a_by_hand() -> None:
 def test_every_experiment_on_made_up_ratings(module: object) -> None:
     """Few steps decide only the claims that need no simulation."""
     experiment = module.EXPERIMENT  # type: ignore[attr-defined]
-    found = played(experiment, Size(40, 5), DATA)
+    found = played(experiment, Size(3, 4), DATA)
     claims = experiment.judge(found)
     of_play = [claim for claim in claims if "pairs of person" not in claim.text and module is not ratio]
     assert set(outcomes(of_play)) <= {Outcome.UNDECIDED}
     drawn(experiment, found)
     for label, one in found.results.items():
         more = figure2.MORE if label.startswith("d = 18") else 1
-        assert one.runs == (2 if label.endswith(PRINTED) else 5 * more)  # a third of them, rounded up
+        assert one.runs == (2 if label.endswith(PRINTED) else 4 * more)  # a third of them, rounded up
 
 
 def test_what_the_data_have_no_topics_for_is_not_played() -> None:

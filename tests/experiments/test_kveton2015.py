@@ -18,13 +18,13 @@ from toplist.experiments.problem_grid import NINE, Cell
 from toplist.experiments.verdicts import MeanWithError, compare_with_print, final_regret, mean_with_error
 from toplist.worlds import b_top_k
 
-REDUCED = [Cell(16, 4, 0.15), Cell(32, 8, 0.15), Cell(16, 8, 0.075)]  # every L, K and D but K = 2, which takes longest
+REDUCED = [Cell(32, 8, 0.15), Cell(16, 4, 0.075)]  # every L, K and D but K = 2, which takes longest
 ALL = (table1.EXPERIMENT, table2.EXPERIMENT, figure1.EXPERIMENT)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", REDUCED, ids=str)
-def test_three_rows_of_both_tables_are_met(cell: Cell) -> None:
+def test_two_rows_of_both_tables_are_met(cell: Cell) -> None:
     """n = 1e5 and 20 runs, as printed; each number within 4 combined standard errors or 10%, as for the whole."""
     (play,) = (play for play in table2.jobs(table_rows.FULL, None) if play.label == str(cell))
     result = made_up.simulated(play)
@@ -52,7 +52,7 @@ def test_other_algorithms_do_not_meet_the_tables() -> None:
         "worst first in Table 1": ("cascade-kl-ucb(order='last')", table1.PRINTED[cell][table_rows.KL_UCB]),
     }
     policies = {label: policy for label, (policy, _) in wrong.items()}
-    result = made_up.simulated(table_rows.play(cell, policies, table_rows.FULL))
+    result = made_up.simulated(table_rows.play(cell, policies, table_rows.FULL._replace(runs=10)))
     for label, (_, printed) in wrong.items():
         assert not compare_with_print(mean_with_error(final_regret(result, label)), printed).met, label
 
@@ -70,7 +70,7 @@ def test_verdict_by_hand() -> None:
 @pytest.mark.parametrize(("experiment", "claims"), [(ALL[0], 14), (ALL[1], 23), (ALL[2], 8)])
 def test_too_small_a_size_decides_nothing_and_is_drawn(experiment: Experiment, claims: int) -> None:
     for runs in (1, 2):
-        found = made_up.played(experiment, Size(300, runs, quick=True))
+        found = made_up.played(experiment, Size(30, runs, quick=True))
         assert made_up.outcomes(experiment, found) == ["UNDECIDED"] * claims
         assert made_up.drawn(experiment, found).axes
 

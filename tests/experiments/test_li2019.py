@@ -49,7 +49,7 @@ def test_both_figures_in_short(experiment: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", BOTH)
 def test_less_than_an_epoch_is_judged_and_drawn(experiment: Any) -> None:
-    found = played(experiment, Size(300, 2), models(1))
+    found = played(experiment, Size(30, 2), models(1))
     assert set(outcomes(experiment.judge(found))) == {Outcome.UNDECIDED}
     drawn(experiment, found)
 
@@ -208,10 +208,10 @@ def test_on_the_papers_users_those_that_forget_lose_least() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.15, 0.075])
 def test_on_people_who_do_not_change_watching_costs_at_most_a_tenth(gap: float) -> None:
-    """CascadeKL-UCB with GLR beside the plain one; 20 runs of 1e5 steps, the same visitors."""
+    """CascadeKL-UCB with GLR beside the plain one; 8 runs of 1e5 steps, the same visitors."""
     watching, plain = "cascade-kl-ucb-resetting", "cascade-kl-ucb"
     result = toplist.simulate(
-        [watching, plain], b_top_k(16, 4, 0.2, gap), Cascade(), jumping_queries.STEPS, runs=20, seed=1
+        [watching, plain], b_top_k(16, 4, 0.2, gap), Cascade(), jumping_queries.STEPS, runs=8, seed=1
     )
     assert result.difference(watching, plain).ratio <= 1.1
 

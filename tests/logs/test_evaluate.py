@@ -1,6 +1,7 @@
 """Scores of fitted click models equal a direct slow computation, list by list."""
 
 import math
+import sys
 from collections import defaultdict
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 
 from toplist.core.problem import InvalidInput
 from toplist.logs import ClickLog, fit_model
-from toplist.logs import evaluate as evaluate_module
 from toplist.logs.comparison.calibration import EDGES, Rates
 from toplist.logs.evaluate import evaluate
 from toplist.logs.models import MODELS
@@ -152,7 +152,7 @@ def test_a_log_in_chunks_has_the_same_scores(monkeypatch: pytest.MonkeyPatch) ->
     log = small_log()
     fitted = fit_model(log, "dcm", errors=False)
     whole = evaluate(fitted, log)
-    monkeypatch.setattr(evaluate_module, "CHUNK", 7)
+    monkeypatch.setattr(sys.modules["toplist.logs.evaluate"], "CHUNK", 7)
     parts = evaluate(fitted, log)
     assert parts.every.log_given == pytest.approx(whole.every.log_given, rel=1e-12)
     assert (parts.per_list == whole.per_list).all()

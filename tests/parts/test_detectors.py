@@ -63,14 +63,14 @@ def test_glr_keeps_its_splits_close_to_each_other() -> None:
 
 def test_glr_alarms_only_where_all_splits_would() -> None:
     found = 0
-    for seed in range(20):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         values = (rng.random(900) < np.where(np.arange(900) < 400, 0.3, 0.5)).astype(float).tolist()
         when = first_alarm(GLR(0.05).prepare(PROBLEM), values)
         if when is not None:
             found += 1
             assert ratio(values[:when]) >= math.log(3 * when**1.5 / 0.05)
-    assert found >= 15
+    assert found >= 6
 
 
 def test_cusum_is_its_two_sums() -> None:
@@ -89,16 +89,16 @@ def test_cusum_is_its_two_sums() -> None:
 
 @pytest.mark.parametrize("mean", [0.05, 0.3, 0.5])
 def test_glr_has_at_most_the_nominal_rate_of_false_alarms(mean: float) -> None:
-    """5% nominal; 1,000 streams of 2,000 observations, fixed seeds. A broken threshold alarms on most of them."""
-    _, share = false_alarms(GLR(0.05), mean, streams=1000, length=2000)
+    """5% nominal; 400 streams of 2,000 observations, fixed seeds. A broken threshold alarms on most of them."""
+    _, share = false_alarms(GLR(0.05), mean, streams=400, length=2000)
     assert share <= 0.05
 
 
 @pytest.mark.parametrize("mean", [0.05, 0.3, 0.5])
 def test_cusum_has_at_most_the_nominal_rate_of_false_alarms(mean: float) -> None:
-    """Once in 10,000 observations nominal; 1,000 streams of 10,000, fixed seeds."""
-    count, _ = false_alarms(CUSUM(1e-4), mean, streams=1000, length=10_000)
-    assert count / (1000 * 10_000) <= 1e-4
+    """Once in 10,000 observations nominal; 500 streams of 10,000, fixed seeds."""
+    count, _ = false_alarms(CUSUM(1e-4), mean, streams=500, length=10_000)
+    assert count / (500 * 10_000) <= 1e-4
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_cusum_has_at_most_the_nominal_rate_of_false_alarms(mean: float) -> None
     [(GLR(), 0.3, 1400), (GLR(), 0.5, 110), (GLR(), 0.9, 20), (CUSUM(), 0.5, 65), (CUSUM(), 0.9, 22)],
 )
 def test_jumps_are_detected_in_time(detector: Any, after: float, median: float) -> None:
-    """From 0.2 after 2,000 observations; 300 streams, fixed seeds. The medians measured are 1219, 88, 16, 52 and 18."""
-    seen = delays(detector, 0.2, after, streams=300, patience=20_000)
+    """From 0.2 after 2,000 observations; 100 streams, fixed seeds. The medians measured are 1219, 88, 16, 52 and 18."""
+    seen = delays(detector, 0.2, after, streams=100, patience=20_000)
     assert seen.found > 0.98
     assert seen.median <= median
 
@@ -119,7 +119,7 @@ def test_alarms_are_counted_from_1_and_the_detector_restarts() -> None:
 
 
 def test_the_report_has_a_row_for_every_case() -> None:
-    text = report(streams=20)
+    text = report(streams=20, observations=100_000)
     assert text.count("GLR(level=0.001)") == text.count("CUSUM(level=0.0001, slack=0.1, samples=100)") == 6
 
 

@@ -1,9 +1,8 @@
 """A policy made of parts: it refuses parts of the wrong kind, and is an ordinary NamedTuple otherwise."""
 
 import copy
-import os
+import importlib
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,12 @@ from typing import Any
 import pytest
 
 from toplist import InvalidInput
+from toplist.core.slate import empty_page
 from toplist.parts.arrange import TopK
 from toplist.parts.feedback import ThroughFirstClick
 from toplist.parts.index import KLUCB, UCB1
 from toplist.parts.memory import Everything
-from toplist.policies import Policy
+from toplist.policies import Policy, make
 
 READING, MEMORY, INDEX = ThroughFirstClick(), Everything(), UCB1(2.0)
 
@@ -61,13 +61,6 @@ def test_a_policy_is_an_ordinary_named_tuple() -> None:
     assert isinstance(Policy(READING, MEMORY, INDEX).arrangement, TopK)
 
 
-PROGRAM = """
-import toplist.core.protocols
-from loop import examined
-from toplist.core.slate import empty_page
-from toplist.policies import make
-print(examined(make("cascade-ucb1"), empty_page(4)), sum(examined.stats.cache_hits.values()))
-"""
 LOOP = """
 from toplist.core.compiling import compiled
 
@@ -78,12 +71,13 @@ def examined(policy, page):
 """
 
 
-def test_code_compiled_for_a_policy_is_cached_on_disk(tmp_path: Path) -> None:
-    (tmp_path / "loop.py").write_text(LOOP)
-    (tmp_path / "program.py").write_text(PROGRAM)
-    environment = os.environ | {"TOPLIST_CACHE_DIR": str(tmp_path / "cache")}
+def test_code_compiled_for_a_policy_is_cached_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module is imported again, as in a new process; `tests/core/test_compiling.py` starts new processes."""
+    (tmp_path / "examining_loop.py").write_text(LOOP)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("TOPLIST_CACHE_DIR", str(tmp_path / "cache"))
     for hits in (0, 1):
-        done = subprocess.run(
-            [sys.executable, "program.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-        )
-        assert done.stdout.split() == ["4.0", str(hits)]
+        examined = importlib.import_module("examining_loop").examined
+        del sys.modules["examining_loop"]
+        assert examined(make("cascade-ucb1"), empty_page(4)) == 4.0
+        assert sum(examined.stats.cache_hits.values()) == hits

@@ -45,20 +45,20 @@ POSTERIORS = [  # clicks, and impressions without a click per position
 @pytest.mark.parametrize("examination", [[1.0, 0.5, 0.25], [0.3, 0.9, 0.6]])
 @pytest.mark.parametrize(("clicks", "missed"), POSTERIORS)
 def test_draws_follow_the_posterior(clicks: int, missed: list[int], examination: list[float]) -> None:
-    """Against a numerical integral; Kolmogorov's distance of 20,000 draws stays below its quantile at 1e-4."""
+    """Against a numerical integral; Kolmogorov's distance of 10,000 draws stays below its quantile at 1e-4."""
     policy = make(f"pbm-ts(examination={examination})").prepare(PROBLEM)
     belief, cache = policy.begin(PROBLEM), policy.scratch(PROBLEM).scoring
     belief.clicked[1], belief.missed[3:6] = clicks, missed
     fill_envelope(belief, cache, 1)
-    draws = np.sort([draw_from_posterior(belief, cache, 1, key) for key in range(20_000)])
+    draws = np.sort([draw_from_posterior(belief, cache, 1, key) for key in range(10_000)])
 
-    grid = np.linspace(0.0, 1.0, 2_000_001)
+    grid = np.linspace(0.0, 1.0, 500_001)
     with np.errstate(divide="ignore", invalid="ignore"):
         log = clicks * np.log(grid) if clicks else np.zeros_like(grid)
         for kappa, count in zip(examination, missed, strict=True):
             log = log + (count * np.log1p(-kappa * grid) if count else 0.0)
     density = np.exp(log - log.max())
-    assert posterior_mode(belief, 1) == pytest.approx(grid[np.argmax(density)], abs=1e-6)
+    assert posterior_mode(belief, 1) == pytest.approx(grid[np.argmax(density)], abs=2e-6)
     cumulative = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
     expected = np.interp(draws, grid, cumulative / cumulative[-1])
     ranks = np.arange(len(draws) + 1) / len(draws)
@@ -84,7 +84,7 @@ def test_the_best_item_goes_to_the_place_that_is_looked_at_most() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pbm-ucb", "pbm-ts"])
 def test_they_beat_a_cascade_bandit_on_their_own_users_and_lose_on_its(name: str) -> None:
-    """Paired over 20 runs of 1e5 steps, at 99%.
+    """Paired over 12 runs of 2e4 steps, at 99%.
 
     Of these items most people click one of the first, which PBM takes for a refusal of the others. Where few click at
     all, as with attraction from 0.5 down to 0.05, that matters little, and PBM-TS beats CascadeKL-UCB on both.
@@ -92,9 +92,9 @@ def test_they_beat_a_cascade_bandit_on_their_own_users_and_lose_on_its(name: str
     examination = [1.0, 0.6, 0.35, 0.2]
     world = Fixed(np.random.default_rng(4).permutation(np.linspace(0.8, 0.2, 12)), 4)
     policies: dict[str, Any] = {"it": f"{name}(examination={examination})", "cascade": "cascade-kl-ucb"}
-    own = toplist.simulate(policies, world, PBM(examination), 100_000, 20)
+    own = toplist.simulate(policies, world, PBM(examination), 20_000, 12)
     assert own.difference("it", "cascade", confidence=0.99).high < 0
-    other = toplist.simulate(policies, world, Cascade(), 100_000, 20)
+    other = toplist.simulate(policies, world, Cascade(), 20_000, 12)
     assert other.difference("it", "cascade", confidence=0.99).low > 0
 
 

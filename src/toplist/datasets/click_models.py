@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.clicks import CCM, DBN, DCM, PBM, UBM, Cascade
-from toplist.core.problem import InvalidInput, nearest, refuse, whole
+from toplist.core.problem import InvalidInput, nearest, refuse
 from toplist.core.slate import Floats
 from toplist.datasets.sources import DataFile
+from toplist.logs.fitted import FittedModel
+from toplist.logs.models import CascadeModel, CCMModel, DBNModel, DCMModel, PBMModel, UBMModel
 from toplist.support.files import AnyPath
 from toplist.support.tables import count_text
 from toplist.worlds import Fixed
@@ -32,6 +33,22 @@ PARAMETERS: dict[str, dict[str, int]] = {
     "UBM": {"attr": 1, "exam": 2},  # exam[rank][rank of the previous click]; last column: no click before
 }
 AGAIN = "copy the data again"
+
+
+def _triangle(examination: Floats) -> list[float]:
+    """The examinations of a UBM as `UBMModel` has them: per position, no click above first."""
+    return [float(row[last]) for place, row in enumerate(examination) for last in (-1, *range(place))]
+
+
+# Per model of the file, the model of a fit and its shared parameters.
+FITTED: dict[str, tuple[Any, Callable[[dict[str, Floats]], Sequence[float]]]] = {
+    "CM": (CascadeModel(), lambda _: []),
+    "PBM": (PBMModel(), lambda found: found["exam"].tolist()),
+    "DCM": (DCMModel(), lambda found: found["stop"].tolist()),
+    "DBN": (DBNModel(), lambda found: [1.0 - float(found["abandon"])]),
+    "CCM": (CCMModel(), lambda found: [float(found[f"cont_{at}"]) for at in ("noclick", "click_nonrel", "click_rel")]),
+    "UBM": (UBMModel(), lambda found: _triangle(found["exam"])),
+}
 
 
 class ClickModels(NamedTuple):
@@ -95,6 +112,27 @@ class ClickModels(NamedTuple):
         ------
         InvalidInput
             If some query lacks the model, or has fewer documents than `positions`.
+        """
+        found = self.fitted(model)
+        return {query: (found.world(query, positions), found.users(query, positions)) for query in self.queries}
+
+    def fitted(self, model: str) -> FittedModel:
+        """A model of the file as a fit to a log has it, without errors.
+
+        Parameters
+        ----------
+        model : str
+            One of `models`.
+
+        Returns
+        -------
+        FittedModel
+            The model with parameters of its own for each query; documents are numbered from 1.
+
+        Raises
+        ------
+        InvalidInput
+            If some query lacks the model.
 
         Notes
         -----
@@ -102,12 +140,16 @@ class ClickModels(NamedTuple):
         unsatisfied, with or without a click. It cannot be the persistence itself, since its estimate is almost 0 in
         logs with clicks all over the page.
         """
-        places = whole("The number of positions", positions, 1, "give the length of the list")
-        if places > self.documents:
-            accepted = f"at most {self.documents}, the number of documents of a query"
-            raise refuse("The number of positions", places, accepted, "show fewer")
         parameters = self._parameters(model)
-        return {query: (Fixed(own["attr"], places), _users(model, own, places)) for query, own in parameters.items()}
+        kind, shared_of = FITTED[model]
+        pairs = {
+            query: dict(
+                enumerate(zip(found["attr"], *([found["sat"]] if "sat" in found else []), strict=True), start=1)
+            )
+            for query, found in parameters.items()
+        }
+        shared = {query: shared_of(found) for query, found in parameters.items()}
+        return FittedModel.from_values(kind._replace(positions=self.documents), pairs, shared)
 
     def _parameters(self, model: str) -> dict[str, dict[str, Floats]]:
         """The parameters of a model by query."""
@@ -159,21 +201,6 @@ def read(path: AnyPath) -> ClickModels:
             f"same number; leave the others out."
         )
     return ClickModels(file, next(iter(sizes)), queries)
-
-
-def _users(model: str, own: dict[str, Floats], places: int) -> Any:
-    """The users of a model with its parameters for one query."""
-    if model == "PBM":
-        return PBM(own["exam"][:places])
-    if model == "DCM":
-        return DCM(own["stop"][:places])
-    if model == "DBN":
-        return DBN(own["sat"], 1.0 - float(own["abandon"]))
-    if model == "CCM":
-        return CCM(*(float(own[name]) for name in ("cont_noclick", "cont_click_nonrel", "cont_click_rel")))
-    if model == "UBM":
-        return UBM(np.column_stack([own["exam"][:places, : places - 1], own["exam"][:places, -1]]))
-    return Cascade()
 
 
 def _find_file(path: AnyPath) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -123,7 +124,7 @@ def compare(
         own_seed = seed if pair.number == 0 else int(branch(seed, pair.number)) % 2**63
         path = None if folder is None else folder / file_name(pair.column, pair.number)
         # The file describes the original users, not the union: it does not depend on the other columns.
-        file = ResumeFile(path, describe(own, checkpoints, own_seed))
+        file = ResumeFile(path, partial(describe, own, checkpoints, own_seed))
         played = {label: setup._replace(users=users) for label, setup in own.items()}
         schedulers.append(RunScheduler(played, checkpoints, runs, own_seed, file))
 

@@ -15,6 +15,7 @@ from toplist.core.slate import Ints, Request, empty_page
 from toplist.engine.play import Run, changes_key, play_compiled, sample_every_item_compiled
 
 SHORT = 40_000  # lists times items: plain Python plays them in less time than the compiler takes
+FEW = 20_000  # samples of all runs: plain Python gives them in less time than the compiler takes
 
 
 class RunSetup(NamedTuple):
@@ -26,6 +27,7 @@ class RunSetup(NamedTuple):
     start: Any
     problem: Problem
     compiled: bool = True  # how `simulate` plays its runs
+    samples_compiled: bool = True  # and how it gives the samples before step 1
 
     @classmethod
     def of(cls, policy: Any, world: Any, users: Any, start: Any, steps: int | None) -> RunSetup:
@@ -58,10 +60,22 @@ class RunSetup(NamedTuple):
             )
 
     def is_worth_compiling(self, lists: int) -> bool:
-        """Whether this number of lists is played faster by waiting for the compiler.
+        """Whether this number of lists is played faster by waiting for the compiler."""
+        return self._has_own_parts() or lists * self.problem.items > SHORT
 
-        Parts of others are always compiled, so that their authors see compile errors in the shortest simulation.
-        """
+    def are_samples_worth_compiling(self, runs: int) -> bool:
+        """Whether the samples before step 1 are given faster by waiting for the compiler, in this number of runs."""
+        return self._has_own_parts() or runs * self.sampled_positions() * self.problem.items > FEW
+
+    def sampled_positions(self) -> int:
+        """Number of positions at which the policy gets a sample of every item before step 1."""
+        if not self.start.sampled():
+            return 0
+        samples = self.policy.capabilities().samples
+        return {"item": 1, "item and place": self.problem.positions, "nothing": 0}[samples]
+
+    def _has_own_parts(self) -> bool:
+        """Whether a part is not toplist's: then all is compiled, so that a short simulation shows compile errors."""
         waiting: list[Any] = [self.policy, self.world, self.users, self.start]
         while waiting:
             part = waiting.pop()
@@ -69,7 +83,7 @@ class RunSetup(NamedTuple):
                 if type(part).__module__.partition(".")[0] != "toplist":
                     return True
                 waiting.extend(part)
-        return lists * self.problem.items > SHORT
+        return False
 
     def breakpoints(self, key: int) -> list[int]:
         """Steps after which the world changed abruptly in the run of this key; empty if the world reports none."""
@@ -128,18 +142,17 @@ class Player:
         self.belief = self.policy.begin(problem)
         self.cache = self.policy.scratch(problem)
         self._play = play_compiled if compiled else plain(play_compiled)
-        self._sample = sample_every_item_compiled if compiled else plain(sample_every_item_compiled)
+        samples_compiled = compiled and setup.samples_compiled
+        self._sample = sample_every_item_compiled if samples_compiled else plain(sample_every_item_compiled)
 
     def play(self, until: int) -> None:
         """Continue until `until` steps are played in all."""
         setup, run = self.setup, self.run
         world = setup.world
         try:
-            if self.step == 0 and until > 0 and setup.start.sampled():
-                samples = self.policy.capabilities().samples
-                positions = {"item": 1, "item and place": setup.problem.positions, "nothing": 0}[samples]
-                if positions > 0:  # else it would be compiled for nothing
-                    self._sample(self.policy, self.belief, world, positions, run)
+            positions = setup.sampled_positions() if self.step == 0 and until > 0 else 0
+            if positions > 0:  # else it would be compiled for nothing
+                self._sample(self.policy, self.belief, world, positions, run)
             self._play(self.policy, self.belief, self.cache, world, self.users, setup.start, run, self.step, until)
         except COMPILE_ERRORS as error:
             raise DoesNotCompile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,13 @@ PAUSE = 10.0  # times the last write's duration before the next write: a large f
 class ResumeFile:
     """Curves of finished runs and snapshots of unfinished ones, in one file of arrays; in memory only, without a path.
 
-    The file is replaced as a whole, so that a killed process leaves the last complete one behind.
+    The file is replaced as a whole, so that a killed process leaves the last complete one behind. The simulation is
+    described only if there is a path: hashing its code can take longer than a short simulation.
     """
 
-    def __init__(self, path: AnyPath | None, description: dict[str, Any]) -> None:
+    def __init__(self, path: AnyPath | None, description: Callable[[], dict[str, Any]]) -> None:
         self._path = None if path is None else Path(path)
-        self._description = description
+        self._description = {} if path is None else description()
         self._finished: dict[tuple[str, int], Floats] = {}
         self._detections: dict[tuple[str, int], Ints] = {}
         self._unfinished: dict[tuple[str, int], dict[str, Any]] = {}

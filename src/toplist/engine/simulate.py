@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import toplist
 from toplist.core.problem import InvalidInput, checked_seed, refuse, whole
 from toplist.core.slate import Floats, Ints
 from toplist.engine.player import RunSetup
@@ -156,11 +157,14 @@ def simulate_with_watch(
         for label, policy in by_label.items()
     }
     for label, setup in setups.items():
-        worth = setup.is_worth_compiling(steps * runs) if compiled is None else bool(compiled)
-        setups[label] = setup._replace(compiled=worth)
+        if compiled is None:
+            worth, samples_worth = setup.is_worth_compiling(steps * runs), setup.are_samples_worth_compiling(runs)
+        else:
+            worth = samples_worth = bool(compiled)
+        setups[label] = setup._replace(compiled=worth, samples_compiled=samples_worth)
     check_progress(progress)
-    description = describe(setups, recorded, seed, watch)
-    scheduler = RunScheduler(setups, recorded, runs, seed, ResumeFile(resume, description), watch)
+    file = ResumeFile(resume, lambda: describe(setups, recorded, seed, watch))
+    scheduler = RunScheduler(setups, recorded, runs, seed, file, watch)
 
     curves = scheduler.play(threads, progress, pool)
     problem = next(iter(setups.values())).problem
@@ -169,7 +173,7 @@ def simulate_with_watch(
         regret={label: curves[label][:, :, 0] for label in setups},
         clicks={label: curves[label][:, :, 1] for label in setups},
         settings=simulated.texts(problem)
-        | {"steps": steps, "runs": runs, "seed": seed, "version": description["version"]},
+        | {"steps": steps, "runs": runs, "seed": seed, "version": toplist.__version__},
         breakpoints=scheduler.breakpoints(),
         detections=scheduler.detections(),
     )

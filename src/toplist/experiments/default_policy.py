@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -134,7 +135,7 @@ def play(
     schedulers = []
     for cell, own, users in zip(cells, setups, users_of_shared_types([s[YARDSTICK] for s in setups]), strict=True):
         checkpoints = np.array(cell.horizons())
-        file = ResumeFile(folder / f"{slug(cell.label())}.npz", describe(own, checkpoints, seed))
+        file = ResumeFile(folder / f"{slug(cell.label())}.npz", partial(describe, own, checkpoints, seed))
         played = {label: setup._replace(users=users) for label, setup in own.items()}
         schedulers.append(RunScheduler(played, checkpoints, runs, seed, file))
     regret: dict[str, dict[str, Floats]] = {}

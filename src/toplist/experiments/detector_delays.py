@@ -81,9 +81,9 @@ def delays(detector: Any, before: float, after: float, streams: int, patience: i
     return Delays(early / streams, len(waits) / max(1, streams - early), middle, late)
 
 
-def report(streams: int) -> str:
-    """Tables of both detectors."""
-    length = 1_000_000 // streams * 10
+def report(streams: int, observations: int = 10_000_000) -> str:
+    """Tables of both detectors; each row on false alarms is about so many observations."""
+    length = observations // streams
     quiet = [["detector", "mean", "alarms", "per million", "streams with one"]]
     jumping = [["detector", "jump", "found", "median delay", "90% within", "alarm before"]]
     for detector in (GLR(), CUSUM()):

@@ -10,6 +10,9 @@ from toplist.logs.fitting.fit_data import prepare_log, prepare_parts
 from toplist.logs.fitting.maximise import Settings
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
+from toplist.logs.read import LogScan, read_log, scan_log
+from toplist.logs.report import Place, ReadReport, Skipped
+from toplist.logs.sampling import sample_log, shuffled_lists
 
 __all__ = [
     "ClickLog",
@@ -17,15 +20,23 @@ __all__ = [
     "FitProgress",
     "FittedModel",
     "IdTable",
+    "LogScan",
     "ModelComparison",
     "Parameters",
+    "Place",
     "Predictions",
     "Prior",
+    "ReadReport",
     "Scores",
     "Settings",
+    "Skipped",
     "evaluate",
     "fit",
     "fit_model",
     "prepare_log",
     "prepare_parts",
+    "read_log",
+    "sample_log",
+    "scan_log",
+    "shuffled_lists",
 ]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from toplist.core.problem import InvalidInput, refuse
 from toplist.core.slate import Floats, Ints
 from toplist.logs.id_table import Codes, Id, IdTable
+from toplist.logs.report import ReadReport
 from toplist.support.tables import count_text
 
 PER_POSITION = ("item", "click", "propensity", "seen")
@@ -37,19 +38,21 @@ class ClickLog:
     click : ndarray of uint8, per position
         1 if the item was clicked, else 0.
     time : ndarray of float64, per list, optional
-        Seconds since 1970, or since the beginning of the log.
+        Seconds since 1970, or since the beginning of the log; NaN if unknown.
     visitor : ndarray of int32, per list, optional
-        The visitor, as a code of `visitors`.
+        The visitor, as a code of `visitors`; -1 if unknown.
     visitors : IdTable, optional
         The ids behind the codes of `visitor`.
     propensity : ndarray of float64, per position, optional
-        Probability with which the item was shown there, given the items above.
+        Probability with which the item was shown there, given the items above; NaN if unknown.
     seen : ndarray of float64, per position, optional
-        Probability that the position was in view.
+        Probability that the position was in view; NaN if unknown.
     left : ndarray of int32, per list, optional
         Last examined position, counted from 1; 0 if unknown.
     weight : ndarray of float64, per list, optional
         How many equal lists the row stands for; by default 1.
+    report : ReadReport, optional
+        What was read and skipped, of a log that was read.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class ClickLog:
     seen: Floats | None = None
     left: Codes | None = None
     weight: Floats | None = None
+    report: ReadReport | None = None
 
     @classmethod
     def from_lists(
@@ -223,7 +227,9 @@ class ClickLog:
             raise InvalidInput("Only the parts of one scan can be concatenated; read the files in one scan.")
         columns = [log._columns() for log in logs]
         shared = [name for name in columns[0] if all(name in each for each in columns)]
-        joined = {name: np.concatenate([each[name] for each in columns]) for name in shared if name != "start"}
+        joined: dict[str, Any] = {
+            name: np.concatenate([each[name] for each in columns]) for name in shared if name != "start"
+        }
         sizes = np.concatenate([log.lengths for log in logs])
         start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
         return cls(queries=logs[0].queries, items=logs[0].items, visitors=logs[0].visitors, start=start, **joined)

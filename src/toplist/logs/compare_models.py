@@ -156,8 +156,7 @@ def fit(
                     kept.keep(name, label, *found)
                 scored[label] = ScoredModel(found[0], evaluate(found[0], test), found[1])
         results[name] = SplitResult(name, lists, np.flatnonzero(held), test.weights, test.visitor, scored)
-    report = getattr(table, "report", None)
-    comparison = ModelComparison(str(table), "" if report is None else str(report), facts, results)
+    comparison = ModelComparison(str(table), "" if table.report is None else str(table.report), facts, results)
     kept.write_figures(comparison.json_text())
     return comparison
 

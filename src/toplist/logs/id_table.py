@@ -49,13 +49,15 @@ class IdTable:
             Their codes.
         """
         codes, known = self._codes, self._ids
-        found = np.empty(len(ids), dtype=np.int32)
-        for place, each in enumerate(ids):
-            code = codes.setdefault(each, len(known))
-            if code == len(known):
-                known.append(each)
-            found[place] = code
-        return found
+        found = list(map(codes.get, ids))
+        if None in found:
+            for place, each in enumerate(ids):
+                if found[place] is None:
+                    code = codes.setdefault(each, len(known))
+                    if code == len(known):
+                        known.append(each)
+                    found[place] = code
+        return np.array(found, dtype=np.int32)
 
     def code(self, of: Id) -> int:
         """The code of a known id.

@@ -43,33 +43,55 @@ def slow_upper(examined: float, clicked: float, budget: float, digits: int = 18)
         return low
 
 
+def is_index(examined: float, clicked: float, budget: float, found: float) -> bool:
+    """Whether the index by its definition is within 1e-10 of a number: the divergence passes the radius there."""
+    with mpmath.workdps(30):
+        mean, radius = mpmath.mpf(clicked) / examined, mpmath.mpf(budget) / examined
+
+        def divergence(q: Any) -> Any:
+            one = mean * mpmath.log(mean / q) if mean > 0 else 0
+            return one + ((1 - mean) * mpmath.log((1 - mean) / (1 - q)) if mean < 1 else 0)
+
+        below, above = mpmath.mpf(found) - mpmath.mpf("1e-10"), mpmath.mpf(found) + mpmath.mpf("1e-10")
+        is_not_too_large = below <= mean or (below <= 1 and divergence(below) <= radius)
+        return bool(above >= mean and is_not_too_large and (above >= 1 or divergence(above) >= radius))
+
+
+@pytest.mark.parametrize("wrong", [-2e-10, 2e-10])
+@pytest.mark.parametrize(("examined", "clicked"), [(50, 5), (3, 0), (7, 7)])
+def test_the_definition_tells_an_index_from_its_neighbours(examined: int, clicked: int, wrong: float) -> None:
+    exact = float(slow_upper(examined, clicked, 2.0))
+    assert is_index(examined, clicked, 2.0, exact)
+    assert not is_index(examined, clicked, 2.0, exact + wrong)
+
+
 COUNTS = (1, 2, 3, 7, 20, 137, 1000, 31_623, 10**6, 10**9)
 MEANS = (0.0, 1e-9, 1e-6, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.99, 1 - 1e-6, 1.0)
 TIMES = (1, 2, 3, 5, 20, 1000, 10**5, 10**7, 10**12)
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_index_agrees_with_slow_independent_solve(count: int) -> None:
+def test_index_agrees_with_its_definition(count: int) -> None:
     for mean in MEANS:
         clicked = count * mean
         for t in TIMES:
             budget = exploration_budget(float(t), 3.0)
             found = kl_upper(float(count), clicked, budget)
-            assert abs(found - slow_upper(count, clicked, budget)) < 1e-10, (count, mean, t)
+            assert is_index(count, clicked, budget, found), (count, mean, t)
 
 
 @given(st.floats(1e-3, 1e9), st.floats(0, 1), st.floats(0, 60))
 @settings(max_examples=300, deadline=None)
 def test_index_agrees_anywhere(count: float, mean: float, budget: float) -> None:
     found = kl_upper(count, count * mean, budget)
-    assert abs(found - slow_upper(count, count * mean, budget)) < 1e-10
+    assert is_index(count, count * mean, budget, found)
 
 
 def test_index_of_whole_counts_and_clicks() -> None:
     for examined in range(1, 60):
         for clicked in range(examined + 1):
             found = kl_upper(float(examined), float(clicked), 7.5)
-            assert abs(found - slow_upper(examined, clicked, 7.5)) < 1e-10
+            assert is_index(examined, clicked, 7.5, found)
 
 
 def test_index_is_a_pure_function_and_never_seen_is_above_everything() -> None:
@@ -158,14 +180,14 @@ PROBLEMS: dict[str, tuple[Any, Any, Any, Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_lazy_shows_exactly_the_lists_of_solving_everything(name: str) -> None:
-    """1e5 steps, last lists and beliefs compared byte for byte at 50 checkpoints; other tests go list by list."""
+    """Last lists and beliefs compared byte for byte at 50 checkpoints; other tests go list by list."""
     world, users, reading, start = PROBLEMS[name]
-    steps = 100_000
+    steps = 10_000 if world.problem(None).items == 1000 else 50_000
     players = [
         Player(RunSetup.of(Policy(reading, Everything(), index), world, users, start, steps), 5, np.array([steps]))
         for index in (KLUCB(), SolveEverything())
     ]
-    for until in range(2000, steps + 1, 2000):
+    for until in range(steps // 50, steps + 1, steps // 50):
         for player in players:
             player.play(until)
         lazy, full = players
@@ -216,7 +238,7 @@ def test_lazy_ranked_bandits_show_exactly_the_lists_of_solving_everything(items:
         assert beliefs[0] == beliefs[1]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_lazy_shows_the_same_lists_step_by_step_on_subsets(seed: int) -> None:
     """Eligible subsets, budgets that jump and fall, and counts that change without the cache."""
     rng = np.random.default_rng(seed)

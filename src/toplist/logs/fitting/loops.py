@@ -17,7 +17,7 @@ class FitRows(NamedTuple):
 
     start: Ints
     pair: NDArray[np.int32]
-    click: NDArray[np.uint8]
+    clicks: NDArray[np.uint8]
     weight: Floats
     query: NDArray[np.int32]
     first_shared: int  # place of the first shared coin
@@ -58,7 +58,7 @@ def expect_rows(model: Any, theta: Floats, rows: FitRows, sums: CoinSums, work: 
     for number in range(len(rows.weight)):
         begin, end = rows.start[number], rows.start[number + 1]
         shared = rows.first_shared + rows.shared_per_query * rows.query[number]
-        row = Row(rows.pair[begin:end], rows.click[begin:end], shared, rows.weight[number])
+        row = Row(rows.pair[begin:end], rows.clicks[begin:end], shared, rows.weight[number])
         total += model.expect(theta, row, sums, work)
     return total
 
@@ -69,7 +69,7 @@ def predict_rows(model: Any, theta: Floats, rows: FitRows, given: Floats, margin
     for number in range(len(rows.weight)):
         begin, end = rows.start[number], rows.start[number + 1]
         shared = rows.first_shared + rows.shared_per_query * rows.query[number]
-        row = Row(rows.pair[begin:end], rows.click[begin:end], shared, rows.weight[number])
+        row = Row(rows.pair[begin:end], rows.clicks[begin:end], shared, rows.weight[number])
         model.predict(theta, row, given[begin:end], marginal[begin:end], work)
 
 
@@ -82,7 +82,7 @@ def curve_rows(
         begin, end = rows.start[number], rows.start[number + 1]
         query, weight = rows.query[number], rows.weight[number]
         shared = rows.first_shared + rows.shared_per_query * query
-        row = Row(rows.pair[begin:end], rows.click[begin:end], shared, weight)
+        row = Row(rows.pair[begin:end], rows.clicks[begin:end], shared, weight)
         count = model.curve(theta, row, found, work)
         # Own coins of the query, then, if it does not share them, its other coins.
         first, at = into.first_coin[query], into.block_start[query]

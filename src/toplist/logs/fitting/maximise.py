@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from toplist.core.slate import Floats
+from toplist.logs.fitting import edges
 from toplist.logs.fitting.partition import (
     Eliminated,
     Expected,
     log_prior,
     move_coins,
-    settle_coins,
     steepest,
 )
 from toplist.logs.fitting.prior import CoinPrior
@@ -168,7 +168,7 @@ class Maximiser:
             self.workers.each("move", step)
             move_coins(self.found.shared, step, free, 4.0)
             self.expect()
-            if self.found.objective >= before - 1e-12 * abs(before):
+            if self.is_no_lower(before):
                 return promise
             self.workers.each("undo")
             self.found.shared[:] = shared
@@ -199,9 +199,36 @@ class Maximiser:
         return step, float(gradient @ step) + sum(each.decrement for each in parts)
 
     def settle(self) -> None:
-        """Set coins that go to 0 or 1 to it."""
+        """Set coins that go to 0 or 1 to it, unless that lowers the objective; after an E-step, and with one."""
+        before, shared = self.found.objective, self.found.shared.copy()
+        tried = any(self.workers.each("lean"))
+        trial = edges.lean(self.found.shared, self._gradient(), self.free())
+        if not tried and not trial.any():
+            return
+        self.expect()
         self.workers.each("settle")
-        settle_coins(self.found.shared, self._gradient(), self.free())
+        edges.settle(self.found.shared, self._gradient(), trial)
+        self.expect()
+        if not self.is_no_lower(before):
+            self.workers.each("undo")
+            self.found.shared[:] = shared
+            self.expect()
+
+    def release(self, least: float) -> bool:
+        """Release coins at 0 or 1 that want back, with a derivative of at least `least` per list; and an E-step."""
+        nudged = any(self.workers.each("nudge"))
+        trial = edges.nudge(self.found.shared, ~self.fixed & (self.found.tosses > 0))
+        if not nudged and not trial.any():
+            return False
+        self.expect()
+        count = sum(self.workers.each("release", least * self.lists))
+        count += edges.release(self.found.shared, self._gradient(), trial, least * self.lists)
+        self.expect()
+        return count > 0
+
+    def is_no_lower(self, before: float) -> bool:
+        """Whether the objective has not fallen, up to rounding."""
+        return self.found.objective >= before - 1e-12 * abs(before)
 
 
 def maximise(maximiser: Maximiser, settings: Settings, tell: Callable[[Iteration], object]) -> Maximum:
@@ -234,15 +261,13 @@ def maximise(maximiser: Maximiser, settings: Settings, tell: Callable[[Iteration
             if gain is None:
                 em_left = EM_FIRST
                 continue
-            maximiser.expect()
-            if gain < SMALL_GAIN and found.slope < settings.tolerance:
-                found.converged = True
-                break
+            arrived = gain < SMALL_GAIN and found.slope < settings.tolerance
         else:
             maximiser.maximise()
             maximiser.expect()
             em_left = max(em_left - 1, 0)
-            if not settings.newton and found.slope < settings.tolerance:
-                found.converged = True
-                break
+            arrived = not settings.newton and found.slope < settings.tolerance
+        if arrived and not maximiser.release(settings.tolerance):
+            found.converged = True
+            break
     return found

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.core.slate import Bools, Floats, Ints
+from toplist.logs.fitting import edges
 from toplist.logs.fitting.loops import FitRows, Information, curve_rows, expect_rows
 from toplist.logs.fitting.prior import CoinPrior
 from toplist.logs.models.protocol import CoinSums, empty_derivatives, workspace
 from toplist.logs.patterns import Patterns, speed
 from toplist.logs.stored_patterns import StoredPatterns
 
-EDGE = 1e-9  # a probability this near to 0 or 1 that still moves outwards is set to it
 STACK = 1 << 22  # numbers in the blocks that are factorised at once
 
 
@@ -236,9 +236,25 @@ class Partition:
         """Take the last step back."""
         self.theta[:] = self.before
 
+    def lean(self) -> bool:
+        """Try own coins right at 0 or 1, after an E-step; returns whether there are any."""
+        self.before = self.theta.copy()
+        self._trial = edges.lean(self.theta[: self.own], self.own_gradient(), self.free())
+        return self._trial.any()
+
     def settle(self) -> None:
-        """Set coins that go to 0 or 1 to it, after an E-step."""
-        settle_coins(self.theta[: self.own], self.own_gradient(), self.free())
+        """Keep the tried coins at 0 or 1, or take them back, after another E-step."""
+        edges.settle(self.theta[: self.own], self.own_gradient(), self._trial)
+
+    def nudge(self) -> bool:
+        """Move own coins at 0 and 1 a little inside; returns whether there are any."""
+        tossed = self.sums.tosses[: self.own] > 0
+        self._trial = edges.nudge(self.theta[: self.own], tossed & ~self.fixed[: self.own])
+        return self._trial.any()
+
+    def release(self, least: float) -> int:
+        """Release those that want back, after an E-step; returns their number."""
+        return edges.release(self.theta[: self.own], self.own_gradient(), self._trial, least)
 
 
 def mean_of(heads: float, tails: float) -> float:
@@ -250,9 +266,3 @@ def move_coins(theta: Floats, step: Floats, free: Bools, longest: float) -> None
     """Move free coins on the logit scale, none by more than `longest`."""
     moved = np.log(theta[free]) - np.log1p(-theta[free]) + np.clip(step[free], -longest, longest)
     theta[free] = 1.0 / (1.0 + np.exp(-np.clip(moved, -40.0, 36.0)))
-
-
-def settle_coins(theta: Floats, gradient: Floats, free: Bools) -> None:
-    """Set coins within EDGE of 0 or 1 that move outwards to it."""
-    theta[free & (theta < EDGE) & (gradient <= 0)] = 0.0
-    theta[free & (theta > 1.0 - EDGE) & (gradient >= 0)] = 1.0

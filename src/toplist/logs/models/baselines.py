@@ -5,7 +5,9 @@ from __future__ import annotations
 from math import log
 from typing import Any, NamedTuple, Protocol
 
+from toplist.clicks import PBM
 from toplist.core.compiling import helper, protocol
+from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
 from toplist.logs.models.chain import TINY
 from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
@@ -77,6 +79,10 @@ class GlobalRate(NamedTuple):
         """False: closed form."""
         return False
 
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """PBM users of items that always attract."""
+        return PBM(float(shared[0]))
+
     def rate_coin(self, row: Row, place: int) -> int:
         """The only coin."""
         return row.shared
@@ -117,6 +123,10 @@ class PositionRate(NamedTuple):
     def iterates(self) -> bool:
         """False: closed form."""
         return False
+
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """PBM users of items that always attract."""
+        return PBM(shared[:positions])
 
     def rate_coin(self, row: Row, place: int) -> int:
         """The coin of the position."""
@@ -159,6 +169,10 @@ class ItemRate(NamedTuple):
         """False: closed form."""
         return False
 
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """PBM users who examine everything."""
+        return PBM(1.0)
+
     def rate_coin(self, row: Row, place: int) -> int:
         """The coin of the pair."""
         return int(row.pairs[place])
@@ -199,6 +213,13 @@ class ItemPositionRate(NamedTuple):
     def iterates(self) -> bool:
         """False: closed form."""
         return False
+
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """None: no users of the simulator have a rate of their own for each item at each position."""
+        raise InvalidInput(
+            "item-position-ctr has no users: its rate of an item at a position is not examination times attraction; "
+            "fit a model that has them, such as 'pbm' or 'item-ctr'."
+        )
 
     def rate_coin(self, row: Row, place: int) -> int:
         """The coin of the pair and position."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from toplist.clicks import Cascade
 from toplist.core.slate import Floats
 from toplist.logs.models.chain import TINY
 from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
@@ -39,6 +40,10 @@ class CascadeModel(NamedTuple):
     def iterates(self) -> bool:
         """False: closed form."""
         return False
+
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """Cascade users."""
+        return Cascade()
 
     def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
         """Everything up to the first click was examined."""

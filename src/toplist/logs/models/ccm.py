@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from toplist.clicks import CCM
 from toplist.core.slate import Floats
 from toplist.logs.models.chain import TINY, curve_chain, expect_chain, predict_chain
 from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
@@ -40,6 +41,10 @@ class CCMModel(NamedTuple):
     def iterates(self) -> bool:
         """True: EM."""
         return True
+
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """CCM users."""
+        return CCM(*(float(each) for each in shared))
 
     def stay(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
         """Three continuations."""

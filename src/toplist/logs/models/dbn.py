@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from toplist.clicks import DBN
 from toplist.core.slate import Floats
 from toplist.logs.models.chain import TINY, curve_chain, expect_chain, predict_chain
 from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
@@ -36,6 +37,10 @@ class DBNModel(NamedTuple):
     def iterates(self) -> bool:
         """True: EM."""
         return True
+
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """DBN users."""
+        return DBN(own[:, 1], float(shared[0]))
 
     def stay(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
         """Persistence ends the visit of the unsatisfied."""

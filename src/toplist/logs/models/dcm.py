@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from toplist.clicks import DCM
 from toplist.core.slate import Floats
 from toplist.logs.models.chain import count_chain, curve_chain, expect_chain, predict_chain
 from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
@@ -42,6 +43,10 @@ class DCMModel(NamedTuple):
     def iterates(self) -> bool:
         """Whether the fit is exact."""
         return self.exact
+
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """DCM users."""
+        return DCM(shared[:positions])
 
     def stay(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
         """Only a click can end the visit."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from toplist.clicks import PBM
 from toplist.core.slate import Floats
 from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
 from toplist.logs.models.separate import curve_separate, expect_separate
@@ -39,6 +40,10 @@ class PBMModel(NamedTuple):
     def iterates(self) -> bool:
         """True: EM."""
         return True
+
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """PBM users."""
+        return PBM(shared[:positions])
 
     def look(self, place: int, last: int) -> int:
         """The coin of the position."""

@@ -210,3 +210,27 @@ class ClickModel(HotClickModel, Protocol):
             False for a closed form: the expected tosses do not depend on the parameters.
         """
         ...
+
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """The users of a simulation who click as this model says.
+
+        Parameters
+        ----------
+        own : ndarray of float, shape (items, kinds)
+            The coins of the items that can be shown.
+        shared : ndarray of float
+            The shared coins.
+        positions : int
+            Number of positions of the page, at most that of the model.
+
+        Returns
+        -------
+        click model
+            Users as in `toplist.clicks`, for items that attract by their first coin, or always if they have none.
+
+        Raises
+        ------
+        InvalidInput
+            If there are no such users.
+        """
+        ...

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from toplist.clicks import UBM
 from toplist.core.slate import Floats
 from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
 from toplist.logs.models.separate import curve_separate, expect_separate
@@ -43,6 +46,15 @@ class UBMModel(NamedTuple):
     def iterates(self) -> bool:
         """True: EM."""
         return True
+
+    def users(self, own: Floats, shared: Floats, positions: int) -> Any:
+        """UBM users; their table has no click above in the last column."""
+        table = np.zeros((positions, positions))
+        for place in range(positions):
+            for last in range(place):
+                table[place, last] = shared[self.look(place, last)]
+            table[place, -1] = shared[self.look(place, -1)]
+        return UBM(table)
 
     def look(self, place: int, last: int) -> int:
         """The coin of the position and the last click: a triangle, row by row, no click first."""
