@@ -76,9 +76,7 @@ def add_parser(commands: Any) -> None:
         "--out", dest="results", metavar="FOLDER", help="keep the fitted models and all figures in this folder, as JSON"
     )
     group.add_argument("--html", metavar="FILE", help="write everything to one HTML page with pictures")
-    group.add_argument(
-        "--json", metavar="FILE", help="write all figures as JSON; - prints them instead of the tables"
-    )
+    group.add_argument("--json", metavar="FILE", help="write all figures as JSON; - prints them instead of the tables")
     group.add_argument("--quiet", action="store_true", help="print errors only, no tables and no progress")
 
 

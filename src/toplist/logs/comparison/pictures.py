@@ -105,9 +105,7 @@ def observed(axes: Axes, x: Any, rates: Rates, kept: Any, label: str) -> None:
 def line(axes: Axes, curve: Floats, colour: str, width: float, label: str, style: str = "-") -> None:
     """Draw one curve over positions, where it is finite."""
     shown = np.where(np.isfinite(curve), curve, np.nan)
-    axes.plot(
-        np.arange(1, len(curve) + 1), shown, color=colour, linewidth=width, linestyle=style, label=label or "_"
-    )
+    axes.plot(np.arange(1, len(curve) + 1), shown, color=colour, linewidth=width, linestyle=style, label=label or "_")
 
 
 def number_positions(axes: Axes, positions: int) -> None:

@@ -102,8 +102,7 @@ class SplitResult:
         order = self.ranking(first_click)
         best = self.per_list(order[0], first_click)
         return {
-            name: paired_difference(self.per_list(name, first_click), best, self.weight, self.visitor)
-            for name in order
+            name: paired_difference(self.per_list(name, first_click), best, self.weight, self.visitor) for name in order
         }
 
     def per_list(self, model: str, first_click: bool = False) -> Floats:
