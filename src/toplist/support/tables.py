@@ -14,7 +14,7 @@ from toplist.support.files import import_optional
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-ITEM = "item"  # column of ids, which are printed as they are, also integers
+IDS = ("item", "query")  # columns of ids, which are printed as they are, also integers
 LONGEST = 40  # rows of a printed table; rows() and to_frame() have all
 
 
@@ -105,7 +105,7 @@ class Table:
         shown = self._rows[:LONGEST]
         columns = [[row[index] for row in shown] for index in range(len(self.columns))]
         columns = [
-            list(map(str, column)) if name == ITEM else column
+            [None if value is None else str(value) for value in column] if name in IDS else column
             for name, column in zip(self.columns, columns, strict=True)
         ]
         texts = [index for index, column in enumerate(columns) if any(isinstance(value, str) for value in column)]

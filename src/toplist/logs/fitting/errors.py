@@ -119,12 +119,30 @@ class InformationPart(Partition):
             variance[coins] = alone + through_shared
             moved = np.abs(pull @ shared.null).max(axis=2, initial=0.0)
             status[coins[lost | (moved > INVOLVED)]] = UNIDENTIFIED
-        status[(own <= 0) | (own >= 1)] = BOUNDARY
-        tosses = self.sums.tosses[: self.own] + self.prior_heads + self.prior_tails
-        status[tosses <= 0] = UNIDENTIFIED
-        status[self.fixed[: self.own]] = FIXED
+        status = np.maximum(status, self.own_status())
         variance[status != ESTIMATED] = np.nan
         return CoinErrors(variance, status)
+
+    def own_status(self) -> Any:
+        """What is known about the own coins without the information."""
+        return known_status(self.theta[: self.own], self.sums.tosses[: self.own], self.fixed[: self.own])
+
+
+def known_status(theta: Floats, tosses: Floats, fixed: Bools) -> Any:
+    """The status of coins as far as it is known without the information: at 0 or 1, never tossed, or fixed.
+
+    A coin that the log never tossed is not identified, even if a prior gives it a value.
+    """
+    status = np.zeros(len(theta), dtype=np.int8)
+    status[(theta <= 0) | (theta >= 1)] = BOUNDARY
+    status[tosses <= 0] = UNIDENTIFIED
+    status[fixed] = FIXED
+    return status
+
+
+def shared_status(maximiser: Maximiser) -> Any:
+    """What is known about the shared coins without the information."""
+    return known_status(maximiser.found.shared, maximiser.found.tosses, maximiser.fixed)
 
 
 def shared_errors(maximiser: Maximiser) -> tuple[CoinErrors, SharedErrors]:
@@ -141,10 +159,6 @@ def shared_errors(maximiser: Maximiser) -> tuple[CoinErrors, SharedErrors]:
     covariance, lost = found.inverse[0], found.lost[0]
     covariance[~free, :] = 0.0
     covariance[:, ~free] = 0.0
-    status = np.zeros(len(shared), dtype=np.int8)
-    status[lost] = UNIDENTIFIED
-    status[(shared <= 0) | (shared >= 1)] = BOUNDARY
-    status[maximiser.found.tosses + strength <= 0] = UNIDENTIFIED
-    status[maximiser.fixed] = FIXED
+    status = np.maximum(np.where(lost, UNIDENTIFIED, ESTIMATED), shared_status(maximiser)).astype(np.int8)
     variance = np.where(status == ESTIMATED, np.diagonal(covariance), np.nan)
     return CoinErrors(variance, status), SharedErrors(covariance, lost, found.null[0])

@@ -73,6 +73,26 @@ def fill_silence(last: int, size: int, work: Workspace) -> None:
 
 
 @helper
+def log_chance(clicks: NDArray[np.uint8], last: int, work: Workspace) -> float:
+    """Logarithm of the probability of the clicks, after `fill_chain` and `fill_silence`."""
+    total, chance = 0.0, 1.0
+    for place in range(last + 1):
+        if clicks[place]:
+            chance *= work.attracted[place] * (work.clicked_on[place] if place < last else 1.0)
+        else:
+            chance *= (1.0 - work.attracted[place]) * work.skipped_on[place]
+        if chance < SMALL:  # one logarithm for many factors
+            total += log(max(chance, TINY))
+            chance = 1.0
+    if last < 0:
+        chance = work.silence[0]
+    elif last < len(clicks) - 1:
+        going = work.clicked_on[last]
+        chance *= max((1.0 - going) + going * work.silence[last + 1], TINY)
+    return total + log(max(chance, TINY))
+
+
+@helper
 def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
     """`expect` of a cascade-like model."""
     clicks, weight = row.clicks, row.weight
@@ -80,29 +100,19 @@ def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Works
     size, last = len(clicks), last_click(clicks)
     fill_chain(self, theta, row, work)
     fill_silence(last, size, work)
-    total, chance = 0.0, 1.0
     for place in range(last + 1):
         coin = self.own_coin(row, place)
         tosses[coin] += weight
         if clicks[place]:
             heads[coin] += weight
-            chance *= work.attracted[place] * (work.clicked_on[place] if place < last else 1.0)
-        else:
-            chance *= (1.0 - work.attracted[place]) * work.skipped_on[place]
-        if chance < SMALL:  # one logarithm for many factors
-            total += log(max(chance, TINY))
-            chance = 1.0
         if place < last:
             self.credit(theta, row, place, weight, weight, sums)
     examined = weight
     if last >= 0 and last < size - 1:
         going = work.clicked_on[last]
         silent = max((1.0 - going) + going * work.silence[last + 1], TINY)
-        chance *= silent
         examined = weight * going * work.silence[last + 1] / silent
         self.credit(theta, row, last, weight, examined, sums)
-    elif last < 0:
-        chance = work.silence[0]
     for place in range(last + 1, size):
         tosses[self.own_coin(row, place)] += examined
         if place < size - 1:
@@ -111,11 +121,11 @@ def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Works
             onward = examined * going * work.silence[place + 1] / silent
             self.credit(theta, row, place, examined, onward, sums)
             examined = onward
-    return (total + log(max(chance, TINY))) * weight
+    return log_chance(clicks, last, work) * weight
 
 
 @helper
-def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float:
+def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
     """`expect` by the published counts: everything up to the last click was examined, and nothing below."""
     last, weight = last_click(row.clicks), row.weight
     for place in range(last + 1 if last >= 0 else len(row.clicks)):
@@ -124,7 +134,9 @@ def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float:
         if row.clicks[place]:
             sums.heads[coin] += weight
             self.credit(theta, row, place, weight, weight if place < last else 0.0, sums)
-    return 0.0
+    fill_chain(self, theta, row, work)
+    fill_silence(last, len(row.clicks), work)
+    return log_chance(row.clicks, last, work) * weight
 
 
 @helper
