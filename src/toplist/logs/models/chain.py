@@ -160,7 +160,7 @@ def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Wo
 
     Up to the last click the probability is a product over positions. Below, it is the probability Q of silence, which
     is linear in every coin, so that its derivatives follow from the probability of reaching each position: for coins i
-    above j, d2Q/didj = dQ/dj * d(log reach)/di.
+    above j, d2Q/didj = dQ/dj * d(log reach)/di. Below a position that nobody passes, dQ/dj is 0, and so is the product.
     """
     coins, slope, bend = found
     clicks = row.clicks
@@ -210,13 +210,14 @@ def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Wo
         for i in range(work.used[place]):
             if place == last:
                 work.tail[place, i] = work.by_click[place, i] * gain
-                work.pull[place, i] = work.by_click[place, i] / going
+                work.pull[place, i] = work.by_click[place, i] / max(going, TINY)
             else:
                 leaving = 1.0 + onward * gain if i == 0 else 0.0
                 by_skip = work.by_skip[place, i] if place < size - 1 else 0.0
                 work.tail[place, i] = reach * ((1.0 - attracted) * by_skip * gain - leaving)
                 if place < size - 1:
-                    work.pull[place, i] = by_skip / onward - (1.0 / (1.0 - attracted) if i == 0 else 0.0)
+                    certain = 1.0 / max(1.0 - attracted, TINY) if i == 0 else 0.0
+                    work.pull[place, i] = by_skip / max(onward, TINY) - certain
         reach *= going if place == last else (1.0 - attracted) * onward
     line = first
     for place in range(top, size):
