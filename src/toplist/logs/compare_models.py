@@ -118,9 +118,9 @@ def fit(
     Examples
     --------
     >>> log = ClickLog.from_lists(["q"] * 40, [["a", "b"], ["b", "a"]] * 20, clicked=[[1], [2], [1], []] * 10)
-    >>> found = fit(log, ["global-ctr", "pbm"], seed=1)
-    >>> found.models["pbm"].attraction("q")
-    {'a': 0.8..., 'b': 0.1...}
+    >>> found = fit(log, ["global-ctr", "item-ctr"], seed=1)
+    >>> found.best, found.main.held_lists
+    ('item-ctr', 10.0)
     """
     chosen = choose_models(models)
     per_model = split_priors(chosen, priors)
@@ -145,7 +145,7 @@ def fit(
         with prepared(train, engine) as data:
             for label, model in chosen.items():
                 teller = Teller(progress, FitProgress(label, name, place * len(chosen) + len(scored), total), lists)
-                found = kept.find(name, label)
+                found = kept.find(name, model)
                 if found is None:
                     begin = time.perf_counter()
                     fitted = fit_model(

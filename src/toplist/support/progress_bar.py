@@ -84,7 +84,7 @@ class FitProgressBar(ProgressBar):
 def fit_line(name: str, done: int, total: int, iteration: int, per_list: float, columns: int) -> str:
     """A line of at most `columns` characters.
 
-    >>> fit_line("dbn", 2, 8, 14, -2.98765, 70)
+    >>> fit_line("dbn", 2, 8, 14, -2.98766, 70)
     ' 25% [##......] dbn (3 of 8), iteration 14, log-likelihood -2.9877'
     >>> fit_line("cascade", 0, 8, 0, float("nan"), 70)
     '  0% [........] cascade (1 of 8)'

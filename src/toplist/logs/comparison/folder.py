@@ -9,6 +9,7 @@ from typing import Any
 
 from toplist.core.problem import InvalidInput
 from toplist.logs.fitted import FittedModel
+from toplist.logs.models import MODELS, ClickModel
 from toplist.support.files import AnyPath, Unwritable, read_json, slug, write_text
 
 FORM = {"format": "toplist.logs.FitFolder", "version": 1}
@@ -57,13 +58,13 @@ class FitFolder:
                     f"{self._settings.get(name)!r}; name another folder, or delete this one."
                 )
 
-    def find(self, split: str, model: str) -> tuple[FittedModel, float] | None:
+    def find(self, split: str, model: ClickModel) -> tuple[FittedModel, float] | None:
         """A model that is kept, and the seconds of its fit; None if it is not."""
-        path = self._file(split, model)
-        seconds = self._seconds.get(f"{split}/{model}")
+        path = self._file(split, model.name)
+        seconds = self._seconds.get(f"{split}/{model.name}")
         if path is None or seconds is None or not path.exists():
             return None
-        return FittedModel.load(path), seconds
+        return FittedModel.load(path, None if model.name in MODELS else model), seconds
 
     def keep(self, split: str, model: str, fitted: FittedModel, seconds: float) -> None:
         """Write a model."""
