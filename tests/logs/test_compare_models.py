@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -194,3 +195,20 @@ def test_wrong_arguments_are_refused_before_the_log_is_read(given: dict[str, Any
 def test_all_models_are_fitted_by_default() -> None:
     found = toplist.fit(made_log(60), drift=False, errors=False)
     assert list(found.models) == list(MODELS)
+
+
+def test_a_saved_comparison_is_not_fitted_again(
+    comparison: ModelComparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison.save(tmp_path / "models")
+    assert {path.name for path in (tmp_path / "models" / "time").iterdir()} == {
+        "global-ctr.json", "dcm.json", "cascade.json",
+    }  # fmt: skip
+    monkeypatch.setattr(sys.modules["toplist.logs.compare_models"], "fit_model", pytest.fail)
+    again = toplist.fit(made_log(), ["global-ctr", "dcm", "cascade"], seed=2, folder=tmp_path / "models")
+    assert again.as_json() == comparison.as_json()
+    other = made_log(seed=1)
+    with pytest.raises(InvalidInput, match="has models of another fit: its log is"):
+        toplist.fit(other, "dcm", seed=2, folder=tmp_path / "models")
+    with pytest.raises(InvalidInput, match="it cannot be made; choose another one"):
+        toplist.fit(other, "dcm", folder=__file__)

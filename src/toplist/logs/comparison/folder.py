@@ -60,7 +60,7 @@ class FitFolder:
 
     def find(self, split: str, model: ClickModel) -> tuple[FittedModel, float] | None:
         """A model that is kept, and the seconds of its fit; None if it is not."""
-        path = self._file(split, model.name)
+        path = self._model_path(split, model.name)
         seconds = self._seconds.get(f"{split}/{model.name}")
         if path is None or seconds is None or not path.exists():
             return None
@@ -68,7 +68,7 @@ class FitFolder:
 
     def keep(self, split: str, model: str, fitted: FittedModel, seconds: float) -> None:
         """Write a model."""
-        path = self._file(split, model)
+        path = self._model_path(split, model)
         if path is None or self._path is None:
             return
         path.parent.mkdir(exist_ok=True)
@@ -82,5 +82,5 @@ class FitFolder:
         if self._path is not None:
             write_text(self._path / FIGURES, "The comparison", text)
 
-    def _file(self, split: str, model: str) -> Path | None:
+    def _model_path(self, split: str, model: str) -> Path | None:
         return None if self._path is None else self._path / split / f"{slug(model)}.json"
