@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import base64
 import inspect
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from toplist import __version__
 from toplist.logs.comparison import pictures
-from toplist.logs.comparison.cell_text import cell_text
 from toplist.logs.comparison.split_result import SplitResult
 from toplist.logs.fitted import FittedModel
-from toplist.logs.fitting.errors import STATUS
+from toplist.logs.fitting.errors import ESTIMATED, STATUS
+from toplist.logs.parameter_table import interval_name
 from toplist.support.files import AnyPath, write_text
 from toplist.support.pages import page_environment
+from toplist.support.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 COUNTS = " Fitted by the published counts, which overestimate attraction: see the exact fit."
 MOST_ROWS = 60  # of the table of a model's parameters
+DECIMALS = 4
 
 
 def write_page(comparison: ModelComparison, path: AnyPath, command: str = "") -> None:
@@ -44,7 +44,6 @@ def write_page(comparison: ModelComparison, path: AnyPath, command: str = "") ->
 def page_text(comparison: ModelComparison, command: str = "") -> str:
     """The whole HTML file."""
     environment = page_environment("toplist.logs")
-    environment.filters["cell"] = lambda value, column: cell_text(column, value)
     main = comparison.main
     tables = [comparison.table()]
     if len(comparison.splits) > 1:
@@ -58,9 +57,8 @@ def page_text(comparison: ModelComparison, command: str = "") -> str:
         equals=main.best(),
         pictures=drawn(main),
         assumptions={name: assumption(main.models[name].fitted) for name in main.ranking()},
-        parameters={name: rows for name in main.ranking() if (rows := shared_rows(main.models[name].fitted))},
+        parameters={name: found for name in main.ranking() if (found := shared_table(main.models[name].fitted))},
         calibration={name: main.models[name].evaluation.by_probability.error() for name in main.ranking()},
-        most_rows=MOST_ROWS,
         command=command,
         version=__version__,
     )
@@ -87,19 +85,16 @@ def assumption(fitted: FittedModel) -> str:
     return text + (COUNTS if fitted.name.endswith("-counts") else "")
 
 
-def shared_rows(fitted: FittedModel) -> list[dict[str, Any]]:
-    """The parameters that all queries share, with their intervals; empty if each query has its own."""
-    if fitted.per_query:
-        return []
+def shared_table(fitted: FittedModel) -> Table | None:
+    """The parameters that all queries share, with their intervals; None without, or if each query has its own."""
+    coins = fitted.model.coins().shared
+    if fitted.per_query or not coins:
+        return None
     low, high = fitted.shared.interval()
-    return [
-        {
-            "kind": kind,
-            "label": label,
-            "value": float(fitted.shared.value[0, place]),
-            "low": None if np.isnan(low[0, place]) else float(low[0, place]),
-            "high": None if np.isnan(high[0, place]) else float(high[0, place]),
-            "status": STATUS[int(fitted.shared.status[0, place])],
-        }
-        for place, (kind, label) in enumerate(fitted.model.coins().shared)
-    ]
+    rows = []
+    for place, (kind, label) in enumerate(coins[:MOST_ROWS]):
+        status = STATUS[int(fitted.shared.status[0, place])]
+        values = (float(each[0, place]) for each in (fitted.shared.value, low, high))
+        rows.append((f"{kind} {label}".strip(), *values, "" if status == STATUS[ESTIMATED] else status))
+    title = f"{len(coins)} {'probability' if len(coins) == 1 else 'probabilities'}, with {interval_name(fitted)}"
+    return Table(title, ("parameter", "value", "low", "high", "status"), rows, DECIMALS)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toplist.logs.comparison.calibration import EDGES, Rates
-from toplist.logs.comparison.cell_text import cell_text
 from toplist.logs.comparison.folder import FitFolder
 from toplist.logs.comparison.page import write_page
 from toplist.logs.comparison.paired import PairedDifference
@@ -17,13 +16,14 @@ from toplist.logs.comparison.split_result import SPLIT_TEXTS, ScoredModel, Split
 from toplist.logs.evaluate import Scores
 from toplist.logs.fitted import FittedModel
 from toplist.support.files import AnyPath, write_text
-from toplist.support.tables import Table, aligned_lines
+from toplist.support.tables import Table
 
 SEEN = "{}, seen pairs"  # name of the second row of a model
 COLUMNS = (
     "model", "per list", "against best", "low", "high", "perplexity", "marginal", "parameters", "seconds", "impossible",
 )  # fmt: skip
 FIRST_CLICK = ("model", "per list", "against best", "low", "high", "perplexity")
+DECIMALS = 4  # models often differ in the third
 DRIFT = ("model", "per list", "low", "high")
 
 
@@ -97,7 +97,7 @@ class ModelComparison:
             if scored.evaluation.unseen:
                 rows.append((*_scores(SEEN.format(name), scored.evaluation.seen_pairs, None), None, None, None))
         held = f"{result.held_lists:,.0f} lists {SPLIT_TEXTS[result.split]}"
-        return Table(f"{result.fitted_lists:,.0f} lists fitted, {held}", COLUMNS, rows)
+        return Table(f"{result.fitted_lists:,.0f} lists fitted, {held}", COLUMNS, rows, DECIMALS)
 
     def first_click_table(self, split: str | None = None) -> Table:
         """The comparison of lists cut after their first click, which also the cascade model can explain.
@@ -117,7 +117,7 @@ class ModelComparison:
             _scores(name, result.scores(name, first_click=True), difference)[:6]
             for name, difference in result.differences(first_click=True).items()
         ]
-        return Table("Up to the first click", FIRST_CLICK, rows)
+        return Table("Up to the first click", FIRST_CLICK, rows, DECIMALS)
 
     def drift_table(self) -> Table | None:
         """What it costs to predict late lists from early ones, on the late lists that both splits hold out.
@@ -128,10 +128,11 @@ class ModelComparison:
             Log-likelihood per list of the model of the early lists minus that of the model of lists of all times, with
             a 95% interval; None without both splits.
         """
-        if set(self.splits) != {"random", "time"}:
+        found = drift(self.splits["random"], self.splits["time"]) if len(self.splits) > 1 else {}
+        if not found:
             return None
-        found = drift(self.splits["random"], self.splits["time"])
-        return Table("Drift", DRIFT, [(name, *each) for name, each in found.items()]) if found else None
+        rows = [(name, *each) for name, each in found.items()]
+        return Table("Models of early lists against models of lists of all times", DRIFT, rows, DECIMALS)
 
     def notes(self) -> list[str]:
         """Sentences on what to keep in mind."""
@@ -162,11 +163,10 @@ class ModelComparison:
         tables = [self.table()]
         if self.main.has_impossible():
             tables.append(self.first_click_table())
-        late = [f"time split: {_text(self.table('time'))}"] if len(self.splits) > 1 else []
+        tables += [self.table("time")] if len(self.splits) > 1 else []
         changed = self.drift_table()
-        if changed is not None:
-            late.append(_text(changed))
-        return "\n\n".join([*map(_text, tables), *late, "\n".join(self.notes())])
+        tables += [] if changed is None else [changed]
+        return "\n\n".join([*map(str, tables), "\n".join(self.notes())])
 
     def as_json(self) -> dict[str, Any]:
         """All figures as plain values; numbers that are not finite are None."""
@@ -229,12 +229,6 @@ def _scores(name: str, scores: Scores, difference: PairedDifference | None) -> t
 def _size(scored: ScoredModel) -> tuple[Any, ...]:
     """The last columns of a row."""
     return scored.fitted.parameters, scored.seconds, scored.evaluation.every.impossible
-
-
-def _text(table: Table) -> str:
-    """A table with four decimals, which likelihoods and perplexities need."""
-    columns = [[name, *(cell_text(name, row[name]) for row in table.rows())] for name in table.columns]
-    return "\n".join([table.title, *aligned_lines(columns)])
 
 
 def _split_json(result: SplitResult) -> dict[str, Any]:
