@@ -15,7 +15,6 @@ from toplist.logs.comparison.calibration import EDGES, Rates
 from toplist.logs.evaluate import Scores, evaluate
 from toplist.logs.models import MODELS
 
-
 Counted = Callable[[bool, int], bool]
 
 

@@ -96,5 +96,6 @@ def shared_table(fitted: FittedModel) -> Table | None:
         status = STATUS[int(fitted.shared.status[0, place])]
         values = (float(each[0, place]) for each in (fitted.shared.value, low, high))
         rows.append((f"{kind} {label}".strip(), *values, "" if status == STATUS[ESTIMATED] else status))
-    title = f"{len(coins)} {'probability' if len(coins) == 1 else 'probabilities'}, with {interval_name(fitted)}"
+    intervals = "no errors" if fitted.errors == "none" else interval_name(fitted)
+    title = f"{len(coins)} {'probability' if len(coins) == 1 else 'probabilities'}, {intervals}"
     return Table(title, ("parameter", "value", "low", "high", "status"), rows, DECIMALS)
