@@ -9,13 +9,14 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput, nearest, refuse
 from toplist.logs.click_log import ClickLog
-from toplist.logs.fitted import FittedModel, result_parameters
-from toplist.logs.fitting.errors import shared_errors
+from toplist.logs.fitted import FittedModel
+from toplist.logs.fitting.errors import NEVER_SHOWN, UNIDENTIFIED, shared_errors, shared_status
 from toplist.logs.fitting.fit_data import ClickCounts, FitData, prepare_log, start_values
-from toplist.logs.fitting.maximise import Iteration, Maximiser, Settings, Workers, maximise
+from toplist.logs.fitting.maximise import Iteration, Maximiser, Maximum, Settings, Workers, maximise
 from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
 from toplist.logs.models import MODELS, ClickModel
 from toplist.logs.models.protocol import Coins
+from toplist.logs.parameters import result_parameters
 
 ERROR_LIMIT = 1e-6  # largest derivative per list at which a fit may have errors
 
@@ -122,12 +123,11 @@ def collect(
     """The result of a fit."""
     coins, found = model.coins(), maximiser.found
     kinds, width = len(coins.own), len(coins.shared)
-    is_maximum = found.converged and found.slope < ERROR_LIMIT
-    thetas = maximiser.workers.each("own_theta")
-    empty = np.full(len(found.shared), np.nan), np.zeros(len(found.shared), dtype=np.int8)
-    own_errors = [(np.full(len(theta), np.nan), np.zeros(len(theta), dtype=np.int8)) for theta in thetas]
-    shared_result, covariance = empty, None
-    if errors and is_maximum:
+    refusal = no_errors(found, model) if errors else "errors=False was given"
+    thetas, tosses = maximiser.workers.each("own_theta"), maximiser.workers.each("own_tosses")
+    own_errors = [(np.full(len(each), np.nan), each) for each in maximiser.workers.each("own_status")]
+    shared_result, covariance = (np.full(len(found.shared), np.nan), shared_status(maximiser)), None
+    if not refusal:
         shared_found, shared_part = shared_errors(maximiser)
         covariance = shared_part.covariance
         shared_result = np.sqrt(shared_found.variance), shared_found.status
@@ -135,28 +135,43 @@ def collect(
             (np.sqrt(each.variance), each.status) for each in maximiser.workers.each("own_errors", shared_part)
         ]
     parts = data.summaries()
+    codes = np.concatenate([each.query_codes for each in parts])
     pairs = [len(each.pair_item) * kinds for each in parts]
     rows = sum(len(each.pair_item) for each in parts)  # also of a model whose pairs have no coins
     own = [
         np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(rows, kinds)
-        for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
+        for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors], tosses)
     ]
-    shared: list[Any] = [found.shared[None], shared_result[0][None], shared_result[1][None]]
+    by_position = [" at " in kind for kind in coins.own]
+    own[2][:, by_position] = np.where(own[2][:, by_position] == UNIDENTIFIED, NEVER_SHOWN, own[2][:, by_position])
+    shared: list[Any] = [found.shared[None], shared_result[0][None], shared_result[1][None], found.tosses[None]]
     if per_query:
         shared = [
-            np.concatenate([part[pairs[i] :] for i, part in enumerate(several)]).reshape(-1, width)
-            for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
+            np.concatenate([part[pairs[i] :] for i, part in enumerate(several)]).reshape(len(codes), width)
+            for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors], tosses)
         ]
     return FittedModel(
         model=model, queries=data.queries, items=data.items,
         pair_query=np.concatenate([each.pair_query for each in parts]),
         pair_item=np.concatenate([each.pair_item for each in parts]),
         own=result_parameters(*own), shared=result_parameters(*shared),
-        query_codes=np.concatenate([each.query_codes for each in parts]),
+        query_codes=codes,
         priors=dict(priors), lists=maximiser.lists, log_likelihood=found.log_likelihood, history=tuple(found.history),
-        converged=found.converged, slope=found.slope, errors="information" if errors and is_maximum else "none",
-        shared_covariance=covariance,
+        converged=found.converged, slope=found.slope, errors="none" if refusal else "information",
+        no_errors=refusal, shared_covariance=covariance,
     )  # fmt: skip
+
+
+def no_errors(found: Maximum, model: Any) -> str:
+    """Why a fit cannot have standard errors; empty if it can."""
+    if not getattr(model, "exact", True):
+        return f"{model.name} does not maximise the likelihood; fit {model._replace(exact=True).name}"
+    if found.converged and found.slope < ERROR_LIMIT:
+        return ""
+    return (
+        f"the fit stopped after {len(found.history)} iterations with a derivative of {found.slope:.2g} per list, not "
+        f"below {ERROR_LIMIT:g}; allow more iterations"
+    )
 
 
 def default_priors(coins: Coins, counts: ClickCounts) -> dict[str, Prior]:

@@ -139,6 +139,10 @@ class Partition:
         """The own coins."""
         return self.theta[: self.own]
 
+    def own_tosses(self) -> Floats:
+        """Expected tosses of the own coins, after an E-step."""
+        return self.sums.tosses[: self.own]
+
     def own_gradient(self) -> Floats:
         """Derivatives by the own coins on the logit scale, after an E-step."""
         heads, tosses = (each[: self.own] for each in self.sums)
@@ -152,7 +156,7 @@ class Partition:
         tosses = self.sums.tosses[: self.own] + self.prior_heads + self.prior_tails
         free = ~self.fixed[: self.own] & (tosses > 0)
         own = self.theta[: self.own]
-        own[free] = np.minimum(heads[free] / tosses[free], 1.0)
+        own[free] = np.clip(heads[free] / tosses[free], 0.0, 1.0)  # rounding may lead outside
 
     def free(self) -> Bools:
         """Own coins that are neither fixed, nor 0 or 1, nor never tossed."""
@@ -161,17 +165,20 @@ class Partition:
         mask: Bools = ~self.fixed[: self.own] & tossed & (own > 0) & (own < 1)
         return mask
 
-    def information(self) -> Information:
-        """The second derivatives at the current coins, priors included."""
-        p, shared = self.patterns, 0 if self.per_query else self.shared_coins
-        first_coin = p.first_pair * self.kinds
+    def no_information(self) -> Information:
+        """Second derivatives to add to, all 0."""
+        first_pair, shared = self.patterns.first_pair, 0 if self.per_query else self.shared_coins
+        first_coin = first_pair * self.kinds
         wide = np.diff(first_coin) + (self.shared_coins if self.per_query else 0)
         block_start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(wide**2)])
-        into = Information(
+        return Information(
             np.zeros(int(block_start[-1])), block_start, first_coin, np.zeros((self.pair_coins, shared)),
             np.zeros((shared, shared)), np.zeros(len(self.theta)),
         )  # fmt: skip
-        positions = self.model.positions
+
+    def information(self) -> Information:
+        """Minus the second derivatives of the log-likelihood at the current coins."""
+        into, positions = self.no_information(), self.model.positions
         derivatives, work = empty_derivatives(positions), workspace(positions)
         for rows in self.segments():
             speed(curve_rows, len(rows.pair))(self.model, self.theta, rows, into, derivatives, work)

@@ -73,6 +73,26 @@ def fill_silence(last: int, size: int, work: Workspace) -> None:
 
 
 @helper
+def log_chance(clicks: NDArray[np.uint8], last: int, work: Workspace) -> float:
+    """Logarithm of the probability of the clicks, after `fill_chain` and `fill_silence`."""
+    total, chance = 0.0, 1.0
+    for place in range(last + 1):
+        if clicks[place]:
+            chance *= work.attracted[place] * (work.clicked_on[place] if place < last else 1.0)
+        else:
+            chance *= (1.0 - work.attracted[place]) * work.skipped_on[place]
+        if chance < SMALL:  # one logarithm for many factors
+            total += log(max(chance, TINY))
+            chance = 1.0
+    if last < 0:
+        chance = work.silence[0]
+    elif last < len(clicks) - 1:
+        going = work.clicked_on[last]
+        chance *= max((1.0 - going) + going * work.silence[last + 1], TINY)
+    return total + log(max(chance, TINY))
+
+
+@helper
 def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
     """`expect` of a cascade-like model."""
     clicks, weight = row.clicks, row.weight
@@ -80,42 +100,33 @@ def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Works
     size, last = len(clicks), last_click(clicks)
     fill_chain(self, theta, row, work)
     fill_silence(last, size, work)
-    total, chance = 0.0, 1.0
     for place in range(last + 1):
         coin = self.own_coin(row, place)
         tosses[coin] += weight
         if clicks[place]:
             heads[coin] += weight
-            chance *= work.attracted[place] * (work.clicked_on[place] if place < last else 1.0)
-        else:
-            chance *= (1.0 - work.attracted[place]) * work.skipped_on[place]
-        if chance < SMALL:  # one logarithm for many factors
-            total += log(max(chance, TINY))
-            chance = 1.0
         if place < last:
             self.credit(theta, row, place, weight, weight, sums)
-    examined = weight
-    if last >= 0 and last < size - 1:
-        going = work.clicked_on[last]
-        silent = max((1.0 - going) + going * work.silence[last + 1], TINY)
-        chance *= silent
-        examined = weight * going * work.silence[last + 1] / silent
-        self.credit(theta, row, last, weight, examined, sums)
-    elif last < 0:
-        chance = work.silence[0]
-    for place in range(last + 1, size):
-        tosses[self.own_coin(row, place)] += examined
-        if place < size - 1:
-            going = work.skipped_on[place]
-            silent = max((1.0 - going) + going * work.silence[place + 1], TINY)
-            onward = examined * going * work.silence[place + 1] / silent
-            self.credit(theta, row, place, examined, onward, sums)
-            examined = onward
-    return (total + log(max(chance, TINY))) * weight
+    if last < size - 1:
+        # The probability of a position and of silence from it on, over that of all silence: one division for all.
+        reach = work.clicked_on[last] if last >= 0 else 1.0
+        silent = max((1.0 - reach) + reach * work.silence[last + 1], TINY)
+        scale = weight / silent
+        examined = scale * reach * work.silence[last + 1]
+        if last >= 0:
+            self.credit(theta, row, last, weight, examined, sums)
+        for place in range(last + 1, size):
+            tosses[self.own_coin(row, place)] += examined
+            if place < size - 1:
+                reach *= (1.0 - work.attracted[place]) * work.skipped_on[place]
+                onward = scale * reach * work.silence[place + 1]
+                self.credit(theta, row, place, examined, onward, sums)
+                examined = onward
+    return log_chance(clicks, last, work) * weight
 
 
 @helper
-def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float:
+def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
     """`expect` by the published counts: everything up to the last click was examined, and nothing below."""
     last, weight = last_click(row.clicks), row.weight
     for place in range(last + 1 if last >= 0 else len(row.clicks)):
@@ -124,7 +135,9 @@ def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float:
         if row.clicks[place]:
             sums.heads[coin] += weight
             self.credit(theta, row, place, weight, weight if place < last else 0.0, sums)
-    return 0.0
+    fill_chain(self, theta, row, work)
+    fill_silence(last, len(row.clicks), work)
+    return log_chance(row.clicks, last, work) * weight
 
 
 @helper
@@ -143,12 +156,18 @@ def predict_chain(self: Any, theta: Floats, row: Row, given: Floats, marginal: F
 
 
 @helper
+def ratio(part: float, whole: float) -> float:
+    """A derivative of a probability divided by it; at 0 only coins at 0 or 1 have one, and those are left out."""
+    return part / whole if whole > 0 else 0.0
+
+
+@helper
 def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
     """`curve` of a cascade-like model.
 
     Up to the last click the probability is a product over positions. Below, it is the probability Q of silence, which
     is linear in every coin, so that its derivatives follow from the probability of reaching each position: for coins i
-    above j, d2Q/didj = dQ/dj * d(log reach)/di.
+    above j, d2Q/didj = dQ/dj * d(log reach)/di. Below a position that nobody passes, dQ/dj is 0, and so is the product.
     """
     coins, slope, bend = found
     clicks = row.clicks
@@ -198,13 +217,13 @@ def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Wo
         for i in range(work.used[place]):
             if place == last:
                 work.tail[place, i] = work.by_click[place, i] * gain
-                work.pull[place, i] = work.by_click[place, i] / going
+                work.pull[place, i] = ratio(work.by_click[place, i], going)
             else:
                 leaving = 1.0 + onward * gain if i == 0 else 0.0
                 by_skip = work.by_skip[place, i] if place < size - 1 else 0.0
                 work.tail[place, i] = reach * ((1.0 - attracted) * by_skip * gain - leaving)
                 if place < size - 1:
-                    work.pull[place, i] = by_skip / onward - (1.0 / (1.0 - attracted) if i == 0 else 0.0)
+                    work.pull[place, i] = ratio(by_skip, onward) - (ratio(1.0, 1.0 - attracted) if i == 0 else 0.0)
         reach *= going if place == last else (1.0 - attracted) * onward
     line = first
     for place in range(top, size):

@@ -57,8 +57,8 @@ class DCMModel(NamedTuple):
         return int(row.pairs[place])
 
     def credit(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
-        """Toss the termination of the position after a click."""
-        if row.clicks[place]:
+        """Toss the termination of the position after a click, unless it is the last of all lists."""
+        if row.clicks[place] and place < self.positions - 1:
             sums.tosses[row.shared + place] += examined
             sums.heads[row.shared + place] += examined - onward
 
@@ -72,7 +72,7 @@ class DCMModel(NamedTuple):
         """Expected coins, or the published counts."""
         if self.exact:
             return expect_chain(self, theta, row, sums, work)
-        return count_chain(self, theta, row, sums)
+        return count_chain(self, theta, row, sums, work)
 
     def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
         """Derivatives of the likelihood."""

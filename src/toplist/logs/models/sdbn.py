@@ -71,7 +71,7 @@ class SimplifiedDBNModel(NamedTuple):
         """Expected coins, or the published counts."""
         if self.exact:
             return expect_chain(self, theta, row, sums, work)
-        return count_chain(self, theta, row, sums)
+        return count_chain(self, theta, row, sums, work)
 
     def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
         """Derivatives of the likelihood."""
