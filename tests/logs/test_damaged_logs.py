@@ -135,6 +135,13 @@ def test_wrong_rows_of_a_list(rows: dict[str, list[Any]], reason: str) -> None:
     assert reasons(log.report) == {reason: (1, [3])}
 
 
+def test_a_row_without_the_id_of_its_list() -> None:
+    rows = {"list": [1, None, 2], "item": ["a", "b", "c"], "click": [0, 1, 1]}
+    log = read_log(polars.DataFrame(rows))
+    assert log.lengths.tolist() == [1, 1]
+    assert reasons(log.report) == {"the id of the list is missing": (1, [2])}
+
+
 # Files that are cut off, or empty
 
 
