@@ -3,6 +3,7 @@
 from toplist.logs.click_log import ClickLog
 from toplist.logs.compare_models import FitProgress, fit
 from toplist.logs.comparison.result import ModelComparison
+from toplist.logs.describe import LogDescription, describe
 from toplist.logs.evaluate import Evaluation, Scores, evaluate
 from toplist.logs.fit_model import fit_model
 from toplist.logs.fitted import FittedModel, Predictions
@@ -22,6 +23,7 @@ __all__ = [
     "FitProgress",
     "FittedModel",
     "IdTable",
+    "LogDescription",
     "LogScan",
     "ModelComparison",
     "Parameters",
@@ -32,13 +34,14 @@ __all__ = [
     "Scores",
     "Settings",
     "Skipped",
+    "describe",
     "evaluate",
     "fit",
     "fit_model",
     "prepare_log",
     "prepare_parts",
-    "read_pyclick",
     "read_log",
+    "read_pyclick",
     "sample_log",
     "scan_log",
     "shuffled_lists",

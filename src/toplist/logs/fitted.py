@@ -107,8 +107,8 @@ class FittedModel:
     def from_values(
         cls,
         model: ClickModel,
-        own: Mapping[Any, Mapping[Any, Sequence[float]]],
-        shared: Sequence[float] | Mapping[Any, Sequence[float]] = (),
+        own: Mapping[Any, Mapping[Any, Sequence[float] | Floats]],
+        shared: Sequence[float] | Floats | Mapping[Any, Sequence[float] | Floats] = (),
     ) -> Self:
         """A model with known parameters instead of fitted ones; it has no errors.
 
@@ -320,8 +320,24 @@ class FittedModel:
         """
         return [self.items[code] for code in self.pair_item[self._pairs_of(query)]]
 
-    def _shared_of(self, query: Id) -> Floats:
-        """The shared parameters of a query: its own with `per_query`, else those of all."""
+    def shared_of(self, query: Id) -> Floats:
+        """The shared parameters of a query: its own with `per_query`, else those of all.
+
+        Parameters
+        ----------
+        query : str or int
+            Id of the query.
+
+        Returns
+        -------
+        ndarray of float
+            Probabilities, in the order of `model.coins().shared`.
+
+        Raises
+        ------
+        InvalidInput
+            If the query is unknown.
+        """
         code = self.queries.code(query)
         row = int(np.flatnonzero(self.query_codes == code)[0]) if self.per_query else 0
         shared: Floats = self.shared.value[row]
@@ -379,7 +395,7 @@ class FittedModel:
         (array([0.3, 0.1]), array([0.6, 0.5]))
         """
         own, places = self.own.value[self._pairs_of(query)], self._page(query, positions)
-        return self.model.users(own, self._shared_of(query), places)
+        return self.model.users(own, self.shared_of(query), places)
 
     def table(self) -> Table:
         """All parameters with their intervals, the shared ones first.

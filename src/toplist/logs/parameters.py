@@ -53,7 +53,7 @@ class Parameters(NamedTuple):
         return low, high
 
 
-def known_parameters(what: str, rows: Sequence[Sequence[float]], width: int) -> Parameters:
+def known_parameters(what: str, rows: Sequence[Sequence[float] | Floats], width: int) -> Parameters:
     """Given probabilities, without errors."""
     for row in rows:
         if len(row) != width or not all(0.0 <= each <= 1.0 for each in row):
