@@ -26,6 +26,7 @@ from toplist.logs.read import read_log
 from toplist.support.files import AnyPath
 
 ENGINES = ("local", "ray")
+NO_OPTIONS: Mapping[str, Any] = {}
 
 
 class FitProgress(NamedTuple):
@@ -56,7 +57,7 @@ class FitProgress(NamedTuple):
 
 
 def fit(
-    log: ClickLog | AnyPath,
+    log: Any,
     models: str | Sequence[str | ClickModel] = "all",
     *,
     holdout: float = 0.25,
@@ -68,7 +69,7 @@ def fit(
     errors: bool = True,
     settings: Settings = Settings(),  # noqa: B008 - immutable
     engine: str = "local",
-    strict: bool = False,
+    reading: Mapping[str, Any] = NO_OPTIONS,
     folder: AnyPath | None = None,
     progress: Callable[[FitProgress], object] | None = None,
 ) -> ModelComparison:
@@ -76,8 +77,8 @@ def fit(
 
     Parameters
     ----------
-    log : ClickLog, str or path-like
-        The log, or a file or folder to read; for other options of reading, pass the result of `toplist.logs.read_log`.
+    log : ClickLog, str, path-like or table
+        The log, or what `toplist.logs.read_log` reads: a file, a folder of files or a frame.
     models : str or sequence, default "all"
         Names of `toplist.logs.models.MODELS`, "all" of them, or models of your own.
     holdout : float, default 0.25
@@ -98,8 +99,8 @@ def fit(
         How long to iterate.
     engine : str, default "local"
         Where to fit: "local", or "ray" for a Ray cluster.
-    strict : bool, default False
-        Stop at the first line of a file that cannot be used, instead of skipping it.
+    reading : mapping of str to object, optional
+        Options of `toplist.logs.read_log` for a log that is not read yet, as {"strict": True}.
     folder : str or path-like, optional
         Keep each model here as soon as it is fitted. An interrupted call that is made again fits the missing ones.
     progress : callable, optional
@@ -129,7 +130,7 @@ def fit(
     for what, given, accepted in (("The split", split, SPLITS), ("The engine", engine, ENGINES)):
         if given not in accepted:
             raise refuse(what, given, f"one of {', '.join(accepted)}", nearest(given, accepted, "choose one"))
-    table = open_log(log, strict)
+    table = open_log(log, reading)
     facts = {
         "log": fingerprint(table), "holdout": share, "seed": seed, "per_query": bool(per_query),
         "errors": bool(errors), "settings": settings._asdict(),
@@ -198,11 +199,13 @@ def parameter_kinds(model: Any) -> set[str]:
     return {kind.partition(" at ")[0] for kind in coins.own} | {kind for kind, _ in coins.shared}
 
 
-def open_log(log: ClickLog | AnyPath, strict: bool) -> ClickLog:
-    """The log itself, or that of a file or folder."""
+def open_log(log: Any, reading: Mapping[str, Any]) -> ClickLog:
+    """The log itself, or what a file, a folder or a frame has, without the columns that no model needs."""
     if isinstance(log, ClickLog):
         return log
-    return read_log(log, strict=strict)
+    options = dict(reading)
+    columns = dict.fromkeys(("propensity", "seen", "left")) | dict(options.pop("columns", {}))
+    return read_log(log, columns=columns, **options)
 
 
 def planned_splits(log: ClickLog, split: str, holdout: float, drift: bool) -> list[str]:

@@ -13,15 +13,15 @@ from toplist.core.slate import Floats
 from toplist.logs.comparison.calibration import Rates
 from toplist.logs.comparison.split_result import SplitResult
 from toplist.support.files import import_optional
+from toplist.support.plots import PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.75"  # distinct also to colour-blind readers
+BLUE, ORANGE, GREY = PALETTE[0], PALETTE[1], "0.75"
 COLUMNS = 5
 PANEL = 2.1  # inches
-MOST_POSITIONS = 15  # that get a number each on the axis
 
 
 def panels(names: list[str], draw: Callable[[Axes, str], None], x_label: str, y_label: str) -> Figure:

@@ -167,7 +167,7 @@ def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Wo
 
     Up to the last click the probability is a product over positions. Below, it is the probability Q of silence, which
     is linear in every coin, so that its derivatives follow from the probability of reaching each position: for coins i
-    above j, d2Q/didj = dQ/dj * d(log reach)/di. Below a position that nobody passes, dQ/dj is 0, and so is the product.
+    above j, d2Q/didj = dQ/dj * d(log reach)/di.
     """
     coins, slope, bend = found
     clicks = row.clicks
