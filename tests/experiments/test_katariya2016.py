@@ -27,7 +27,7 @@ from toplist.logs import ClickLog, FittedModel
 from toplist.logs.models import DCMModel
 from toplist.worlds import b_lb
 
-STEPS, RUNS, FEW_RUNS = 100_000, 16, 5
+STEPS, RUNS, FEW_RUNS = 100_000, 20, 5
 
 
 @pytest.fixture(scope="module")

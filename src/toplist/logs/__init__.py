@@ -1,6 +1,7 @@
 """Click logs: readers, click models fitted to a log, and their comparison."""
 
 from toplist.logs.click_log import ClickLog
+from toplist.logs.describe import LogDescription, describe
 from toplist.logs.fit_model import fit_model
 from toplist.logs.fitted import FittedModel, Predictions
 from toplist.logs.fitting.fit_data import prepare_log, prepare_parts
@@ -17,6 +18,7 @@ __all__ = [
     "ClickLog",
     "FittedModel",
     "IdTable",
+    "LogDescription",
     "LogScan",
     "Parameters",
     "Place",
@@ -25,6 +27,7 @@ __all__ = [
     "ReadReport",
     "Settings",
     "Skipped",
+    "describe",
     "fit_model",
     "prepare_log",
     "prepare_parts",

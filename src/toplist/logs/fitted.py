@@ -253,7 +253,7 @@ class FittedModel:
         return theta, rows
 
     def prior_mean(self, kind: str) -> float:
-        """The value that a pair has before it is seen: the mean of its prior, or that of all pairs without one.
+        """The value that a pair has before it is seen: the mean of its prior, or without one of what is known of others.
 
         Parameters
         ----------
@@ -268,8 +268,9 @@ class FittedModel:
         prior = self.priors.get(kind.partition(" at ")[0])
         if prior is not None and prior.strength > 0:
             return prior.mean
-        column = self.own.value[:, self.model.coins().own.index(kind)]
-        return float(column.mean()) if len(column) else 0.5
+        column = self.model.coins().own.index(kind)
+        known = self.own.value[np.isin(self.own.status[:, column], (ESTIMATED, BOUNDARY)), column]
+        return float(known.mean()) if len(known) else 0.5
 
     def attraction(self, query: Id) -> dict[Id, float]:
         """The attraction of the items of a query; click-through rates for baselines.

@@ -16,7 +16,7 @@ from toplist.logs.convert import offsets
 from toplist.support.files import AnyPath
 
 BLOCK = 50_000  # lists that are made at once
-DISORDER = 3.0  # standard deviation of a place in the order of a list
+DISORDER = 8.0  # standard deviation of a place in the order of a list
 SHOWN = 10  # results of a page in Yandex's logs
 
 
@@ -51,7 +51,7 @@ class GeneratedLog(NamedTuple):
     def truth(self) -> tuple[Floats, Floats]:
         """Attraction by query and item, and examination by position."""
         rng = np.random.default_rng([checked_seed(self.seed), 0])
-        attraction = -np.sort(-rng.beta(1.0, 3.0, size=(self.queries, self.items)), axis=1)
+        attraction = -np.sort(-rng.beta(1.0, 9.0, size=(self.queries, self.items)), axis=1)
         return attraction, np.arange(1, self.positions + 1, dtype=np.float64) ** -0.7
 
     def blocks(self) -> Iterator[tuple[Ints, Ints, Bools]]:

@@ -59,6 +59,16 @@ class ProgressBar:
             return 80
 
 
+class ShareBar(ProgressBar):
+    """A bar without a rate, for work whose steps mean nothing to the reader."""
+
+    def __call__(self, progress: Progress) -> None:
+        """Draw the bar."""
+        if self._shown and progress.total:
+            left = f" {duration_text(progress.remaining)} left" if progress.remaining < 1e9 else ""
+            self._write(percent_and_bar(progress.done / progress.total, True) + left)
+
+
 class TwoProgressBars(ProgressBar):
     """Two bars on one line: one for the whole job, and one for its current part."""
 

@@ -40,15 +40,29 @@ class Inverse(NamedTuple):
     null: Floats
 
 
-def invert(matrices: Floats) -> Inverse:
-    """Pseudo-inverses by eigenvalues of the matrices scaled to a diagonal of 1."""
-    scale = np.sqrt(np.maximum(np.diagonal(matrices, axis1=1, axis2=2), 0.0))
+def invert(matrices: Floats, diagonal: Floats | None = None) -> Inverse:
+    """Pseudo-inverses by eigenvalues of the matrices scaled to a diagonal of 1.
+
+    A matrix that elimination has left is scaled by the diagonal that it had before: against its own, what rounding left
+    of nothing would look like information.
+    """
+    own = np.diagonal(matrices, axis1=1, axis2=2) if diagonal is None else diagonal[None]
+    scale = np.sqrt(np.maximum(own, 0.0))
     scale = np.where(scale > 0, scale, 1.0)
     scaled = matrices / scale[:, :, None] / scale[:, None, :]
-    values, vectors = np.linalg.eigh(scaled)
-    weak = values < NO_INFORMATION * matrices.shape[1]
-    inverse = np.einsum("qik,qk,qjk->qij", vectors, np.where(weak, 0.0, 1.0 / np.where(weak, 1.0, values)), vectors)
-    null = np.einsum("qik,qk,qjk->qij", vectors, weak.astype(np.float64), vectors)
+    alone = np.eye(matrices.shape[1])
+    weakest = NO_INFORMATION * matrices.shape[1]
+    if not scaled[:, alone == 0].any():  # every coin is alone, as in click-through rates: nothing to decompose
+        values = np.diagonal(scaled, axis1=1, axis2=2)
+        weak = values < weakest
+        inverse = alone * np.where(weak, 0.0, 1.0 / np.where(weak, 1.0, values))[:, None, :]
+        null = alone * weak[:, None, :]
+    else:
+        values, vectors = np.linalg.eigh(scaled)
+        weak = values < weakest
+        flipped = np.where(weak, 0.0, 1.0 / np.where(weak, 1.0, values))
+        inverse = (vectors * flipped[:, None, :]) @ vectors.transpose(0, 2, 1)
+        null = (vectors * weak[:, None, :]) @ vectors.transpose(0, 2, 1)
     lost = np.diagonal(null, axis1=1, axis2=2) > INVOLVED**2
     return Inverse(inverse / scale[:, :, None] / scale[:, None, :], lost, null / scale[:, :, None])
 
@@ -86,13 +100,29 @@ class CoinErrors(NamedTuple):
     status: Any
 
 
+class SharedInformation(NamedTuple):
+    """What the lists of a partition tell about the shared coins.
+
+    Parameters
+    ----------
+    corner : ndarray of float
+        Information with the own coins eliminated.
+    diagonal : ndarray of float
+        Diagonal of the information if the own coins were known.
+    """
+
+    corner: Floats
+    diagonal: Floats
+
+
 class InformationPart(Partition):
     """A partition that also gives its part of the information; call after an E-step at the maximum."""
 
-    def shared_information(self) -> Floats:
-        """What its lists tell about the shared coins, the own coins eliminated."""
+    def shared_information(self) -> SharedInformation:
+        """What its lists tell about the shared coins."""
         self._information = self.information()
         corner = self._information.corner.copy()
+        before = np.diagonal(corner).copy()
         self._solved = []
         free = self.free()
         own = self.theta[: self.own]
@@ -108,12 +138,11 @@ class InformationPart(Partition):
             variance = np.diagonal(found.inverse, axis1=1, axis2=2)
             self._solved.append((coins, variance, found.lost, pull))
         del self._information
-        return corner
+        return SharedInformation(corner, before)
 
     def own_errors(self, shared: SharedErrors) -> CoinErrors:
         """Variances of the own coins, given those of the shared ones."""
         variance, status = np.full(self.own, np.nan), np.zeros(self.own, dtype=np.int8)
-        own = self.theta[: self.own]
         for coins, alone, lost, pull in self._solved:
             through_shared = np.einsum("qis,st,qit->qi", pull, shared.covariance, pull)
             variance[coins] = alone + through_shared
@@ -147,15 +176,17 @@ def shared_status(maximiser: Maximiser) -> Any:
 
 def shared_errors(maximiser: Maximiser) -> tuple[CoinErrors, SharedErrors]:
     """The errors of the shared coins, from the information of all partitions."""
-    corner = np.sum(maximiser.workers.each("shared_information"), axis=0)
+    parts: list[SharedInformation] = maximiser.workers.each("shared_information")
+    corner, before = (np.sum(several, axis=0) for several in zip(*parts, strict=True))
     free = maximiser.free()
     shared = maximiser.found.shared
     strength = maximiser.prior_heads + maximiser.prior_tails
     corner[~free, :] = 0.0
     corner[:, ~free] = 0.0
+    extra = np.where(free, strength * shared * (1.0 - shared), 1.0)
     diagonal = np.arange(len(shared))
-    corner[diagonal, diagonal] += np.where(free, strength * shared * (1.0 - shared), 1.0)
-    found = invert(corner[None])
+    corner[diagonal, diagonal] += extra
+    found = invert(corner[None], np.where(free, before, 0.0) + extra)
     covariance, lost = found.inverse[0], found.lost[0]
     covariance[~free, :] = 0.0
     covariance[:, ~free] = 0.0

@@ -107,20 +107,21 @@ def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Works
             heads[coin] += weight
         if place < last:
             self.credit(theta, row, place, weight, weight, sums)
-    examined = weight
-    if last >= 0 and last < size - 1:
-        going = work.clicked_on[last]
-        silent = max((1.0 - going) + going * work.silence[last + 1], TINY)
-        examined = weight * going * work.silence[last + 1] / silent
-        self.credit(theta, row, last, weight, examined, sums)
-    for place in range(last + 1, size):
-        tosses[self.own_coin(row, place)] += examined
-        if place < size - 1:
-            going = work.skipped_on[place]
-            silent = max((1.0 - going) + going * work.silence[place + 1], TINY)
-            onward = examined * going * work.silence[place + 1] / silent
-            self.credit(theta, row, place, examined, onward, sums)
-            examined = onward
+    if last < size - 1:
+        # The probability of a position and of silence from it on, over that of all silence: one division for all.
+        reach = work.clicked_on[last] if last >= 0 else 1.0
+        silent = max((1.0 - reach) + reach * work.silence[last + 1], TINY)
+        scale = weight / silent
+        examined = scale * reach * work.silence[last + 1]
+        if last >= 0:
+            self.credit(theta, row, last, weight, examined, sums)
+        for place in range(last + 1, size):
+            tosses[self.own_coin(row, place)] += examined
+            if place < size - 1:
+                reach *= (1.0 - work.attracted[place]) * work.skipped_on[place]
+                onward = scale * reach * work.silence[place + 1]
+                self.credit(theta, row, place, examined, onward, sums)
+                examined = onward
     return log_chance(clicks, last, work) * weight
 
 
@@ -152,6 +153,12 @@ def predict_chain(self: Any, theta: Floats, row: Row, given: Floats, marginal: F
         else:
             examined *= (1.0 - attracted) * work.skipped_on[place] / max(1.0 - given[place], TINY)
         examined_anyhow *= attracted * work.clicked_on[place] + (1.0 - attracted) * work.skipped_on[place]
+
+
+@helper
+def ratio(part: float, whole: float) -> float:
+    """A derivative of a probability divided by it; at 0 only coins at 0 or 1 have one, and those are left out."""
+    return part / whole if whole > 0 else 0.0
 
 
 @helper
@@ -210,13 +217,13 @@ def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Wo
         for i in range(work.used[place]):
             if place == last:
                 work.tail[place, i] = work.by_click[place, i] * gain
-                work.pull[place, i] = work.by_click[place, i] / going
+                work.pull[place, i] = ratio(work.by_click[place, i], going)
             else:
                 leaving = 1.0 + onward * gain if i == 0 else 0.0
                 by_skip = work.by_skip[place, i] if place < size - 1 else 0.0
                 work.tail[place, i] = reach * ((1.0 - attracted) * by_skip * gain - leaving)
                 if place < size - 1:
-                    work.pull[place, i] = by_skip / onward - (1.0 / (1.0 - attracted) if i == 0 else 0.0)
+                    work.pull[place, i] = ratio(by_skip, onward) - (ratio(1.0, 1.0 - attracted) if i == 0 else 0.0)
         reach *= going if place == last else (1.0 - attracted) * onward
     line = first
     for place in range(top, size):

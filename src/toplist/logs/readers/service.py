@@ -39,7 +39,7 @@ def recognizes(source: LogSource, _: ReadOptions) -> bool:
 
 def read(sources: Sequence[LogSource], options: ReadOptions) -> Iterator[ListBatch]:
     """The closed lists of all sources."""
-    opened = OpenLists(options)
+    opened = UnclosedLists(options)
     for source in sources:
         for piece in events(source, options):
             yield from opened.close(piece, source)
@@ -101,19 +101,19 @@ class EventFields(BodyFields):
         return row | {"body": super().marked(body)} if isinstance(body, dict) else row
 
 
-class WaitingLists(NamedTuple):
+class ListEvents(NamedTuple):
     """Events of lists, whose items have one type, with their numbers."""
 
     events: Any
     numbers: Ints
     has_marks: bool
 
-    def take(self, rows: Ints) -> WaitingLists:
+    def take(self, rows: Ints) -> ListEvents:
         """Some of them."""
         return self._replace(events=self.events.take(arrow.lib.array(rows)), numbers=self.numbers[rows])
 
 
-class OpenLists:
+class UnclosedLists:
     """Lists that wait for the event that closes them.
 
     Parameters
@@ -125,14 +125,14 @@ class OpenLists:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._ranking = options.ranking
-        self._open: list[WaitingLists] = []
+        self._open: list[ListEvents] = []
 
     def close(self, piece: Piece, source: LogSource) -> Iterator[ListBatch]:
         """The lists that events of a piece close; the piece may also have new lists."""
         table, rows = self._of_ranking(piece, source)
         is_list, is_learned, is_dropped = (_is_kind(table, kind) for kind in (LIST, LEARNED, DROPPED))
         if is_list.any():
-            self._open.append(WaitingLists(table.filter(arrow.lib.array(is_list)), rows[is_list], piece.has_marks))
+            self._open.append(ListEvents(table.filter(arrow.lib.array(is_list)), rows[is_list], piece.has_marks))
         closing = np.flatnonzero(is_learned | is_dropped)
         outcomes = table.take(arrow.lib.array(closing))
         body = outcomes.column("body")
@@ -181,7 +181,7 @@ class OpenLists:
         chosen = arrow.compute.fill_null(arrow.compute.equal(ranking, self._ranking), False)
         return piece.table.filter(chosen), piece.numbers[chosen.to_numpy(zero_copy_only=False)]
 
-    def _batch(self, waits: WaitingLists, outcomes: Any, source: LogSource) -> ListBatch:
+    def _batch(self, waits: ListEvents, outcomes: Any, source: LogSource) -> ListBatch:
         """Lists with their outcomes."""
         lists, rows = waits.events, waits.numbers
         body, merged = lists.column("body"), outcomes.column("body").field("merged")

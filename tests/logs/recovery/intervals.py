@@ -1,0 +1,74 @@
+"""Coverage of the 95% intervals of fits to simulated logs, pooled by kind of parameter."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.logs import Prior, fit_model
+from toplist.logs.fitting.errors import ESTIMATED, STATUS
+
+from .simulated import expected_examinations, simulate, sized
+
+LISTS = 5000  # of each fit
+SHRUNK_LISTS = 400  # few, so that priors matter
+EXAMINATIONS = 200  # expected, at least; parameters with fewer are left out
+LOW, HIGH = 0.93, 0.97
+PRIORS = {"attraction": Prior(0.4, 10.0), "satisfaction": Prior(0.5, 8.0), "rate": Prior(0.4, 10.0)}
+
+
+class Coverage(NamedTuple):
+    """How many intervals of one kind of parameter contain the truth."""
+
+    model: str
+    kind: str
+    intervals: int
+    covered: int
+    left_out: Mapping[str, int]  # by reason
+
+    @property
+    def share(self) -> float:
+        """The coverage."""
+        return self.covered / self.intervals if self.intervals else float("nan")
+
+
+def coverage(
+    name: str, fits: int, shrunk: bool = False, fit: Callable[..., Any] = fit_model, seed: int = 0
+) -> list[Coverage]:
+    """The coverage by kind of parameter over some fits of a model."""
+    intervals: Counter[str] = Counter()
+    covered: Counter[str] = Counter()
+    left_out: dict[str, Counter[str]] = defaultdict(Counter)
+    kinds = {kind.partition(" at ")[0] for kind in sized(name).coins().own}
+    priors = {kind: PRIORS[kind] for kind in sorted(kinds)} if shrunk else {}
+    for number in range(fits):
+        true = simulate(name, SHRUNK_LISTS if shrunk else LISTS, seed + number, priors)
+        fitted = fit(true.log, name, priors=priors)
+        own_counts, shared_counts = expected_examinations(name, true)
+        coins = fitted.model.coins()
+        pairs = fitted.pair_query, fitted.pair_item
+        columns = [
+            (kind.partition(" at ")[0], fitted.own, (slice(None), at), true.own[(*pairs, at)], own_counts[(*pairs, at)])
+            for at, kind in enumerate(coins.own)
+        ]
+        if not shrunk:  # shared parameters have no prior
+            columns += [
+                (kind, fitted.shared, (slice(None), at), true.shared[at : at + 1], shared_counts[at : at + 1])
+                for at, (kind, _) in enumerate(coins.shared)
+                if at not in coins.fixed
+            ]
+        for kind, parameters, at, truth, counts in columns:
+            low, high = (limit[at] for limit in parameters.interval())
+            usable = parameters.status[at] == ESTIMATED
+            enough = np.full(len(truth), True) if shrunk else counts >= EXAMINATIONS
+            kept = usable & enough
+            intervals[kind] += int(kept.sum())
+            covered[kind] += int((kept & (low <= truth) & (truth <= high)).sum())
+            left_out[kind]["few examinations"] += int((~enough).sum())
+            for status in parameters.status[at][~usable & enough]:
+                left_out[kind][STATUS[status]] += 1
+    return [Coverage(name, kind, intervals[kind], covered[kind], +left_out[kind]) for kind in intervals]
+
