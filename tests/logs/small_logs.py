@@ -29,11 +29,13 @@ def true_values(name: str, queries: int, items: int, positions: int, seed: int) 
 
 
 @cache
-def small_log(name: str, lists: int = 3000, queries: int = 2, items: int = 3, positions: int = 2) -> ClickLog:
+def small_log(
+    name: str, lists: int = 3000, queries: int = 2, items: int = 3, positions: int = 2, seed: int = 2
+) -> ClickLog:
     """A log drawn from the probabilities of all click patterns on all lists, equal ones as one row with its weight."""
     own, shared = true_values(name, queries, items, positions, seed=5)
     coins = model_of(name, positions).coins()
-    generator = np.random.default_rng(2)
+    generator = np.random.default_rng(seed)
     shown = [(query, slate) for query in range(queries) for slate in permutations(range(items), positions)]
     rows = []
     for query, slate in shown:

@@ -20,7 +20,7 @@ CONTAINED = {
     "global-ctr": {"position-ctr", "item-ctr", "item-position-ctr", "pbm", "ubm"} | EXACT,
     "position-ctr": {"item-position-ctr", "pbm", "ubm"},
     "item-ctr": {"item-position-ctr", "pbm", "ubm"} | EXACT,
-    "cascade": EXACT | {"dcm-counts", "sdbn-counts"},  # with one click at most, the counts are right
+    "cascade": EXACT | {"ubm", "dcm-counts", "sdbn-counts"},  # with one click at most, the counts are right
     "sdbn": {"dbn"},
     "pbm": {"ubm", "item-position-ctr"},
 }  # by true model the others that can equal it with suitable parameters
