@@ -45,7 +45,9 @@ def small_log(
         for clicks, count in zip(chances, counts.tolist(), strict=True):
             if count:
                 rows.append((query, slate, [place + 1 for place, clicked in enumerate(clicks) if clicked], count))
-    return ClickLog.from_lists(*([row[column] for row in rows] for column in range(3)), weights=[row[3] for row in rows])
+    return ClickLog.from_lists(
+        *([row[column] for row in rows] for column in range(3)), weights=[row[3] for row in rows]
+    )
 
 
 def names_of(fitted: FittedModel) -> list[Any]:

@@ -11,8 +11,8 @@ from toplist.core.slate import Floats
 from toplist.logs import ClickLog, FittedModel, Prior, sample_log, shuffled_lists
 from toplist.logs.models import MODELS
 
-# Every list shows all items of a query. So few lists tell about an item at the first position, examination and attraction
-# are correlated, and errors from the diagonal of the information alone are found out.
+# Every list shows all items of a query. So few lists tell about an item at the first position, examination and
+# attraction are correlated, and errors from the diagonal of the information alone are found out.
 QUERIES, ITEMS, POSITIONS = 2, 4, 4
 
 

@@ -134,7 +134,6 @@ class InformationPart(Partition):
     def own_errors(self, shared: SharedErrors) -> CoinErrors:
         """Variances of the own coins, given those of the shared ones."""
         variance, status = np.full(self.own, np.nan), np.zeros(self.own, dtype=np.int8)
-        own = self.theta[: self.own]
         for coins, alone, lost, pull in self._solved:
             through_shared = np.einsum("qis,st,qit->qi", pull, shared.covariance, pull)
             variance[coins] = alone + through_shared
