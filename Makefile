@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench coverage tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises default-policy
+.PHONY: run test check bench bench-peers coverage tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises default-policy
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
@@ -22,6 +22,9 @@ check: $(VENV)/ready  ## style and types
 
 bench: $(VENV)/ready  ## speed, compared with hand-written loops (some minutes)
 	$(BIN)/python -m benchmarks
+
+bench-peers: $(VENV)/ready  ## click-model fits beside clax-models, in an environment of its own (some minutes)
+	$(BIN)/python -m benchmarks.peers out/peers
 
 coverage: $(VENV)/ready  ## fits of click models to thousands of simulated logs: intervals, and which model is true (about ten minutes)
 	$(BIN)/python -m tests.logs.recovery

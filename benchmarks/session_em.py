@@ -15,92 +15,86 @@ class Session(NamedTuple):
     clicks: Sequence[int]
 
 
-class Coin:
-    """A probability, and the expected heads and tosses of the next one."""
-
-    __slots__ = ("chance", "heads", "tosses")
-
-    def __init__(self) -> None:
-        self.chance, self.heads, self.tosses = 0.5, 0.0, 0.0
-
-    def add(self, heads: float, tosses: float) -> None:
-        """Count tosses."""
-        self.heads += heads
-        self.tosses += tosses
-
-    def update(self) -> None:
-        """The M-step."""
-        if self.tosses > 0:
-            self.chance = self.heads / self.tosses
-        self.heads = self.tosses = 0.0
+Pair = tuple[int, int]
 
 
-def fit_ubm(
-    sessions: Sequence[Session], iterations: int
-) -> tuple[dict[tuple[int, int], Coin], dict[tuple[int, int], Coin]]:
+def fit_ubm(sessions: Sequence[Session], iterations: int) -> tuple[dict[Pair, float], dict[Pair, float]]:
     """Attraction by (query, item), and examination by (position, last click above)."""
-    attraction: dict[tuple[int, int], Coin] = defaultdict(Coin)
-    examination: dict[tuple[int, int], Coin] = defaultdict(Coin)
-    examination[0, -1].chance = 1.0
+    attraction: dict[Pair, float] = defaultdict(lambda: 0.5)
+    examination: dict[Pair, float] = defaultdict(lambda: 0.5)
+    examination[0, -1] = 1.0
     for _ in range(iterations):
+        heads: dict[tuple[str, Pair], float] = defaultdict(float)
+        tosses: dict[tuple[str, Pair], float] = defaultdict(float)
         for session in sessions:
             last = -1
             for place, item in enumerate(session.items):
-                own, look = attraction[session.query, item], examination[place, last]
+                own, look = (session.query, item), (place, last)
                 if session.clicks[place]:
-                    own.add(1.0, 1.0)
-                    look.add(1.0, 1.0)
+                    attracted = examined = 1.0
                     last = place
                 else:
-                    silent = 1.0 - own.chance * look.chance
-                    own.add(own.chance * (1.0 - look.chance) / silent if silent > 0 else 0.0, 1.0)
-                    look.add(look.chance * (1.0 - own.chance) / silent if silent > 0 else 0.0, 1.0)
-        for coin in (*attraction.values(), *examination.values()):
-            coin.update()
-        examination[0, -1].chance = 1.0
+                    silent = 1.0 - attraction[own] * examination[look]
+                    attracted = attraction[own] * (1.0 - examination[look]) / silent if silent > 0 else 0.0
+                    examined = examination[look] * (1.0 - attraction[own]) / silent if silent > 0 else 0.0
+                heads["attraction", own] += attracted
+                tosses["attraction", own] += 1.0
+                heads["examination", look] += examined
+                tosses["examination", look] += 1.0
+        for (kind, key), count in tosses.items():
+            (attraction if kind == "attraction" else examination)[key] = heads[kind, key] / count
+        examination[0, -1] = 1.0
     return attraction, examination
 
 
-def fit_dbn(
-    sessions: Sequence[Session], iterations: int
-) -> tuple[dict[tuple[int, int], Coin], dict[tuple[int, int], Coin], Coin]:
+def fit_dbn(sessions: Sequence[Session], iterations: int) -> tuple[dict[Pair, float], dict[Pair, float], float]:
     """Attraction and satisfaction by (query, item), and the persistence."""
-    attraction: dict[tuple[int, int], Coin] = defaultdict(Coin)
-    satisfaction: dict[tuple[int, int], Coin] = defaultdict(Coin)
-    persistence = Coin()
+    attraction: dict[Pair, float] = defaultdict(lambda: 0.5)
+    satisfaction: dict[Pair, float] = defaultdict(lambda: 0.5)
+    persistence = 0.5
     for _ in range(iterations):
+        heads: dict[tuple[str, Pair], float] = defaultdict(float)
+        tosses: dict[tuple[str, Pair], float] = defaultdict(float)
+        went_on = decided = 0.0
         for session in sessions:
             size = len(session.items)
+            pairs = [(session.query, item) for item in session.items]
             last = max((place for place in range(size) if session.clicks[place]), default=-1)
-            own = [attraction[session.query, item] for item in session.items]
-            pleased = [satisfaction[session.query, item] for item in session.items]
-            stay = persistence.chance
             # silence[k]: probability of no click from position k on, if it is examined
             silence = [1.0] * (size + 1)
             for place in range(size - 1, last, -1):
-                on = stay if place < size - 1 else 0.0
-                silence[place] = (1.0 - own[place].chance) * ((1.0 - on) + on * silence[place + 1])
-            for place in range(last + 1):
-                own[place].add(float(session.clicks[place]), 1.0)
-                if place < last:
-                    persistence.add(1.0, 1.0)
-                    if session.clicks[place]:
-                        pleased[place].add(0.0, 1.0)
+                on = persistence if place < size - 1 else 0.0
+                silence[place] = (1.0 - attraction[pairs[place]]) * ((1.0 - on) + on * silence[place + 1])
             here = 1.0
-            if 0 <= last < size - 1:
-                content = pleased[last].chance
-                total = content + (1.0 - content) * ((1.0 - stay) + stay * silence[last + 1])
-                pleased[last].add(content / total, 1.0)
-                here = (1.0 - content) * stay * silence[last + 1] / total
-                persistence.add(here, 1.0 - content / total)
-            if last < size - 1:
-                for place in range(last + 1, size):
-                    own[place].add(0.0, here)
-                    if place < size - 1:
-                        total = (1.0 - stay) + stay * silence[place + 1]
-                        on = here * stay * silence[place + 1] / total
-                        persistence.add(on, here)
-                        here = on
-        for coin in (*attraction.values(), *satisfaction.values(), persistence):
-            coin.update()
+            for place in range(last + 1):
+                heads["attraction", pairs[place]] += session.clicks[place]
+                tosses["attraction", pairs[place]] += 1.0
+                if place == size - 1:
+                    continue
+                unsatisfied = 1.0
+                if session.clicks[place]:
+                    content = satisfaction[pairs[place]]
+                    satisfied = 0.0
+                    if place == last:
+                        below = (1.0 - persistence) + persistence * silence[last + 1]
+                        total = content + (1.0 - content) * below
+                        satisfied = content / total
+                        here = (1.0 - content) * persistence * silence[last + 1] / total
+                    heads["satisfaction", pairs[place]] += satisfied
+                    tosses["satisfaction", pairs[place]] += 1.0
+                    unsatisfied -= satisfied
+                decided += unsatisfied
+                went_on += here if place == last else 1.0
+            for place in range(last + 1, size):
+                heads["attraction", pairs[place]] += 0.0
+                tosses["attraction", pairs[place]] += here
+                if place < size - 1:
+                    on = persistence * silence[place + 1] / ((1.0 - persistence) + persistence * silence[place + 1])
+                    decided += here
+                    went_on += here * on
+                    here *= on
+        for (kind, key), count in tosses.items():
+            if count > 0:
+                (attraction if kind == "attraction" else satisfaction)[key] = heads[kind, key] / count
+        persistence = went_on / decided
     return attraction, satisfaction, persistence

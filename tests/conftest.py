@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,23 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     source = needed.DataSource(("tunes.txt",), lambda place: (place / "tunes.txt").read_text(), "whistling for tunes")
     monkeypatch.setitem(needed.KINDS, "tunes", needed.DataKind((source,), "the tunes of <everybody>"))
     return found
+
+
+@pytest.fixture(scope="session")
+def played_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for `results`; the first test that needs them plays into it."""
+    return tmp_path_factory.mktemp("played") / "results"
+
+
+@pytest.fixture
+def results(made_up: dict[str, Any], tmp_path: Path, played_results: Path) -> Path:
+    """A folder of results of all experiments of `made_up` except those that need data; played once, then copied."""
+    from toplist.cli import Exit, main  # noqa: PLC0415 - most tests need no command line
+
+    assert made_up
+    if not played_results.exists():
+        assert main(["reproduce", "--all", "--quiet", "--jobs", "1", "--results", str(played_results)]) == Exit.FINE
+    return Path(shutil.copytree(played_results, tmp_path / "results"))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from benchmarks.sections import (
     features,
     growth,
     logistic,
+    logs,
     many,
     policies,
     ranker,
@@ -32,6 +33,7 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "threads": threads.measure,
     "ranker": ranker.measure,
     "many": many.measure,
+    "logs": logs.measure,
     "service": service.measure,
     "startup": startup.measure,
 }

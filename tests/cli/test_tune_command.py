@@ -13,16 +13,16 @@ from toplist.cli import Exit, main
 from toplist.worlds import b_lb, b_top_k
 
 Output = pytest.CaptureFixture[str]
-FEW = ["--steps", "500", "--runs", "3", "--seed", "1"]
+FEW = ["--steps", "100", "--runs", "3", "--seed", "1"]
 
 
 def test_a_grid_is_that_of_the_library(capsys: Output) -> None:
     assert main(["tune", "cascade-ucb1", "--grid", "scale=0.1, 1.5,3", "--grid", "order=first,last", *FEW]) == Exit.FINE
     out, err = capsys.readouterr()
     parameters: dict[str, list[Any]] = {"scale": [0.1, 1.5, 3], "order": ["first", "last"]}
-    expected = toplist.tune("cascade-ucb1", parameters, *b_lb(), steps=500, runs=3, seed=1)
+    expected = toplist.tune("cascade-ucb1", parameters, *b_lb(), steps=100, runs=3, seed=1)
     assert out.partition("\n")[2] == f"{expected}\n"
-    assert "Best and default again, on fresh visitors: 500 steps, 3 runs, seed 2" in out
+    assert "Best and default again, on fresh visitors: 100 steps, 3 runs, seed 2" in out
     assert err == ""
 
 
@@ -32,7 +32,7 @@ def test_random_tries(capsys: Output) -> None:
     found = json.loads(capsys.readouterr().out)
     parameters = {"scale": toplist.Span(0.01, 10, log=True), "order": ["first", "last"]}
     users = toplist.clicks.Cascade()
-    expected = toplist.tune("cascade-ucb1", parameters, b_top_k(), users, steps=500, runs=3, seed=1, tries=5)
+    expected = toplist.tune("cascade-ucb1", parameters, b_top_k(), users, steps=100, runs=3, seed=1, tries=5)
     assert found["tried"] == expected.rows()
     assert found["settings"]["users"] == "cascade(depth=None)"
     assert len(found["tried"]) == 6  # and the default

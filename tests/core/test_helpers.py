@@ -39,9 +39,9 @@ TOPICS = np.random.default_rng(1).dirichlet(np.ones(4), 12)
 NINE = np.linspace(0.8, 0.05, 9)
 SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "many items, of which some are pinned, and users of CCM": (
-        "cascade-kl-ucb", Fixed(np.linspace(0.3, 0.01, MANY + 5), 3), CCM(), Forced(), 30,
+        "cascade-kl-ucb", Fixed(np.linspace(0.3, 0.01, MANY + 5), 3), CCM(), Forced(), 12,
     ),
-    "very many items by a formula": ("cascade-ucb1", Fixed(np.linspace(0.3, 0.01, MANY), 3), DCM(0.6), OneSample(), 40),
+    "very many items by a formula": ("cascade-ucb1", Fixed(np.linspace(0.3, 0.01, MANY), 3), DCM(0.6), OneSample(), 15),
     "items that come and go": (
         "cascade-ucb1", coming_and_going(np.linspace(0.5, 0.1, 8), 3, stay=9, away=6), DCM(0.6), OneSample(), 60,
     ),
@@ -56,7 +56,7 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
         make("gl-cdcm")._replace(memory=Logistic(capacity=32)), Contextual(8, 3, 4), ChangingDCM(), OneSample(), 60,
     ),
     "a past that is soon forgotten, and users of UBM": (
-        "cascade-kl-ucb-discounted(gamma=0.5)", Fixed(NINE, 3), UBM(), OneSample(), 1200,
+        "cascade-kl-ucb-discounted(gamma=0.5)", Fixed(NINE, 3), UBM(), OneSample(), 400,
     ),
     "equal items": ("cascade-kl-ucb", Fixed(np.full(60, 0.3), 2), DCM(0.6), OneSample(), 300),
     "batches": ("batch-rank", Fixed(NINE, 3), DCM(0.6), OneSample(), 6000),
@@ -117,7 +117,7 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
             policy = make(name)
             world = Fixed(NINE, 3, np.eye(9) if policy.capabilities().needs_features else ())
             setup = RunSetup.of(policy, world, DCM([0.6, 0.9, 0.3]), OneSample(), 240)  # as in the contract
-            Player(setup, 1, np.array([240]), compiled=False).play(240)
+            Player(setup, 1, np.array([240]), compiled=False).play(150)  # which plays on to the last step
     left = {code: function for code, function in helpers.items() if function not in by_contract}
     with recorded(left, copies=3) as calls:
         for named, world, users, start, steps in SITUATIONS.values():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import toplist
-from toplist.datasets import click_models, search_log
+from toplist.datasets import click_models
 from toplist.experiments.experiment import DataSet, Experiment, Findings, Outcome, Size
 from toplist.experiments.katariya2016 import (
     figure2a,
@@ -23,9 +23,11 @@ from toplist.experiments.katariya2016 import (
 from toplist.experiments.katariya2016.regret_bounds import DCM_KL_UCB, RegretBounds
 from toplist.experiments.problem_grid import NINE, Cell
 from toplist.experiments.verdicts import MeanWithError, compare_with_print
+from toplist.logs import ClickLog, FittedModel
+from toplist.logs.models import DCMModel
 from toplist.worlds import b_lb
 
-STEPS, RUNS, FEW_RUNS = 100_000, 16, 5
+STEPS, RUNS, FEW_RUNS = 100_000, 20, 5
 
 
 @pytest.fixture(scope="module")
@@ -191,17 +193,16 @@ def test_a_vacuous_bound_is_called_so() -> None:
     assert "vacuous at 1,000 steps" in RegretBounds(Cell(16, 4, 0.15), 0.5).remark(1000)
 
 
-def log_of(shares: list[list[float]], pages: int) -> search_log.SearchLog:
-    """A log with equally many clicked pages per position, and the given shares of last clicks."""
-    queries = {}
+def log_of(shares: list[list[float]], pages: int, without: tuple[int, ...] = ()) -> ClickLog:
+    """A log with equally many clicked lists per position, and the given shares of last clicks."""
+    queries, items, clicked = [], [], []
     for query, terminations in enumerate(shares):
-        documents, several = tuple(map(str, range(len(terminations)))), []
         for place, share in enumerate(terminations, start=1):
-            for number in range(pages):
-                further = () if number < share * pages else (len(terminations),)
-                several.append(search_log.ResultPage(documents, (place, *further), "0"))
-        queries[f"query {query}"] = several
-    return search_log.SearchLog(Path("made up"), queries)
+            for number in range(0 if place in without else pages):
+                queries.append(f"query {query}")
+                items.append(list(range(len(terminations))))
+                clicked.append([place] if number < share * pages else [place, len(terminations)])
+    return ClickLog.from_lists(queries, items, clicked)
 
 
 @pytest.mark.parametrize(
@@ -216,15 +217,32 @@ def log_of(shares: list[list[float]], pages: int) -> search_log.SearchLog:
 def test_figure_2c_on_logs_made_by_hand(shares: list[list[float]], pages: int, expected: list[str]) -> None:
     data = DataSet("search log", "made up", log_of(shares, pages))
     found = made_up.played(figure2c.EXPERIMENT, figure2c.EXPERIMENT.full, data)
-    assert made_up.outcomes(figure2c.EXPERIMENT, found) == expected
+    assert made_up.outcomes(figure2c.EXPERIMENT, found)[:2] == expected
     assert made_up.drawn(figure2c.EXPERIMENT, found).axes
+    rows = found.measures[figure2c.LABEL]["query 0"]
+    assert rows[figure2c.COUNTED] == pytest.approx(shares[0][:-1])
 
 
 def test_figure_2c_accepts_positions_without_clicks() -> None:
-    log = log_of([[0.8, 0.5, 0.2, 1.0]] * 5, 1000)
-    for pages in log.queries.values():
-        pages[:] = [page for page in pages if page.clicked[0] != 2]
+    log = log_of([[0.8, 0.5, 0.2, 1.0]] * 5, 1000, without=(2,))
     found = made_up.played(figure2c.EXPERIMENT, figure2c.EXPERIMENT.full, DataSet("search log", "made up", log))
     claims = figure2c.EXPERIMENT.judge(found)
-    assert [claim.outcome for claim in claims] == [Outcome.UNDECIDED, Outcome.UNDECIDED]
+    assert [claim.outcome for claim in claims] == [Outcome.UNDECIDED] * 4
     assert made_up.drawn(figure2c.EXPERIMENT, found).axes
+
+
+def test_counts_hide_that_terminations_fall_and_the_exact_fit_finds_it() -> None:
+    """Lists drawn from a DCM with falling terminations; the counts that its fit expects are those found, to 0.03."""
+    truth = {f"query {query}": {item: [0.1 + 0.02 * item] for item in range(8)} for query in range(5)}
+    terminations = [0.6, 0.3, 0.2, 0.1, 0.1, 0.1]
+    model = FittedModel.from_values(DCMModel(positions=6), truth, terminations)
+    rng = np.random.default_rng(1)
+    shown = [rng.permutation(8)[:6].tolist() for _ in range(20_000)]
+    queries = [f"query {number % 5}" for number in range(len(shown))]
+    log = model.sample(ClickLog.from_lists(queries, shown, [[]] * len(shown)), seed=0)
+    found = made_up.played(figure2c.EXPERIMENT, figure2c.EXPERIMENT.full, DataSet("search log", "made up", log))
+    assert made_up.outcomes(figure2c.EXPERIMENT, found) == ["UNDECIDED", "MET", "MET", "UNDECIDED"]
+    rows = found.measures[figure2c.LABEL][figure2c.TOGETHER]
+    assert rows[figure2c.EXACT] == pytest.approx(terminations[:-1], abs=0.05)
+    assert rows[figure2c.COUNTED][-1] > 0.7
+    assert rows[figure2c.EXPECTED] == pytest.approx(rows[figure2c.COUNTED], abs=0.03)

@@ -218,8 +218,9 @@ def test_on_people_who_do_not_change_watching_costs_at_most_a_tenth(gap: float) 
 
 @pytest.mark.slow
 def test_no_policy_is_below_the_lower_bound() -> None:
-    """B_L with L = 8 and n = 2e4; the bound is for large n and the worst case, and is kept here by all."""
-    world, steps = b_l(8, 0.3, 0.2, 20_000), 20_000
+    """B_L with L = 8 and n = 3000; the bound is for large n and the worst case, and is kept here by all."""
+    world, steps = b_l(8, 0.3, 0.2, 3000), 3000
     bound = li2019_theorem3(8, 0.3, 0.2, steps)
-    result = toplist.simulate(["cascade-swucb", "cascade-ducb", "cascade-kl-ucb"], world, Cascade(), steps, runs=4)
-    assert min(float(result.mean(name)[-1]) for name in result.policies) > bound > 100
+    policies = ["cascade-swucb", "cascade-ducb", "cascade-kl-ucb"]
+    result = toplist.simulate(policies, world, Cascade(), steps, runs=2, compiled=False)
+    assert min(float(result.mean(name)[-1]) for name in result.policies) > bound > 70

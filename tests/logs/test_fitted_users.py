@@ -19,8 +19,10 @@ def drawn(name: str, seed: int = 3) -> FittedModel:
     rng = np.random.default_rng(seed)
     model = MODELS[name]._replace(positions=POSITIONS)  # type: ignore[attr-defined]
     coins = model.coins()
-    own = {query: {item: rng.uniform(0.1, 0.9, len(coins.own)) for item in ITEMS} for query in ("p", "q")}
-    return FittedModel.from_values(model, own, {query: rng.uniform(0.1, 0.9, len(coins.shared)) for query in own})
+    own = {query: {item: rng.uniform(0.1, 0.9, len(coins.own)).tolist() for item in ITEMS} for query in ("p", "q")}
+    return FittedModel.from_values(
+        model, own, {query: rng.uniform(0.1, 0.9, len(coins.shared)).tolist() for query in own}
+    )
 
 
 @pytest.mark.parametrize("name", WITH_USERS)
@@ -54,7 +56,7 @@ def test_users_are_simulated(name: str) -> None:
 
 
 def test_what_cannot_be_users_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="item-position-ctr has no users: .*; fit a model that has them"):
+    with pytest.raises(InvalidInput, match=r"item-position-ctr has no users: .*; fit a model that has them"):
         drawn("item-position-ctr").users("q", 2)
     fitted = drawn("dcm")
     with pytest.raises(InvalidInput, match="positions is 4, but must be at most 3, the length of the longest list"):
@@ -74,5 +76,5 @@ def test_known_parameters_are_checked() -> None:
     for own in ([0.5], [0.5, 1.5], [0.5, float("nan")]):
         with pytest.raises(InvalidInput, match=r"parameters of an item .* must be 2 numbers in \[0, 1\]"):
             FittedModel.from_values(model, {"q": {"a": own}}, [0.5])
-    with pytest.raises(InvalidInput, match="parameters that queries share .* must be 1 numbers"):
+    with pytest.raises(InvalidInput, match=r"parameters that queries share .* must be 1 numbers"):
         FittedModel.from_values(model, {"q": {"a": [0.5, 0.5]}}, [])

@@ -52,7 +52,7 @@ def test_a_change_keeps_the_name_the_item_had() -> None:
 
 def test_ranked_bandits_report_the_item_of_an_arm() -> None:
     policy = Ranked(EveryPlace(), Resetting(GLR()), KLUCB())
-    ranker = Ranker(["tea", "milk", "water"], positions=2, policy=policy, seed=1)
+    ranker = Ranker(["tea", "milk", "water"], positions=2, policy=policy, seed=1, compiled=False)
     visit(ranker, "water", 200)
     visit(ranker, "nothing", 60)
     assert [change["item"] for change in ranker.changes()] == ["water"]

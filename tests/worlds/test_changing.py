@@ -306,7 +306,9 @@ def test_plain_and_compiled_agree_and_interruptions_do_not_matter(name: str) -> 
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_changes_are_the_same_for_all_policies_and_others_in_other_runs(name: str) -> None:
-    one, other, elsewhere = player(name, "random"), player(name, "dcm-ts"), player(name, "random", key=4)
+    one, other, elsewhere = (
+        player(name, policy, key, compiled=False) for policy, key in (("random", 3), ("dcm-ts", 3), ("random", 4))
+    )
     differs = False
     for step in range(STEPS):
         for some in (one, other, elsewhere):
@@ -351,7 +353,7 @@ def test_the_all_knowing_policy_has_no_regret(name: str) -> None:
 def test_an_item_that_comes_later_was_never_sampled_and_goes_first(start: Any) -> None:
     world = coming_and_going([0.9, 0.9, 0.9, 0.0], 2, [[0, None]] * 3 + [[30, None]])
     setting = RunSetup.of(toplist.make("cascade-ucb1"), world, Cascade(), start, 60)
-    playing = Player(setting, 1, np.array([60]))
+    playing = Player(setting, 1, np.array([60]), compiled=False)
     playing.play(30)
     assert playing.belief.examined[3] == 0.0
     assert playing.belief.examined[:3].min() > 0.0
@@ -439,7 +441,7 @@ def test_the_all_knowing_policy_shows_only_who_is_there() -> None:
     """Two positions, and the second item comes after five lists."""
     world = coming_and_going([0.5, 0.3], 2, lifetimes=[[0, None], [5, None]])
     setting = RunSetup.of(toplist.make("best"), world, Cascade(), NeverSeenFirst(), 10)
-    player = Player(setting, 1, np.array([10]))
+    player = Player(setting, 1, np.array([10]), compiled=False)
     sizes = []
     for step in range(10):
         player.play(step + 1)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from toplist.checks import policy_promises, users_promises, world_promises
 from toplist.checks.part_in_policy import policy_around
+from toplist.checks.playing import shared_traces
 from toplist.checks.promise import Check, CheckFailed, promises_in
 from toplist.core.compiling import DoesNotCompile
 from toplist.core.problem import InvalidInput, nearest, refuse
@@ -230,13 +231,14 @@ def check_subject(subject: Subject, only: Iterable[str] | None = None) -> list[s
             advice = nearest(name, promises, "choose one of these")
             raise InvalidInput(f"There is no promise {name!r}, but there are {', '.join(promises)}; {advice}.")
     broken = []
-    for name in wanted:
-        try:
-            promises[name](*subject.arguments)
-        except CheckFailed as failure:
-            broken.append(f"{name}: {failure}")
-        except Exception as error:  # a part that raises breaks this promise; the others are still checked
-            broken.append(f"{name}: {_first_lines(error)}")
+    with shared_traces():
+        for name in wanted:
+            try:
+                promises[name](*subject.arguments)
+            except CheckFailed as failure:
+                broken.append(f"{name}: {failure}")
+            except Exception as error:  # a part that raises breaks this promise; the others are still checked
+                broken.append(f"{name}: {_first_lines(error)}")
     if broken:
         raise CheckFailed("\n".join(broken))
     return wanted

@@ -11,9 +11,11 @@ from toplist.checks.playing import (
     ITEMS,
     POSITIONS,
     STEPS,
+    Trace,
     compare_plain_and_compiled,
     make_player,
     play_trace,
+    shared_trace,
     trace_after_saving,
 )
 from toplist.checks.promise import check_field_names, fail_if, promise
@@ -43,6 +45,11 @@ def _setting(policy: Any, world: Any = None, start: Any = None, steps: int = STE
 def _player(policy: Any, key: int = 1, compiled: bool = False, **changes: Any) -> Player:
     labels = changes.pop("labels", None)
     return make_player(_setting(policy, **changes), key, labels, compiled)
+
+
+def _plain_trace(policy: Any) -> Trace:
+    """A run of the policy in plain Python, for promises that only read it."""
+    return shared_trace(policy, lambda: play_trace(_player(policy)))
 
 
 def prepare_part(policy: Any) -> None:
@@ -105,7 +112,7 @@ def prepared_parts_hold_no_text(policy: Any) -> None:
 @promise
 def lists_hold_distinct_items(policy: Any) -> None:
     """A list has K positions, each with a different item."""
-    for shown in play_trace(_player(policy)).lists:
+    for shown in _plain_trace(policy).lists:
         fail_if(
             len(set(shown)) != POSITIONS or len(shown) != POSITIONS or not set(shown) <= set(range(ITEMS)),
             f"the list {shown} does not hold {POSITIONS} different items of {ITEMS}",
@@ -115,7 +122,7 @@ def lists_hold_distinct_items(policy: Any) -> None:
 @promise
 def same_seed_gives_same_run(policy: Any) -> None:
     """All randomness comes from the request's key: no global state, nothing left from an earlier run."""
-    first, second = play_trace(_player(policy)), play_trace(_player(policy))
+    first, second = _plain_trace(policy), play_trace(_player(policy))
     fail_if(first.lists != second.lists, "two runs with the same seed showed different lists")
     fail_if(
         array_bytes(first.player.belief) != array_bytes(second.player.belief),
@@ -126,13 +133,13 @@ def same_seed_gives_same_run(policy: Any) -> None:
 @promise
 def plain_and_compiled_agree(policy: Any) -> None:
     """Compiled code does what the plain source does, to the last bit."""
-    compare_plain_and_compiled(play_trace(_player(policy)), play_trace(_player(policy, compiled=True)))
+    compare_plain_and_compiled(_plain_trace(policy), play_trace(_player(policy, compiled=True)))
 
 
 @promise
 def saved_belief_continues(policy: Any) -> None:
     """The belief is the whole state: a policy resumed from it continues as if it had never stopped."""
-    whole, rest = play_trace(_player(policy)), trace_after_saving(_setting(policy))
+    whole, rest = _plain_trace(policy), trace_after_saving(_setting(policy))
     fail_if(whole.lists[STEPS // 2 :] != rest.lists, "a policy resumed from its saved belief showed other lists")
     fail_if(
         array_bytes(whole.player.belief) != array_bytes(rest.player.belief),
@@ -150,7 +157,7 @@ def relabelling_changes_only_labels(policy: Any) -> None:
     world = _world(policy)
     known = np.asarray(world.known)[order] if len(world.known) else ()
     moved = world._replace(attraction=np.asarray(world.attraction)[order], known=known)
-    here = play_trace(_player(policy))
+    here = _plain_trace(policy)
     renumbered = policy.renumbered(order) if hasattr(policy, "renumbered") else policy
     there = play_trace(_player(renumbered, world=moved, labels=order))
     for step, (one, other) in enumerate(zip(here.lists, there.lists, strict=True), 1):
@@ -206,10 +213,7 @@ def belief_does_not_grow(policy: Any) -> None:
     """The belief does not grow with the lists learned; with the horizon less than in proportion, as a window does."""
     if policy.capabilities().grows:
         return
-    player = _player(policy)
-    before = _bytes(player.belief)
-    player.play(STEPS)
-    after = _bytes(player.belief)
+    before, after = _bytes(_player(policy).belief), _bytes(_plain_trace(policy).player.belief)
     fail_if(before != after, f"its belief took {before} bytes before the first list and {after} after {STEPS}")
     longer = _bytes(_player(policy, steps=1000 * STEPS).belief)
     fail_if(

@@ -20,10 +20,10 @@ from toplist.datasets import movielens
 from toplist.datasets.click_models import PARAMETERS
 from toplist.datasets.lastfm import ARTISTS_HEADER, PLAYS_HEADER, TAGGED_HEADER, TAGS_HEADER
 from toplist.datasets.ratings import Ratings, Values, synthetic_ratings
-from toplist.datasets.search_log import HEADER as LOG_HEADER
 from toplist.support.files import AnyPath, write_text
 
 NOTE = "GENERATED.txt"
+LOG_HEADER = "query\tregion\tdocs\tclicked_positions"
 RESULTS = 10  # on a page of the log, and documents of a click model
 Rows = list[tuple[int, int, float]]
 
@@ -209,7 +209,7 @@ def _search_log(home: Path, made: GeneratedData) -> None:
         clicked = np.flatnonzero(made.rng.uniform(size=RESULTS) < 0.35 / np.arange(1, RESULTS + 1) ** 0.7) + 1
         order = made.rng.permutation(clicked) if made.rng.uniform() < 0.2 else clicked
         lines.append(f"{query}\t{made.rng.integers(3)}\t{documents}\t{','.join(map(str, order))}")
-    _lines(home / "generated.tsv.gz", [LOG_HEADER, *lines])
+    _lines(home / "train.tsv.gz", [LOG_HEADER, *lines])
 
 
 LAYOUTS: dict[str, Callable[[Path, GeneratedData], None]] = {

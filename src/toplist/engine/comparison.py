@@ -15,10 +15,10 @@ from toplist.core.problem import nearest, refuse
 from toplist.core.slate import Floats
 from toplist.engine.comparison_tables import BEST, CLOSE, table_rows, table_text
 from toplist.engine.heatmap import heatmap
-from toplist.engine.plots import draw_and_save
 from toplist.engine.result_fields import checked_runs, checked_settings
 from toplist.engine.statistics import Difference, Ratio, paired_difference, paired_ratio
 from toplist.support.files import AnyPath, read_json, write_text
+from toplist.support.plots import draw_and_save
 from toplist.support.tables import as_csv, count_text
 
 if TYPE_CHECKING:

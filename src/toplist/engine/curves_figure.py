@@ -6,9 +6,9 @@ import itertools
 from typing import TYPE_CHECKING
 
 from toplist.engine.plot_marks import draw_breakpoints, draw_detections
-from toplist.engine.plots import PALETTE, STYLES, longest_line, wrap_label, wrap_title
 from toplist.engine.simulated_problem import abridge
 from toplist.support.files import import_optional
+from toplist.support.plots import PALETTE, STYLES, longest_line, wrap_label, wrap_title
 from toplist.support.tables import count_text
 
 WIDTH, MARGIN = 5.6, 0.9  # inches of the axes, and of their numbers and labels

@@ -9,8 +9,8 @@ import numpy as np
 
 from toplist.core.slate import Floats
 from toplist.engine.comparison_tables import LEGEND
-from toplist.engine.plots import longest_line, wrap_label, wrap_title
 from toplist.support.files import import_optional
+from toplist.support.plots import longest_line, wrap_label, wrap_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

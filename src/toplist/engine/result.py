@@ -15,10 +15,10 @@ from toplist.core.problem import nearest, refuse, whole
 from toplist.core.slate import Floats, Ints
 from toplist.engine.curves_figure import curves_figure
 from toplist.engine.plot_marks import StepsByRun, checked_steps_by_run
-from toplist.engine.plots import PLOT_SUFFIXES, check_plot, draw_and_save
 from toplist.engine.result_fields import checked_checkpoints, checked_curves, checked_settings
 from toplist.engine.statistics import Difference, decimals, number_texts, paired_difference, standard_error
 from toplist.support.files import AnyPath, import_optional, read_json, write_text
+from toplist.support.plots import PLOT_SUFFIXES, check_plot, draw_and_save
 from toplist.support.tables import aligned_lines, as_csv, count_text
 
 if TYPE_CHECKING:

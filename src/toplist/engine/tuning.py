@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toplist.engine.plots import PALETTE, draw_and_save, wrap_title
 from toplist.engine.result import Result
 from toplist.engine.statistics import Difference, decimals, finite_or_none, number_texts
 from toplist.support.files import AnyPath, import_optional, write_text
+from toplist.support.plots import PALETTE, draw_and_save, wrap_title
 from toplist.support.tables import aligned_lines, as_csv, count_text
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toplist.core.slate import Floats
-from toplist.engine.plots import PALETTE, STYLES
 from toplist.engine.result import Result, What
 from toplist.experiments.verdicts import MeanWithError
 from toplist.support.files import import_optional
+from toplist.support.plots import PALETTE, STYLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toplist.core.problem import refuse
-from toplist.datasets import click_models, lastfm, million_song, movielens, search_log, yelp
+from toplist.datasets import click_models, lastfm, million_song, movielens, yelp
 from toplist.experiments.experiment import DataSet
+from toplist.experiments.logged_queries import LoggedQueries
+from toplist.logs import ClickLog, read_log
 from toplist.support.files import AnyPath
 
 
@@ -26,6 +28,23 @@ class DataKind(NamedTuple):
 
     sources: tuple[DataSource, ...]  # that of the paper first
     how: str  # how to get it
+
+
+LOG_FILES = (
+    "train.tsv",
+    "train.tsv.gz",
+    "train.txt",
+    "train.txt.gz",
+    "train",
+    "train.gz",
+    "YandexRelPredChallenge.txt*",
+)
+SAMPLE = "a sample of the Yandex log for all of it"
+
+
+def read_search_log(place: Path) -> ClickLog:
+    """The search log of a folder, whatever its layout."""
+    return read_log(next(file for pattern in LOG_FILES for file in sorted(place.glob(pattern))))
 
 
 KINDS: dict[str, DataKind] = {
@@ -50,15 +69,20 @@ KINDS: dict[str, DataKind] = {
     ),
     "click models": DataKind(
         (
+            DataSource(LOG_FILES[2:], lambda place: LoggedQueries(read_search_log(place))),
+            DataSource(LOG_FILES[:2], lambda place: LoggedQueries(read_search_log(place)), SAMPLE),
             DataSource(
                 ("*.json",), click_models.read, "click models of other queries of the Yandex log for the paper's"
             ),
         ),
-        "a JSON file of click models learned from a search log; docs/data.md describes its format",
+        "a search log, or a JSON file of click models learned from one; docs/data.md describes both",
     ),
     "search log": DataKind(
-        (DataSource(("train.tsv", "train.tsv.gz"), search_log.read, "a sample of the Yandex log for all of it"),),
-        "a search log as tsv; docs/data.md describes its format",
+        (
+            DataSource(LOG_FILES[2:], read_search_log),
+            DataSource(LOG_FILES[:2], read_search_log, SAMPLE),
+        ),
+        "a search log; docs/data.md says where to get it",
     ),
     "full search log": DataKind(
         (), "the full Yandex log of the relevance prediction challenge (toplist cannot read it yet)"

@@ -1,32 +1,47 @@
 """Click logs: readers, click models fitted to a log, and their comparison."""
 
 from toplist.logs.click_log import ClickLog
+from toplist.logs.compare_models import FitProgress, fit
+from toplist.logs.comparison.result import ModelComparison
+from toplist.logs.describe import LogDescription, describe
+from toplist.logs.evaluate import Evaluation, Scores, evaluate
 from toplist.logs.fit_model import fit_model
-from toplist.logs.fitted import FittedModel, Parameters, Predictions
+from toplist.logs.fitted import FittedModel, Predictions
 from toplist.logs.fitting.fit_data import prepare_log, prepare_parts
 from toplist.logs.fitting.maximise import Settings
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
+from toplist.logs.parameters import Parameters
+from toplist.logs.pyclick import read_pyclick
 from toplist.logs.read import LogScan, read_log, scan_log
 from toplist.logs.report import Place, ReadReport, Skipped
 from toplist.logs.sampling import sample_log, shuffled_lists
 
 __all__ = [
     "ClickLog",
+    "Evaluation",
+    "FitProgress",
     "FittedModel",
     "IdTable",
+    "LogDescription",
     "LogScan",
+    "ModelComparison",
     "Parameters",
     "Place",
     "Predictions",
     "Prior",
     "ReadReport",
+    "Scores",
     "Settings",
     "Skipped",
+    "describe",
+    "evaluate",
+    "fit",
     "fit_model",
     "prepare_log",
     "prepare_parts",
     "read_log",
+    "read_pyclick",
     "sample_log",
     "scan_log",
     "shuffled_lists",

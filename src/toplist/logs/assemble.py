@@ -18,7 +18,7 @@ from toplist.logs.report import ReadReport, Rejected
 
 ONE_QUERY = "all"  # id of the query of a log without queries
 EMPTY, NO_ITEM, REPEATED, NO_POSITION, NO_QUERY, BAD_PROPENSITY, BAD_SEEN, BAD_LEFT, BAD_WEIGHT = range(1, 10)
-BAD_TIME, BAD_CLICK, BAD_PLACES, TWO_QUERIES, ENDED = range(10, 15)
+BAD_TIME, BAD_CLICK, BAD_PLACES, TWO_QUERIES, ENDED, NO_ACTION = range(10, 16)
 REASONS = {
     EMPTY: "the list is empty",
     NO_ITEM: "an item is missing",
@@ -34,6 +34,7 @@ REASONS = {
     BAD_PLACES: "the positions of the list are not 1, 2, 3, ...",
     TWO_QUERIES: "the rows of the list have different queries",
     ENDED: "the list has ended before: sort the log by list, or read it as a whole with read_log",
+    NO_ACTION: "the line is no action of this layout",
 }
 
 
@@ -57,6 +58,7 @@ class ListBatch:
     weight: Floats | None = None
     reason: NDArray[np.uint8] | None = None  # of lists that the reader itself found wrong, else 0
     rejected: list[Rejected] = field(default_factory=list)  # lines that are no lists
+    has_marks: bool = False  # whether texts of ids that begin with a mark are integers
 
 
 def find_faults(
@@ -110,11 +112,11 @@ class Assembler:
     def part(self, batch: ListBatch) -> ClickLog:
         """The correct lists of a batch; the others are reported."""
         lists = len(batch.start) - 1
-        item = id_codes(batch.item, self.items, "item")
+        item = id_codes(batch.item, self.items, "item", batch.has_marks)
         if batch.query is None:
             query = np.full(lists, self.queries.encode([ONE_QUERY])[0] if lists else 0, dtype=np.int32)
         else:
-            query = id_codes(batch.query, self.queries, "query")
+            query = id_codes(batch.query, self.queries, "query", batch.has_marks)
         reason = np.zeros(lists, dtype=np.uint8) if batch.reason is None else batch.reason
         reason[(reason == 0) & (query == MISSING)] = NO_QUERY
         click = np.zeros(len(item), dtype=np.uint8)
@@ -143,7 +145,8 @@ class Assembler:
         if batch.time is not None:
             found["time"] = batch.time
         if batch.visitor is not None:
-            found |= {"visitor": id_codes(batch.visitor, self.visitors, "visitor"), "visitors": self.visitors}
+            found["visitors"] = self.visitors
+            found["visitor"] = id_codes(batch.visitor, self.visitors, "visitor", batch.has_marks)
         for name, code, least in (("propensity", BAD_PROPENSITY, 1e-300), ("seen", BAD_SEEN, 0.0)):
             values = getattr(batch, name)
             if values is not None:

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.core.item_id import INTEGER_MARK
 from toplist.core.problem import refuse
 from toplist.core.slate import Bools, Floats, Ints
 from toplist.logs.arrow import arrow
-from toplist.logs.id_table import Codes, IdTable
+from toplist.logs.id_table import Codes, Id, IdTable
 
 MISSING = -1  # code of a missing id
 NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
@@ -63,8 +64,11 @@ def plain_text(column: Any) -> Any:
     return column if column.type == text else column.cast(text)
 
 
-def id_codes(column: Any, table: IdTable, what: str) -> Codes:
-    """The codes of a column of ids, MISSING for null; new ids are added to the table."""
+def id_codes(column: Any, table: IdTable, what: str, has_marks: bool = False) -> Codes:
+    """The codes of a column of ids, MISSING for null; new ids are added to the table.
+
+    With marks, a text that begins with one is an integer.
+    """
     types = arrow.lib.types
     if types.is_floating(column.type):  # pandas, where some ids are missing
         with suppress(arrow.lib.ArrowInvalid):
@@ -88,9 +92,14 @@ def id_codes(column: Any, table: IdTable, what: str) -> Codes:
     if len(known) < len(ids):
         ids = ids.take(arrow.lib.array(known))
     valid = np.array(ids.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
-    codes[known[valid]] = table.encode(ids.drop_null().to_pylist())
+    texts = ids.drop_null().to_pylist()
+    codes[known[valid]] = table.encode(list(map(_without_mark, texts)) if has_marks else texts)
     found: Codes = codes[places]
     return found
+
+
+def _without_mark(text: str) -> Id:
+    return int(text[1:]) if text.startswith(INTEGER_MARK) else text
 
 
 def numbers(column: Any, what: str) -> tuple[Floats, Bools]:

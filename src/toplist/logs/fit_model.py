@@ -9,13 +9,14 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput, nearest, refuse
 from toplist.logs.click_log import ClickLog
-from toplist.logs.fitted import FittedModel, result_parameters
+from toplist.logs.fitted import FittedModel
 from toplist.logs.fitting.errors import NEVER_SHOWN, UNIDENTIFIED, shared_errors, shared_status
 from toplist.logs.fitting.fit_data import ClickCounts, FitData, prepare_log, start_values
 from toplist.logs.fitting.maximise import Iteration, Maximiser, Maximum, Settings, Workers, maximise
 from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
 from toplist.logs.models import MODELS, ClickModel
 from toplist.logs.models.protocol import Coins
+from toplist.logs.parameters import result_parameters
 
 ERROR_LIMIT = 1e-6  # largest derivative per list at which a fit may have errors
 
@@ -123,7 +124,7 @@ def collect(
     coins, found = model.coins(), maximiser.found
     kinds, width = len(coins.own), len(coins.shared)
     refusal = no_errors(found, model) if errors else "errors=False was given"
-    thetas = maximiser.workers.each("own_theta")
+    thetas, tosses = maximiser.workers.each("own_theta"), maximiser.workers.each("own_tosses")
     own_errors = [(np.full(len(each), np.nan), each) for each in maximiser.workers.each("own_status")]
     shared_result, covariance = (np.full(len(found.shared), np.nan), shared_status(maximiser)), None
     if not refusal:
@@ -139,15 +140,15 @@ def collect(
     rows = sum(len(each.pair_item) for each in parts)  # also of a model whose pairs have no coins
     own = [
         np.concatenate([part[: pairs[i]] for i, part in enumerate(several)]).reshape(rows, kinds)
-        for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
+        for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors], tosses)
     ]
     by_position = [" at " in kind for kind in coins.own]
     own[2][:, by_position] = np.where(own[2][:, by_position] == UNIDENTIFIED, NEVER_SHOWN, own[2][:, by_position])
-    shared: list[Any] = [found.shared[None], shared_result[0][None], shared_result[1][None]]
+    shared: list[Any] = [found.shared[None], shared_result[0][None], shared_result[1][None], found.tosses[None]]
     if per_query:
         shared = [
             np.concatenate([part[pairs[i] :] for i, part in enumerate(several)]).reshape(len(codes), width)
-            for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors])
+            for several in (thetas, [each[0] for each in own_errors], [each[1] for each in own_errors], tosses)
         ]
     return FittedModel(
         model=model, queries=data.queries, items=data.items,

@@ -17,48 +17,16 @@ from toplist.logs.fitting.loops import FitRows, predict_rows
 from toplist.logs.fitting.maximise import Iteration
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import Codes, Id, IdTable
+from toplist.logs.model_file import read_model, write_model
 from toplist.logs.models import ClickModel
 from toplist.logs.models.protocol import workspace
+from toplist.logs.parameter_table import describe, parameter_frame, parameter_table
+from toplist.logs.parameters import Parameters, known_parameters
 from toplist.logs.patterns import speed
 from toplist.logs.sampling import sample_clicks
+from toplist.support.files import AnyPath
+from toplist.support.tables import Table
 from toplist.worlds import Fixed
-
-
-class Parameters(NamedTuple):
-    """Probabilities of one sort, with their errors on the logit scale.
-
-    Parameters
-    ----------
-    value : ndarray of float
-        The estimates.
-    error : ndarray of float
-        Standard error of the logit; NaN if unknown, or unless estimated.
-    status : ndarray of int
-        Index into `toplist.logs.fitting.errors.STATUS`. Without errors, of the parameters that are not identified only
-        those are known that the log says nothing about.
-    """
-
-    value: Floats
-    error: Floats
-    status: NDArray[np.int8]
-
-    def interval(self, deviations: float = 1.959963984540054) -> tuple[Floats, Floats]:
-        """Confidence limits, 95% by default, from the logit scale.
-
-        Parameters
-        ----------
-        deviations : float
-            Number of standard errors to either side.
-
-        Returns
-        -------
-        tuple of ndarray
-            Lower and upper limits; NaN where there is no error.
-        """
-        with np.errstate(divide="ignore"):
-            logit = np.log(self.value) - np.log1p(-self.value)
-        low, high = (1.0 / (1.0 + np.exp(-(logit + side * deviations * self.error))) for side in (-1.0, 1.0))
-        return low, high
 
 
 class Predictions(NamedTuple):
@@ -139,8 +107,8 @@ class FittedModel:
     def from_values(
         cls,
         model: ClickModel,
-        own: Mapping[Any, Mapping[Any, Sequence[float]]],
-        shared: Sequence[float] | Mapping[Any, Sequence[float]] = (),
+        own: Mapping[Any, Mapping[Any, Sequence[float] | Floats]],
+        shared: Sequence[float] | Floats | Mapping[Any, Sequence[float] | Floats] = (),
     ) -> Self:
         """A model with known parameters instead of fitted ones; it has no errors.
 
@@ -324,28 +292,12 @@ class FittedModel:
         """
         if not self.model.coins().own:
             raise InvalidInput(f"{self.name} has no parameters per item; fit a model that has, such as 'dbn'.")
-        rows = self.pairs_of(query)
+        rows = self._pairs_of(query)
         values = self.own.value[rows, 0]
         return {self.items[self.pair_item[rows[i]]]: float(values[i]) for i in np.argsort(-values, kind="stable")}
 
-    def pairs_of(self, query: Id) -> NDArray[np.int64]:
-        """The numbers of the (query, item) pairs of a query.
-
-        Parameters
-        ----------
-        query : str or int
-            Id of the query.
-
-        Returns
-        -------
-        ndarray of int
-            Rows of `own`.
-
-        Raises
-        ------
-        InvalidInput
-            If the query is unknown.
-        """
+    def _pairs_of(self, query: Id) -> NDArray[np.int64]:
+        """The numbers of the (query, item) pairs of a query."""
         return np.flatnonzero(self.pair_query == self.queries.code(query))
 
     def items_of(self, query: Id) -> list[Id]:
@@ -366,7 +318,7 @@ class FittedModel:
         InvalidInput
             If the query is unknown.
         """
-        return [self.items[code] for code in self.pair_item[self.pairs_of(query)]]
+        return [self.items[code] for code in self.pair_item[self._pairs_of(query)]]
 
     def shared_of(self, query: Id) -> Floats:
         """The shared parameters of a query: its own with `per_query`, else those of all.
@@ -412,7 +364,7 @@ class FittedModel:
         InvalidInput
             If the query is unknown, or there are fewer items or positions.
         """
-        own = self.own.value[self.pairs_of(query)]
+        own = self.own.value[self._pairs_of(query)]
         return Fixed(own[:, 0] if own.shape[1] else np.ones(len(own)), self._page(query, positions))
 
     def users(self, query: Id, positions: int) -> Any:
@@ -442,13 +394,96 @@ class FittedModel:
         >>> fitted.world("shoes", 2).attraction, fitted.users("shoes", 2).termination
         (array([0.3, 0.1]), array([0.6, 0.5]))
         """
-        own, places = self.own.value[self.pairs_of(query)], self._page(query, positions)
+        own, places = self.own.value[self._pairs_of(query)], self._page(query, positions)
         return self.model.users(own, self.shared_of(query), places)
+
+    def table(self) -> Table:
+        """All parameters with their intervals, the shared ones first.
+
+        Returns
+        -------
+        Table
+            Columns kind, query, item, label (such as the position), estimate, error (of the logit), low, high, status
+            and tosses (expected number of lists that say something about the parameter).
+
+        Examples
+        --------
+        >>> from toplist.logs.models import DCMModel
+        >>> print(FittedModel.from_values(DCMModel(positions=2), {"shoes": {"a": [0.3]}}, [0.6, 0.5]).table())
+        dcm: no errors
+        kind         query  item  label  estimate  error  low  high  status     tosses
+        termination  -      -     1         0.600      -    -     -  estimated       -
+        termination  -      -     2         0.500      -    -     -  estimated       -
+        attraction   shoes  a     -         0.300      -    -     -  estimated       -
+        """
+        return parameter_table(self)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """The rows of `table` as a data frame (needs the extra `frames`).
+
+        Parameters
+        ----------
+        library : str, default "pandas"
+            "pandas" or "polars".
+
+        Returns
+        -------
+        DataFrame
+            A frame of that library; ids of both sorts in one column become texts.
+
+        Raises
+        ------
+        InvalidInput
+            If the library is unknown or not installed.
+        """
+        return parameter_frame(self, library)
+
+    def save(self, path: AnyPath) -> None:
+        """Save the model as readable JSON.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; an old one is replaced.
+
+        Raises
+        ------
+        InvalidInput
+            If the file cannot be written.
+        """
+        write_model(self, path)
+
+    @classmethod
+    def load(cls, path: AnyPath, model: ClickModel | None = None) -> Self:
+        """Load a model that `save` has written; all its numbers are the same to the last bit.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        model : ClickModel, optional
+            The click model, if it is one of your own.
+
+        Returns
+        -------
+        FittedModel
+            The model, with codes of its own for the ids.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is missing or damaged, or the click model is unknown.
+        """
+        return read_model(cls, path, model)
+
+    def __str__(self) -> str:
+        """A few lines: the fit, and the shared parameters if they are few."""
+        return describe(self)
 
     def _page(self, query: Id, positions: int) -> int:
         """The number of positions, which the fit must know and the items of the query must fill."""
         places = whole("The number of positions", positions, 1, "give the length of the list")
-        items = len(self.pairs_of(query))
+        items = len(self._pairs_of(query))
         if places > min(items, self.positions):
             lists = f"{self.positions}, the length of the longest list"
             accepted = f"at most {lists if self.positions < items else f'{items}, the number of items of {query!r}'}"
@@ -461,17 +496,3 @@ def _translate(table: IdTable, known: IdTable) -> NDArray[np.int64]:
     if table is known:
         return np.arange(len(table) + 1)
     return np.array([known.code(each) if each in known else -1 for each in table] + [-1], dtype=np.int64)
-
-
-def known_parameters(what: str, rows: Sequence[Sequence[float]], width: int) -> Parameters:
-    """Given probabilities, without errors."""
-    for row in rows:
-        if len(row) != width or not all(0.0 <= each <= 1.0 for each in row):
-            raise refuse(f"The parameters {what}", list(row), f"{width} numbers in [0, 1]", "correct them")
-    values = np.array(rows, dtype=np.float64).reshape(len(rows), width)
-    return result_parameters(values, np.full(values.shape, np.nan), np.zeros(values.shape))
-
-
-def result_parameters(value: Any, error: Any, status: Any) -> Parameters:
-    """Parameters of plain arrays."""
-    return Parameters(np.asarray(value, dtype=np.float64), np.asarray(error), np.asarray(status, dtype=np.int8))

@@ -81,8 +81,9 @@ class LogScan:
             part = self._assembler.part(batch)
             if self._progress is not None:
                 self._progress(self._share(batch.file, time.monotonic() - begin))
-            if len(part):
-                yield part
+            size = self._options.part
+            for begin in range(0, len(part), size):
+                yield part if len(part) <= size else part.take(np.arange(begin, min(begin + size, len(part))))
 
     def _new_report(self) -> ReadReport:
         return ReadReport(self._reader.NAME, len(self._sources), strict=self._strict)
@@ -188,7 +189,7 @@ def scan_log(
     source, layout, columns, only, strict, first_position, separator, ranking, progress
         As for `read_log`.
     part : int, default 65536
-        Most lists of a part; layouts with a line per item or per action have parts of about this size.
+        Most lists of a part.
 
     Returns
     -------

@@ -123,12 +123,12 @@ class ReadReport:
                 f"{_sentence(Place(file, unit, number))}: "
                 f"{reason}; correct it, or read the log without strict, which skips such lines and counts them."
             )
-        for each in several:
-            kept = self.skipped.setdefault(each.reason, Skipped(is_wrong=each.is_wrong))
-            kept.count += len(each.numbers)
-            missing = FIRST - len(kept.first)
-            if missing > 0:
-                kept.first += [Place(file, unit, int(number)) for number in np.sort(each.numbers)[:missing]]
+        for reason in dict.fromkeys(each.reason for each in several):
+            same = [each for each in several if each.reason == reason]
+            numbers = np.sort(np.concatenate([each.numbers for each in same]))
+            kept = self.skipped.setdefault(reason, Skipped(is_wrong=same[0].is_wrong))
+            kept.count += len(numbers)
+            kept.first += [Place(file, unit, int(number)) for number in numbers[: FIRST - len(kept.first)]]
 
     @property
     def wrong(self) -> int:

@@ -206,17 +206,18 @@ HASTY = Resetting(CUSUM(0.5, 0.05, 5), "everything")  # alarms all the time
     "memory", [Discounted(0.999), Discounted(0.6), Window(500), HASTY, HASTY._replace(forgets="item")]
 )
 def test_lazy_shows_the_same_lists_whatever_is_forgotten(memory: Any) -> None:
-    """Counts that shrink, budgets in a growing unit, and everything forgotten at once; list by list, 5,000 steps."""
-    world = Fixed([0.05 + 0.6 * uniform(9, item) for item in range(12)], 3)
+    """Counts that shrink, budgets in a growing unit, and everything forgotten at once; list by list."""
+    world, steps = Fixed([0.05 + 0.6 * uniform(9, item) for item in range(12)], 3), 1500
     players = [
         Player(
-            RunSetup.of(Policy(ThroughFirstClick(), memory, index), world, Cascade(), OneSample(), 5000),
+            RunSetup.of(Policy(ThroughFirstClick(), memory, index), world, Cascade(), OneSample(), steps),
             5,
-            np.array([5000]),
+            np.array([steps]),
+            compiled=isinstance(index, KLUCB),  # as for its policies of the catalogue
         )
         for index in (KLUCB(), SolveEverything())
     ]
-    for until in range(1, 5001):
+    for until in range(1, steps + 1):
         for player in players:
             player.play(until)
         assert players[0].run.slate.items.tolist() == players[1].run.slate.items.tolist()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toplist import bounds
-from toplist.engine.plots import PALETTE
 from toplist.engine.result import Result
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, ScaledAnswer, bound_text, claim, range_text
@@ -32,6 +31,7 @@ from toplist.experiments.verdicts import (
     percent_text,
     regret_ratio,
 )
+from toplist.support.plots import PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,6 +16,7 @@ from toplist.engine.starts import NeverSeenFirst
 from toplist.engine.statistics import ratio
 from toplist.experiments.claims import Answer, bound_text
 from toplist.experiments.experiment import Play, Size
+from toplist.experiments.logged_queries import LoggedQueries
 from toplist.experiments.verdicts import (
     CONVERGED,
     MUCH_WORSE,
@@ -55,7 +56,7 @@ def checkpoints(steps: int) -> Ints:
     return np.unique([*every[every < steps], steps])
 
 
-def plays(size: Size, content: ClickModels, most: int, policies: dict[str, str]) -> list[Play]:
+def plays(size: Size, content: ClickModels | LoggedQueries, most: int, policies: dict[str, str]) -> list[Play]:
     """A play for each of the first `most` queries, with its own visitors and jumps."""
     attractions = list(content.attraction().items())[:most]
     kept = checkpoints(size.steps).tolist()

@@ -50,10 +50,19 @@ def invert(matrices: Floats, diagonal: Floats | None = None) -> Inverse:
     scale = np.sqrt(np.maximum(own, 0.0))
     scale = np.where(scale > 0, scale, 1.0)
     scaled = matrices / scale[:, :, None] / scale[:, None, :]
-    values, vectors = np.linalg.eigh(scaled)
-    weak = values < NO_INFORMATION * matrices.shape[1]
-    inverse = np.einsum("qik,qk,qjk->qij", vectors, np.where(weak, 0.0, 1.0 / np.where(weak, 1.0, values)), vectors)
-    null = np.einsum("qik,qk,qjk->qij", vectors, weak.astype(np.float64), vectors)
+    alone = np.eye(matrices.shape[1])
+    weakest = NO_INFORMATION * matrices.shape[1]
+    if not scaled[:, alone == 0].any():  # every coin is alone, as in click-through rates: nothing to decompose
+        values = np.diagonal(scaled, axis1=1, axis2=2)
+        weak = values < weakest
+        inverse = alone * np.where(weak, 0.0, 1.0 / np.where(weak, 1.0, values))[:, None, :]
+        null = alone * weak[:, None, :]
+    else:
+        values, vectors = np.linalg.eigh(scaled)
+        weak = values < weakest
+        flipped = np.where(weak, 0.0, 1.0 / np.where(weak, 1.0, values))
+        inverse = (vectors * flipped[:, None, :]) @ vectors.transpose(0, 2, 1)
+        null = (vectors * weak[:, None, :]) @ vectors.transpose(0, 2, 1)
     lost = np.diagonal(null, axis1=1, axis2=2) > INVOLVED**2
     return Inverse(inverse / scale[:, :, None] / scale[:, None, :], lost, null / scale[:, :, None])
 

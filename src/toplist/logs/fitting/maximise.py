@@ -150,7 +150,7 @@ class Maximiser:
         self.workers.each("maximise")
         tosses = self.found.tosses + self.prior_heads + self.prior_tails
         free = ~self.fixed & (tosses > 0)
-        self.found.shared[free] = np.minimum((self.found.heads + self.prior_heads)[free] / tosses[free], 1.0)
+        self.found.shared[free] = np.clip((self.found.heads + self.prior_heads)[free] / tosses[free], 0.0, 1.0)
 
     def newton(self) -> float | None:
         """A Newton step that does not lower the objective, and an E-step there; returns the gain it promised.

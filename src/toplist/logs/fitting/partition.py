@@ -139,6 +139,10 @@ class Partition:
         """The own coins."""
         return self.theta[: self.own]
 
+    def own_tosses(self) -> Floats:
+        """Expected tosses of the own coins, after an E-step."""
+        return self.sums.tosses[: self.own]
+
     def own_gradient(self) -> Floats:
         """Derivatives by the own coins on the logit scale, after an E-step."""
         heads, tosses = (each[: self.own] for each in self.sums)
@@ -152,7 +156,7 @@ class Partition:
         tosses = self.sums.tosses[: self.own] + self.prior_heads + self.prior_tails
         free = ~self.fixed[: self.own] & (tosses > 0)
         own = self.theta[: self.own]
-        own[free] = np.minimum(heads[free] / tosses[free], 1.0)
+        own[free] = np.clip(heads[free] / tosses[free], 0.0, 1.0)  # rounding may lead outside
 
     def free(self) -> Bools:
         """Own coins that are neither fixed, nor 0 or 1, nor never tossed."""

@@ -66,7 +66,7 @@ class TextFile:
         text = begin.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").split(b"\n", 1)[0]
         return text.decode("utf-8", "replace").rstrip("\r")
 
-    def blocks(self, quote: bytes = b"", size: int = BLOCK) -> Iterator[Lines]:
+    def blocks(self, quote: bytes = b"", size: int | None = None) -> Iterator[Lines]:
         """Blocks of whole lines; a line end between two quotes does not end a line.
 
         Lines that are not UTF-8 are blanked and rejected; so is the rest of a compressed file that is cut off.
@@ -75,7 +75,7 @@ class TextFile:
         reads = self._reads()
         while is_open:
             parts, length = [rest], len(rest)
-            while length < size + len(rest):
+            while length < (size or BLOCK) + len(rest):
                 some = next(reads, b"")
                 if isinstance(some, OSError):
                     problem = some

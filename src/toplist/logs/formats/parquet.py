@@ -60,9 +60,9 @@ class ParquetSource:
             # By row group: where one ends, nested texts with other codes begin.
             for group in range(file.num_row_groups):
                 for batch in file.iter_batches(rows, row_groups=[group], columns=chosen, use_threads=False):
-                    yield Piece(batch, np.arange(number + 1, number + len(batch) + 1))
-                    number += len(batch)
-                    self._done = number
+                    self._done = number + len(batch)
+                    yield Piece(batch, np.arange(number + 1, self._done + 1))
+                    number = self._done
         except (arrow.lib.ArrowInvalid, OSError) as problem:
             place = f"its rows after {number:,} cannot be read: {problem}"
             raise refuse("The log", self.name, "a whole Parquet file", f"copy or write it again ({place})") from None

@@ -17,6 +17,7 @@ class Piece:
     table: Any  # Arrow record batch
     numbers: Ints  # line or row of each
     rejected: list[Rejected] = field(default_factory=list)
+    has_marks: bool = False  # whether texts of ids that begin with a mark are integers
 
 
 class LogSource(Protocol):
@@ -43,4 +44,4 @@ def sliced(pieces: Iterator[Piece], rows: int) -> Iterator[Piece]:
     for piece in pieces:
         for begin in range(0, max(len(piece.numbers), 1), rows):
             rejected = piece.rejected if begin == 0 else []
-            yield Piece(piece.table.slice(begin, rows), piece.numbers[begin : begin + rows], rejected)
+            yield Piece(piece.table.slice(begin, rows), piece.numbers[begin : begin + rows], rejected, piece.has_marks)

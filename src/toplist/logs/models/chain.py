@@ -107,20 +107,21 @@ def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Works
             heads[coin] += weight
         if place < last:
             self.credit(theta, row, place, weight, weight, sums)
-    examined = weight
-    if last >= 0 and last < size - 1:
-        going = work.clicked_on[last]
-        silent = max((1.0 - going) + going * work.silence[last + 1], TINY)
-        examined = weight * going * work.silence[last + 1] / silent
-        self.credit(theta, row, last, weight, examined, sums)
-    for place in range(last + 1, size):
-        tosses[self.own_coin(row, place)] += examined
-        if place < size - 1:
-            going = work.skipped_on[place]
-            silent = max((1.0 - going) + going * work.silence[place + 1], TINY)
-            onward = examined * going * work.silence[place + 1] / silent
-            self.credit(theta, row, place, examined, onward, sums)
-            examined = onward
+    if last < size - 1:
+        # The probability of a position and of silence from it on, over that of all silence: one division for all.
+        reach = work.clicked_on[last] if last >= 0 else 1.0
+        silent = max((1.0 - reach) + reach * work.silence[last + 1], TINY)
+        scale = weight / silent
+        examined = scale * reach * work.silence[last + 1]
+        if last >= 0:
+            self.credit(theta, row, last, weight, examined, sums)
+        for place in range(last + 1, size):
+            tosses[self.own_coin(row, place)] += examined
+            if place < size - 1:
+                reach *= (1.0 - work.attracted[place]) * work.skipped_on[place]
+                onward = scale * reach * work.silence[place + 1]
+                self.credit(theta, row, place, examined, onward, sums)
+                examined = onward
     return log_chance(clicks, last, work) * weight
 
 
@@ -166,7 +167,7 @@ def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Wo
 
     Up to the last click the probability is a product over positions. Below, it is the probability Q of silence, which
     is linear in every coin, so that its derivatives follow from the probability of reaching each position: for coins i
-    above j, d2Q/didj = dQ/dj * d(log reach)/di.
+    above j, d2Q/didj = dQ/dj * d(log reach)/di. Below a position that nobody passes, dQ/dj is 0, and so is the product.
     """
     coins, slope, bend = found
     clicks = row.clicks

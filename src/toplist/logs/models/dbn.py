@@ -58,11 +58,12 @@ class DBNModel(NamedTuple):
         if row.clicks[place]:
             coin = 2 * row.pairs[place] + 1
             satisfaction, persistence = theta[coin], theta[row.shared]
-            left = examined - onward
-            satisfied = left * satisfaction / max(1.0 - (1.0 - satisfaction) * persistence, TINY)
             sums.tosses[coin] += examined
-            sums.heads[coin] += satisfied
-            unsatisfied = examined - satisfied
+            if onward < examined:  # of those who left, some were satisfied
+                left = 1.0 - (1.0 - satisfaction) * persistence
+                satisfied = (examined - onward) * satisfaction / max(left, TINY)
+                sums.heads[coin] += satisfied
+                unsatisfied -= satisfied
         sums.tosses[row.shared] += unsatisfied
         sums.heads[row.shared] += onward
 

@@ -29,18 +29,17 @@ def expect_separate(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float
     for place in range(len(row.clicks)):
         look, own = row.shared + self.look(place, last), row.pairs[place]
         examined, attracted = theta[look], theta[own]
+        both = examined * attracted
+        silent = max(1.0 - both, TINY)
+        scale = weight / silent
+        # Without branches: clicks are hard to predict.
+        is_clicked = row.clicks[place] > 0
         tosses[look] += weight
         tosses[own] += weight
-        if row.clicks[place]:
-            heads[look] += weight
-            heads[own] += weight
-            chance *= examined * attracted
-            last = place
-        else:
-            silent = max(1.0 - examined * attracted, TINY)
-            chance *= silent
-            heads[look] += weight * examined * (1.0 - attracted) / silent
-            heads[own] += weight * attracted * (1.0 - examined) / silent
+        heads[look] += weight if is_clicked else scale * (examined - both)
+        heads[own] += weight if is_clicked else scale * (attracted - both)
+        chance *= both if is_clicked else silent
+        last = place if is_clicked else last
         if chance < SMALL:  # one logarithm for many factors
             total += log(max(chance, TINY))
             chance = 1.0

@@ -21,10 +21,10 @@ class LayoutReader(Protocol):
 
     NAME: str
 
-    def recognizes(self, source: LogSource, options: ReadOptions) -> bool:
+    def recognizes(self, source: LogSource, options: ReadOptions, /) -> bool:
         """Whether a source has this layout."""
 
-    def read(self, sources: Sequence[LogSource], options: ReadOptions) -> Iterator[ListBatch]:
+    def read(self, sources: Sequence[LogSource], options: ReadOptions, /) -> Iterator[ListBatch]:
         """The lists of all sources, in their order."""
 
 

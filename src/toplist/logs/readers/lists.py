@@ -55,6 +55,7 @@ def batch_of(piece: Piece, roles: Mapping[str, str], source: LogSource, options:
     batch = ListBatch(
         source.name, source.unit, piece.numbers, columns.get("query"), items.start, items.values, clicked_start,
         clicked, visitor=columns.get("visitor"), reason=reason, rejected=piece.rejected,
+        has_marks=piece.has_marks,
     )  # fmt: skip
     add_per_list(batch, columns, options.first_position, reason)
     for role, code in (("propensity", BAD_PROPENSITY), ("seen", BAD_SEEN)):

@@ -116,7 +116,7 @@ def batch_of(
     batch = ListBatch(
         source.name, source.unit, np.minimum.reduceat(rows, start[:-1]) if len(rows) else rows, per_list.get("query"),
         start, columns["item"], clicked_start, clicked, visitor=per_list.get("visitor"), reason=reason,
-        rejected=piece.rejected,
+        rejected=piece.rejected, has_marks=piece.has_marks,
     )  # fmt: skip
     add_per_list(batch, per_list, options.first_position, reason)
     for role, code in (("propensity", BAD_PROPENSITY), ("seen", BAD_SEEN)):

@@ -8,13 +8,13 @@ import numpy as np
 
 from toplist import bounds
 from toplist.core.slate import Floats
-from toplist.engine.plots import PALETTE
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, claim
 from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Size
 from toplist.experiments.hiranandani2019 import ratings
 from toplist.experiments.hiranandani2019.rating_panels import count_topics, feedback
 from toplist.experiments.verdicts import difference, is_below, mean_with_error, negation
+from toplist.support.plots import PALETTE
 from toplist.worlds import TopicCoverage, exact_best, greedy_best
 
 if TYPE_CHECKING:

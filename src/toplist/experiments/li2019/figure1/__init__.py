@@ -108,7 +108,8 @@ EXPERIMENT = Experiment(
     draw=draw,
     data="click models",
     deviations=(
-        "All queries of the data, at most 100 as in the paper; the available models have 60.",
+        "All queries of the data, at most 100 as in the paper. From a log, the 10 documents of a query are those shown "
+        "most; the paper has the most attractive.",
         "Unseen items rank above all others; the paper defines x/0 = 1, which is equivalent.",
         "CascadeDUCB is also played with half its radius, and CascadeKL-UCB with a memory that resets.",
     ),
