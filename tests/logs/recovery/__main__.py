@@ -56,7 +56,8 @@ def _pairs(models: Sequence[str]) -> int:
     """Print a table; returns how many verdicts are wrong."""
     print(f"\nFits to {LISTS:,} lists: log-likelihood per list on {HELD_OUT:,} held-out ones minus the true model's.")
     print("No model may be significantly better, and one that cannot equal the true one must be significantly worse.")
-    rows, wrong = [("true", "other", "difference", "from", "to", "", "")], 0
+    wrong = 0
+    rows: list[tuple[str, ...]] = [("true", "other", "difference", "from", "to", "", "")]
     for name in models:
         for each in compare_all(name, seed=1):
             wrong += not each.is_right
