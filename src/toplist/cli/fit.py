@@ -68,8 +68,9 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--no-prior", action="store_true", help="shrink nothing: maximum likelihood")
     parser.add_argument(
-        "--engine", choices=("local", "ray"), default="local",
-        help="fit in this process, or on a Ray cluster; the results are the same (default: %(default)s)",
+        "--engine", choices=("local", "disk", "ray"), default="local",
+        help="keep the log in memory; on disk, for one that is larger; or on a Ray cluster whose workers read the "
+        "files of a folder; the parameters are the same (default: %(default)s)",
     )  # fmt: skip
     group = parser.add_argument_group("output (paths are checked before the log is read)")
     group.add_argument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,6 +118,16 @@ class Evaluation:
     per_list: Floats
     per_list_to_first_click: Floats
 
+    def plus(self, other: Evaluation) -> Evaluation:
+        """The scores of two logs together."""
+        return Evaluation(
+            self.model, self.every.plus(other.every), self.seen_pairs.plus(other.seen_pairs),
+            self.to_first_click.plus(other.to_first_click), self.unseen + other.unseen, self.too_long + other.too_long,
+            self.by_position.plus(other.by_position), self.by_probability.plus(other.by_probability),
+            np.concatenate([self.per_list, other.per_list]),
+            np.concatenate([self.per_list_to_first_click, other.per_list_to_first_click]),
+        )  # fmt: skip
+
 
 def evaluate(fitted: FittedModel, log: ClickLog) -> Evaluation:
     """Score a fitted click model on the lists of a log.
@@ -146,22 +157,13 @@ def evaluate(fitted: FittedModel, log: ClickLog) -> Evaluation:
     >>> found.every.perplexity_by_position.round(3), round(found.every.log_likelihood, 3)
     (array([1.755, 2.   ]), -5.022)
     """
-    parts = [_evaluate_part(fitted, part) for part in _chunks(log)]
+    parts = [evaluate_part(fitted, part) for part in _chunks(log)]
     if not parts or not sum(part.every.lists for part in parts):
         raise InvalidInput(
             f"The log has no lists of 1 to {fitted.positions} positions, which {fitted.name} was fitted to; evaluate "
             "it on other lists."
         )
-    found = parts[0]
-    for part in parts[1:]:
-        found = Evaluation(
-            fitted.name, found.every.plus(part.every), found.seen_pairs.plus(part.seen_pairs),
-            found.to_first_click.plus(part.to_first_click), found.unseen + part.unseen, found.too_long + part.too_long,
-            found.by_position.plus(part.by_position), found.by_probability.plus(part.by_probability),
-            np.concatenate([found.per_list, part.per_list]),
-            np.concatenate([found.per_list_to_first_click, part.per_list_to_first_click]),
-        )  # fmt: skip
-    return found
+    return reduce(Evaluation.plus, parts)
 
 
 def _chunks(log: ClickLog) -> Iterator[ClickLog]:
@@ -173,7 +175,7 @@ def _chunks(log: ClickLog) -> Iterator[ClickLog]:
         yield log.take(np.arange(begin, min(begin + CHUNK, len(log))))
 
 
-def _evaluate_part(fitted: FittedModel, log: ClickLog) -> Evaluation:
+def evaluate_part(fitted: FittedModel, log: ClickLog) -> Evaluation:
     """The scores of a log that fits into memory several times."""
     fits = log.lengths <= fitted.positions
     too_long = float(log.weights[~fits].sum())

@@ -97,7 +97,9 @@ def by_counts(rows: Floats) -> TerminationEstimates:
     """
     shares, clicks = rows[COUNTED], rows[CLICKS]
     doubted = (np.where(clicks > 0, shares * clicks, 0.0) + DOUBT / 2) / (clicks + DOUBT)
-    return TerminationEstimates(np.log(doubted / (1.0 - doubted)), 1.0 / np.sqrt((clicks + DOUBT) * doubted * (1.0 - doubted)))
+    return TerminationEstimates(
+        np.log(doubted / (1.0 - doubted)), 1.0 / np.sqrt((clicks + DOUBT) * doubted * (1.0 - doubted))
+    )
 
 
 def by_exact_fit(rows: Floats) -> TerminationEstimates:
