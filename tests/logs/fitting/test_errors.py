@@ -31,7 +31,9 @@ def numerical_information(fitted: FittedModel, log: ClickLog, free: Any) -> Floa
 
 
 @pytest.mark.parametrize(
-    ("per_query", "priors"), [(False, NO_PRIORS), (False, None), (True, NO_PRIORS)], ids=["plain", "shrunk", "per query"]
+    ("per_query", "priors"),
+    [(False, NO_PRIORS), (False, None), (True, NO_PRIORS)],
+    ids=["plain", "shrunk", "per query"],
 )
 @pytest.mark.parametrize("name", EXACT)
 def test_errors_equal_the_inverse_of_the_full_information(name: str, per_query: bool, priors: Any) -> None:
