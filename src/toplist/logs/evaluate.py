@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
 from toplist.logs.click_log import ClickLog
-from toplist.logs.comparison.calibration import Rates, calibration, grouped_rates
+from toplist.logs.comparison.calibration import Rates, calibration, grouped_rates, ratios, sums
 from toplist.logs.fitted import FittedModel
 
 CHUNK = 200_000  # lists predicted at a time, which bounds the memory
@@ -75,7 +75,8 @@ class Scores(NamedTuple):
 
     def plus(self, other: Scores) -> Scores:
         """The scores of two logs together."""
-        return Scores(*(one + another for one, another in zip(self, other, strict=True)))
+        pairs: Iterable[tuple[Any, Any]] = zip(self, other, strict=True)
+        return Scores(*(one + another for one, another in pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,16 +194,16 @@ def evaluate_part(fitted: FittedModel, log: ClickLog) -> Evaluation:
     known = predictions.known
 
     def per_list(counted: Any) -> Floats:
-        return np.bincount(row, weights=np.where(counted, log_given, 0.0), minlength=len(log))
+        return sums(row, np.where(counted, log_given, 0.0), len(log))
 
     def scores(counted: Any) -> Scores:
         total = per_list(counted)
         kept = counted & (weight > 0)  # 0 times minus infinity is not a number
 
         def by_position(values: Floats) -> Floats:
-            return np.bincount(place[kept], weights=weight[kept] * values[kept], minlength=fitted.positions)
+            return sums(place[kept], weight[kept] * values[kept], fitted.positions)
 
-        lists = float(log.weights[np.bincount(row, weights=counted, minlength=len(log)) > 0].sum())
+        lists = float(log.weights[sums(row, counted, len(log)) > 0].sum())
         impossible = float(log.weights[np.isneginf(total)].sum())
         shown = by_position(np.ones(len(row)))
         return Scores(lists, impossible, shown, by_position(log_given), by_position(log_marginal))
@@ -221,8 +222,8 @@ def evaluate_part(fitted: FittedModel, log: ClickLog) -> Evaluation:
 
 def _perplexity(log_chance: Floats, shown: Floats) -> Floats:
     """2^(-mean log2 q), NaN without lists."""
-    mean = np.divide(log_chance, shown, out=np.full(len(shown), np.nan), where=shown > 0)
-    return np.exp(-mean)
+    found: Floats = np.exp(-ratios(log_chance, shown))
+    return found
 
 
 def _mean(values: Floats) -> float:
