@@ -1,16 +1,23 @@
 """liu2018, figure 1, as it comes out: with fresh contexts, and with contexts that stay with their items."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from made_up import drawn, played
 from shapes import linear, outcomes, result
 
 import toplist
+from toplist.checks import check_world, contract
 from toplist.clicks import ChangingDCM
+from toplist.datasets import generated
 from toplist.engine.simulate import simulate_with_watch
+from toplist.experiments import required_data
 from toplist.experiments.experiment import Findings, Outcome, Size
 from toplist.experiments.liu2018 import figure1, figure2
 from toplist.experiments.liu2018.figure1 import FRESH, KEPT, cosine_distance, distance
+from toplist.experiments.liu2018.logged_pages import LoggedPages, click_features
+from toplist.logs import ClickLog
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import LogisticBound
 from toplist.parts.memory import Logistic
@@ -119,4 +126,47 @@ def test_figure_2_needs_data() -> None:
     assert set(outcomes(claims)) == {Outcome.NEEDS_DATA}
     assert [claim.number for claim in claims[:2]] == ["printed 32.28", "printed 59.08"]
     left, _ = drawn(figure2.EXPERIMENT, found).axes
-    assert [label.get_text() for label in left.get_xticklabels()] == list(figure2.ITEM_FEATURES)
+    assert [label.get_text() for label in left.get_xticklabels()] == list(figure2.POLICIES)
+
+
+def test_figure_2_starts_from_a_log_in_the_layout_of_yandex(tmp_path: Path) -> None:
+    data = required_data.read_data("full search log", generated.write("full-search-log", tmp_path))
+    assert data is not None
+    found = played(figure2.EXPERIMENT, Size(3, 1), data)
+    assert len(found.results) == 6
+    assert set(outcomes(figure2.EXPERIMENT.judge(found))) == {Outcome.UNDECIDED}
+    assert drawn(figure2.EXPERIMENT, found).axes
+    pages, both = figure2.jobs(figure2.EXPERIMENT.full, data)[:2]
+    assert pages.seed == both.seed
+    assert both.world.problem().features == 2 * pages.world.problem().features
+    assert pages.world.stage == 1000
+
+
+def test_pages_of_a_log_are_a_world() -> None:
+    rng = np.random.default_rng(0)
+    world = LoggedPages(rng.random(6), 2, rng.random((6, 2)), rng.random((4, 2)), ground=3, stage=2)
+    for each in (world, world._replace(visitors=np.zeros((0, 2)))):
+        promises = [name for name in contract("world") if name != "plain_and_compiled_agree"]
+        assert check_world(each, promises) == promises
+
+
+def test_click_features_are_singular_vectors() -> None:
+    """Scaled to rows of length 1 at most; inner products of items are those of numpy's decomposition."""
+    rng = np.random.default_rng(2)
+    clicked = [(np.flatnonzero(rng.random(4) < 0.5) + 1).tolist() for _ in range(60)]
+    visitors = rng.integers(12, size=60).tolist()
+    shown = [rng.permutation(5)[:4].tolist() for _ in range(60)]
+    log = ClickLog.from_lists(["q"] * 60, shown, clicked, visitors=visitors)
+    matrix = np.zeros((12, 5))
+    for visitor, items, places in zip(visitors, shown, clicked, strict=True):
+        for place in places:
+            matrix[visitor, log.items.code(items[place - 1])] += 1
+    assert log.visitors is not None
+    found = click_features(log, 3)
+    left, _, right = np.linalg.svd(matrix)
+    right = right[:3].T / np.linalg.norm(right[:3], axis=0).max()
+    assert found.items @ found.items.T == pytest.approx(right @ right.T)
+    people = left[[visitor for visitor in range(12) if matrix[visitor].any()], :3]
+    people /= np.linalg.norm(people, axis=1).max()
+    mine = found.visitors[np.argsort([log.visitors[code] for code in range(12) if code < len(log.visitors)])]
+    assert mine @ mine.T == pytest.approx(people @ people.T)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toplist.cli.common_flags import STDOUT
 from toplist.cli.exit_codes import Exit, print_message
+from toplist.cli.log import add_reading, reading_options
 from toplist.cli.parser import add_command, whole_number
 from toplist.support.progress_bar import FitProgressBar
 
@@ -34,7 +35,7 @@ def add_parser(commands: Any) -> None:
     parser = add_command(
         commands, "fit", run, "fit click models to a click log, and compare them on lists held out", EXAMPLES
     )
-    parser.add_argument("log", metavar="LOG", help="click log: a file, or a folder of files, as toplist log show reads")
+    add_reading(parser)
     parser.add_argument(
         "--models", type=names, default="all", metavar="NAMES",
         help="models to fit, separated by commas: global-ctr, position-ctr, item-ctr, item-position-ctr, cascade, "
@@ -66,10 +67,10 @@ def add_parser(commands: Any) -> None:
         "by 2 lists)",
     )  # fmt: skip
     parser.add_argument("--no-prior", action="store_true", help="shrink nothing: maximum likelihood")
-    parser.add_argument("--strict", action="store_true", help="stop at the first line of the log that cannot be used")
     parser.add_argument(
-        "--engine", choices=("local", "ray"), default="local",
-        help="fit in this process, or on a Ray cluster; the results are the same (default: %(default)s)",
+        "--engine", choices=("local", "disk", "ray"), default="local",
+        help="keep the log in memory; on disk, for one that is larger; or on a Ray cluster whose workers read the "
+        "files of a folder; the parameters are the same (default: %(default)s)",
     )  # fmt: skip
     group = parser.add_argument_group("output (paths are checked before the log is read)")
     group.add_argument(
@@ -94,8 +95,8 @@ def run(arguments: Namespace) -> int:
         found = fit(
             arguments.log, arguments.models, holdout=arguments.holdout, split=arguments.split,
             drift=not arguments.no_drift, seed=arguments.seed, priors=chosen_priors(arguments),
-            per_query=arguments.per_query, engine=arguments.engine, strict=arguments.strict, folder=arguments.results,
-            progress=show,
+            per_query=arguments.per_query, engine=arguments.engine,
+            reading=reading_options(arguments) | {"progress": bar}, folder=arguments.results, progress=show,
         )  # fmt: skip
     write_outputs(arguments, found)
     return Exit.FINE
@@ -151,6 +152,9 @@ def command_text(arguments: Namespace) -> str:
         ("--split", arguments.split, "random"),
         ("--seed", arguments.seed, 0),
         ("--engine", arguments.engine, "local"),
+        ("--layout", arguments.layout, None),
+        ("--columns", ",".join(f"{role}={name}" for role, name in arguments.columns.items()), ""),
+        ("--ranking", arguments.ranking, None),
         ("--out", arguments.results, None),
         ("--html", arguments.html, None),
     ):

@@ -20,6 +20,7 @@ from toplist.datasets import movielens
 from toplist.datasets.click_models import PARAMETERS
 from toplist.datasets.lastfm import ARTISTS_HEADER, PLAYS_HEADER, TAGGED_HEADER, TAGS_HEADER
 from toplist.datasets.ratings import Ratings, Values, synthetic_ratings
+from toplist.logs.generated import write_yandex_personalized
 from toplist.support.files import AnyPath, write_text
 
 NOTE = "GENERATED.txt"
@@ -212,6 +213,11 @@ def _search_log(home: Path, made: GeneratedData) -> None:
     _lines(home / "train.tsv.gz", [LOG_HEADER, *lines])
 
 
+def _full_search_log(home: Path, made: GeneratedData) -> None:
+    """The layout of Yandex's personalised search challenge."""
+    write_yandex_personalized(home / "train", sessions=120, queries=5, seed=int(made.rng.integers(1 << 30)))
+
+
 LAYOUTS: dict[str, Callable[[Path, GeneratedData], None]] = {
     "ml-1m": _ml_1m,
     "ml-1m-csv": _ml_1m_csv,
@@ -223,6 +229,7 @@ LAYOUTS: dict[str, Callable[[Path, GeneratedData], None]] = {
     "yelp-graph": _yelp_graph,
     "click-models": _click_models,
     "search-log": _search_log,
+    "full-search-log": _full_search_log,
 }
 
 

@@ -85,7 +85,8 @@ KINDS: dict[str, DataKind] = {
         "a search log; docs/data.md says where to get it",
     ),
     "full search log": DataKind(
-        (), "the full Yandex log of the relevance prediction challenge (toplist cannot read it yet)"
+        (DataSource(LOG_FILES[2:], read_search_log),),
+        "the log of Yandex's personalised web search challenge, as train or train.gz; docs/data.md says where",
     ),
 }
 

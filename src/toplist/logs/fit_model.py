@@ -12,7 +12,7 @@ from toplist.logs.click_log import ClickLog
 from toplist.logs.fitted import FittedModel
 from toplist.logs.fitting.errors import NEVER_SHOWN, UNIDENTIFIED, shared_errors, shared_status
 from toplist.logs.fitting.fit_data import ClickCounts, FitData, prepare_log, start_values
-from toplist.logs.fitting.maximise import Iteration, Maximiser, Maximum, Settings, Workers, maximise
+from toplist.logs.fitting.maximise import FitSettings, Iteration, Maximiser, Maximum, Workers, maximise
 from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
 from toplist.logs.models import MODELS, ClickModel
 from toplist.logs.models.protocol import Coins
@@ -28,7 +28,7 @@ def fit_model(
     priors: Mapping[str, Prior] | None = None,
     per_query: bool = False,
     errors: bool = True,
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: FitSettings = FitSettings(),  # noqa: B008 - immutable
     progress: Callable[[Iteration], object] | None = None,
 ) -> FittedModel:
     """Fit a click model to a log.
@@ -46,7 +46,7 @@ def fit_model(
         Fit examination, termination and continuation for each query separately.
     errors : bool, default True
         Compute standard errors.
-    settings : Settings, optional
+    settings : FitSettings, optional
         How long to iterate.
     progress : callable, optional
         Receives each iteration.
@@ -95,7 +95,7 @@ def run_fit(
     priors: Mapping[str, Prior],
     lists: float,
     per_query: bool,
-    settings: Settings,
+    settings: FitSettings,
     progress: Callable[[Iteration], object] | None,
 ) -> Maximiser:
     """Iterate until the fit has converged."""

@@ -82,8 +82,8 @@ class TwoProgressBars(ProgressBar):
             self._write(two_bar_line(name, share, everything, per_second, left, self._columns() - 1))
 
 
-class FitProgressBar(ProgressBar):
-    """A bar over several fits: the current one with its iteration and log-likelihood per list."""
+class FitProgressBar(ShareBar):
+    """A bar for reading, then one over several fits: the current one with its iteration and log-likelihood per list."""
 
     def draw(self, name: str, done: int, total: int, iteration: int, per_list: float) -> None:
         """Draw the share of fits done, and where the current one is."""

@@ -20,7 +20,7 @@ CONTAINED = {
     "global-ctr": {"position-ctr", "item-ctr", "item-position-ctr", "pbm", "ubm"} | EXACT,
     "position-ctr": {"item-position-ctr", "pbm", "ubm"},
     "item-ctr": {"item-position-ctr", "pbm", "ubm"} | EXACT,
-    "cascade": EXACT | {"dcm-counts", "sdbn-counts"},  # with one click at most, the counts are right
+    "cascade": EXACT | {"ubm", "dcm-counts", "sdbn-counts"},  # with one click at most, the counts are right
     "sdbn": {"dbn"},
     "pbm": {"ubm", "item-position-ctr"},
 }  # by true model the others that can equal it with suitable parameters
@@ -60,7 +60,8 @@ def log_likelihoods(fitted: FittedModel, log: ClickLog) -> Floats:
 def compare(true: str, fitted_to: ClickLog, held_out: ClickLog, wrong: list[str]) -> list[Verdict]:
     """The true model against others."""
     scores = {
-        name: log_likelihoods(fit_model(fitted_to, name, errors=False), held_out) for name in dict.fromkeys([true, *wrong])
+        name: log_likelihoods(fit_model(fitted_to, name, errors=False), held_out)
+        for name in dict.fromkeys([true, *wrong])
     }
     weights = held_out.weights
     return [

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.logs import Prior, fit_model
+from toplist.logs import ClickLog, FittedModel, Prior, fit_model
 from toplist.logs.fitting.errors import ESTIMATED, STATUS
+from toplist.logs.fitting.fit_data import prepare_log
 
 from .simulated import expected_examinations, simulate, sized
 
-LISTS = 5000  # of each fit
+FIT_LISTS = 5000
 SHRUNK_LISTS = 400  # few, so that priors matter
 EXAMINATIONS = 200  # expected, at least; parameters with fewer are left out
 LOW, HIGH = 0.93, 0.97
@@ -45,7 +47,7 @@ def coverage(
     kinds = {kind.partition(" at ")[0] for kind in sized(name).coins().own}
     priors = {kind: PRIORS[kind] for kind in sorted(kinds)} if shrunk else {}
     for number in range(fits):
-        true = simulate(name, SHRUNK_LISTS if shrunk else LISTS, seed + number, priors)
+        true = simulate(name, SHRUNK_LISTS if shrunk else FIT_LISTS, seed + number, priors)
         fitted = fit(true.log, name, priors=priors)
         own_counts, shared_counts = expected_examinations(name, true)
         coins = fitted.model.coins()
@@ -61,7 +63,8 @@ def coverage(
                 if at not in coins.fixed
             ]
         for kind, parameters, at, truth, counts in columns:
-            low, high = (limit[at] for limit in parameters.interval())
+            with np.errstate(invalid="ignore"):  # at 0 and 1
+                low, high = (limit[at] for limit in parameters.interval())
             usable = parameters.status[at] == ESTIMATED
             enough = np.full(len(truth), True) if shrunk else counts >= EXAMINATIONS
             kept = usable & enough
@@ -72,3 +75,22 @@ def coverage(
                 left_out[kind][STATUS[status]] += 1
     return [Coverage(name, kind, intervals[kind], covered[kind], +left_out[kind]) for kind in intervals]
 
+
+def fit_with_diagonal_errors(log: ClickLog, name: str, priors: Any) -> FittedModel:
+    """A fit with errors that are too small: those of each parameter if all others were known."""
+    fitted = fit_model(log, name, priors=priors)
+    workers: Any = prepare_log(log).workers(fitted.model, priors, False)
+    part = workers.partitions[0]
+    part.theta[:] = np.concatenate([fitted.own.value.ravel(), fitted.shared.value.ravel()])
+    found = part.information()
+    blocks = [
+        found.blocks[begin : begin + size**2].reshape(size, size).diagonal()
+        for begin, size in zip(found.block_start[:-1], np.diff(found.first_coin), strict=True)
+    ]
+    error = np.maximum(np.concatenate([*blocks, found.corner.diagonal()]), 1e-9) ** -0.5  # 0 on the boundary
+    own, shared = np.split(error, [fitted.own.value.size])
+    return replace(
+        fitted,
+        own=fitted.own._replace(error=own.reshape(fitted.own.value.shape)),
+        shared=fitted.shared._replace(error=shared[None]),
+    )

@@ -11,7 +11,9 @@ from toplist.core.slate import Floats
 from toplist.logs import ClickLog, FittedModel, Prior, sample_log, shuffled_lists
 from toplist.logs.models import MODELS
 
-QUERIES, ITEMS, POSITIONS = 2, 4, 3
+# Every list shows all items of a query. So few lists tell about an item at the first position, examination and
+# attraction are correlated, and errors from the diagonal of the information alone are found out.
+QUERIES, ITEMS, POSITIONS = 2, 4, 4
 
 
 class Simulated(NamedTuple):
@@ -40,6 +42,8 @@ def simulate(name: str, lists: int, seed: int, priors: Mapping[str, Prior] | Non
     shared = generator.uniform(0.3, 0.8, len(coins.shared))
     if name == "position-ctr":
         shared = np.sort(shared)[::-1]  # less and less, so that PBM contains it
+    elif name == "ccm":
+        shared = np.sort(shared)  # going on is likelier after a click, so that DBN does not contain it
     shared[list(coins.fixed)] = 1.0
     shown = shuffled_lists(QUERIES, ITEMS, POSITIONS, lists, seed)
     return Simulated(sample_log(model, own, shared, shown, seed), own, shared)
@@ -62,7 +66,7 @@ def expected_examinations(name: str, true: Simulated) -> tuple[Floats, Floats]:
             counted = np.where(place < POSITIONS - 1, marginal, 0.0)
         elif " at " in kind:
             counted = place == int(kind.partition(" at ")[2]) - 1
-        np.add.at(own, (query, log.item, number), counted)
+        np.add.at(own[:, :, number], (query, log.item), counted)
     clicks = log.click.reshape(-1, POSITIONS)
     for number, (kind, label) in enumerate(coins.shared):
         at = int(label[0]) - 1 if label[:1].isdigit() else 0

@@ -9,6 +9,8 @@ import numpy as np
 from toplist.core.slate import Floats
 from toplist.support.intervals import NORMAL_95
 
+ROUNDING = 1e-12  # log-likelihoods nearer than this, absolute or relative, are equal: models may contain each other
+
 
 class PairedDifference(NamedTuple):
     """Difference of the log-likelihood per list of two models on the same lists.
@@ -61,7 +63,7 @@ def paired_difference(one: Floats, other: Floats, weight: Floats, visitor: Any =
         return PairedDifference(float("nan"), float("nan"), float("nan"))
     if np.isneginf(one).any():
         return PairedDifference(float("-inf"), float("nan"), float("nan"))
-    difference = one - other
+    difference = np.where(np.isclose(one, other, rtol=ROUNDING, atol=ROUNDING), 0.0, one - other)
     mean = float(difference @ weight / lists)
     distance = difference - mean
     if visitor is None:
@@ -70,6 +72,11 @@ def paired_difference(one: Floats, other: Floats, weight: Floats, visitor: Any =
         _, code = np.unique(np.asarray(visitor)[kept], return_inverse=True)
         sums = np.bincount(code, weights=weight * distance)
         squares, count = float((sums**2).sum()), float(len(sums))
+    return difference_from_sums(mean, squares, count, lists)
+
+
+def difference_from_sums(mean: float, squares: float, count: float, lists: float) -> PairedDifference:
+    """The interval of a mean over lists, from the sum of squares of its independent terms and their number."""
     if count <= 1:
         return PairedDifference(mean, float("nan"), float("nan"))
     half = NORMAL_95 * float(np.sqrt(squares * count / (count - 1.0))) / lists

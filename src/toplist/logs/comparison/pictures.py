@@ -13,15 +13,15 @@ from toplist.core.slate import Floats
 from toplist.logs.comparison.calibration import Rates
 from toplist.logs.comparison.split_result import SplitResult
 from toplist.support.files import import_optional
+from toplist.support.plots import PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.75"  # distinct also to colour-blind readers
+BLUE, ORANGE, GREY = PALETTE[0], PALETTE[1], "0.75"
 COLUMNS = 5
 PANEL = 2.1  # inches
-MOST_POSITIONS = 15  # that get a number each on the axis
 
 
 def panels(names: list[str], draw: Callable[[Axes, str], None], x_label: str, y_label: str) -> Figure:
@@ -68,11 +68,15 @@ def draw_perplexity(result: SplitResult) -> Figure:
     first_click = {name: result.scores(name, first_click=True).perplexity_by_position for name in result.models}
 
     def draw(axes: Axes, name: str) -> None:
-        for other, curve in curves.items():
-            line(axes, curve, GREY, 0.7, "" if other != next(iter(curves)) else "all other models")
-        line(axes, curves[name], BLUE, 1.8, "this model")
-        if not np.isfinite(curves[name]).all():
-            line(axes, first_click[name], ORANGE, 1.2, "up to the first click", style="--")
+        is_finite = bool(np.isfinite(curves[name][~np.isnan(curves[name])]).all())
+        shown = curves if is_finite else first_click  # models are compared on the same positions
+        for other in shown:
+            if other != name:
+                line(axes, shown[other], GREY, 0.7, "all other models")
+        if is_finite:
+            line(axes, shown[name], BLUE, 1.8, "this model")
+        else:
+            line(axes, shown[name], ORANGE, 1.8, "this model, like the others up to the first click", style="--")
         number_positions(axes, len(curves[name]))
 
     return with_legend(panels(result.ranking(), draw, "position", "perplexity, given the clicks above"))

@@ -93,7 +93,7 @@ class Maximum:
     tosses: Floats = field(default_factory=lambda: np.zeros(0))
 
 
-class Settings(NamedTuple):
+class FitSettings(NamedTuple):
     """How long to iterate.
 
     Parameters
@@ -221,7 +221,7 @@ class Maximiser:
         if not nudged and not trial.any():
             return False
         self.expect()
-        count = sum(self.workers.each("release", least * self.lists))
+        count = int(sum(self.workers.each("release", least * self.lists)))
         count += edges.release(self.found.shared, self._gradient(), trial, least * self.lists)
         self.expect()
         return count > 0
@@ -231,14 +231,14 @@ class Maximiser:
         return self.found.objective >= before - 1e-12 * abs(before)
 
 
-def maximise(maximiser: Maximiser, settings: Settings, tell: Callable[[Iteration], object]) -> Maximum:
+def maximise(maximiser: Maximiser, settings: FitSettings, tell: Callable[[Iteration], object]) -> Maximum:
     """Iterate until the derivatives vanish.
 
     Parameters
     ----------
     maximiser : Maximiser
         The fit.
-    settings : Settings
+    settings : FitSettings
         How long.
     tell : callable
         Receives each iteration.

@@ -25,7 +25,7 @@ TOGETHER = "all five queries"
 COUNTED, CLICKS, EXACT, ERROR, EXPECTED = range(5)  # rows of a query
 
 
-class Estimates(NamedTuple):
+class TerminationEstimates(NamedTuple):
     """Terminations by position on the logit scale, with standard errors."""
 
     logit: Floats
@@ -88,7 +88,7 @@ def jobs(_: Size, data: DataSet | None) -> Sequence[Measure]:
     return [Measure(LABEL, lambda: termination_fits(log), f"{data.name}; the {QUERIES} most frequent queries")]
 
 
-def by_counts(rows: Floats) -> Estimates:
+def by_counts(rows: Floats) -> TerminationEstimates:
     """The published counts of a query, with four imagined clicks at each position, half of them the last.
 
     >>> found = by_counts(np.array([[0.5, 0.75], [96.0, 0.0]]))
@@ -97,27 +97,29 @@ def by_counts(rows: Floats) -> Estimates:
     """
     shares, clicks = rows[COUNTED], rows[CLICKS]
     doubted = (np.where(clicks > 0, shares * clicks, 0.0) + DOUBT / 2) / (clicks + DOUBT)
-    return Estimates(np.log(doubted / (1.0 - doubted)), 1.0 / np.sqrt((clicks + DOUBT) * doubted * (1.0 - doubted)))
+    return TerminationEstimates(
+        np.log(doubted / (1.0 - doubted)), 1.0 / np.sqrt((clicks + DOUBT) * doubted * (1.0 - doubted))
+    )
 
 
-def by_exact_fit(rows: Floats) -> Estimates:
+def by_exact_fit(rows: Floats) -> TerminationEstimates:
     """The exact fit of a query."""
-    return Estimates(np.log(rows[EXACT] / (1.0 - rows[EXACT])), rows[ERROR])
+    return TerminationEstimates(np.log(rows[EXACT] / (1.0 - rows[EXACT])), rows[ERROR])
 
 
-def terminates_more(found: Estimates, one: int, other: int, sure: float) -> bool | None:
+def terminates_more(found: TerminationEstimates, one: int, other: int, sure: float) -> bool | None:
     """Whether a position is more terminating than another; None if the log does not decide."""
     difference = float(found.logit[one] - found.logit[other])
     half = sure * math.hypot(found.error[one], found.error[other])
     return difference > 0 if abs(difference) > half else None  # also without errors, which are NaN
 
 
-def first_is_highest(found: Estimates, sure: float) -> bool | None:
+def first_is_highest(found: TerminationEstimates, sure: float) -> bool | None:
     """Whether the first position is the most terminating of a query."""
     return all_of(terminates_more(found, 0, other, sure) for other in range(1, len(found.logit)))
 
 
-def decreases(found: Estimates, sure: float) -> bool | None:
+def decreases(found: TerminationEstimates, sure: float) -> bool | None:
     """Whether the terminations of a query fall from each position to the next."""
     return all_of(terminates_more(found, place, place + 1, sure) for place in range(len(found.logit) - 1))
 
