@@ -1,6 +1,7 @@
 """The description of a log, by hand; the same from parts as from the whole; what looks wrong."""
 
 import json
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from toplist.logs import ClickLog, read_log, scan_log
 from toplist.logs.arrow import arrow
 from toplist.logs.describe import describe
 from toplist.logs.generated import GeneratedLog
+from toplist.support.progress import Progress
 
 BY_HAND = ClickLog.from_lists(
     ["q", "q", "r", "q"],
@@ -139,19 +141,32 @@ def test_columns_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_ctrl_c_ends_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    """It waits for the end of a part: Arrow would make another error of it."""
+    done: list[str] = []
 
+    def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append("goes on")
+
+    folder = GeneratedLog(lists=40, queries=2, items=3, positions=2).write_parts(tmp_path / "log", parts=4)
     monkeypatch.setattr("toplist.logs.tallies.LogTallies.add", interrupt)
-    assert main(["log", "show", str(write_log(tmp_path))]) == Exit.INTERRUPTED
+    assert main(["log", "show", str(folder)]) == Exit.INTERRUPTED
     assert capsys.readouterr() == ("", "toplist: interrupted.\n")
+    assert done == ["goes on"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_progress_goes_from_the_first_part_to_the_end(tmp_path: Path) -> None:
     folder = GeneratedLog(lists=400, queries=4, items=5, positions=3).write_parts(tmp_path / "log", parts=2)
     seen: list[float] = []
-    for _ in scan_log(folder, part=100, progress=lambda progress: seen.append(progress.done / progress.total)):
-        pass
+    seconds: list[float] = []
+
+    def report(progress: Progress) -> None:
+        seen.append(progress.done / progress.total)
+        seconds.append(progress.seconds)
+
+    assert sum(map(len, scan_log(folder, part=100, progress=report))) == 400
+    assert 0 <= min(seconds) <= max(seconds) < 600
     assert seen == sorted(seen)
     assert (len(seen), seen[0], seen[-1]) == (4, 0.25, 1.0)
     assert np.allclose(np.diff(seen), 0.25)

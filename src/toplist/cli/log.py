@@ -10,6 +10,7 @@ from typing import Any
 from toplist.cli.common_flags import STDOUT
 from toplist.cli.exit_codes import Exit, print_message
 from toplist.cli.parser import Parser, add_command
+from toplist.support.progress import Progress
 
 EXAMPLES = """examples:
   toplist log show log.parquet --plot clicks.png
@@ -76,9 +77,10 @@ def named_columns(text: str) -> dict[str, str]:
 def run(arguments: Namespace) -> int:
     """Read the log and describe it."""
     from toplist.core.problem import InvalidInput
-    from toplist.logs import scan_log
-    from toplist.logs.describe import describe
+    from toplist.logs import describe, scan_log
+    from toplist.logs.arrow import arrow
     from toplist.support.files import check_writable, write_text
+    from toplist.support.interrupts import delayed_interrupt
     from toplist.support.plots import check_plot
     from toplist.support.progress_bar import ShareBar
 
@@ -88,8 +90,14 @@ def run(arguments: Namespace) -> int:
         check_writable(arguments.json, "The json file")
     if arguments.json is not None and arguments.json == arguments.plot:
         raise InvalidInput(f"--json and --plot both name {arguments.plot!r}, but each needs its own file; change one.")
-    with ShareBar(sys.stderr, not arguments.quiet) as bar:
-        scan = scan_log(arguments.log, **reading_options(arguments), progress=bar)
+    arrow.lib.enable_signal_handlers(False)  # those of Arrow end the process
+    with delayed_interrupt() as check, ShareBar(sys.stderr, not arguments.quiet) as bar:
+
+        def report(progress: Progress) -> None:
+            check()
+            bar(progress)
+
+        scan = scan_log(arguments.log, **reading_options(arguments), progress=report)
         found = describe(scan)
     text = json.dumps(found.to_dict(), indent=2) + "\n" if arguments.json is not None else ""
     if arguments.json == STDOUT:

@@ -76,11 +76,11 @@ class LogScan:
     def __iter__(self) -> Iterator[ClickLog]:
         """Read the parts."""
         self._assembler.report = self._new_report()
-        begin = time.monotonic()
+        started = time.monotonic()
         for batch in self._reader.read(self._sources, self._options):
             part = self._assembler.part(batch)
             if self._progress is not None:
-                self._progress(self._share(batch.file, time.monotonic() - begin))
+                self._progress(self._share(batch.file, time.monotonic() - started))
             size = self._options.part
             for begin in range(0, len(part), size):
                 yield part if len(part) <= size else part.take(np.arange(begin, min(begin + size, len(part))))
