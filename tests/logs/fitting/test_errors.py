@@ -9,7 +9,7 @@ import pytest
 from small_logs import errors_of, gradient, names_of, small_log, statuses_of, values_of
 
 from toplist.core.slate import Floats
-from toplist.logs import ClickLog, FittedModel, Prior, FitSettings, fit_model
+from toplist.logs import ClickLog, FitSettings, FittedModel, Prior, fit_model
 from toplist.logs.fitting.errors import STATUS
 from toplist.logs.models import MODELS
 
