@@ -157,7 +157,7 @@ def test_a_fit_that_stopped_early_has_no_errors_and_says_why() -> None:
     loose = fit_model(log, "dbn", settings=FitSettings(tolerance=1e-3, newton=False))
     assert loose.converged
     assert loose.errors == "none"  # converged for the tolerance given, but not for errors
-    assert fit_model(log, "dbn", errors=False).no_errors == "errors=False was given"
+    assert fit_model(log, "dbn", errors="none").no_errors == "none were wanted"
     counts = fit_model(log, "sdbn-counts")
     assert counts.no_errors == "sdbn-counts does not maximise the likelihood; fit sdbn"
     assert fit_model(log, "dbn").no_errors == ""
