@@ -193,7 +193,7 @@ def test_wrong_arguments_are_refused_before_the_log_is_read(given: dict[str, Any
 
 
 def test_all_models_are_fitted_by_default() -> None:
-    found = toplist.fit(made_log(60), drift=False, errors=False)
+    found = toplist.fit(made_log(60), drift=False, errors="none")
     assert list(found.models) == list(MODELS)
 
 

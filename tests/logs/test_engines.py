@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 import toplist
 from toplist.core.problem import InvalidInput
 from toplist.logs import ModelComparison
+from toplist.support.files import import_optional
 
 MODELS = ["position-ctr", "cascade", "dcm"]
 
@@ -20,6 +19,7 @@ MODELS = ["position-ctr", "cascade", "dcm"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three Parquet files of lists of one to three of four items; other items in each."""
+    pyarrow, parquet = import_optional("pyarrow", "logs"), import_optional("pyarrow.parquet", "logs")
     chance = np.random.default_rng(4)
     home = tmp_path_factory.mktemp("log")
     for number in range(3):
@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "items": [[f"item {item + number}" for item in one] for one in shown],
             "clicked": [[place + 1 for place in range(len(one)) if chance.random() < 0.4] for one in shown],
         }
-        pyarrow.parquet.write_table(pyarrow.table(columns), home / f"{number}.parquet")
+        parquet.write_table(pyarrow.table(columns), home / f"{number}.parquet")
     return home
 
 

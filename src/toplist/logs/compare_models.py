@@ -62,7 +62,7 @@ def fit(
     seed: int = 0,
     priors: Mapping[str, Prior] | None = None,
     per_query: bool = False,
-    errors: bool = True,
+    errors: str = "information",
     settings: FitSettings = FitSettings(),  # noqa: B008 - immutable
     engine: str = "local",
     address: str | None = None,
@@ -90,8 +90,8 @@ def fit(
         As for `toplist.logs.fit_model`, for the models that have parameters of that kind.
     per_query : bool, default False
         Fit examination, termination and continuation for each query separately.
-    errors : bool, default True
-        Compute standard errors.
+    errors : str, default "information"
+        Where standard errors come from, as for `toplist.logs.fit_model`; "none" for none.
     settings : FitSettings, optional
         How long to iterate.
     engine : str, default "local"
@@ -138,7 +138,7 @@ def fit(
         with source.training(name) as data:
             facts = {
                 "log": source.facts().fingerprint, "holdout": share, "seed": seed, "per_query": bool(per_query),
-                "errors": bool(errors), "settings": settings._asdict(),
+                "errors": errors, "settings": settings._asdict(),
                 "priors": None if priors is None else {kind: list(prior) for kind, prior in sorted(priors.items())},
             }  # fmt: skip
             kept = FitFolder(folder, facts)
