@@ -78,7 +78,9 @@ def dense_sandwich(fitted: FittedModel, log: ClickLog) -> Floats:
 @pytest.mark.parametrize(("name", "per_query"), [("dbn", False), ("pbm", False), ("dcm", True), ("cascade", False)])
 def test_the_sandwich_equals_one_with_numerical_derivatives(name: str, per_query: bool) -> None:
     log = drawn_log(name, 150)
-    log = replace(with_visitors(log, np.arange(150) * 7 % 40), weight=np.asarray(1.0 + np.arange(150) % 3, dtype=np.float64))
+    log = replace(
+        with_visitors(log, np.arange(150) * 7 % 40), weight=np.asarray(1.0 + np.arange(150) % 3, dtype=np.float64)
+    )
     fitted = fit_model(log, name, priors={}, per_query=per_query, errors="sandwich")
     assert fitted.errors == "sandwich"
     assert np.isfinite(all_errors(fitted)).sum() >= 8
