@@ -43,12 +43,12 @@ def main(home: Path) -> None:
     rows = []
     for name, epoch in theirs.items():
         settings = FitSettings(ITERATIONS, newton=False)
-        fit_model(data, name, errors=False, settings=settings)  # compiles
+        fit_model(data, name, errors="none", settings=settings)  # compiles
         begun = time.process_time()
-        fit_model(data, name, errors=False, settings=settings)
+        fit_model(data, name, errors="none", settings=settings)
         ours = (time.process_time() - begun) / (ITERATIONS + 1) / LISTS  # and one E-step at the end
         begun = time.process_time()
-        found = fit_model(data, name, errors=False)
+        found = fit_model(data, name, errors="none")
         whole = time.process_time() - begun
         rows.append({"algorithm": name, "clax": epoch, "toplist": ours, "ratio": epoch / ours, "whole fit": whole,
                      "iterations": len(found.history)})  # fmt: skip

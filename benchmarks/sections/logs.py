@@ -19,7 +19,7 @@ from benchmarks.generated_log import ITEMS, PER_PART, generate, in_memory, write
 from benchmarks.measure import Effort, exponent
 from benchmarks.report import Show, Table, Target, nanoseconds, per_second, times, verdict_cells
 from benchmarks.session_em import Session, fit_dbn, fit_ubm
-from toplist.logs import ClickLog, IdTable, FitSettings, fit_model, prepare_log, prepare_parts, read_log
+from toplist.logs import ClickLog, FitSettings, IdTable, fit_model, prepare_log, prepare_parts, read_log
 from toplist.logs.fitting.fit_data import LocalData
 from toplist.logs.patterns import compress
 
@@ -85,11 +85,11 @@ def fitting(log: ClickLog, rounds: int, quick: bool) -> Table:
     for name in (*CLOSED, *ITERATED):
         fit_model(log.take(np.arange(min(len(log), 1000))), name)  # compiles
         target = Target(1.0, at_most=True) if name in CLOSED else Target(15.0, at_most=True) if name in JUDGED else None
-        fifty = seconds(lambda: fit_model(data, name, errors=False, settings=FIFTY), rounds)  # noqa: B023
+        fifty = seconds(lambda: fit_model(data, name, errors="none", settings=FIFTY), rounds)  # noqa: B023
         row: dict[str, Any] = {"algorithm": name, "50 EM": fifty}
         if name in ITERATED:
             begun = time.process_time()
-            found = fit_model(data, name, errors=False)
+            found = fit_model(data, name, errors="none")
             row |= {"to the maximum": time.process_time() - begun, "iterations": len(found.history)}
         begun = time.process_time()
         fit_model(data, name, settings=FitSettings() if name in ITERATED else FIFTY)
@@ -121,10 +121,10 @@ def sessions(quick: bool) -> Table:
     ways: dict[str, Callable[[int], object]] = {"ubm": lambda n: fit_ubm(plain, n), "dbn": lambda n: fit_dbn(plain, n)}
     data = LocalData(log.queries, log.items, [compress(log, merge=False)])
     for name, way in ways.items():
-        fit_model(log, name, errors=False)  # compiles
+        fit_model(log, name, errors="none")  # compiles
         slow = per_iteration(way, 1, 3) / count
         fast = per_iteration(
-            lambda n: fit_model(data, name, errors=False, settings=FitSettings(n, newton=False)),  # noqa: B023
+            lambda n: fit_model(data, name, errors="none", settings=FitSettings(n, newton=False)),  # noqa: B023
             *((5, 10) if quick else (20, 120)),
         ) / count  # fmt: skip
         rows.append({"algorithm": name, "Python": slow, "toplist": fast, "ratio": slow / fast}
@@ -149,7 +149,7 @@ def merging(lists: int, rounds: int) -> Table:
     for merge in (False, True):
         patterns = compress(log, merge=merge)
         data = LocalData(log.queries, log.items, [patterns])
-        spent = seconds(lambda: fit_model(data, "ubm", errors=False, settings=FIFTY), rounds)  # noqa: B023
+        spent = seconds(lambda: fit_model(data, "ubm", errors="none", settings=FIFTY), rounds)  # noqa: B023
         rows.append({"what": "equal lists merged" if merge else "every list a row", "rows": len(patterns.weight),
                      "50 EM": spent})  # fmt: skip
     rows.append(
@@ -215,9 +215,9 @@ def out_of_core(size: int, iterations: int) -> dict[str, float]:
     begun = time.process_time()
     with prepare_parts(parts()) as data:
         prepared = time.process_time() - begun - made
-        fit_model(data, "ubm", errors=False, settings=FitSettings(1, newton=False))  # compiles
+        fit_model(data, "ubm", errors="none", settings=FitSettings(1, newton=False))  # compiles
         begun = time.process_time()
-        fit_model(data, "ubm", errors=False, settings=FitSettings(iterations, newton=False))
+        fit_model(data, "ubm", errors="none", settings=FitSettings(iterations, newton=False))
         spent = (time.process_time() - begun) / (iterations + 1)  # and one E-step at the end
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     return {"prepare": prepared, "iteration": spent, "memory": peak}

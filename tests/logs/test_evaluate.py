@@ -69,7 +69,7 @@ class Slow:
 def test_scores_equal_a_slow_computation(name: str) -> None:
     log = small_log()
     train, held = log.take(np.arange(25)), log.take(np.arange(25, 60))
-    fitted = fit_model(train, name, errors=False)
+    fitted = fit_model(train, name, errors="none")
     found = evaluate(fitted, held)
     rows: list[tuple[Scores, Counted]] = [
         (found.every, lambda _, __: True),
@@ -92,7 +92,7 @@ def test_scores_equal_a_slow_computation(name: str) -> None:
 def test_the_likelihood_of_the_lists_of_a_fit_is_that_of_the_fit() -> None:
     log = small_log()
     for name in ("dbn", "ubm", "pbm", "item-ctr"):
-        fitted = fit_model(log, name, errors=False)
+        fitted = fit_model(log, name, errors="none")
         assert evaluate(fitted, log).every.log_likelihood == pytest.approx(fitted.log_likelihood, rel=1e-9)
 
 
@@ -147,7 +147,7 @@ def test_calibration_error_is_the_mean_distance() -> None:
 
 def test_a_row_of_weight_w_counts_as_w_lists() -> None:
     log = small_log()
-    fitted = fit_model(log, "pbm", errors=False)
+    fitted = fit_model(log, "pbm", errors="none")
     repeated = log.take(np.repeat(np.arange(len(log)), log.weights.astype(int)))
     plain = ClickLog(repeated.queries, repeated.items, repeated.query, repeated.start, repeated.item, repeated.click)
     one, other = evaluate(fitted, log), evaluate(fitted, plain)
@@ -157,7 +157,7 @@ def test_a_row_of_weight_w_counts_as_w_lists() -> None:
 
 def test_a_log_in_chunks_has_the_same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     log = small_log()
-    fitted = fit_model(log, "dcm", errors=False)
+    fitted = fit_model(log, "dcm", errors="none")
     whole = evaluate(fitted, log)
     monkeypatch.setattr(sys.modules["toplist.logs.evaluate"], "CHUNK", 7)
     parts = evaluate(fitted, log)

@@ -90,7 +90,7 @@ class LoggedQueries(NamedTuple):
         """
         name = FITTED_AS[model]
         lists = lists_of(self.log, frequent_queries(self.log, min(self.queries, len(np.unique(self.log.query)))))
-        whole_fit = fit_model(lists, name, priors=kept_priors(name), per_query=name != "cascade", errors=False)
+        whole_fit = fit_model(lists, name, priors=kept_priors(name), per_query=name != "cascade", errors="none")
         shown = np.bincount(whole_fit.pair_numbers(lists), minlength=len(whole_fit.pair_item))
         own: dict[Id, dict[Id, Floats]] = {}
         for query in frequent_queries(lists, len(whole_fit.query_codes)):

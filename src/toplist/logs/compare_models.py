@@ -62,9 +62,10 @@ def fit(
     seed: int = 0,
     priors: Mapping[str, Prior] | None = None,
     per_query: bool = False,
-    errors: bool = True,
+    errors: str = "information",
     settings: FitSettings = FitSettings(),  # noqa: B008 - immutable
     engine: str = "local",
+    address: str | None = None,
     reading: Mapping[str, Any] = NO_OPTIONS,
     folder: AnyPath | None = None,
     progress: Callable[[FitProgress], object] | None = None,
@@ -89,14 +90,16 @@ def fit(
         As for `toplist.logs.fit_model`, for the models that have parameters of that kind.
     per_query : bool, default False
         Fit examination, termination and continuation for each query separately.
-    errors : bool, default True
-        Compute standard errors.
+    errors : str, default "information"
+        Where standard errors come from, as for `toplist.logs.fit_model`; "none" for none.
     settings : FitSettings, optional
         How long to iterate.
     engine : str, default "local"
         Where the lists are: "local" in memory; "disk" for a log that is larger, read part by part; "ray" on a Ray
         cluster whose workers read the files of a folder. The parameters are the same. Only "local" has a split by
         time, and differences paired by visitor.
+    address : str, optional
+        Address of a running Ray cluster, such as "auto"; by default one is started on this machine.
     reading : mapping of str to object, optional
         Options of `toplist.logs.read_log` for a log that is not read yet, as {"strict": True}.
     folder : str or path-like, optional
@@ -128,14 +131,14 @@ def fit(
     for what, given, accepted in (("The split", split, SPLITS), ("The engine", engine, ENGINES)):
         if given not in accepted:
             raise refuse(what, given, f"one of {', '.join(accepted)}", nearest(given, accepted, "choose one"))
-    source = open_source(log, reading, engine, split, share, seed, drift)
+    source = open_source(log, reading, engine, address, split, share, seed, drift)
     total, results = len(source.splits()) * len(chosen), {}
     facts: dict[str, Any] = {}
     for place, name in enumerate(source.splits()):
         with source.training(name) as data:
             facts = {
                 "log": source.facts().fingerprint, "holdout": share, "seed": seed, "per_query": bool(per_query),
-                "errors": bool(errors), "settings": settings._asdict(),
+                "errors": errors, "settings": settings._asdict(),
                 "priors": None if priors is None else {kind: list(prior) for kind, prior in sorted(priors.items())},
             }  # fmt: skip
             kept = FitFolder(folder, facts)
@@ -197,7 +200,14 @@ def parameter_kinds(model: Any) -> set[str]:
 
 
 def open_source(
-    log: Any, reading: Mapping[str, Any], engine: str, split: str, holdout: float, seed: int, drift: bool
+    log: Any,
+    reading: Mapping[str, Any],
+    engine: str,
+    address: str | None,
+    split: str,
+    holdout: float,
+    seed: int,
+    drift: bool,
 ) -> LogParts:
     """The lists of a comparison, where the engine wants them."""
     if engine == "local":
@@ -207,7 +217,9 @@ def open_source(
         raise refuse("The split", split, f"'random' with the engine {engine!r}", advice)
     if not isinstance(log, str | os.PathLike):
         raise refuse("The log", type(log).__name__, f"a file or folder for the engine {engine!r}", "give its path")
-    return (StreamedParts if engine == "disk" else RayParts)(log, reading, holdout, seed)
+    if engine == "disk":
+        return StreamedParts(log, reading, holdout, seed)
+    return RayParts(log, reading, holdout, seed, address)
 
 
 def open_log(log: Any, reading: Mapping[str, Any]) -> ClickLog:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from toplist.core.problem import InvalidInput, nearest, refuse
+from toplist.core.problem import InvalidInput, checked_seed, nearest, refuse, whole
+from toplist.core.slate import Floats
 from toplist.logs.click_log import ClickLog
 from toplist.logs.fitted import FittedModel
-from toplist.logs.fitting.errors import NEVER_SHOWN, UNIDENTIFIED, shared_errors, shared_status
+from toplist.logs.fitting.bootstrap import bootstrap_errors
+from toplist.logs.fitting.errors import ESTIMATED, NEVER_SHOWN, UNIDENTIFIED, shared_errors, shared_status
 from toplist.logs.fitting.fit_data import ClickCounts, FitData, prepare_log, start_values
 from toplist.logs.fitting.maximise import FitSettings, Iteration, Maximiser, Maximum, Workers, maximise
 from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
+from toplist.logs.fitting.sandwich import RobustErrors, independent_units, robust_errors
 from toplist.logs.models import MODELS, ClickModel
 from toplist.logs.models.protocol import Coins
-from toplist.logs.parameters import result_parameters
+from toplist.logs.parameters import Parameters, result_parameters
 
+ERRORS = ("information", "sandwich", "bootstrap", "none")
+ROBUST = ("sandwich", "bootstrap")
 ERROR_LIMIT = 1e-6  # largest derivative per list at which a fit may have errors
 
 
@@ -27,7 +33,9 @@ def fit_model(
     *,
     priors: Mapping[str, Prior] | None = None,
     per_query: bool = False,
-    errors: bool = True,
+    errors: str = "information",
+    resamples: int = 200,
+    seed: int = 0,
     settings: FitSettings = FitSettings(),  # noqa: B008 - immutable
     progress: Callable[[Iteration], object] | None = None,
 ) -> FittedModel:
@@ -44,12 +52,19 @@ def fit_model(
         mean of the log by two imagined lists, and shared ones are not. An empty mapping is for no priors.
     per_query : bool, default False
         Fit examination, termination and continuation for each query separately.
-    errors : bool, default True
-        Compute standard errors.
+    errors : str, default "information"
+        Where standard errors come from. "information": from the observed information, right if the model is true and
+        lists are independent. "sandwich": also if the model is wrong or, in a log with visitors, if visitors repeat
+        themselves; it needs some hundred visitors, or lists in a log without. "bootstrap": the same by resampling.
+        "none": there are none.
+    resamples : int, default 200
+        Number of fits to resampled logs, for "bootstrap".
+    seed : int, default 0
+        Seed of the resampling.
     settings : FitSettings, optional
         How long to iterate.
     progress : callable, optional
-        Receives each iteration.
+        Receives each iteration, and each resample.
 
     Returns
     -------
@@ -59,7 +74,8 @@ def fit_model(
     Raises
     ------
     InvalidInput
-        If the log is empty, or the model or a prior is unknown.
+        If the log is empty, the model, a prior or the sort of errors is unknown, or errors by visitor are wanted for a
+        log that is not in memory.
 
     Examples
     --------
@@ -68,6 +84,7 @@ def fit_model(
     >>> fitted.attraction("q")
     {'b': 0.6666666666666666, 'a': 0.25}
     """
+    check_errors(errors, log)
     data = prepare_log(log) if isinstance(log, ClickLog) else log
     summaries = data.summaries()
     counts = ClickCounts(*np.sum([each.counts for each in summaries], axis=0))
@@ -77,7 +94,43 @@ def fit_model(
     given = default_priors(chosen.coins(), counts) if priors is None else checked_priors(chosen.coins(), priors)
     lists = sum(each.lists for each in summaries)
     maximiser = run_fit(data.workers(chosen, given, per_query), chosen, given, lists, per_query, settings, progress)
-    return collect(maximiser, data, chosen, given, per_query, errors)
+    fitted = collect(maximiser, data, chosen, given, per_query, errors)
+    if not isinstance(log, ClickLog) or errors not in ROBUST or not is_maximum(maximiser.found):
+        return fitted
+    (part,) = maximiser.workers.partitions  # type: ignore[attr-defined]  # of a log in memory
+    if errors == "sandwich":
+        return replace_errors(fitted, robust_errors(maximiser, part, independent_units(log)), errors)
+    prior, count = coin_prior(chosen.coins(), given), whole("The number of resamples", resamples, 2, "give more")
+    tell = progress or (lambda _: None)
+    found = bootstrap_errors(log, part, prior, chosen.coins().fixed, count, checked_seed(seed), settings, tell)
+    return replace_errors(fitted, found, errors)
+
+
+def check_errors(errors: str, log: ClickLog | FitData) -> None:
+    """Refuse an unknown sort of errors, and those by visitor where the lists are not in memory."""
+    if errors not in ERRORS:
+        advice = nearest(str(errors), ERRORS, "choose one")
+        raise refuse("The sort of errors", errors, f"one of {', '.join(ERRORS)}", advice)
+    if errors in ROBUST and not isinstance(log, ClickLog):
+        advice = "read the log into memory, perhaps a sample of its visitors"
+        raise refuse("The sort of errors", errors, "information or none for a log that is not in memory", advice)
+
+
+def replace_errors(fitted: FittedModel, found: RobustErrors, errors: str) -> FittedModel:
+    """A fit with other errors of the parameters that are estimated."""
+    width, pairs = fitted.shared.value.shape[1], fitted.own.value.size
+    own, shared = found.own[:pairs].reshape(fitted.own.value.shape), found.shared[None]
+    if fitted.per_query:
+        shared = found.own[pairs:].reshape(-1, width)
+
+    def with_errors(parameters: Parameters, variance: Floats) -> Parameters:
+        known = (parameters.status == ESTIMATED) & (variance > 0)
+        return parameters._replace(error=np.sqrt(np.where(known, variance, np.nan)))
+
+    return replace(
+        fitted, own=with_errors(fitted.own, own), shared=with_errors(fitted.shared, shared), errors=errors,
+        no_errors="", shared_covariance=None if fitted.per_query else found.covariance,
+    )  # fmt: skip
 
 
 def find_model(model: str | ClickModel) -> Any:
@@ -118,12 +171,12 @@ def collect(
     model: Any,
     priors: Mapping[str, Prior],
     per_query: bool,
-    errors: bool,
+    errors: str,
 ) -> FittedModel:
     """The result of a fit."""
     coins, found = model.coins(), maximiser.found
     kinds, width = len(coins.own), len(coins.shared)
-    refusal = no_errors(found, model) if errors else "errors=False was given"
+    refusal = "none were wanted" if errors == "none" else no_errors(found, model)
     thetas, tosses = maximiser.workers.each("own_theta"), maximiser.workers.each("own_tosses")
     own_errors = [(np.full(len(each), np.nan), each) for each in maximiser.workers.each("own_status")]
     shared_result, covariance = (np.full(len(found.shared), np.nan), shared_status(maximiser)), None
@@ -162,11 +215,16 @@ def collect(
     )  # fmt: skip
 
 
+def is_maximum(found: Maximum) -> bool:
+    """Whether a fit may have errors."""
+    return found.converged and found.slope < ERROR_LIMIT
+
+
 def no_errors(found: Maximum, model: Any) -> str:
     """Why a fit cannot have standard errors; empty if it can."""
     if not getattr(model, "exact", True):
         return f"{model.name} does not maximise the likelihood; fit {model._replace(exact=True).name}"
-    if found.converged and found.slope < ERROR_LIMIT:
+    if is_maximum(found):
         return ""
     return (
         f"the fit stopped after {len(found.history)} iterations with a derivative of {found.slope:.2g} per list, not "

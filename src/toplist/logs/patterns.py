@@ -73,6 +73,13 @@ def speed(function: Any, positions: int) -> Any:
     return function if positions >= SHORT else plain(function)
 
 
+def list_order(log: ClickLog) -> Ints:
+    """The lists with items, by query: the rows of `compress` before equal ones are merged."""
+    order = np.argsort(log.query, kind="stable")
+    rows: Ints = order[log.lengths[order] > 0]
+    return rows
+
+
 def compress(log: ClickLog, merge: bool = True) -> Patterns:
     """Sort the lists of a log by query, number its pairs, and merge equal lists.
 
@@ -88,8 +95,7 @@ def compress(log: ClickLog, merge: bool = True) -> Patterns:
     Patterns
         The rows of the fit.
     """
-    order = np.argsort(log.query, kind="stable")
-    order = order[log.lengths[order] > 0]
+    order = list_order(log)
     codes, query = np.unique(log.query[order], return_inverse=True)
     start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(log.lengths[order])])
     total = int(start[-1])

@@ -10,7 +10,7 @@ import pytest
 from slow_em import dbn_step, iterate, ubm_step
 from small_logs import gradient, model_of, names_of, small_log, statuses_of, values_of
 
-from toplist.logs import ClickLog, Prior, FitSettings, fit_model
+from toplist.logs import ClickLog, FitSettings, Prior, fit_model
 from toplist.logs.fitting.errors import FIXED
 from toplist.logs.fitting.fit_data import prepare_log, start_values
 from toplist.logs.fitting.maximise import Maximiser, maximise

@@ -27,7 +27,7 @@ from toplist.logs.random_rows import random_rows
 from toplist.logs.read import find_sources, read_log, scan_log
 from toplist.support.files import AnyPath
 
-NEEDED = ("weight",)  # optional columns that a streamed comparison reads
+UNUSED = ("time", "visitor", "propensity", "seen", "left")  # columns that a streamed comparison does not read
 
 
 Fits = Mapping[str, tuple[FittedModel, float]]  # models with the seconds of their fits
@@ -124,7 +124,7 @@ class StreamedParts:
     """
 
     def __init__(self, path: AnyPath, reading: Mapping[str, Any], holdout: float, seed: int) -> None:
-        self._scan = scan_log(path, **dict(reading) | {"only": NEEDED})
+        self._scan = scan_log(path, **without_unused(reading))
         self._holdout, self._seed = holdout, seed
         self._facts = LogFacts("", "", "")
 
@@ -179,13 +179,17 @@ class RayParts:
         Share of lists to hold out.
     seed : int
         Seed of the random split.
+    address : str, optional
+        Address of a running cluster; by default a local one is started.
     """
 
-    def __init__(self, path: AnyPath, reading: Mapping[str, Any], holdout: float, seed: int) -> None:
+    def __init__(
+        self, path: AnyPath, reading: Mapping[str, Any], holdout: float, seed: int, address: str | None = None
+    ) -> None:
         self._paths = [source.name for source in find_sources(path)]
         options = {name: value for name, value in reading.items() if name != "progress"}  # a bar stays here
-        self._read = partial(read_log, **options | {"only": NEEDED})
-        self._holdout, self._seed = holdout, seed
+        self._read = partial(read_log, **without_unused(options))
+        self._holdout, self._seed, self._address = holdout, seed, address
         self._facts = LogFacts("", "", "")
         self._data: RayData | None = None
 
@@ -196,7 +200,9 @@ class RayParts:
     @contextmanager
     def training(self, split: str) -> Iterator[FitData]:
         """The lists that are not held out, in actors."""
-        with prepare_on_ray(self._paths, self._read, holdout=self._holdout, seed=self._seed) as data:
+        with prepare_on_ray(
+            self._paths, self._read, address=self._address, holdout=self._holdout, seed=self._seed
+        ) as data:
             digest = reduce(LogDigest.plus, [part.digest for part in data.files])
             line = digest.line(len(data.queries), len(data.items))
             report = "\n".join(part.report for part in data.files)
@@ -246,6 +252,11 @@ def streamed_split(split: str, lists: float, fitted: Fits, scores: Sequence[Part
     return StreamedSplit(
         split, lists, nothing.astype(np.int64), nothing, None, scored, whole=total.whole, first_click=total.first_click
     )
+
+
+def without_unused(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a reader that leave out the columns that no model needs."""
+    return dict(reading) | {"columns": dict.fromkeys(UNUSED) | dict(reading.get("columns", {}))}
 
 
 def one_split(holdout: float) -> str:

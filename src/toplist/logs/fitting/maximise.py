@@ -49,7 +49,7 @@ class Iteration(NamedTuple):
     Parameters
     ----------
     kind : str
-        "EM" or "Newton".
+        "EM", "Newton", or "resample" for a fit to a resampled log.
     objective : float
         Log-likelihood plus logarithm of the prior, before the iteration.
     slope : float
@@ -231,7 +231,9 @@ class Maximiser:
         return self.found.objective >= before - 1e-12 * abs(before)
 
 
-def maximise(maximiser: Maximiser, settings: FitSettings, tell: Callable[[Iteration], object]) -> Maximum:
+def maximise(
+    maximiser: Maximiser, settings: FitSettings, tell: Callable[[Iteration], object], em_first: int = EM_FIRST
+) -> Maximum:
     """Iterate until the derivatives vanish.
 
     Parameters
@@ -242,6 +244,8 @@ def maximise(maximiser: Maximiser, settings: FitSettings, tell: Callable[[Iterat
         How long.
     tell : callable
         Receives each iteration.
+    em_first : int, default 15
+        Iterations of EM before the first Newton step; few if the start is near the maximum.
 
     Returns
     -------
@@ -250,7 +254,7 @@ def maximise(maximiser: Maximiser, settings: FitSettings, tell: Callable[[Iterat
     """
     found = maximiser.found
     maximiser.expect()
-    em_left = EM_FIRST
+    em_left = em_first
     for _ in range(settings.iterations):
         use_newton = settings.newton and em_left == 0
         found.history.append(Iteration("Newton" if use_newton else "EM", found.objective, found.slope))

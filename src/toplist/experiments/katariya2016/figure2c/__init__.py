@@ -41,7 +41,7 @@ def termination_fits(log: ClickLog) -> dict[str, Floats]:
     lists = lists_of(log, queries)
     found = {}
     for per_query in (True, False):
-        counted = fit_model(lists, "dcm-counts", priors={}, per_query=per_query, errors=False)
+        counted = fit_model(lists, "dcm-counts", priors={}, per_query=per_query, errors="none")
         exact = fit_model(lists, "dcm", priors=kept_priors("dcm"), per_query=per_query)
         for row in range(len(exact.shared.value)):
             query = exact.queries[exact.query_codes[row]] if per_query else None
@@ -97,9 +97,8 @@ def by_counts(rows: Floats) -> TerminationEstimates:
     """
     shares, clicks = rows[COUNTED], rows[CLICKS]
     doubted = (np.where(clicks > 0, shares * clicks, 0.0) + DOUBT / 2) / (clicks + DOUBT)
-    return TerminationEstimates(
-        np.log(doubted / (1.0 - doubted)), 1.0 / np.sqrt((clicks + DOUBT) * doubted * (1.0 - doubted))
-    )
+    error = 1.0 / np.sqrt((clicks + DOUBT) * doubted * (1.0 - doubted))
+    return TerminationEstimates(np.log(doubted / (1.0 - doubted)), error)
 
 
 def by_exact_fit(rows: Floats) -> TerminationEstimates:

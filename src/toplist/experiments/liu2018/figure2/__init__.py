@@ -43,7 +43,7 @@ def jobs(size: Size, data: DataSet | None) -> list[Play]:
     lists = lists_of(log, queries)
     # The numbers of clicks of visitors on pages come from the whole log in the paper; these pages are what matters.
     found = click_features(lists, FEATURES)
-    fitted = fit_model(lists, "dcm-counts", priors=kept_priors("dcm-counts"), per_query=True, errors=False)
+    fitted = fit_model(lists, "dcm-counts", priors=kept_priors("dcm-counts"), per_query=True, errors="none")
     nobody = np.zeros((0, found.visitors.shape[1]))
     several = {PAGES: nobody, BOTH: found.visitors[:VISITORS]}
     plays = []
