@@ -26,7 +26,7 @@ bench: $(VENV)/ready  ## speed, compared with hand-written loops (some minutes)
 bench-peers: $(VENV)/ready  ## click-model fits beside clax-models, in an environment of its own (some minutes)
 	$(BIN)/python -m benchmarks.peers out/peers
 
-coverage: $(VENV)/ready  ## fits of click models to thousands of simulated logs: intervals, and which model is true (about ten minutes)
+coverage: $(VENV)/ready  ## fits of click models to thousands of simulated logs: intervals, and which model is true (about four minutes)
 	$(BIN)/python -m tests.logs.recovery
 
 promises: $(VENV)/ready  ## long tests of the service's guarantees; each prints its figure (about 35 minutes)

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from toplist.logs import ClickLog, IdTable
+from toplist.support.files import import_optional
 
 ITEMS, POSITIONS = 30, 10
 PER_PART = 250_000  # lists
@@ -55,6 +54,7 @@ def in_memory(lists: int, queries: int, seed: int = 0, spread: float = 0.5) -> C
 
 def write_parquet(folder: Path, lists: int, queries: int, texts: bool = False, seed: int = 0) -> None:
     """A generated log as a folder of Parquet files with the columns query, items and clicks (positions from 1)."""
+    pa, parquet = import_optional("pyarrow", "logs"), import_optional("pyarrow.parquet", "logs")
     folder.mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(generate(lists, queries, seed)):
         size = len(part.query)
@@ -74,4 +74,4 @@ def write_parquet(folder: Path, lists: int, queries: int, texts: bool = False, s
                 "clicks": pa.ListArray.from_arrays(pa.array(clicked), pa.array(places)),
             }
         )
-        pq.write_table(table, folder / f"part-{number:04d}.parquet")
+        parquet.write_table(table, folder / f"part-{number:04d}.parquet")

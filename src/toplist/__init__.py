@@ -12,6 +12,9 @@ Rank a page of your own:
     `Ranker` runs a policy on your items; each list it ranks is a `Shown`, with which clicks are reported.
     `ranker` is their module.
 
+Find out how visitors read a list:
+    `fit` fits click models to a click log, and compares them on lists held out; `logs` is their module.
+
 Choose or build an algorithm:
     `catalogue` lists all policies by name, and `make` makes one; `policies` is their module.
     `Policy` combines four parts: `feedback`, `memory`, `index` and `arrange` (all in `parts`, with
@@ -34,7 +37,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toplist import bounds, checks, clicks, parts, policies, ranker, worlds
+    from toplist import bounds, checks, clicks, logs, parts, policies, ranker, worlds
     from toplist.core import problem
     from toplist.core.problem import InvalidInput, Problem
     from toplist.engine import starts
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from toplist.engine.statistics import Ratio
     from toplist.engine.tune import Span, tune
     from toplist.engine.tuning import Tuning
+    from toplist.logs.compare_models import fit
     from toplist.parts import arrange, detectors, feedback, index, memory
     from toplist.policies import Policy, catalogue, make
     from toplist.ranker import Ranker, Shown
@@ -61,6 +65,7 @@ _MODULES = {
     "detectors": "toplist.parts.detectors",
     "feedback": "toplist.parts.feedback",
     "index": "toplist.parts.index",
+    "logs": "toplist.logs",
     "memory": "toplist.parts.memory",
     "parts": "toplist.parts",
     "policies": "toplist.policies",
@@ -84,6 +89,7 @@ _NAMES = {
     "Tuning": "toplist.engine.tuning",
     "catalogue": "toplist.policies",
     "compare": "toplist.engine.compare",
+    "fit": "toplist.logs.compare_models",
     "make": "toplist.policies",
     "simulate": "toplist.engine.simulate",
     "tune": "toplist.engine.tune",
@@ -110,7 +116,9 @@ __all__ = [
     "compare",
     "detectors",
     "feedback",
+    "fit",
     "index",
+    "logs",
     "make",
     "memory",
     "parts",

@@ -100,7 +100,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "Give a command: check, compare, demo, keys, log, policies, reproduce, serve, simulate"),
+        ([], "Give a command: check, compare, demo, fit, keys, log, policies, reproduce, serve, simulate"),
         (["simulat"], "There is no command 'simulat', but .*; perhaps you mean 'simulate'; see toplist --help"),
         (["--vers"], "There is no flag --vers; perhaps you mean '--version'; see toplist --help"),
         (["simulate", "--stepz", "5"], "no flag --stepz; perhaps you mean '--steps'; see toplist simulate --help"),
@@ -230,7 +230,7 @@ def test_an_interruption_says_what_was_kept(capsys: Output, monkeypatch: pytest.
     assert capsys.readouterr().err == f"toplist: interrupted before there was anything to keep in {file}.\n"
     file.touch()
     assert main(["simulate", "best", "--resume", str(file)]) == Exit.INTERRUPTED
-    assert f"what was played is kept in {file}, and the same command goes on" in capsys.readouterr().err
+    assert f"the work so far is kept in {file}, and the same command goes on" in capsys.readouterr().err
     monkeypatch.setattr("toplist.support.catalogue.Catalogue.entries", interrupted)
     assert main(["policies"]) == Exit.INTERRUPTED
     assert capsys.readouterr().err == "toplist: interrupted.\n"

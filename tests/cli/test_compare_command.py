@@ -121,7 +121,7 @@ def test_an_interruption_says_what_was_kept(capsys: Output, tmp_path: Path, monk
     (folder / "cascade-000.npz").touch()
     monkeypatch.setattr("toplist.engine.compare.compare", interrupted)
     assert main(words) == Exit.INTERRUPTED
-    assert f"what was played is kept in {folder}, and the same command goes on" in capsys.readouterr().err
+    assert f"the work so far is kept in {folder}, and the same command goes on" in capsys.readouterr().err
 
 
 def test_a_policy_of_ones_own(capsys: Output, tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_an_interruption(capsys: Output, folder: Path, steps: list[int], monkeyp
         patched.setattr(TwoProgressBars, "draw", interrupted)
         assert reproduce(folder, "--all") == Exit.INTERRUPTED
     err = capsys.readouterr().err
-    assert err == f"toplist: interrupted; what was played is kept in {folder}, {GOES_ON}\n"
+    assert err == f"toplist: interrupted; the work so far is kept in {folder}, {GOES_ON}\n"
     assert "never run" in (folder / "report.html").read_text()  # finished experiments are in the report
     before = sum(steps)
     assert 2 * 900 < before <= 3 * 900

@@ -210,7 +210,7 @@ def test_ctrl_c_keeps_what_was_played_and_the_same_command_goes_on(tmp_path: Pat
     terminal.read_until(r"steps/s")
     terminal.child.send_signal(signal.SIGINT)
     assert terminal.read_to_the_end() == Exit.INTERRUPTED
-    kept = f"toplist: interrupted; what was played is kept in {file}, and the same command goes on from there."
+    kept = f"toplist: interrupted; the work so far is kept in {file}, and the same command goes on from there."
     assert terminal.screen() == [kept, ""]
     assert terminal.out == ""
     with np.load(file) as arrays:

@@ -18,6 +18,7 @@ from toplist.experiments.experiment import Claim, Outcome, Size
 from toplist.experiments.report import MEANINGS, css_class, page, write_report
 from toplist.experiments.results_folder import NEVER, SIGNS, Chapter, ExperimentRecord, chapters, time_text
 from toplist.experiments.run_experiment import Regret, Verdict
+from toplist.support import pages
 
 pytestmark = pytest.mark.usefixtures("made_up")
 EMPTY = {"br", "img", "meta"}
@@ -176,7 +177,7 @@ def test_every_verdict_has_a_sign_and_a_meaning() -> None:
     assert list(SIGNS) == states
     assert list(MEANINGS) == states
     assert len(set(SIGNS.values())) == len(states)
-    style = (Path(str(papers.__file__)).parent / "templates" / "report.css").read_text()
+    style = (Path(str(pages.__file__)).parent / "templates" / "page.css").read_text()
     for state in states:
         assert f".{css_class(state)} {{ --tone:" in style
 

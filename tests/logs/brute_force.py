@@ -1,4 +1,4 @@
-"""The probability of every click pattern of a list as a sum over hidden states, straight from each model's definition."""
+"""The probability of every click pattern of a list: a sum over hidden states, straight from each model's definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def toss(probability: Any) -> Iterator[tuple[bool, Any]]:
     yield False, 1 - probability
 
 
-def cascade(coins: Coins, place: int, item: int, here: Any) -> Iterator[Outcome]:
+def cascade(coins: Coins, _: int, item: int, here: Any) -> Iterator[Outcome]:
     for attracted, p in toss(coins["attraction", item]):
         yield attracted, GONE if attracted else here, p
 
@@ -32,14 +32,14 @@ def dcm(coins: Coins, place: int, item: int, here: Any) -> Iterator[Outcome]:
             yield True, GONE if left else here, p * q
 
 
-def dbn(coins: Coins, place: int, item: int, here: Any) -> Iterator[Outcome]:
+def dbn(coins: Coins, _: int, item: int, here: Any) -> Iterator[Outcome]:
     for attracted, p in toss(coins["attraction", item]):
         for satisfied, q in toss(coins["satisfaction", item]) if attracted else [(False, 1)]:
             for persists, r in toss(coins.get(("persistence", ""), 1)):
                 yield attracted, here if persists and not satisfied else GONE, p * q * r
 
 
-def ccm(coins: Coins, place: int, item: int, here: Any) -> Iterator[Outcome]:
+def ccm(coins: Coins, _: int, item: int, here: Any) -> Iterator[Outcome]:
     for attracted, p in toss(coins["attraction", item]):
         for relevant, q in toss(coins["attraction", item]) if attracted else [(False, 1)]:
             what = "nothing" if not attracted else "a relevant item" if relevant else "an irrelevant item"
@@ -69,9 +69,9 @@ def rate(name: Callable[[int, int], Any]) -> Callable[[Coins, int, int, Any], It
 
 
 STEPS: dict[str, Callable[[Coins, int, int, Any], Iterator[Outcome]]] = {
-    "global-ctr": rate(lambda place, item: ("rate", "")),
-    "position-ctr": rate(lambda place, item: ("rate", str(place))),
-    "item-ctr": rate(lambda place, item: ("rate", item)),
+    "global-ctr": rate(lambda _, __: ("rate", "")),
+    "position-ctr": rate(lambda place, _: ("rate", str(place))),
+    "item-ctr": rate(lambda _, item: ("rate", item)),
     "item-position-ctr": rate(lambda place, item: (f"rate at {place}", item)),
     "cascade": cascade, "dcm-counts": dcm, "dcm": dcm, "sdbn-counts": dbn, "sdbn": dbn, "dbn": dbn, "pbm": pbm,
     "ubm": ubm, "ccm": ccm,

@@ -37,7 +37,7 @@ def small_log(
     coins = model_of(name, positions).coins()
     generator = np.random.default_rng(seed)
     shown = [(query, slate) for query in range(queries) for slate in permutations(range(items), positions)]
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for query, slate in shown:
         named = {(kind, item): own[query, item, k] for item in slate for k, kind in enumerate(coins.own)}
         chances = pattern_chances(name, named | dict(zip(coins.shared, shared, strict=True)), slate)
@@ -45,7 +45,8 @@ def small_log(
         for clicks, count in zip(chances, counts.tolist(), strict=True):
             if count:
                 rows.append((query, slate, [place + 1 for place, clicked in enumerate(clicks) if clicked], count))
-    return ClickLog.from_lists(*([row[column] for row in rows] for column in range(3)), weights=[row[3] for row in rows])
+    shown_to, slates, clicked, weights = (list(column) for column in zip(*rows, strict=True))
+    return ClickLog.from_lists(shown_to, slates, clicked, weights=weights)
 
 
 def names_of(fitted: FittedModel) -> list[Any]:

@@ -178,14 +178,12 @@ def test_a_parquet_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
 
 def test_an_empty_file_is_refused_and_a_log_without_lists_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    path.touch()
-    with pytest.raises(
-        InvalidInput, match=r"log.csv', but must be .*; it is empty, or cut off at its beginning; give another one"
-    ):
-        read_log(path)
+    for name in ("log.csv", "log.jsonl"):
+        (tmp_path / name).touch()
+        with pytest.raises(InvalidInput, match=rf"{name}', but must be .*; it is empty, or cut off at its beginning"):
+            read_log(tmp_path / name)
     path.write_text(HEADER)
     parquet.write_table(pyarrow.Table.from_pylist([GOOD]).slice(0, 0), tmp_path / "log.parquet")
-    (tmp_path / "log.jsonl").touch()
     for source in (path, tmp_path / "log.parquet"):
         log = read_log(source, strict=True)
         assert (len(log), log.positions, str(log)) == (

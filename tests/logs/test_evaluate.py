@@ -1,7 +1,9 @@
 """Scores of fitted click models equal a direct slow computation, list by list."""
 
 import math
+import sys
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,11 @@ import pytest
 
 from toplist.core.problem import InvalidInput
 from toplist.logs import ClickLog, fit_model
-from toplist.logs import evaluate as evaluate_module
 from toplist.logs.comparison.calibration import EDGES, Rates
-from toplist.logs.evaluate import evaluate
+from toplist.logs.evaluate import Scores, evaluate
 from toplist.logs.models import MODELS
+
+Counted = Callable[[bool, int], bool]
 
 
 def small_log(lists: int = 60, seed: int = 5, weights: bool = True) -> ClickLog:
@@ -33,7 +36,7 @@ def small_log(lists: int = 60, seed: int = 5, weights: bool = True) -> ClickLog:
 class Slow:
     """The scores of all positions for which `counted(known, clicks above)` holds, one position at a time."""
 
-    def __init__(self, fitted: Any, log: ClickLog, counted: Any = lambda known, above: True) -> None:
+    def __init__(self, fitted: Any, log: ClickLog, counted: Counted) -> None:
         self.logs: dict[bool, dict[int, list[tuple[float, float]]]] = {
             True: defaultdict(list),
             False: defaultdict(list),
@@ -68,11 +71,12 @@ def test_scores_equal_a_slow_computation(name: str) -> None:
     train, held = log.take(np.arange(25)), log.take(np.arange(25, 60))
     fitted = fit_model(train, name, errors="none")
     found = evaluate(fitted, held)
-    for scores, counted in (
-        (found.every, lambda known, above: True),
-        (found.seen_pairs, lambda known, above: known),
-        (found.to_first_click, lambda known, above: above == 0),
-    ):
+    rows: list[tuple[Scores, Counted]] = [
+        (found.every, lambda _, __: True),
+        (found.seen_pairs, lambda known, _: known),
+        (found.to_first_click, lambda _, above: above == 0),
+    ]
+    for scores, counted in rows:
         slow = Slow(fitted, held, counted)
         assert scores.lists == slow.lists
         assert scores.impossible == slow.impossible
@@ -155,7 +159,7 @@ def test_a_log_in_chunks_has_the_same_scores(monkeypatch: pytest.MonkeyPatch) ->
     log = small_log()
     fitted = fit_model(log, "dcm", errors="none")
     whole = evaluate(fitted, log)
-    monkeypatch.setattr(evaluate_module, "CHUNK", 7)
+    monkeypatch.setattr(sys.modules["toplist.logs.evaluate"], "CHUNK", 7)
     parts = evaluate(fitted, log)
     assert parts.every.log_given == pytest.approx(whole.every.log_given, rel=1e-12)
     assert (parts.per_list == whole.per_list).all()

@@ -1,5 +1,7 @@
 """The lists held out: drawn by content, whatever the order of the others; or the latest."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from toplist.logs import ClickLog
 from toplist.logs.comparison.holdout import fingerprint, held_out_lists, list_hashes
 
 
-def numbered(lists: int = 400, **columns: object) -> ClickLog:
+def numbered(lists: int = 400) -> ClickLog:
     """A log whose lists are all different."""
     return ClickLog.from_lists([f"q{n}" for n in range(lists)], [[n, n + 1] for n in range(lists)], [[1]] * lists)
 
@@ -42,7 +44,7 @@ def test_equal_lists_are_split_too() -> None:
 
 
 def test_the_hash_sees_query_items_order_clicks_time_and_visitor() -> None:
-    given = dict(queries=["q"], items=[["a", "b"]], clicked=[[1]])
+    given: dict[str, Any] = {"queries": ["q"], "items": [["a", "b"]], "clicked": [[1]]}
     logs = [
         ClickLog.from_lists(**given),
         ClickLog.from_lists(**given | {"queries": ["r"]}),
@@ -81,7 +83,7 @@ def test_the_latest_lists_are_held_out_together() -> None:
 
 def test_what_cannot_be_split_says_so() -> None:
     log = numbered(3)
-    with pytest.raises(InvalidInput, match="The log has no times, .*; split it at random"):
+    with pytest.raises(InvalidInput, match="a split by time needs them; split it at random"):
         held_out_lists(log, "time", 0.25, 0)
     with pytest.raises(InvalidInput, match="All lists of the log have the same time"):
         held_out_lists(ClickLog.from_lists(["q"] * 2, [["a"]] * 2, [[]] * 2, time=[1, 1]), "time", 0.25, 0)

@@ -100,7 +100,7 @@ def _interrupted(arguments: Namespace) -> str:
         return f"interrupted{advice}."
     kept = Path(named)
     if any(kept.iterdir()) if kept.is_dir() else kept.exists():
-        return f"interrupted; what was played is kept in {named}, and the same command goes on from there."
+        return f"interrupted; the work so far is kept in {named}, and the same command goes on from there."
     return f"interrupted before there was anything to keep in {named}."
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from toplist.cli.common_flags import STDOUT
 from toplist.cli.exit_codes import Exit, print_message
-from toplist.cli.parser import add_command
+from toplist.cli.parser import Parser, add_command
 
 EXAMPLES = """examples:
   toplist log show log.parquet --plot clicks.png
@@ -31,6 +31,17 @@ def add_parser(commands: Any) -> None:
         help="show: print lists, queries, items, click-through by position with intervals, days, what looks wrong, and "
         "which lines were skipped and why",
     )  # fmt: skip
+    add_reading(parser)
+    group = parser.add_argument_group("output (paths are checked before the log is read)")
+    group.add_argument(
+        "--plot", metavar="FILE", help="draw click-through by position with intervals to a .png, .svg or .pdf file"
+    )
+    group.add_argument("--json", metavar="FILE", help="write everything as JSON; - prints it instead of the text")
+    group.add_argument("--quiet", action="store_true", help="print errors only, no description and no progress")
+
+
+def add_reading(parser: Parser) -> None:
+    """Add the log and the flags of reading it."""
     parser.add_argument("log", metavar="LOG", help="file, or folder of files")
     parser.add_argument(
         "--layout", metavar="NAME",
@@ -43,12 +54,11 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--ranking", metavar="NAME", help="ranking to read from the event log of a service")
     parser.add_argument("--strict", action="store_true", help="stop at the first line that cannot be used")
-    group = parser.add_argument_group("output (paths are checked before the log is read)")
-    group.add_argument(
-        "--plot", metavar="FILE", help="draw click-through by position with intervals to a .png, .svg or .pdf file"
-    )
-    group.add_argument("--json", metavar="FILE", help="write everything as JSON; - prints it instead of the text")
-    group.add_argument("--quiet", action="store_true", help="print errors only, no description and no progress")
+
+
+def reading_options(arguments: Namespace) -> dict[str, Any]:
+    """The options of `read_log` and `scan_log` that the flags name."""
+    return {name: getattr(arguments, name) for name in ("layout", "columns", "ranking", "strict")}
 
 
 def named_columns(text: str) -> dict[str, str]:
@@ -79,10 +89,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json is not None and arguments.json == arguments.plot:
         raise InvalidInput(f"--json and --plot both name {arguments.plot!r}, but each needs its own file; change one.")
     with ShareBar(sys.stderr, not arguments.quiet) as bar:
-        scan = scan_log(
-            arguments.log, layout=arguments.layout, columns=arguments.columns, ranking=arguments.ranking,
-            strict=arguments.strict, only=None, progress=bar,
-        )  # fmt: skip
+        scan = scan_log(arguments.log, **reading_options(arguments), progress=bar)
         found = describe(scan)
     text = json.dumps(found.to_dict(), indent=2) + "\n" if arguments.json is not None else ""
     if arguments.json == STDOUT:

@@ -6,7 +6,6 @@ The HTML is in `templates/`; every text is escaped there.
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,8 @@ from toplist.experiments.results_folder import (
 )
 from toplist.experiments.run_experiment import Verdict, size_text
 from toplist.experiments.verdicts import RULES
-from toplist.support.files import import_optional, slug, write_text
+from toplist.support.files import slug, write_text
+from toplist.support.pages import page_environment
 from toplist.support.progress_bar import duration_text
 from toplist.support.tables import count_text
 
@@ -76,15 +76,10 @@ def page(book: Sequence[Chapter]) -> str:
 
 def environment() -> Environment:
     """The templates with autoescape, and the functions that they call."""
-    jinja2 = import_optional("jinja2", "report")
-    made: Environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("toplist.experiments"), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
+    made = page_environment("toplist.experiments")
     made.globals["signs"] = SIGNS
     filters: dict[str, Any] = {
         "anchor": identifier,
-        "code_pieces": code_pieces,
         "count_states": count_states,
         "css_class": css_class,
         "duration_text": duration_text,
@@ -169,12 +164,3 @@ def identifier(name: str) -> str:
     'kveton2015-table1'
     """
     return slug(name.replace("/", "-"))
-
-
-def code_pieces(text: str) -> list[str]:
-    """A text split into prose and code in turn; code is in backticks.
-
-    >>> code_pieces("a < b, as `x_1`")
-    ['a < b, as ', 'x_1', '']
-    """
-    return re.split(r"`([^`]+)`", text)

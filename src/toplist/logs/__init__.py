@@ -1,7 +1,10 @@
 """Click logs: readers, click models fitted to a log, and their comparison."""
 
 from toplist.logs.click_log import ClickLog
+from toplist.logs.compare_models import FitProgress, fit
+from toplist.logs.comparison.result import ModelComparison
 from toplist.logs.describe import LogDescription, describe
+from toplist.logs.evaluate import Evaluation, Scores, evaluate
 from toplist.logs.fit_model import fit_model
 from toplist.logs.fitted import FittedModel, Predictions
 from toplist.logs.fitting.fit_data import prepare_log, prepare_parts
@@ -16,23 +19,29 @@ from toplist.logs.sampling import sample_log, shuffled_lists
 
 __all__ = [
     "ClickLog",
+    "Evaluation",
+    "FitProgress",
     "FittedModel",
     "IdTable",
     "LogDescription",
     "LogScan",
+    "ModelComparison",
     "Parameters",
     "Place",
     "Predictions",
     "Prior",
     "ReadReport",
+    "Scores",
     "Settings",
     "Skipped",
     "describe",
+    "evaluate",
+    "fit",
     "fit_model",
     "prepare_log",
     "prepare_parts",
-    "read_pyclick",
     "read_log",
+    "read_pyclick",
     "sample_log",
     "scan_log",
     "shuffled_lists",

@@ -97,22 +97,31 @@ def session_codes(piece: Piece) -> Ints:
 def latest(known: tuple[Ints, Ints], known_at: Ints, asked: tuple[Ints, Ints], asked_at: Ints) -> Ints:
     """Per asked pair the last equal known pair before it, by the line of each; -1 if there is none."""
     keys = pair_keys(known, asked)
-    lines = int(max(known_at.max(initial=0), asked_at.max(initial=0))) + 1
-    ordered = keys[: len(known_at)] * lines + known_at
-    order = np.argsort(ordered, kind="stable")
     wanted = keys[len(known_at) :]
-    place = np.searchsorted(ordered[order], wanted * lines + asked_at) - 1
-    found = np.where(place >= 0, order[np.maximum(place, 0)] if len(order) else -1, -1)
-    found[found >= 0] = np.where(keys[found[found >= 0]] == wanted[found >= 0], found[found >= 0], -1)
+    is_wanted = np.zeros(int(keys.max(initial=-1)) + 1, dtype=np.bool_)
+    is_wanted[wanted] = True
+    among = np.flatnonzero(is_wanted[keys[: len(known_at)]])  # few of those shown are clicked, and only they are sorted
+    lines = int(max(known_at.max(initial=0), asked_at.max(initial=0))) + 1
+    moment = keys[among] * lines + known_at[among]
+    order = np.argsort(moment, kind="stable")
+    place = np.searchsorted(moment[order], wanted * lines + asked_at) - 1
+    found: Ints = np.full(len(wanted), -1, dtype=np.int64)
+    has = np.flatnonzero(place >= 0)
+    last = among[order[place[has]]]
+    found[has] = np.where(keys[last] == wanted[has], last, -1)
     return found
 
 
 def pair_keys(known: tuple[Ints, Ints], asked: tuple[Ints, Ints]) -> Ints:
     """Numbers from 0 for pairs: equal pairs have equal numbers."""
     first, second = (np.concatenate([one, other]) for one, other in zip(known, asked, strict=True))
-    _, second_code = np.unique(second, return_inverse=True)
-    _, keys = np.unique(first * (len(second) + 1) + second_code, return_inverse=True)
-    return keys.astype(np.int64)
+    return _codes(first * (len(second) + 1) + _codes(second))
+
+
+def _codes(values: Ints) -> Ints:
+    """Numbers from 0 for values, by a hash table, which is quicker than sorting."""
+    found: Ints = arrow.lib.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
+    return found
 
 
 def clicks_of_lists(lists: int, owner: Ints, position: Ints) -> tuple[Ints, Ints]:

@@ -253,7 +253,7 @@ class FittedModel:
         return theta, rows
 
     def prior_mean(self, kind: str) -> float:
-        """The value that a pair has before it is seen: the mean of its prior, or without one of what is known of others.
+        """The value that a pair has before it is seen: the mean of its prior, or without one of all known values.
 
         Parameters
         ----------

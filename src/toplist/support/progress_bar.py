@@ -82,6 +82,29 @@ class TwoProgressBars(ProgressBar):
             self._write(two_bar_line(name, share, everything, per_second, left, self._columns() - 1))
 
 
+class FitProgressBar(ShareBar):
+    """A bar for reading, then one over several fits: the current one with its iteration and log-likelihood per list."""
+
+    def draw(self, name: str, done: int, total: int, iteration: int, per_list: float) -> None:
+        """Draw the share of fits done, and where the current one is."""
+        if self._shown:
+            self._write(fit_line(name, done, total, iteration, per_list, self._columns() - 1))
+
+
+def fit_line(name: str, done: int, total: int, iteration: int, per_list: float, columns: int) -> str:
+    """A line of at most `columns` characters.
+
+    >>> fit_line("dbn", 2, 8, 14, -2.98766, 70)
+    ' 25% [##......] dbn (3 of 8), iteration 14, log-likelihood -2.9877'
+    >>> fit_line("cascade", 0, 8, 0, float("nan"), 70)
+    '  0% [........] cascade (1 of 8)'
+    """
+    text = f"{percent_and_bar(done / max(total, 1), True)} {name} ({done + 1} of {total})"
+    if iteration:
+        text += f", iteration {iteration}, log-likelihood {per_list:.4f}"
+    return text[: max(columns, 0)].rstrip()
+
+
 def two_bar_line(name: str, share: float, everything: float, per_second: float, left: float, columns: int) -> str:
     """A line of at most `columns` characters; an infinite number of seconds left is not shown.
 

@@ -64,7 +64,9 @@ class Table:
     columns : sequence of str
         Names of the columns; the first column has the names of the rows.
     rows : sequence of sequence
-        Values of each row; None prints as "-".
+        Values of each row; None and NaN print as "-".
+    decimals : int, default 3
+        Decimals of printed numbers.
 
     Examples
     --------
@@ -78,8 +80,8 @@ class Table:
     0.5
     """
 
-    def __init__(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        self.title = title
+    def __init__(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], decimals: int = 3) -> None:
+        self.title, self._decimals = title, decimals
         self.columns = tuple(columns)
         self._rows = [tuple(row) for row in rows]
 
@@ -101,6 +103,11 @@ class Table:
         advice = nearest(name, [str(row[0]) for row in self._rows], "choose a name in the table")
         raise refuse(f"The {self.columns[0]}", name, "in the table", advice)
 
+    def cells(self) -> list[list[str]]:
+        """The texts of all rows, as they are printed."""
+        columns = [_cells([row[index] for row in self._rows], self._decimals) for index in range(len(self.columns))]
+        return [list(row) for row in zip(*columns, strict=True)]
+
     def __str__(self) -> str:
         shown = self._rows[:LONGEST]
         columns = [[row[index] for row in shown] for index in range(len(self.columns))]
@@ -109,7 +116,7 @@ class Table:
             for name, column in zip(self.columns, columns, strict=True)
         ]
         texts = [index for index, column in enumerate(columns) if any(isinstance(value, str) for value in column)]
-        cells = [[name, *_cells(column)] for name, column in zip(self.columns, columns, strict=True)]
+        cells = [[name, *_cells(column, self._decimals)] for name, column in zip(self.columns, columns, strict=True)]
         more = [f"... and {count_text(len(self) - LONGEST, 'row')} more"] if len(self) > LONGEST else []
         return "\n".join([self.title, *aligned_lines(cells, texts), *more])
 
@@ -121,16 +128,18 @@ class Table:
         return frame
 
 
-def _cells(values: Sequence[Any]) -> list[str]:
-    """Texts of a column: no decimals if all numbers are whole, and - for None."""
+def _cells(values: Sequence[Any], decimals: int) -> list[str]:
+    """Texts of a column: no decimals if all numbers are whole, and - for None and NaN."""
     finite = [value for value in values if isinstance(value, float) and math.isfinite(value)]
-    kind = ",.0f" if all(value.is_integer() for value in finite) else ",.3f"
+    kind = ",.0f" if all(value.is_integer() for value in finite) else f",.{decimals}f"
     texts = []
     for value in values:
-        if value is None:
-            texts.append("-")
-        elif isinstance(value, str):
+        if isinstance(value, str):
             texts.append(" ".join(value.split()))  # a line break in a name must not break the table
+        elif value is None or math.isnan(value):
+            texts.append("-")
+        elif math.isinf(value):
+            texts.append("infinite" if value > 0 else "-infinite")
         else:
-            texts.append("infinite" if math.isinf(value) else format(value, kind if isinstance(value, float) else ","))
+            texts.append(format(value, kind if isinstance(value, float) else ","))
     return texts

@@ -65,9 +65,9 @@ def status_of(fitted: FittedModel) -> dict[Any, str]:
     return found
 
 
-@pytest.mark.parametrize("errors", [True, False])
+@pytest.mark.parametrize("errors", ["information", "none"])
 @pytest.mark.parametrize("priors", [NO_PRIORS, {"attraction": Prior(0.5, 2.0), "termination": Prior(0.5, 2.0)}])
-def test_the_termination_of_the_last_position_is_not_identified(errors: bool, priors: Any) -> None:
+def test_the_termination_of_the_last_position_is_not_identified(errors: str, priors: Any) -> None:
     for name in ("dcm", "dcm-counts"):
         found = status_of(fit_model(small_log("dcm", positions=3), name, priors=priors, errors=errors))
         shared = [found["termination", None, place] for place in "123"]
@@ -81,7 +81,7 @@ def test_the_satisfaction_of_an_item_without_clicks_is_not_identified() -> None:
     log = ClickLog.from_lists(["q"] * 40, slates, clicked)
     for name in ("sdbn", "dbn", "sdbn-counts"):
         for priors in (None, NO_PRIORS):
-            found = status_of(fit_model(log, name, priors=priors, errors=name != "dbn"))
+            found = status_of(fit_model(log, name, priors=priors, errors="none" if name == "dbn" else "information"))
             assert found["satisfaction", "q", "b"] == "not identified"
     free = status_of(fit_model(log, "sdbn", priors=NO_PRIORS))
     assert free["attraction", "q", "b"] == "on the boundary"

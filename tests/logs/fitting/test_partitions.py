@@ -27,22 +27,21 @@ def parts_of(log: ClickLog, size: int) -> list[ClickLog]:
     return [log.take(np.arange(first, min(first + size, len(log)))) for first in range(0, len(log), size)]
 
 
-def parameters(fitted: FittedModel) -> dict[tuple[object, ...], tuple[float, ...]]:
+def parameters(fitted: FittedModel) -> dict[object, object]:
     """All estimates with errors, by name."""
-    own = {
+    own: dict[object, object] = {
         (fitted.queries[query], fitted.items[item]): (*fitted.own.value[row], *fitted.own.error[row])
         for row, (query, item) in enumerate(zip(fitted.pair_query, fitted.pair_item, strict=True))
     }
-    shared = {(place,): (fitted.shared.value[0, place], fitted.shared.error[0, place]) for place in
-              range(fitted.shared.value.shape[1])}  # fmt: skip
-    return own | shared  # type: ignore[return-value]
+    shared = zip(fitted.shared.value[0], fitted.shared.error[0], strict=True)
+    return own | dict(enumerate(shared))
 
 
 def assert_equal(ours: FittedModel, theirs: FittedModel) -> None:
     one, other = parameters(ours), parameters(theirs)
     assert one.keys() == other.keys()
     for name in one:
-        np.testing.assert_allclose(one[name], other[name], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(np.asarray(one[name]), np.asarray(other[name]), rtol=0, atol=1e-9)
     assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-9)
     assert ours.converged
 

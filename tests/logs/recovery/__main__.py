@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 
 from toplist.logs import FittedModel, fit_model, patterns
-from toplist.logs.models import MODELS
 from toplist.support.tables import aligned_lines
 
 from .comparison import HELD_OUT, LISTS, TRUE, compare_all
@@ -55,9 +54,10 @@ def _coverage(models: Sequence[str], fits: int, shrunk: bool, fit: Callable[...,
 
 def _pairs(models: Sequence[str]) -> int:
     """Print a table; returns how many verdicts are wrong."""
-    print(f"\nLog-likelihood per list on {HELD_OUT:,} held-out lists minus that of the true model, fits to {LISTS:,} lists.")
+    print(f"\nFits to {LISTS:,} lists: log-likelihood per list on {HELD_OUT:,} held-out ones minus the true model's.")
     print("No model may be significantly better, and one that cannot equal the true one must be significantly worse.")
-    rows, wrong = [("true", "other", "difference", "from", "to", "", "")], 0
+    wrong = 0
+    rows: list[tuple[str, ...]] = [("true", "other", "difference", "from", "to", "", "")]
     for name in models:
         for each in compare_all(name, seed=1):
             wrong += not each.is_right

@@ -60,7 +60,8 @@ def log_likelihoods(fitted: FittedModel, log: ClickLog) -> Floats:
 def compare(true: str, fitted_to: ClickLog, held_out: ClickLog, wrong: list[str]) -> list[Verdict]:
     """The true model against others."""
     scores = {
-        name: log_likelihoods(fit_model(fitted_to, name, errors="none"), held_out) for name in dict.fromkeys([true, *wrong])
+        name: log_likelihoods(fit_model(fitted_to, name, errors="none"), held_out)
+        for name in dict.fromkeys([true, *wrong])
     }
     weights = held_out.weights
     return [

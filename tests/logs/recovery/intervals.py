@@ -19,6 +19,8 @@ FIT_LISTS = 5000
 SHRUNK_LISTS = 400  # few, so that priors matter
 EXAMINATIONS = 200  # expected, at least; parameters with fewer are left out
 LOW, HIGH = 0.93, 0.97
+# Posterior intervals are normal ones on the logit scale. Of a beta prior alone with 4 heads and 4 tails, that of
+# satisfaction here, they hold 93.3%, and so they do if a log says little; with 40,000 lists they hold 94.7%.
 PRIORS = {"attraction": Prior(0.4, 10.0), "satisfaction": Prior(0.5, 8.0), "rate": Prior(0.4, 10.0)}
 
 

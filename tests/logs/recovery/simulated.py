@@ -11,8 +11,8 @@ from toplist.core.slate import Floats
 from toplist.logs import ClickLog, FittedModel, Prior, sample_log, shuffled_lists
 from toplist.logs.models import MODELS
 
-# Every list shows all items of a query. So few lists tell about an item at the first position, examination and attraction
-# are correlated, and errors from the diagonal of the information alone are found out.
+# Every list shows all items of a query. So few lists tell about an item at the first position, examination and
+# attraction are correlated, and errors from the diagonal of the information alone are found out.
 QUERIES, ITEMS, POSITIONS = 2, 4, 4
 
 
@@ -66,7 +66,7 @@ def expected_examinations(name: str, true: Simulated) -> tuple[Floats, Floats]:
             counted = np.where(place < POSITIONS - 1, marginal, 0.0)
         elif " at " in kind:
             counted = place == int(kind.partition(" at ")[2]) - 1
-        np.add.at(own, (query, log.item, number), counted)
+        np.add.at(own[:, :, number], (query, log.item), counted)
     clicks = log.click.reshape(-1, POSITIONS)
     for number, (kind, label) in enumerate(coins.shared):
         at = int(label[0]) - 1 if label[:1].isdigit() else 0

@@ -1,8 +1,8 @@
 """Coins at the edges: which probabilities are 0 or 1 at the maximum.
 
-On the logit scale a coin never arrives at 0 or 1. So one that is near and moves outwards is tried at EDGE from it: if the
-likelihood still grows outwards there, the coin is set to 0 or 1. An E-step cannot move it any more, so the derivative is
-tested again at the end of the fit, a little inside, and a coin that wants back is released.
+On the logit scale a coin never arrives at 0 or 1. So one that is near and moves outwards is tried at EDGE from it: if
+the likelihood still grows outwards there, the coin is set to 0 or 1. An E-step cannot move it any more, so the
+derivative is tested again at the end of the fit, a little inside, and a coin that wants back is released.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ class Maximiser:
         if not nudged and not trial.any():
             return False
         self.expect()
-        count = sum(self.workers.each("release", least * self.lists))
+        count = int(sum(self.workers.each("release", least * self.lists)))
         count += edges.release(self.found.shared, self._gradient(), trial, least * self.lists)
         self.expect()
         return count > 0

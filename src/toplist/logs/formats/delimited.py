@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from toplist.core.problem import refuse
 from toplist.core.slate import Ints
 from toplist.logs.arrow import arrow
 from toplist.logs.formats.lines import Lines, TextFile
@@ -49,8 +48,7 @@ class DelimitedSource:
         """Names in its header."""
         line = self.first_line()
         if not line:
-            accepted = "a file with a header or with lines of JSON"
-            raise refuse("The log", self.name, accepted, "it is empty, or cut off at its beginning; give another one")
+            raise self.text.empty_error()
         if not self._quote:
             return tuple(line.split(self._delimiter))
         return tuple(next(csv.reader([line], delimiter=self._delimiter)))

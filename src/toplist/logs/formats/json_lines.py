@@ -20,6 +20,7 @@ from toplist.logs.report import Rejected
 
 IDS = ("query", "list", "item", "visitor")  # roles
 SAMPLED = 1 << 16  # bytes
+FIRST_LINES = 1000  # from which the names of fields are known
 SAMPLE = 50  # lines from which the types of ids are guessed
 PIECES = 8  # of a block that does not parse
 NOT_JSON = "the line is not a JSON object"
@@ -54,10 +55,10 @@ class JsonLinesSource:
         self.name = str(path)
 
     def columns(self) -> tuple[str, ...]:
-        """Names in the first lines."""
+        """Names in the first lines; a field that comes later is unknown."""
         for lines in self.text.blocks(size=1 << 20):
-            return tuple(dict.fromkeys(name for row in _sample(lines.split()) for name in row))
-        return ()
+            return tuple(dict.fromkeys(name for row in _sample(lines.split(), FIRST_LINES) for name in row))
+        raise self.text.empty_error()
 
     def first_line(self) -> str:
         """The first line."""
@@ -141,10 +142,10 @@ def _table(text: bytes, schema: Any, count: int) -> Any | None:
     return table.combine_chunks().to_batches()[0]
 
 
-def _sample(lines: Sequence[bytes]) -> list[dict[str, Any]]:
+def _sample(lines: Sequence[bytes], most: int = SAMPLE) -> list[dict[str, Any]]:
     """The first lines that are JSON objects."""
     found = []
-    for line in lines[:SAMPLE]:
+    for line in lines[:most]:
         try:
             row = json.loads(line)
         except ValueError:

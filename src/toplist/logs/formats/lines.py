@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.core.problem import InvalidInput, refuse
 from toplist.core.slate import Ints
 from toplist.logs.arrow import arrow
 from toplist.logs.report import CUT_OFF, Rejected
@@ -100,6 +101,12 @@ class TextFile:
             if text or rejected:
                 yield Lines(text, first, rejected)
             first += lines
+
+    def empty_error(self) -> InvalidInput:
+        """The error of a file without a line."""
+        accepted = "a file with a header or with lines of JSON"
+        advice = "it is empty, or cut off at its beginning; give another one"
+        return refuse("The log", str(self.path), accepted, advice)
 
     def done(self) -> tuple[int, int]:
         """Bytes read, and bytes."""
