@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.generated_log import generate, in_memory
 from benchmarks.report import Show, Table, nanoseconds, render, times
-from toplist.logs import Settings, fit_model, prepare_log
+from toplist.logs import FitSettings, fit_model, prepare_log
 
 PACKAGES = ("clax-models==0.1.1", "jax==0.7.2", "jaxlib==0.7.2")  # clax 0.1.1 does not run with later versions of jax
 LISTS, QUERIES = 100_000, 1000
@@ -42,7 +42,7 @@ def main(home: Path) -> None:
     data = prepare_log(in_memory(LISTS, QUERIES))
     rows = []
     for name, epoch in theirs.items():
-        settings = Settings(ITERATIONS, newton=False)
+        settings = FitSettings(ITERATIONS, newton=False)
         fit_model(data, name, errors="none", settings=settings)  # compiles
         begun = time.process_time()
         fit_model(data, name, errors="none", settings=settings)

@@ -19,7 +19,7 @@ from benchmarks.generated_log import ITEMS, PER_PART, generate, in_memory, write
 from benchmarks.measure import Effort, exponent
 from benchmarks.report import Show, Table, Target, nanoseconds, per_second, times, verdict_cells
 from benchmarks.session_em import Session, fit_dbn, fit_ubm
-from toplist.logs import ClickLog, IdTable, Settings, fit_model, prepare_log, prepare_parts, read_log
+from toplist.logs import ClickLog, FitSettings, IdTable, fit_model, prepare_log, prepare_parts, read_log
 from toplist.logs.fitting.fit_data import LocalData
 from toplist.logs.patterns import compress
 
@@ -28,7 +28,7 @@ QUERIES = 1000
 CLOSED = ("global-ctr", "position-ctr", "item-ctr", "item-position-ctr", "cascade", "dcm-counts", "sdbn-counts")
 ITERATED = ("pbm", "ubm", "ccm", "dbn", "dcm", "sdbn")
 JUDGED = ("pbm", "ubm", "ccm", "dbn")
-FIFTY = Settings(iterations=50, newton=False)
+FIFTY = FitSettings(iterations=50, newton=False)
 SESSIONS, QUICK_SESSIONS = 10_000, 200
 GROWTH, QUICK_GROWTH = (100_000, 1_000_000, 10_000_000), (1_000, 2_000, 4_000)
 LARGE, QUICK_LARGE = 20_000_000, 5_000
@@ -92,7 +92,7 @@ def fitting(log: ClickLog, rounds: int, quick: bool) -> Table:
             found = fit_model(data, name, errors="none")
             row |= {"to the maximum": time.process_time() - begun, "iterations": len(found.history)}
         begun = time.process_time()
-        fit_model(data, name, settings=Settings() if name in ITERATED else FIFTY)
+        fit_model(data, name, settings=FitSettings() if name in ITERATED else FIFTY)
         whole = time.process_time() - begun
         row["errors"] = max(whole - row.get("to the maximum", fifty), 0.0)
         rows.append(row | verdict_cells(fifty, None if quick else target, " s"))
@@ -124,7 +124,7 @@ def sessions(quick: bool) -> Table:
         fit_model(log, name, errors="none")  # compiles
         slow = per_iteration(way, 1, 3) / count
         fast = per_iteration(
-            lambda n: fit_model(data, name, errors="none", settings=Settings(n, newton=False)),  # noqa: B023
+            lambda n: fit_model(data, name, errors="none", settings=FitSettings(n, newton=False)),  # noqa: B023
             *((5, 10) if quick else (20, 120)),
         ) / count  # fmt: skip
         rows.append({"algorithm": name, "Python": slow, "toplist": fast, "ratio": slow / fast}
@@ -215,9 +215,9 @@ def out_of_core(size: int, iterations: int) -> dict[str, float]:
     begun = time.process_time()
     with prepare_parts(parts()) as data:
         prepared = time.process_time() - begun - made
-        fit_model(data, "ubm", errors="none", settings=Settings(1, newton=False))  # compiles
+        fit_model(data, "ubm", errors="none", settings=FitSettings(1, newton=False))  # compiles
         begun = time.process_time()
-        fit_model(data, "ubm", errors="none", settings=Settings(iterations, newton=False))
+        fit_model(data, "ubm", errors="none", settings=FitSettings(iterations, newton=False))
         spent = (time.process_time() - begun) / (iterations + 1)  # and one E-step at the end
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     return {"prepare": prepared, "iteration": spent, "memory": peak}

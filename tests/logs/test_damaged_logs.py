@@ -13,6 +13,7 @@ import pytest
 from toplist.core.problem import InvalidInput
 from toplist.logs import ReadReport, read_log, scan_log
 from toplist.logs.arrow import arrow
+from toplist.logs.formats import lines
 
 pyarrow, parquet = arrow.lib, arrow.parquet
 
@@ -98,6 +99,13 @@ def test_line_numbers_count_line_ends_in_quoted_values(tmp_path: Path) -> None:
     }
 
 
+def test_a_very_long_line_is_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.tsv"
+    items = ",".join(map(str, range(300_000)))  # 2 MB
+    path.write_text(f"{HEADER}q\ta,b\t1\nq\t{items}\t299999\nq\ta,b\t1\n")
+    assert read_log(path, strict=True).lengths.tolist() == [2, 300_000, 2]
+
+
 def test_wrong_lines_of_json_have_their_numbers(tmp_path: Path) -> None:
     rows: list[Any] = [GOOD] * 200
     rows[20], rows[30], rows[31], rows[90] = "{nonsense", "", GOOD | {"items": "a"}, "[1, 2]"
@@ -133,6 +141,13 @@ def test_wrong_rows_of_a_list(rows: dict[str, list[Any]], reason: str) -> None:
     log = read_log(polars.DataFrame(both))
     assert len(log) == 1
     assert reasons(log.report) == {reason: (1, [3])}
+
+
+def test_a_row_without_the_id_of_its_list() -> None:
+    rows = {"list": [1, None, 2], "item": ["a", "b", "c"], "click": [0, 1, 1]}
+    log = read_log(polars.DataFrame(rows))
+    assert log.lengths.tolist() == [1, 1]
+    assert reasons(log.report) == {"the id of the list is missing": (1, [2])}
 
 
 # Files that are cut off, or empty
@@ -222,3 +237,34 @@ def test_wrong_sources_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInput, match=message):
             read_log(source)
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.tsv", "log.jsonl", "log.csv.gz"])
+def test_small_blocks_give_the_same_as_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values with line ends and quotes, wrong lines and blank ones, cut anywhere: the same lists and line numbers."""
+    rng = np.random.default_rng(0)
+    records = []
+    for number in range(60):
+        query, clicked = f"q{number % 7}", int(rng.integers(0, 4))
+        note = ["plain", "a \\n b", 'with "quotes"', ""][number % 4]
+        if ".csv" in name:
+            quoted = note.replace("\\n", "\n").replace('"', '""')
+            records.append(f'{query},"a,b",{clicked},"{quoted}"' if number % 9 else "too,few")
+        elif ".tsv" in name:
+            records.append(f"{query}\ta,b\t{clicked}\t{note}" if number % 9 else "")
+        else:
+            row = {"query": query, "items": ["a", "b"], "clicked": [clicked], "note": note}
+            records.append(json.dumps(row) if number % 9 else "{")
+    header = {"csv": "query,items,clicked,note\n", "tsv": "query\titems\tclicked\tnote\n"}.get(name.split(".")[1], "")
+    content = (header + "\n".join(records) + "\n").encode()
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    whole = read_log(path)
+    assert 20 < len(whole) < 50
+    for size in (40, 77, 500):
+        monkeypatch.setattr(lines, "BLOCK", size)
+        monkeypatch.setattr(lines, "READ", size)
+        parts = read_log(path)
+        assert parts.click.tolist() == whole.click.tolist()
+        assert parts.query.tolist() == whole.query.tolist()
+        assert reasons(parts.report) == reasons(whole.report)

@@ -1,4 +1,4 @@
-"""The lists held out: drawn by content, whatever the order of the others; or the latest."""
+"""The lists held out, drawn by their number or the latest, and digests of logs."""
 
 from typing import Any
 
@@ -7,7 +7,9 @@ import pytest
 
 from toplist.core.problem import InvalidInput
 from toplist.logs import ClickLog
-from toplist.logs.comparison.holdout import fingerprint, held_out_lists, list_hashes
+from toplist.logs.comparison.holdout import held_out_lists
+from toplist.logs.list_hashes import ListHasher, LogDigest
+from toplist.logs.random_rows import random_rows
 
 
 def numbered(lists: int = 400) -> ClickLog:
@@ -24,18 +26,10 @@ def test_the_share_is_as_wanted_and_depends_on_the_seed() -> None:
     assert (held_out_lists(log, "random", 0.5, 1) >= one).all()  # a larger holdout has the lists of a smaller one
 
 
-def test_a_list_stays_on_its_side_whatever_the_others() -> None:
-    log = numbered()
-    held = held_out_lists(log, "random", 0.25, 3)
-    order = np.random.default_rng(0).permutation(len(log))
-    assert (held_out_lists(log.take(order), "random", 0.25, 3) == held[order]).all()
-    some = np.arange(len(log)) % 3 != 0
-    assert (held_out_lists(log.take(some), "random", 0.25, 3) == held[some]).all()
-    # Ids count, not their codes: the same lists read in another order have other codes.
-    again = ClickLog.from_lists(
-        [f"q{n}" for n in range(399, -1, -1)], [[n, n + 1] for n in range(399, -1, -1)], [[1]] * 400
-    )
-    assert (held_out_lists(again, "random", 0.25, 3) == held[::-1]).all()
+def test_the_split_does_not_depend_on_the_parts() -> None:
+    whole = held_out_lists(numbered(), "random", 0.25, 3)
+    parts = [random_rows(min(70, 400 - first), first, 0.25, 3) for first in range(0, 400, 70)]
+    assert (np.concatenate(parts) == whole).all()
 
 
 def test_equal_lists_are_split_too() -> None:
@@ -58,19 +52,26 @@ def test_the_hash_sees_query_items_order_clicks_time_and_visitor() -> None:
         ClickLog.from_lists(["7"], [[1]], [[]]),
         ClickLog.from_lists([7], [[1]], [[]]),
     ]
-    assert len({int(list_hashes(log)[0]) for log in logs}) == len(logs)
+    assert len({int(ListHasher().hashes(log)[0]) for log in logs}) == len(logs)
 
 
 def test_plain_and_compiled_hashes_are_equal() -> None:
     log = numbered(2000)  # 4,000 positions are hashed by compiled code
     few = log.take(np.arange(5))
-    assert (list_hashes(few) == list_hashes(log)[:5]).all()
+    assert (ListHasher().hashes(few) == ListHasher().hashes(log)[:5]).all()
 
 
-def test_a_fingerprint_ignores_the_order_alone() -> None:
-    log = numbered(50)
-    assert fingerprint(log.take(np.arange(49, -1, -1))) == fingerprint(log)
-    assert fingerprint(log.take(np.arange(49))) != fingerprint(log)
+def test_a_digest_ignores_the_order_alone_and_adds_up_over_parts() -> None:
+    log, hasher = numbered(50), ListHasher()
+    whole = hasher.digest(log)
+    assert hasher.digest(log.take(np.arange(49, -1, -1))) == whole
+    assert hasher.digest(log.take(np.arange(49))).fingerprint() != whole.fingerprint()
+    parts = [hasher.digest(log.take(np.arange(first, first + 10))) for first in range(0, 50, 10)]
+    total = LogDigest()
+    for part in parts:
+        total = total.plus(part)
+    assert total == whole
+    assert whole.line(50, 51) == str(log)
 
 
 def test_the_latest_lists_are_held_out_together() -> None:

@@ -11,9 +11,9 @@ from toplist.logs.comparison.paired import paired_difference
 def test_a_weight_counts_lists() -> None:
     one, other, weight = np.array([-1.0, -2.0, -4.0]), np.array([-1.5, -1.8, -5.0]), np.array([2.0, 3.0, 1.0])
     found = paired_difference(one, other, weight)
-    several = [np.repeat(each, weight.astype(int)) for each in (one, other)]
-    assert found == pytest.approx(paired_difference(*several, np.ones(6)))
-    difference = several[0] - several[1]
+    ones, others = (np.repeat(each, weight.astype(int)) for each in (one, other))
+    assert found == pytest.approx(paired_difference(ones, others, np.ones(6)))
+    difference = ones - others
     half = 1.959963984540054 * difference.std(ddof=1) / math.sqrt(6)
     assert found == pytest.approx((difference.mean(), difference.mean() - half, difference.mean() + half))
 

@@ -150,6 +150,13 @@ def test_rows_in_any_order_make_the_same_lists(tmp_path: Path) -> None:
     assert sorted(map(str, content(read_log(tmp_path / "log.parquet")))) == sorted(map(str, content(EXPECTED)))
 
 
+def test_codes_that_no_row_uses_do_not_hide_that_rows_are_scattered() -> None:
+    """Five runs of two lists, whose codes are 0 and 4 of a dictionary of five."""
+    lists = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 4, 0, 4, 0]), pyarrow.array(list("vwxyz")))
+    log = read_log(pyarrow.table({"list": lists, "item": list("abcde"), "click": [0] * 5}))
+    assert log.lengths.tolist() == [3, 2]
+
+
 def test_a_scan_reports_lists_that_continue_in_a_later_part() -> None:
     """Eight rows are a part of one list; the first list goes on after them."""
     rows = {
@@ -228,6 +235,8 @@ def test_optional_columns() -> None:
     [
         (["1970-01-01T00:00:01.500Z", "1970-01-02T00:00:00Z"], [1.5, 86400.0]),
         (["1970-01-01 00:00:01", "1970-01-02"], [1.0, 86400.0]),
+        (["1970-01-01T02:00:00.25+02:00", "1969-12-31 19:01-0500"], [0.25, 60.0]),
+        (["1.5", "1970-01-02T00:00:00Z"], [1.5, 86400.0]),
         (["1.5", "86400"], [1.5, 86400.0]),
         (np.array([1500, 86_400_000], dtype="datetime64[ms]"), [1.5, 86400.0]),
         ([3, 4], [3.0, 4.0]),
@@ -237,6 +246,15 @@ def test_times_are_seconds(times: Any, seconds: list[float]) -> None:
     log = read_log(pyarrow.table({"items": [["a"], ["a"]], "clicked": [[], []], "time": times}))
     assert log.time is not None
     assert log.time.tolist() == seconds
+
+
+def test_a_time_that_is_none_costs_its_own_list_only() -> None:
+    dates = ["2026-02-30", "2026-02-28T00:00:00Z", "yesterday", None]
+    log = read_log(pyarrow.table({"items": [["a"]] * 4, "clicked": [[]] * 4, "time": dates}))
+    np.testing.assert_equal(log.time, [1772236800.0, np.nan])
+    assert log.report is not None
+    ((reason, skipped),) = log.report.skipped.items()
+    assert (reason, [place.number for place in skipped.first]) == ("the time is not a number or a date", [1, 3])
 
 
 def test_positions_may_count_from_0() -> None:

@@ -7,6 +7,7 @@ import pytest
 from toplist import Progress
 from toplist.support.progress_bar import (
     ProgressBar,
+    ShareBar,
     TwoProgressBars,
     duration_text,
     progress_line,
@@ -31,6 +32,16 @@ class Screen(io.StringIO):
 
 def report(done: int, seconds: float, earlier: int = 0, total: int = 1000) -> Progress:
     return Progress(done, total, seconds, earlier)
+
+
+def test_a_bar_of_shares_has_no_rate() -> None:
+    screen = Screen()
+    with ShareBar(screen) as bar:
+        bar(report(0, 1.0))
+        assert screen.seen() == "  0% [........]"
+        bar(report(250, 10.0))
+        assert screen.seen() == " 25% [##......] 0:30 left"
+    assert screen.seen() == ""
 
 
 def test_the_bar_has_share_rate_and_time_left() -> None:

@@ -68,9 +68,13 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--no-prior", action="store_true", help="shrink nothing: maximum likelihood")
     parser.add_argument(
-        "--engine", choices=("local", "ray"), default="local",
-        help="fit in this process, or on a Ray cluster; the results are the same (default: %(default)s)",
+        "--engine", choices=("local", "disk", "ray"), default="local",
+        help="keep the log in memory; on disk, for one that is larger; or on a Ray cluster whose workers read the "
+        "files of a folder; the parameters are the same (default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument(
+        "--address", metavar="ADDRESS", help="running Ray cluster, such as auto (default: start one on this machine)"
+    )
     group = parser.add_argument_group("output (paths are checked before the log is read)")
     group.add_argument(
         "--out", dest="results", metavar="FOLDER", help="keep the fitted models and all figures in this folder, as JSON"
@@ -94,7 +98,7 @@ def run(arguments: Namespace) -> int:
         found = fit(
             arguments.log, arguments.models, holdout=arguments.holdout, split=arguments.split,
             drift=not arguments.no_drift, seed=arguments.seed, priors=chosen_priors(arguments),
-            per_query=arguments.per_query, engine=arguments.engine,
+            per_query=arguments.per_query, engine=arguments.engine, address=arguments.address,
             reading=reading_options(arguments) | {"progress": bar}, folder=arguments.results, progress=show,
         )  # fmt: skip
     write_outputs(arguments, found)
@@ -112,6 +116,8 @@ def check_flags(arguments: Namespace) -> None:
         raise refuse("The log", arguments.log, "a file or a folder that exists", "see that the path is right")
     if not 0 <= arguments.holdout < 1:
         raise refuse("--holdout", arguments.holdout, "at least 0 and below 1", "give a share of lists, as 0.25")
+    if arguments.engine != "ray" and arguments.address is not None:
+        raise InvalidInput("--address names a Ray cluster; add --engine ray.")
     if arguments.no_prior and arguments.prior:
         raise InvalidInput("--prior and --no-prior are both given; leave one out.")
     if arguments.json not in (None, STDOUT):
@@ -151,6 +157,7 @@ def command_text(arguments: Namespace) -> str:
         ("--split", arguments.split, "random"),
         ("--seed", arguments.seed, 0),
         ("--engine", arguments.engine, "local"),
+        ("--address", arguments.address, None),
         ("--layout", arguments.layout, None),
         ("--columns", ",".join(f"{role}={name}" for role, name in arguments.columns.items()), ""),
         ("--ranking", arguments.ranking, None),

@@ -8,7 +8,7 @@ from toplist.logs.evaluate import Evaluation, Scores, evaluate
 from toplist.logs.fit_model import fit_model
 from toplist.logs.fitted import FittedModel, Predictions
 from toplist.logs.fitting.fit_data import prepare_log, prepare_parts
-from toplist.logs.fitting.maximise import Settings
+from toplist.logs.fitting.maximise import FitSettings
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.id_table import IdTable
 from toplist.logs.parameters import Parameters
@@ -32,7 +32,7 @@ __all__ = [
     "Prior",
     "ReadReport",
     "Scores",
-    "Settings",
+    "FitSettings",
     "Skipped",
     "describe",
     "evaluate",

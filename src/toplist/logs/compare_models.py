@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from toplist.core.problem import InvalidInput, checked_seed, nearest, number, refuse, several
-from toplist.core.slate import Bools
 from toplist.logs.click_log import ClickLog
 from toplist.logs.comparison.folder import FitFolder
-from toplist.logs.comparison.holdout import SPLITS, fingerprint, held_out_lists
+from toplist.logs.comparison.holdout import SPLITS
 from toplist.logs.comparison.result import ModelComparison
-from toplist.logs.comparison.split_result import IN_SAMPLE, ScoredModel, SplitResult
-from toplist.logs.evaluate import evaluate
+from toplist.logs.comparison.sources import LogParts, MemoryParts, RayParts, StreamedParts
 from toplist.logs.fit_model import find_model, fit_model
-from toplist.logs.fitting.fit_data import FitData, prepare_log
-from toplist.logs.fitting.maximise import Iteration, Settings
+from toplist.logs.fitted import FittedModel
+from toplist.logs.fitting.maximise import FitSettings, Iteration
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.models import MODELS, ClickModel
 from toplist.logs.read import read_log
 from toplist.support.files import AnyPath
 
-ENGINES = ("local", "ray")
+ENGINES = ("local", "disk", "ray")
 NO_OPTIONS: Mapping[str, Any] = {}
 
 
@@ -66,9 +62,10 @@ def fit(
     seed: int = 0,
     priors: Mapping[str, Prior] | None = None,
     per_query: bool = False,
-    errors: bool = True,
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    errors: str = "information",
+    settings: FitSettings = FitSettings(),  # noqa: B008 - immutable
     engine: str = "local",
+    address: str | None = None,
     reading: Mapping[str, Any] = NO_OPTIONS,
     folder: AnyPath | None = None,
     progress: Callable[[FitProgress], object] | None = None,
@@ -93,12 +90,16 @@ def fit(
         As for `toplist.logs.fit_model`, for the models that have parameters of that kind.
     per_query : bool, default False
         Fit examination, termination and continuation for each query separately.
-    errors : bool, default True
-        Compute standard errors.
-    settings : Settings, optional
+    errors : str, default "information"
+        Where standard errors come from, as for `toplist.logs.fit_model`; "none" for none.
+    settings : FitSettings, optional
         How long to iterate.
     engine : str, default "local"
-        Where to fit: "local", or "ray" for a Ray cluster.
+        Where the lists are: "local" in memory; "disk" for a log that is larger, read part by part; "ray" on a Ray
+        cluster whose workers read the files of a folder. The parameters are the same. Only "local" has a split by
+        time, and differences paired by visitor.
+    address : str, optional
+        Address of a running Ray cluster, such as "auto"; by default one is started on this machine.
     reading : mapping of str to object, optional
         Options of `toplist.logs.read_log` for a log that is not read yet, as {"strict": True}.
     folder : str or path-like, optional
@@ -130,34 +131,33 @@ def fit(
     for what, given, accepted in (("The split", split, SPLITS), ("The engine", engine, ENGINES)):
         if given not in accepted:
             raise refuse(what, given, f"one of {', '.join(accepted)}", nearest(given, accepted, "choose one"))
-    table = open_log(log, reading)
-    facts = {
-        "log": fingerprint(table), "holdout": share, "seed": seed, "per_query": bool(per_query),
-        "errors": bool(errors), "settings": settings._asdict(),
-        "priors": None if priors is None else {kind: list(prior) for kind, prior in sorted(priors.items())},
-    }  # fmt: skip
-    splits = {each: held_rows(table, each, share, seed) for each in planned_splits(table, split, share, drift)}
-    kept = FitFolder(folder, facts)
-    total, results = len(splits) * len(chosen), {}
-    for place, (name, held) in enumerate(splits.items()):
-        train, test = (table, table) if name == IN_SAMPLE else (table.take(~held), table.take(held))
-        lists = float(train.weights[train.lengths > 0].sum())
-        scored: dict[str, ScoredModel] = {}
-        with prepared(train, engine) as data:
+    source = open_source(log, reading, engine, address, split, share, seed, drift)
+    total, results = len(source.splits()) * len(chosen), {}
+    facts: dict[str, Any] = {}
+    for place, name in enumerate(source.splits()):
+        with source.training(name) as data:
+            facts = {
+                "log": source.facts().fingerprint, "holdout": share, "seed": seed, "per_query": bool(per_query),
+                "errors": errors, "settings": settings._asdict(),
+                "priors": None if priors is None else {kind: list(prior) for kind, prior in sorted(priors.items())},
+            }  # fmt: skip
+            kept = FitFolder(folder, facts)
+            lists = sum(part.lists for part in data.summaries())
+            fitted: dict[str, tuple[FittedModel, float]] = {}
             for label, model in chosen.items():
-                teller = Teller(progress, FitProgress(label, name, place * len(chosen) + len(scored), total), lists)
+                teller = Teller(progress, FitProgress(label, name, place * len(chosen) + len(fitted), total), lists)
                 found = kept.find(name, model)
                 if found is None:
                     begin = time.perf_counter()
-                    fitted = fit_model(
+                    new = fit_model(
                         data, model, priors=per_model[label], per_query=per_query, errors=errors, settings=settings,
                         progress=teller,
                     )  # fmt: skip
-                    found = fitted, time.perf_counter() - begin
+                    found = new, time.perf_counter() - begin
                     kept.keep(name, label, *found)
-                scored[label] = ScoredModel(found[0], evaluate(found[0], test), found[1])
-        results[name] = SplitResult(name, lists, np.flatnonzero(held), test.weights, test.visitor, scored)
-    comparison = ModelComparison(str(table), "" if table.report is None else str(table.report), facts, results)
+                fitted[label] = found
+            results[name] = source.score(name, lists, fitted)
+    comparison = ModelComparison(source.facts().line, source.facts().report, facts, results)
     kept.write_figures(comparison.json_text())
     return comparison
 
@@ -199,6 +199,29 @@ def parameter_kinds(model: Any) -> set[str]:
     return {kind.partition(" at ")[0] for kind in coins.own} | {kind for kind, _ in coins.shared}
 
 
+def open_source(
+    log: Any,
+    reading: Mapping[str, Any],
+    engine: str,
+    address: str | None,
+    split: str,
+    holdout: float,
+    seed: int,
+    drift: bool,
+) -> LogParts:
+    """The lists of a comparison, where the engine wants them."""
+    if engine == "local":
+        return MemoryParts(open_log(log, reading), split, holdout, seed, drift)
+    if split != "random":
+        advice = "split at random, or use the engine 'local'"
+        raise refuse("The split", split, f"'random' with the engine {engine!r}", advice)
+    if not isinstance(log, str | os.PathLike):
+        raise refuse("The log", type(log).__name__, f"a file or folder for the engine {engine!r}", "give its path")
+    if engine == "disk":
+        return StreamedParts(log, reading, holdout, seed)
+    return RayParts(log, reading, holdout, seed, address)
+
+
 def open_log(log: Any, reading: Mapping[str, Any]) -> ClickLog:
     """The log itself, or what a file, a folder or a frame has, without the columns that no model needs."""
     if isinstance(log, ClickLog):
@@ -206,32 +229,6 @@ def open_log(log: Any, reading: Mapping[str, Any]) -> ClickLog:
     options = dict(reading)
     columns = dict.fromkeys(("propensity", "seen", "left")) | dict(options.pop("columns", {}))
     return read_log(log, columns=columns, **options)
-
-
-def planned_splits(log: ClickLog, split: str, holdout: float, drift: bool) -> list[str]:
-    """The splits to fit, the main one first."""
-    if holdout == 0:
-        return [IN_SAMPLE]
-    return [split, "time"] if split == "random" and drift and has_times(log) else [split]
-
-
-def has_times(log: ClickLog) -> bool:
-    """Whether lists have different times."""
-    return log.time is not None and len(np.unique(log.time[np.isfinite(log.time)])) > 1
-
-
-def held_rows(log: ClickLog, split: str, holdout: float, seed: int) -> Bools:
-    """Which lists a split scores."""
-    return np.ones(len(log), dtype=np.bool_) if split == IN_SAMPLE else held_out_lists(log, split, holdout, seed)
-
-
-@contextmanager
-def prepared(log: ClickLog, engine: str) -> Iterator[FitData]:
-    """The lists to fit, where the engine wants them; the only place that knows engines."""
-    if engine != "local":
-        raise refuse("The engine", engine, "local", "leave it out")
-    with prepare_log(log) as data:
-        yield data
 
 
 class Teller:

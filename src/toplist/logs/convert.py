@@ -17,6 +17,12 @@ MISSING = -1  # code of a missing id
 NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 
 
+DATE = (
+    r"^(?P<day>\d{4}-\d\d-\d\d)(?:[T ](?P<clock>\d\d:\d\d(?::\d\d)?)(?P<fraction>\.\d+)?)?"
+    r"\s?(?:Z|(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d))?$"
+)
+
+
 class ListColumn(NamedTuple):
     """A column of lists: where each begins among the values, and all values."""
 
@@ -134,16 +140,44 @@ def times(column: Any) -> tuple[Floats, Bools]:
         values, wrong = numbers(column, "time")
         if not wrong.any():
             return values, wrong
-        column = plain_text(column)
-        for zone in ("UTC", None):
-            try:
-                return times(column.cast(lib.timestamp("us", zone)))
-            except lib.ArrowInvalid:
-                continue
-        return values, wrong
+        for zone in ("UTC", None):  # quicker, if all are dates of one form
+            with suppress(lib.ArrowInvalid):
+                return times(plain_text(column).cast(lib.timestamp("us", zone)))
+        return _dates(plain_text(column), values, wrong)
     if types.is_date(column.type):
         column = column.cast(lib.timestamp("us"))
     if types.is_timestamp(column.type):
         values, wrong = numbers(column.cast(lib.timestamp("us", column.type.tz)).cast(lib.int64()), "time")
         return values / 1e6, wrong
     return numbers(column, "time")
+
+
+def _dates(column: Any, values: Floats, wrong: Bools) -> tuple[Floats, Bools]:
+    """Texts of which some are no numbers: those that are dates in ISO 8601 become seconds since 1970."""
+    lib, compute = arrow.lib, arrow.compute
+    parts = compute.extract_regex(column, DATE)
+    day, clock, fraction, sign, hours, minutes = (
+        compute.if_else(compute.equal(part, ""), missing, part)
+        for part, missing in zip(parts.flatten(), (None, "00:00:00", "0", "+", "0", "0"), strict=True)
+    )
+    clock = compute.if_else(
+        compute.equal(compute.utf8_length(clock), 5), compute.binary_join_element_wise(clock, "00", ":"), clock
+    )
+    moment = compute.strptime(
+        compute.binary_join_element_wise(day, clock, " "), format="%Y-%m-%d %H:%M:%S", unit="s", error_is_null=True
+    )
+    same_day = compute.equal(compute.strftime(moment, "%Y-%m-%d"), day)  # the 30th of February would be in March
+    moment = compute.if_else(same_day, moment, None)
+    seconds, offset, of_hours, of_minutes = (
+        numbers(part.cast(kind), "time")[0]
+        for part, kind in (
+            (moment, lib.int64()),
+            (fraction, lib.float64()),
+            (hours, lib.int64()),
+            (minutes, lib.int64()),
+        )
+    )
+    east = np.where(compute.equal(sign, "-").to_numpy(zero_copy_only=False), -1.0, 1.0)
+    found = seconds + offset - east * (3600.0 * of_hours + 60.0 * of_minutes)
+    is_date = wrong & ~np.isnan(found)
+    return np.where(is_date, found, values), wrong & ~is_date

@@ -33,7 +33,19 @@ MOST_DAYS = 14  # printed
 
 @dataclass(frozen=True)
 class PositionClicks:
-    """Click-through of a position, with its 95% interval (Wilson)."""
+    """Click-through of a position.
+
+    Parameters
+    ----------
+    position : int
+        The position, from 1.
+    shown, clicks : float
+        Number of lists that have it, and of clicks there, weighted.
+    rate : float
+        Clicks per list.
+    low, high : float
+        Wilson's interval of the rate, at 95%.
+    """
 
     position: int
     shown: float
@@ -45,7 +57,17 @@ class PositionClicks:
 
 @dataclass(frozen=True)
 class QueryCount:
-    """A frequent query: its lists, and its clicks per list."""
+    """A frequent query.
+
+    Parameters
+    ----------
+    query : str or int
+        The query.
+    lists : int
+        Number of its lists.
+    clicks_per_list : float
+        Mean number of clicks on them.
+    """
 
     query: Id
     lists: int
@@ -54,7 +76,17 @@ class QueryCount:
 
 @dataclass(frozen=True)
 class DayCount:
-    """A day, as a date or as a number of days since the beginning: its lists, and its clicks per list."""
+    """A day of the log.
+
+    Parameters
+    ----------
+    day : str
+        The date, or the number of days since the beginning.
+    lists : int
+        Number of lists of that day.
+    clicks_per_list : float
+        Mean number of clicks on them.
+    """
 
     day: str
     lists: int
@@ -93,8 +125,8 @@ class LogDescription:
         Largest number of lists of a visitor.
     conspicuous : list of str
         What looks wrong.
-    report : dict
-        What was read and skipped.
+    report : ReadReport or None
+        What was read and skipped; None for a log made in Python.
     """
 
     layout: str

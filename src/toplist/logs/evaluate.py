@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
 from toplist.logs.click_log import ClickLog
-from toplist.logs.comparison.calibration import Rates, calibration, grouped_rates
+from toplist.logs.comparison.calibration import Rates, calibration, grouped_rates, ratios, sums
 from toplist.logs.fitted import FittedModel
 
 CHUNK = 200_000  # lists predicted at a time, which bounds the memory
@@ -74,7 +75,8 @@ class Scores(NamedTuple):
 
     def plus(self, other: Scores) -> Scores:
         """The scores of two logs together."""
-        return Scores(*(one + another for one, another in zip(self, other, strict=True)))
+        pairs: Iterable[tuple[Any, Any]] = zip(self, other, strict=True)
+        return Scores(*(one + another for one, another in pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +119,16 @@ class Evaluation:
     per_list: Floats
     per_list_to_first_click: Floats
 
+    def plus(self, other: Evaluation) -> Evaluation:
+        """The scores of two logs together."""
+        return Evaluation(
+            self.model, self.every.plus(other.every), self.seen_pairs.plus(other.seen_pairs),
+            self.to_first_click.plus(other.to_first_click), self.unseen + other.unseen, self.too_long + other.too_long,
+            self.by_position.plus(other.by_position), self.by_probability.plus(other.by_probability),
+            np.concatenate([self.per_list, other.per_list]),
+            np.concatenate([self.per_list_to_first_click, other.per_list_to_first_click]),
+        )  # fmt: skip
+
 
 def evaluate(fitted: FittedModel, log: ClickLog) -> Evaluation:
     """Score a fitted click model on the lists of a log.
@@ -146,22 +158,13 @@ def evaluate(fitted: FittedModel, log: ClickLog) -> Evaluation:
     >>> found.every.perplexity_by_position.round(3), round(found.every.log_likelihood, 3)
     (array([1.755, 2.   ]), -5.022)
     """
-    parts = [_evaluate_part(fitted, part) for part in _chunks(log)]
+    parts = [evaluate_part(fitted, part) for part in _chunks(log)]
     if not parts or not sum(part.every.lists for part in parts):
         raise InvalidInput(
             f"The log has no lists of 1 to {fitted.positions} positions, which {fitted.name} was fitted to; evaluate "
             "it on other lists."
         )
-    found = parts[0]
-    for part in parts[1:]:
-        found = Evaluation(
-            fitted.name, found.every.plus(part.every), found.seen_pairs.plus(part.seen_pairs),
-            found.to_first_click.plus(part.to_first_click), found.unseen + part.unseen, found.too_long + part.too_long,
-            found.by_position.plus(part.by_position), found.by_probability.plus(part.by_probability),
-            np.concatenate([found.per_list, part.per_list]),
-            np.concatenate([found.per_list_to_first_click, part.per_list_to_first_click]),
-        )  # fmt: skip
-    return found
+    return reduce(Evaluation.plus, parts)
 
 
 def _chunks(log: ClickLog) -> Iterator[ClickLog]:
@@ -173,7 +176,7 @@ def _chunks(log: ClickLog) -> Iterator[ClickLog]:
         yield log.take(np.arange(begin, min(begin + CHUNK, len(log))))
 
 
-def _evaluate_part(fitted: FittedModel, log: ClickLog) -> Evaluation:
+def evaluate_part(fitted: FittedModel, log: ClickLog) -> Evaluation:
     """The scores of a log that fits into memory several times."""
     fits = log.lengths <= fitted.positions
     too_long = float(log.weights[~fits].sum())
@@ -191,16 +194,16 @@ def _evaluate_part(fitted: FittedModel, log: ClickLog) -> Evaluation:
     known = predictions.known
 
     def per_list(counted: Any) -> Floats:
-        return np.bincount(row, weights=np.where(counted, log_given, 0.0), minlength=len(log))
+        return sums(row, np.where(counted, log_given, 0.0), len(log))
 
     def scores(counted: Any) -> Scores:
         total = per_list(counted)
         kept = counted & (weight > 0)  # 0 times minus infinity is not a number
 
         def by_position(values: Floats) -> Floats:
-            return np.bincount(place[kept], weights=weight[kept] * values[kept], minlength=fitted.positions)
+            return sums(place[kept], weight[kept] * values[kept], fitted.positions)
 
-        lists = float(log.weights[np.bincount(row, weights=counted, minlength=len(log)) > 0].sum())
+        lists = float(log.weights[sums(row, counted, len(log)) > 0].sum())
         impossible = float(log.weights[np.isneginf(total)].sum())
         shown = by_position(np.ones(len(row)))
         return Scores(lists, impossible, shown, by_position(log_given), by_position(log_marginal))
@@ -219,8 +222,8 @@ def _evaluate_part(fitted: FittedModel, log: ClickLog) -> Evaluation:
 
 def _perplexity(log_chance: Floats, shown: Floats) -> Floats:
     """2^(-mean log2 q), NaN without lists."""
-    mean = np.divide(log_chance, shown, out=np.full(len(shown), np.nan), where=shown > 0)
-    return np.exp(-mean)
+    found: Floats = np.exp(-ratios(log_chance, shown))
+    return found
 
 
 def _mean(values: Floats) -> float:

@@ -15,7 +15,7 @@ from toplist.logs.fitted import FittedModel
 from toplist.logs.fitting.bootstrap import bootstrap_errors
 from toplist.logs.fitting.errors import ESTIMATED, NEVER_SHOWN, UNIDENTIFIED, shared_errors, shared_status
 from toplist.logs.fitting.fit_data import ClickCounts, FitData, prepare_log, start_values
-from toplist.logs.fitting.maximise import Iteration, Maximiser, Maximum, Settings, Workers, maximise
+from toplist.logs.fitting.maximise import FitSettings, Iteration, Maximiser, Maximum, Workers, maximise
 from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
 from toplist.logs.fitting.sandwich import RobustErrors, independent_units, robust_errors
 from toplist.logs.models import MODELS, ClickModel
@@ -36,7 +36,7 @@ def fit_model(
     errors: str = "information",
     resamples: int = 200,
     seed: int = 0,
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: FitSettings = FitSettings(),  # noqa: B008 - immutable
     progress: Callable[[Iteration], object] | None = None,
 ) -> FittedModel:
     """Fit a click model to a log.
@@ -61,7 +61,7 @@ def fit_model(
         Number of fits to resampled logs, for "bootstrap".
     seed : int, default 0
         Seed of the resampling.
-    settings : Settings, optional
+    settings : FitSettings, optional
         How long to iterate.
     progress : callable, optional
         Receives each iteration, and each resample.
@@ -148,7 +148,7 @@ def run_fit(
     priors: Mapping[str, Prior],
     lists: float,
     per_query: bool,
-    settings: Settings,
+    settings: FitSettings,
     progress: Callable[[Iteration], object] | None,
 ) -> Maximiser:
     """Iterate until the fit has converged."""

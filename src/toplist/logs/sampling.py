@@ -15,7 +15,7 @@ from toplist.core.slate import Floats, Ints
 from toplist.logs.click_log import ClickLog
 from toplist.logs.fitting.loops import FitRows
 from toplist.logs.id_table import IdTable
-from toplist.logs.models.protocol import ClickModel, Row, Workspace, workspace
+from toplist.logs.models.protocol import ClickModel, ListWorkspace, Row, workspace
 from toplist.logs.patterns import speed
 
 ORDERS = -1  # the branch of a seed for the order of items; lists have numbers from 0 on
@@ -108,7 +108,7 @@ def sample_rows(
     click: NDArray[np.uint8],
     given: Floats,
     marginal: Floats,
-    work: Workspace,
+    work: ListWorkspace,
 ) -> None:
     """Draw the clicks of all rows from the top, each given those above."""
     for number in range(len(rows.weight)):

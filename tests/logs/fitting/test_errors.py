@@ -9,7 +9,7 @@ import pytest
 from small_logs import errors_of, gradient, names_of, small_log, statuses_of, values_of
 
 from toplist.core.slate import Floats
-from toplist.logs import ClickLog, FittedModel, Prior, Settings, fit_model
+from toplist.logs import ClickLog, FitSettings, FittedModel, Prior, fit_model
 from toplist.logs.fitting.errors import STATUS
 from toplist.logs.models import MODELS
 
@@ -148,13 +148,13 @@ def test_items_never_shown_are_reported_as_such(priors: Any) -> None:
 
 def test_a_fit_that_stopped_early_has_no_errors_and_says_why() -> None:
     log = small_log("dbn")
-    stopped = fit_model(log, "dbn", settings=Settings(iterations=4))
+    stopped = fit_model(log, "dbn", settings=FitSettings(iterations=4))
     assert not stopped.converged
     assert stopped.errors == "none"
     assert np.isnan(errors_of(stopped)).all()
     assert stopped.no_errors.startswith("the fit stopped after 4 iterations with a derivative of 0.0")
     assert stopped.no_errors.endswith("per list, not below 1e-06; allow more iterations")
-    loose = fit_model(log, "dbn", settings=Settings(tolerance=1e-3, newton=False))
+    loose = fit_model(log, "dbn", settings=FitSettings(tolerance=1e-3, newton=False))
     assert loose.converged
     assert loose.errors == "none"  # converged for the tolerance given, but not for errors
     assert fit_model(log, "dbn", errors="none").no_errors == "none were wanted"

@@ -10,7 +10,7 @@ import pytest
 from slow_em import dbn_step, iterate, ubm_step
 from small_logs import gradient, model_of, names_of, small_log, statuses_of, values_of
 
-from toplist.logs import ClickLog, Prior, Settings, fit_model
+from toplist.logs import ClickLog, FitSettings, Prior, fit_model
 from toplist.logs.fitting.errors import FIXED
 from toplist.logs.fitting.fit_data import prepare_log, start_values
 from toplist.logs.fitting.maximise import Maximiser, maximise
@@ -25,7 +25,7 @@ NO_PRIORS: dict[str, Prior] = {}
 @pytest.mark.parametrize("name", ITERATING)
 def test_no_iteration_lowers_the_penalised_likelihood(name: str, priors: Any) -> None:
     log = small_log("dbn", lists=60, items=4, positions=3)  # few lists: some parameters end at 0 or 1
-    for settings in (Settings(), Settings(iterations=60, newton=False)):
+    for settings in (FitSettings(), FitSettings(iterations=60, newton=False)):
         history = fit_model(log, name, priors=priors, settings=settings).history
         rounding = 1e-12 * abs(history[0].objective)
         assert all(after.objective >= before.objective - rounding for before, after in pairwise(history))
@@ -119,7 +119,7 @@ def test_a_coin_that_is_0_or_1_by_mistake_is_released(name: str) -> None:
         workers.partitions[0].theta[1] = 0.0  # a satisfaction; an E-step cannot move it
     else:
         maximiser.found.shared[1] = 1.0  # an examination
-    found = maximise(maximiser, Settings(), lambda _: None)
+    found = maximise(maximiser, FitSettings(), lambda _: None)
     assert found.converged
     np.testing.assert_allclose(workers.partitions[0].own_theta(), right.own.value.ravel(), atol=1e-6)
     np.testing.assert_allclose(found.shared, right.shared.value[0], atol=1e-6)

@@ -1,4 +1,4 @@
-"""Fits of a log in memory, on disk and on Ray workers agree, and temporary files are deleted."""
+"""Fits of a log in memory and on disk agree, and temporary files are deleted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from toplist.core.problem import InvalidInput
 from toplist.logs import ClickLog, FittedModel, fit_model, prepare_parts, stored_patterns
-from toplist.logs.fitting.ray_data import prepare_on_ray
 from toplist.logs.patterns import compress
 
 MODELS = ["dbn", "ubm"]
@@ -77,22 +76,3 @@ def test_equal_lists_are_one_row() -> None:
     assert found.pair.tolist() == [0, 1, 1, 0, 0, 1, 2, 3]
     assert found.query.tolist() == [0, 0, 0, 1]
     assert compress(log, merge=False).weight.tolist() == [1] * 5
-
-
-@pytest.mark.slow
-def test_on_ray_as_in_memory() -> None:
-    log = made_log()
-    parts = dict(enumerate(parts_of(log, 150)))
-
-    def read(path: object) -> ClickLog:  # local: workers cannot import the modules of tests
-        part = parts[int(str(path))]
-        # A part of its own, as a file is: other codes for the same ids.
-        lengths, ids = part.lengths, [part.items[code] for code in part.item]
-        lists = [ids[part.start[row] : part.start[row + 1]] for row in range(len(lengths))]
-        clicks = [[int(place) + 1 for place in np.flatnonzero(part.click[part.start[row] : part.start[row + 1]])]
-                  for row in range(len(lengths))]  # fmt: skip
-        return ClickLog.from_lists([part.queries[code] for code in part.query], lists, clicks)
-
-    with prepare_on_ray(["0", "1", "2"], read, workers=2, partitions=3) as data:
-        for name in MODELS:
-            assert_equal(fit_model(log, name), fit_model(data, name))

@@ -8,7 +8,7 @@ import pytest
 
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
-from toplist.logs import ClickLog, FittedModel, IdTable, Settings, fit_model, prepare_log
+from toplist.logs import ClickLog, FitSettings, FittedModel, IdTable, fit_model, prepare_log
 from toplist.logs.models import MODELS
 
 
@@ -78,7 +78,9 @@ def dense_sandwich(fitted: FittedModel, log: ClickLog) -> Floats:
 @pytest.mark.parametrize(("name", "per_query"), [("dbn", False), ("pbm", False), ("dcm", True), ("cascade", False)])
 def test_the_sandwich_equals_one_with_numerical_derivatives(name: str, per_query: bool) -> None:
     log = drawn_log(name, 150)
-    log = replace(with_visitors(log, np.arange(150) * 7 % 40), weight=1.0 + np.arange(150) % 3)
+    log = replace(
+        with_visitors(log, np.arange(150) * 7 % 40), weight=np.asarray(1.0 + np.arange(150) % 3, dtype=np.float64)
+    )
     fitted = fit_model(log, name, priors={}, per_query=per_query, errors="sandwich")
     assert fitted.errors == "sandwich"
     assert np.isfinite(all_errors(fitted)).sum() >= 8
@@ -150,6 +152,6 @@ def test_what_has_no_robust_errors_says_so() -> None:
         fit_model(prepare_log(log), "dbn", errors="bootstrap")
     with pytest.raises(InvalidInput, match="The number of resamples is 1"):
         fit_model(log, "cascade", errors="bootstrap", resamples=1)
-    stopped = fit_model(log, "dbn", errors="sandwich", settings=Settings(iterations=2))
+    stopped = fit_model(log, "dbn", errors="sandwich", settings=FitSettings(iterations=2))
     assert stopped.errors == "none"
     assert "the fit stopped after 2 iterations" in stopped.no_errors

@@ -55,8 +55,8 @@ def test_lists_of_one_position_tell_click_through_rates(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_lists_of_different_lengths_and_items_twice_in_a_list(name: str) -> None:
     items = [["a", "b", "a"], ["b"], ["a", "b"], ["b", "a", "b"], ["b", "b"], ["a"]] * 6
-    patterns = "13,1,,2,2,1,2,,12,1,1,,3,,2,3,,1"
-    clicked = [[int(place) for place in pattern] for pattern in patterns.split(",")]
+    patterns = ["13", "1", "-", "2", "2", "1", "2", "-", "12", "1", "1", "-", "3", "-", "2", "3", "-", "1"]
+    clicked = [[int(place) for place in pattern.strip("-")] for pattern in patterns]
     log = ClickLog.from_lists(["q"] * 36, items, clicked * 2)
     priors = {kind: Prior(0.5, 2.0) for kind in ("attraction", "satisfaction", "rate")}
     model = fit_model(log, name).model

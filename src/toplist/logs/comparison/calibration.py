@@ -33,12 +33,12 @@ class Rates(NamedTuple):
     @property
     def predicted(self) -> Floats:
         """Mean prediction of each group; NaN for an empty one."""
-        return _ratio(self.predictions, self.shown)
+        return ratios(self.predictions, self.shown)
 
     @property
     def observed(self) -> Floats:
         """Observed click-through rate of each group; NaN for an empty one."""
-        return _ratio(self.clicks, self.shown)
+        return ratios(self.clicks, self.shown)
 
     def interval(self) -> tuple[Floats, Floats]:
         """95% confidence limits of the observed rates (Wilson); 0 and 1 for an empty group."""
@@ -54,12 +54,17 @@ class Rates(NamedTuple):
         return Rates(*(one + another for one, another in zip(self, other, strict=True)))
 
 
+def sums(group: Any, values: Floats, groups: int) -> Floats:
+    """The sum of the values of each group 0, 1, 2, ..."""
+    return np.bincount(group, weights=values, minlength=groups).astype(np.float64)
+
+
 def grouped_rates(group: Any, groups: int, weight: Floats, prediction: Floats, click: Any) -> Rates:
     """The rates of groups 0, 1, 2, ... of positions."""
     return Rates(
-        np.bincount(group, weights=weight, minlength=groups),
-        np.bincount(group, weights=weight * prediction, minlength=groups),
-        np.bincount(group, weights=weight * click, minlength=groups),
+        sums(group, weight, groups),
+        sums(group, weight * prediction, groups),
+        sums(group, weight * click, groups),
     )
 
 
@@ -69,5 +74,7 @@ def calibration(weight: Floats, prediction: Floats, click: Any) -> Rates:
     return grouped_rates(np.searchsorted(EDGES[1:-1], prediction, side="right"), bins, weight, prediction, click)
 
 
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+def ratios(part: Floats, whole: Floats) -> Floats:
+    """Ratios, NaN where there is nothing to divide by."""
+    found: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return found

@@ -72,6 +72,11 @@ def paired_difference(one: Floats, other: Floats, weight: Floats, visitor: Any =
         _, code = np.unique(np.asarray(visitor)[kept], return_inverse=True)
         sums = np.bincount(code, weights=weight * distance)
         squares, count = float((sums**2).sum()), float(len(sums))
+    return difference_from_sums(mean, squares, count, lists)
+
+
+def difference_from_sums(mean: float, squares: float, count: float, lists: float) -> PairedDifference:
+    """The interval of a mean over lists, from the sum of squares of its independent terms and their number."""
     if count <= 1:
         return PairedDifference(mean, float("nan"), float("nan"))
     half = NORMAL_95 * float(np.sqrt(squares * count / (count - 1.0))) / lists

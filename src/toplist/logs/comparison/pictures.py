@@ -68,11 +68,15 @@ def draw_perplexity(result: SplitResult) -> Figure:
     first_click = {name: result.scores(name, first_click=True).perplexity_by_position for name in result.models}
 
     def draw(axes: Axes, name: str) -> None:
-        for other, curve in curves.items():
-            line(axes, curve, GREY, 0.7, "" if other != next(iter(curves)) else "all other models")
-        line(axes, curves[name], BLUE, 1.8, "this model")
-        if not np.isfinite(curves[name]).all():
-            line(axes, first_click[name], ORANGE, 1.2, "up to the first click", style="--")
+        is_finite = bool(np.isfinite(curves[name][~np.isnan(curves[name])]).all())
+        shown = curves if is_finite else first_click  # models are compared on the same positions
+        for other in shown:
+            if other != name:
+                line(axes, shown[other], GREY, 0.7, "all other models")
+        if is_finite:
+            line(axes, shown[name], BLUE, 1.8, "this model")
+        else:
+            line(axes, shown[name], ORANGE, 1.8, "this model, like the others up to the first click", style="--")
         number_positions(axes, len(curves[name]))
 
     return with_legend(panels(result.ranking(), draw, "position", "perplexity, given the clicks above"))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.core.slate import Floats, Ints
+from toplist.logs.comparison.moments import PairedMoments
 from toplist.logs.comparison.paired import PairedDifference, paired_difference
 from toplist.logs.evaluate import Evaluation, Scores
 from toplist.logs.fitted import FittedModel
@@ -117,6 +118,32 @@ class SplitResult:
     def has_impossible(self) -> bool:
         """Whether a model gives a list probability 0, so that whole lists cannot compare it."""
         return any(model.evaluation.every.impossible for model in self.models.values())
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedSplit(SplitResult):
+    """All models on one split of a log that was read part by part: sums over the lists held out, not the lists.
+
+    Parameters
+    ----------
+    whole, first_click : PairedMoments
+        Sums of the log-likelihoods of the models, of whole lists and of lists cut after their first click.
+    """
+
+    whole: PairedMoments
+    first_click: PairedMoments
+
+    @property
+    def held_lists(self) -> float:
+        """Number of lists held out, weighted."""
+        found = next(iter(self.models.values())).evaluation
+        return found.every.lists + found.too_long
+
+    def differences(self, first_click: bool = False) -> dict[str, PairedDifference]:
+        """The log-likelihood per list of each model minus that of the best, paired by list."""
+        order, names = self.ranking(first_click), list(self.models)
+        moments = self.first_click if first_click else self.whole
+        return {name: moments.difference(names.index(name), names.index(order[0])) for name in order}
 
 
 def drift(random: SplitResult, latest: SplitResult) -> dict[str, PairedDifference]:

@@ -10,7 +10,7 @@ import numpy as np
 from toplist.core.slate import Floats
 from toplist.logs.click_log import ClickLog
 from toplist.logs.fitting.errors import InformationPart
-from toplist.logs.fitting.maximise import Iteration, LocalWorkers, Maximiser, Settings, maximise
+from toplist.logs.fitting.maximise import FitSettings, Iteration, LocalWorkers, Maximiser, maximise
 from toplist.logs.fitting.prior import CoinPrior
 from toplist.logs.fitting.sandwich import RobustErrors, independent_units
 from toplist.logs.patterns import Patterns
@@ -37,7 +37,7 @@ def bootstrap_errors(
     fixed: tuple[int, ...],
     resamples: int,
     seed: int,
-    settings: Settings,
+    settings: FitSettings,
     tell: Callable[[Iteration], object],
 ) -> RobustErrors:
     """Variances over fits to resampled logs, each from the maximum on.
@@ -74,7 +74,7 @@ def resampled_fit(
     part: InformationPart,
     prior: CoinPrior,
     fixed: tuple[int, ...],
-    settings: Settings,
+    settings: FitSettings,
 ) -> Maximiser:
     """A fit that begins at the maximum of the whole log."""
     shared: Any = part.theta[part.pair_coins : part.pair_coins + part.shared_coins]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from toplist.core.compiling import compiled
 from toplist.core.slate import Floats, Ints
-from toplist.logs.models.protocol import CoinSums, Derivatives, Row, Workspace
+from toplist.logs.models.protocol import CoinSums, Derivatives, ListWorkspace, Row
 
 
 class FitRows(NamedTuple):
@@ -52,7 +52,7 @@ class Information(NamedTuple):
 
 
 @compiled
-def expect_rows(model: Any, theta: Floats, rows: FitRows, sums: CoinSums, work: Workspace) -> float:
+def expect_rows(model: Any, theta: Floats, rows: FitRows, sums: CoinSums, work: ListWorkspace) -> float:
     """Add the expected coins of all rows; returns the log-likelihood."""
     total = 0.0
     for number in range(len(rows.weight)):
@@ -64,7 +64,9 @@ def expect_rows(model: Any, theta: Floats, rows: FitRows, sums: CoinSums, work: 
 
 
 @compiled
-def predict_rows(model: Any, theta: Floats, rows: FitRows, given: Floats, marginal: Floats, work: Workspace) -> None:
+def predict_rows(
+    model: Any, theta: Floats, rows: FitRows, given: Floats, marginal: Floats, work: ListWorkspace
+) -> None:
     """Fill the probability of a click at all positions of all rows, given the clicks above and without them."""
     for number in range(len(rows.weight)):
         begin, end = rows.start[number], rows.start[number + 1]
@@ -75,7 +77,7 @@ def predict_rows(model: Any, theta: Floats, rows: FitRows, given: Floats, margin
 
 @compiled
 def curve_rows(
-    model: Any, theta: Floats, rows: FitRows, into: Information, found: Derivatives, work: Workspace
+    model: Any, theta: Floats, rows: FitRows, into: Information, found: Derivatives, work: ListWorkspace
 ) -> None:
     """Add the derivatives of all rows, on the logit scale."""
     for number in range(len(rows.weight)):

@@ -93,7 +93,7 @@ class Maximum:
     tosses: Floats = field(default_factory=lambda: np.zeros(0))
 
 
-class Settings(NamedTuple):
+class FitSettings(NamedTuple):
     """How long to iterate.
 
     Parameters
@@ -232,7 +232,7 @@ class Maximiser:
 
 
 def maximise(
-    maximiser: Maximiser, settings: Settings, tell: Callable[[Iteration], object], em_first: int = EM_FIRST
+    maximiser: Maximiser, settings: FitSettings, tell: Callable[[Iteration], object], em_first: int = EM_FIRST
 ) -> Maximum:
     """Iterate until the derivatives vanish.
 
@@ -240,7 +240,7 @@ def maximise(
     ----------
     maximiser : Maximiser
         The fit.
-    settings : Settings
+    settings : FitSettings
         How long.
     tell : callable
         Receives each iteration.

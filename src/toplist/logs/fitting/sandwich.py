@@ -20,7 +20,7 @@ from toplist.logs.fitting.errors import invert, shared_errors
 from toplist.logs.fitting.loops import FitRows
 from toplist.logs.fitting.maximise import Maximiser
 from toplist.logs.fitting.partition import Partition
-from toplist.logs.models.protocol import CoinSums, Row, Workspace, workspace
+from toplist.logs.models.protocol import CoinSums, ListWorkspace, Row, workspace
 from toplist.logs.patterns import Patterns, compress, list_order, speed
 
 BLOCK = 1 << 22  # numbers in the table of derivatives by visitor that is made at once
@@ -210,7 +210,7 @@ def score_rows(
     sums: CoinSums,
     own_score: Floats,
     shared_score: Floats,
-    work: Workspace,
+    work: ListWorkspace,
 ) -> None:
     """Fill the derivatives of each list on the logit scale: expected heads minus tosses times probability."""
     kinds, width = own_score.shape[1], shared_score.shape[1]

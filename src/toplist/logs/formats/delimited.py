@@ -104,7 +104,7 @@ class DelimitedSource:
         lib, module = arrow.lib, arrow.csv
         table = module.read_csv(
             lib.BufferReader(text),
-            module.ReadOptions(use_threads=False, column_names=self.columns()),
+            module.ReadOptions(use_threads=False, column_names=self.columns(), block_size=len(text) + 1),
             module.ParseOptions(
                 delimiter=self._delimiter, quote_char=self._quote or False, newlines_in_values=bool(self._quote),
                 ignore_empty_lines=False, invalid_row_handler=skip,

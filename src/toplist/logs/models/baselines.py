@@ -10,7 +10,7 @@ from toplist.core.compiling import helper, protocol
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
 from toplist.logs.models.chain import TINY
-from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
+from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, ListWorkspace, Row
 
 
 @protocol
@@ -87,15 +87,15 @@ class GlobalRate(NamedTuple):
         """The only coin."""
         return row.shared
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_rate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_rate(self, theta, row, found)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_rate(self, theta, row, given, marginal)
 
@@ -132,15 +132,15 @@ class PositionRate(NamedTuple):
         """The coin of the position."""
         return row.shared + place
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_rate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_rate(self, theta, row, found)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_rate(self, theta, row, given, marginal)
 
@@ -177,15 +177,15 @@ class ItemRate(NamedTuple):
         """The coin of the pair."""
         return int(row.pairs[place])
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_rate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_rate(self, theta, row, found)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_rate(self, theta, row, given, marginal)
 
@@ -225,14 +225,14 @@ class ItemPositionRate(NamedTuple):
         """The coin of the pair and position."""
         return int(row.pairs[place]) * self.positions + place
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_rate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_rate(self, theta, row, found)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_rate(self, theta, row, given, marginal)

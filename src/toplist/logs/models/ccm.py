@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from toplist.clicks import CCM
 from toplist.core.slate import Floats
 from toplist.logs.models.chain import TINY, curve_chain, expect_chain, predict_chain
-from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
+from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, ListWorkspace, Row
 
 
 class CCMModel(NamedTuple):
@@ -76,7 +76,7 @@ class CCMModel(NamedTuple):
             tosses[shared] += examined
             heads[shared] += onward
 
-    def lever(self, theta: Floats, row: Row, place: int, work: Workspace) -> int:
+    def lever(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
         """Attraction and the three continuations."""
         shared = row.shared
         relevance = theta[row.pairs[place]]
@@ -89,14 +89,14 @@ class CCMModel(NamedTuple):
         work.twist[place, 2, 0], work.twist[place, 3, 0] = -1.0, 1.0
         return 4
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_chain(self, theta, row, sums, work)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_chain(self, theta, row, found, work)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_chain(self, theta, row, given, marginal, work)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from toplist.core.compiling import helper, protocol
 from toplist.core.slate import Floats
-from toplist.logs.models.protocol import CoinSums, Derivatives, Row, Workspace
+from toplist.logs.models.protocol import CoinSums, Derivatives, ListWorkspace, Row
 
 TINY = 1e-300  # below every probability that occurs; keeps logarithms finite
 SMALL = 1e-150  # of a product of probabilities: a product of two is not yet 0
@@ -36,7 +36,7 @@ class HotChain(Protocol):
         """The coin that decides about a click."""
         ...
 
-    def lever(self, theta: Floats, row: Row, place: int, work: Workspace) -> int:
+    def lever(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
         """Fill the coins of a position, the attraction first, and the derivatives of going on; returns their number."""
         ...
 
@@ -52,7 +52,7 @@ def last_click(clicks: NDArray[np.uint8]) -> int:
 
 
 @helper
-def fill_chain(self: Any, theta: Floats, row: Row, work: Workspace) -> None:
+def fill_chain(self: Any, theta: Floats, row: Row, work: ListWorkspace) -> None:
     """Fill the three probabilities per position; after the last position nothing is decided."""
     end = len(row.pairs) - 1
     for place in range(len(row.pairs)):
@@ -63,7 +63,7 @@ def fill_chain(self: Any, theta: Floats, row: Row, work: Workspace) -> None:
 
 
 @helper
-def fill_silence(last: int, size: int, work: Workspace) -> None:
+def fill_silence(last: int, size: int, work: ListWorkspace) -> None:
     """Fill the probability of no click from each position below the last click on, if it is examined."""
     work.silence[size] = 1.0
     for place in range(size - 1, last, -1):
@@ -73,7 +73,7 @@ def fill_silence(last: int, size: int, work: Workspace) -> None:
 
 
 @helper
-def log_chance(clicks: NDArray[np.uint8], last: int, work: Workspace) -> float:
+def log_chance(clicks: NDArray[np.uint8], last: int, work: ListWorkspace) -> float:
     """Logarithm of the probability of the clicks, after `fill_chain` and `fill_silence`."""
     total, chance = 0.0, 1.0
     for place in range(last + 1):
@@ -93,7 +93,7 @@ def log_chance(clicks: NDArray[np.uint8], last: int, work: Workspace) -> float:
 
 
 @helper
-def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
     """`expect` of a cascade-like model."""
     clicks, weight = row.clicks, row.weight
     heads, tosses = sums
@@ -126,7 +126,7 @@ def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Works
 
 
 @helper
-def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
     """`expect` by the published counts: everything up to the last click was examined, and nothing below."""
     last, weight = last_click(row.clicks), row.weight
     for place in range(last + 1 if last >= 0 else len(row.clicks)):
@@ -141,7 +141,7 @@ def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: Worksp
 
 
 @helper
-def predict_chain(self: Any, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+def predict_chain(self: Any, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
     """`predict` of a cascade-like model."""
     fill_chain(self, theta, row, work)
     examined, examined_anyhow = 1.0, 1.0
@@ -162,7 +162,7 @@ def ratio(part: float, whole: float) -> float:
 
 
 @helper
-def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
     """`curve` of a cascade-like model.
 
     Up to the last click the probability is a product over positions. Below, it is the probability Q of silence, which

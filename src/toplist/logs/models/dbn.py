@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from toplist.clicks import DBN
 from toplist.core.slate import Floats
 from toplist.logs.models.chain import TINY, curve_chain, expect_chain, predict_chain
-from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
+from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, ListWorkspace, Row
 
 
 class DBNModel(NamedTuple):
@@ -67,7 +67,7 @@ class DBNModel(NamedTuple):
         sums.tosses[row.shared] += unsatisfied
         sums.heads[row.shared] += onward
 
-    def lever(self, theta: Floats, row: Row, place: int, work: Workspace) -> int:
+    def lever(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
         """Attraction, satisfaction and persistence."""
         coin = 2 * row.pairs[place]
         satisfaction, persistence = theta[coin + 1], theta[row.shared]
@@ -77,14 +77,14 @@ class DBNModel(NamedTuple):
         work.twist[place, 2, 1] = -1.0
         return 3
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_chain(self, theta, row, sums, work)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_chain(self, theta, row, found, work)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_chain(self, theta, row, given, marginal, work)

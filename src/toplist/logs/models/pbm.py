@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from toplist.clicks import PBM
 from toplist.core.slate import Floats
-from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
+from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, ListWorkspace, Row
 from toplist.logs.models.separate import curve_separate, expect_separate
 
 
@@ -49,15 +49,15 @@ class PBMModel(NamedTuple):
         """The coin of the position."""
         return place
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Positions are independent."""
         for place in range(len(row.clicks)):
             given[place] = marginal[place] = theta[row.shared + place] * theta[row.pairs[place]]
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_separate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_separate(self, theta, row, found)

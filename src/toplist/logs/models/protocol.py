@@ -38,7 +38,7 @@ class Coins(NamedTuple):
     fixed: tuple[int, ...] = ()
 
 
-class Workspace(NamedTuple):
+class ListWorkspace(NamedTuple):
     """Scratch arrays for one list."""
 
     attracted: Floats  # per position: probability of a click if examined
@@ -55,11 +55,11 @@ class Workspace(NamedTuple):
     tail: Floats  # (positions, coins): derivative of the probability of what follows the last click
 
 
-def workspace(positions: int) -> Workspace:
+def workspace(positions: int) -> ListWorkspace:
     """Scratch arrays for lists of up to a number of positions."""
     size = max(positions, 1)
     wide = (size, COINS_PER_POSITION)
-    return Workspace(
+    return ListWorkspace(
         attracted=np.zeros(size + 1), clicked_on=np.zeros(size + 1), skipped_on=np.zeros(size + 1),
         silence=np.zeros(size + 1), reach=np.zeros(size + 1), used=np.zeros(size, dtype=np.int64),
         coin=np.zeros(wide, dtype=np.int64), by_click=np.zeros(wide), by_skip=np.zeros(wide),
@@ -123,7 +123,7 @@ def empty_derivatives(positions: int) -> Derivatives:
 class HotClickModel(Protocol):
     """What a click model says about one list (hot)."""
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Add the expected heads and tosses of each coin, given the clicks.
 
         Parameters
@@ -134,7 +134,7 @@ class HotClickModel(Protocol):
             The list.
         sums : CoinSums
             Sums to add to.
-        work : Workspace
+        work : ListWorkspace
             Scratch arrays.
 
         Returns
@@ -144,7 +144,7 @@ class HotClickModel(Protocol):
         """
         ...
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Fill the first and second derivatives of the logarithm of the probability of the clicks.
 
         Parameters
@@ -155,7 +155,7 @@ class HotClickModel(Protocol):
             The list.
         found : Derivatives
             Derivatives to fill, for one list whatever the weight.
-        work : Workspace
+        work : ListWorkspace
             Scratch arrays.
 
         Returns
@@ -165,7 +165,7 @@ class HotClickModel(Protocol):
         """
         ...
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Fill the probability of a click at each position, given the clicks above and without them.
 
         Parameters
@@ -178,7 +178,7 @@ class HotClickModel(Protocol):
             Per position the probability given the clicks above, to fill.
         marginal : ndarray of float
             Per position the probability, to fill.
-        work : Workspace
+        work : ListWorkspace
             Scratch arrays.
         """
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from toplist.clicks import DBN
 from toplist.core.slate import Floats
 from toplist.logs.models.chain import count_chain, curve_chain, expect_chain, predict_chain
-from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
+from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, ListWorkspace, Row
 
 
 class SimplifiedDBNModel(NamedTuple):
@@ -61,22 +61,22 @@ class SimplifiedDBNModel(NamedTuple):
             sums.tosses[2 * row.pairs[place] + 1] += examined
             sums.heads[2 * row.pairs[place] + 1] += examined - onward
 
-    def lever(self, theta: Floats, row: Row, place: int, work: Workspace) -> int:
+    def lever(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
         """Attraction and satisfaction."""
         work.coin[place, 0], work.coin[place, 1] = 2 * row.pairs[place], 2 * row.pairs[place] + 1
         work.by_click[place, 1] = -1.0
         return 2
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins, or the published counts."""
         if self.exact:
             return expect_chain(self, theta, row, sums, work)
         return count_chain(self, theta, row, sums, work)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_chain(self, theta, row, found, work)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_chain(self, theta, row, given, marginal, work)

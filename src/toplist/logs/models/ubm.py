@@ -8,7 +8,7 @@ import numpy as np
 
 from toplist.clicks import UBM
 from toplist.core.slate import Floats
-from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, Row, Workspace
+from toplist.logs.models.protocol import Coins, CoinSums, Derivatives, ListWorkspace, Row
 from toplist.logs.models.separate import curve_separate, expect_separate
 
 
@@ -60,7 +60,7 @@ class UBMModel(NamedTuple):
         """The coin of the position and the last click: a triangle, row by row, no click first."""
         return place * (place + 1) // 2 + last + 1
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: Workspace) -> None:
+    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """The marginal probability follows from the distribution of the last click above."""
         last = -1
         work.reach[0] = 1.0  # per place of the last click, from none on
@@ -77,10 +77,10 @@ class UBMModel(NamedTuple):
             if row.clicks[place]:
                 last = place
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: Workspace) -> float:
+    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_separate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: Workspace) -> int:
+    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_separate(self, theta, row, found)

@@ -15,9 +15,11 @@ from toplist.logs.columns import OPTIONAL, ReadOptions, ScatteredList
 from toplist.logs.convert import numbers, offsets
 from toplist.logs.formats.pieces import LogSource, Piece
 from toplist.logs.readers.lists import add_per_list, flagged
+from toplist.logs.report import Rejected
 
 NAME = "rows"
 ROWS_PER_LIST = 8  # guess, for the size of a piece of some number of lists
+NO_LIST = "the id of the list is missing"
 PER_LIST = ("query", "visitor", "time", "left", "weight")
 
 
@@ -37,10 +39,23 @@ def read(sources: Sequence[LogSource], options: ReadOptions) -> Iterator[ListBat
     """The lists of all sources; a list may not continue in another source."""
     for source in sources:
         roles = find_roles(source, options)
-        pieces, ended = source.pieces(roles, options.part * ROWS_PER_LIST), EndedLists()
+        pieces, ended = rows_of_lists(source.pieces(roles, options.part * ROWS_PER_LIST), roles["list"]), EndedLists()
         for piece in all_rows(pieces) if options.scattered == "gather" else whole_lists(pieces, roles["list"]):
             if len(piece.numbers) or piece.rejected:
                 yield batch_of(piece, roles, source, options, ended)
+
+
+def rows_of_lists(pieces: Iterator[Piece], column: str) -> Iterator[Piece]:
+    """The rows that have the id of a list; the others are rejected."""
+    for piece in pieces:
+        lists = piece.table.column(column)
+        if lists.null_count:
+            known = lists.is_valid()
+            has = known.to_numpy(zero_copy_only=False)
+            rejected = [*piece.rejected, Rejected(piece.numbers[~has], NO_LIST)]
+            yield Piece(piece.table.filter(known), piece.numbers[has], rejected, piece.has_marks)
+        else:
+            yield piece
 
 
 def all_rows(pieces: Iterator[Piece]) -> Iterator[Piece]:
@@ -58,8 +73,7 @@ def whole_lists(pieces: Iterator[Piece], column: str) -> Iterator[Piece]:
         if not len(lists):
             waiting.append(piece)
             continue
-        differs = arrow.compute.not_equal(lists, lists[len(lists) - 1]).to_numpy(zero_copy_only=False)
-        different = np.flatnonzero(differs != False)  # noqa: E712 - null is no bool
+        different = np.flatnonzero(arrow.compute.not_equal(lists, lists[len(lists) - 1]).to_numpy(zero_copy_only=False))
         cut = int(different[-1]) + 1 if len(different) else 0
         if cut == 0:
             waiting.append(piece)
@@ -130,7 +144,7 @@ def batch_of(
 def grouped(lists: NDArray[Any], place: NDArray[Any] | None) -> tuple[Ints | None, Ints]:
     """The order that puts the rows of each list together, by position, or None; and where each list begins in it."""
     changes = np.flatnonzero(lists[1:] != lists[:-1]) + 1
-    distinct = int(lists.max()) + 1 if len(lists) else 0
+    distinct = int((np.bincount(lists) > 0).sum()) if len(lists) else 0
     is_ordered = len(changes) + 1 == distinct or not len(lists)
     if is_ordered and place is not None:
         falls = place[1:] < place[:-1]
