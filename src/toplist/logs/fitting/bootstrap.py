@@ -15,6 +15,7 @@ from toplist.logs.fitting.prior import CoinPrior
 from toplist.logs.fitting.sandwich import RobustErrors, independent_units
 from toplist.logs.patterns import Patterns
 
+MOST_ITERATIONS, TOLERANCE = 30, 1e-5  # of a resample: errors need no more, and coins near 0 or 1 would take long
 KIND = "resample"  # kind of the iterations that are reported
 
 
@@ -80,9 +81,10 @@ def resampled_fit(
     own = InformationPart(patterns, part.model, prior, part.per_query, shared)
     own.theta[:] = part.theta
     lists = float(patterns.weight.sum())
+    enough = settings._replace(iterations=min(settings.iterations, MOST_ITERATIONS), tolerance=TOLERANCE)
     maximiser = Maximiser(LocalWorkers([own]), shared, fixed, prior, lists, part.per_query)
     if part.model.iterates():
-        maximise(maximiser, settings, lambda _: None, em_first=1)
+        maximise(maximiser, enough, lambda _: None, em_first=1)
     else:
         maximiser.expect()
         maximiser.maximise()
