@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.generated_log import generate, in_memory
+from benchmarks.generated_log import in_memory
 from benchmarks.report import Show, Table, nanoseconds, render, times
 from toplist.logs import FitSettings, fit_model, prepare_log
 
@@ -32,14 +32,14 @@ def main(home: Path) -> None:
         venv.create(home, with_pip=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
         (home / "ready").touch()
-    part = next(generate(LISTS, QUERIES))
+    log = in_memory(LISTS, QUERIES)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.npz"
-        np.savez(path, item=part.item, click=part.click)
+        np.savez(path, item=log.item.reshape(LISTS, -1), click=log.click.reshape(LISTS, -1))
         script = Path(__file__).with_name("peers_clax.py")
         done = subprocess.run([python, script, path], check=True, capture_output=True, text=True)
     theirs: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    data = prepare_log(in_memory(LISTS, QUERIES))
+    data = prepare_log(log)
     rows = []
     for name, epoch in theirs.items():
         settings = FitSettings(ITERATIONS, newton=False)

@@ -8,30 +8,32 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from benchmarks.generated_log import ITEMS, PER_PART, generate, in_memory, write_parquet
+from benchmarks.generated_log import in_memory, parts_of
 from benchmarks.measure import Effort, exponent
 from benchmarks.report import Show, Table, Target, nanoseconds, per_second, times, verdict_cells
 from benchmarks.session_em import Session, fit_dbn, fit_ubm
-from toplist.logs import ClickLog, FitSettings, IdTable, fit_model, prepare_log, prepare_parts, read_log
+from toplist.logs import ClickLog, FitSettings, fit_model, prepare_log, prepare_parts, read_log
 from toplist.logs.fitting.fit_data import LocalData
+from toplist.logs.generated import GeneratedLog
 from toplist.logs.patterns import compress
 
-LISTS, QUICK_LISTS = 1_000_000, 2_000
+LISTS, QUICK_LISTS = 1_000_000, 60
 QUERIES = 1000
 CLOSED = ("global-ctr", "position-ctr", "item-ctr", "item-position-ctr", "cascade", "dcm-counts", "sdbn-counts")
 ITERATED = ("pbm", "ubm", "ccm", "dbn", "dcm", "sdbn")
 JUDGED = ("pbm", "ubm", "ccm", "dbn")
 FIFTY = FitSettings(iterations=50, newton=False)
-SESSIONS, QUICK_SESSIONS = 10_000, 200
-GROWTH, QUICK_GROWTH = (100_000, 1_000_000, 10_000_000), (1_000, 2_000, 4_000)
-LARGE, QUICK_LARGE = 20_000_000, 5_000
+QUICK_MODELS = ("item-ctr", "ubm")
+SESSIONS, QUICK_SESSIONS = 10_000, 40
+GROWTH, QUICK_GROWTH = (100_000, 1_000_000, 10_000_000), (20, 40)
+LARGE, QUICK_LARGE = 20_000_000, 50
 LARGE_ITERATIONS = 10
 
 
@@ -45,8 +47,8 @@ def measure(effort: Effort) -> Sequence[Table]:
         fitting(log, rounds, effort.quick),
         sessions(effort.quick),
         merging(lists, rounds),
-        growing(QUICK_GROWTH if effort.quick else GROWTH),
-        larger_than_memory(QUICK_LARGE if effort.quick else LARGE),
+        growing(QUICK_GROWTH if effort.quick else GROWTH, effort.quick),
+        larger_than_memory(QUICK_LARGE if effort.quick else LARGE, effort.quick),
     ]
 
 
@@ -65,7 +67,7 @@ def reading(lists: int, rounds: int) -> Table:
     rows: list[dict[str, Any]] = []
     for what, texts, target in (("integer ids", False, Target(1.0)), ("texts as ids", True, None)):
         with tempfile.TemporaryDirectory() as folder:
-            write_parquet(Path(folder) / "log", lists, QUERIES, texts)
+            GeneratedLog(lists, QUERIES, text_ids=texts).write_parts(Path(folder) / "log")
             spent = seconds(lambda: read_log(Path(folder) / "log"), rounds)
         rows.append(
             {"what": f"Parquet, {what}", "time": spent, "lists": lists / spent}
@@ -82,7 +84,7 @@ def fitting(log: ClickLog, rounds: int, quick: bool) -> Table:
     """Every model: 50 iterations of EM or the closed form, the whole fit, and its errors."""
     data = prepare_log(log)
     rows: list[dict[str, Any]] = []
-    for name in (*CLOSED, *ITERATED):
+    for name in QUICK_MODELS if quick else (*CLOSED, *ITERATED):
         fit_model(log.take(np.arange(min(len(log), 1000))), name)  # compiles
         target = Target(1.0, at_most=True) if name in CLOSED else Target(15.0, at_most=True) if name in JUDGED else None
         fifty = seconds(lambda: fit_model(data, name, errors="none", settings=FIFTY), rounds)  # noqa: B023
@@ -111,12 +113,9 @@ def fitting(log: ClickLog, rounds: int, quick: bool) -> Table:
 def sessions(quick: bool) -> Table:
     """UBM and DBN session by session in Python, per list and iteration."""
     count = QUICK_SESSIONS if quick else SESSIONS
-    part = next(generate(count, QUERIES // 10))
-    plain = [
-        Session(int(query), items.tolist(), clicks.tolist())
-        for query, items, clicks in zip(part.query, part.item, part.click, strict=True)
-    ]
     log = in_memory(count, QUERIES // 10)
+    shown, clicks = log.item.reshape(count, -1).tolist(), log.click.reshape(count, -1).tolist()
+    plain = [Session(*each) for each in zip(log.query.tolist(), shown, clicks, strict=True)]
     rows = []
     ways: dict[str, Callable[[int], object]] = {"ubm": lambda n: fit_ubm(plain, n), "dbn": lambda n: fit_dbn(plain, n)}
     data = LocalData(log.queries, log.items, [compress(log, merge=False)])
@@ -144,7 +143,7 @@ def per_iteration(work: Callable[[int], object], few: int, many: int) -> float:
 
 def merging(lists: int, rounds: int) -> Table:
     """A log with many equal lists: the gain of one weighted row for all of them."""
-    log = in_memory(lists, QUERIES, spread=0.06)
+    log = in_memory(lists, QUERIES, disorder=0.5)
     rows: list[dict[str, Any]] = []
     for merge in (False, True):
         patterns = compress(log, merge=merge)
@@ -163,20 +162,20 @@ def merging(lists: int, rounds: int) -> Table:
     return Table(f"Click logs: {lists:,} lists of which many are equal, UBM, seconds", columns, rows)
 
 
-def growing(sizes: Sequence[int]) -> Table:
+def growing(sizes: Sequence[int], quick: bool) -> Table:
     """Time and memory over the number of lists, with the log on disk."""
-    rows: list[dict[str, Any]] = [{"what": f"{size:,} lists"} | in_a_process(size, 5) for size in sizes]
+    rows: list[dict[str, Any]] = [{"what": f"{size:,} lists"} | in_a_process(size, 5, quick) for size in sizes]
     power = {name: exponent(sizes, [row[name] for row in rows]) for name in ("prepare", "iteration", "memory")}
     rows.append({"what": "exponent"} | power)
     show: Show = lambda value: f"{value:.3g}"  # noqa: E731
     columns: dict[str, Show] = {"what": str, "prepare": show, "iteration": show, "memory": show}
-    notes = [f"UBM out of core, {ITEMS * QUERIES:,} pairs: seconds of CPU, and peak memory in MB of the whole process."]
+    notes = [f"UBM out of core, {30 * QUERIES:,} pairs: seconds of CPU, and peak memory in MB of the whole process."]
     return Table("Click logs: growth with the number of lists", columns, rows, notes)
 
 
-def larger_than_memory(size: int) -> Table:
+def larger_than_memory(size: int, quick: bool) -> Table:
     """Out of core, with the peak of memory."""
-    found = in_a_process(size, LARGE_ITERATIONS)
+    found = in_a_process(size, LARGE_ITERATIONS, quick)
     target = Target(2000.0, at_most=True)
     row: dict[str, Any] = {"what": f"{size:,} lists"} | found | verdict_cells(found["memory"], target, " MB")
     columns: dict[str, Show] = {
@@ -186,8 +185,10 @@ def larger_than_memory(size: int) -> Table:
     return Table("Click logs: out of core, UBM", columns, [row])
 
 
-def in_a_process(size: int, iterations: int) -> dict[str, float]:
-    """Prepare and fit in a process of its own, whose peak of memory is known."""
+def in_a_process(size: int, iterations: int, quick: bool) -> dict[str, float]:
+    """Prepare and fit in a process of its own, whose peak of memory is known; in this one for a quick run."""
+    if quick:
+        return out_of_core(size, iterations)
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.sections.logs", str(size), str(iterations)],
         capture_output=True, text=True, check=True,
@@ -198,19 +199,18 @@ def in_a_process(size: int, iterations: int) -> dict[str, float]:
 
 def out_of_core(size: int, iterations: int) -> dict[str, float]:
     """A generated log, part by part: CPU seconds of preparing and of an iteration, and the peak of memory in MB."""
-    queries, items = IdTable(range(QUERIES)), IdTable(range(QUERIES * ITEMS))
     made = 0.0
 
-    def parts() -> Any:
+    def parts() -> Iterator[ClickLog]:
         nonlocal made
-        source = generate(size, QUERIES)
-        for _ in range(0, size, PER_PART):
+        source = parts_of(GeneratedLog(size, QUERIES))
+        while True:
             begun = time.process_time()
-            part = next(source)
-            start = np.arange(len(part.query) + 1, dtype=np.int64) * part.item.shape[1]
-            log = ClickLog(queries, items, part.query, start, part.item.ravel(), part.click.ravel())
+            part = next(source, None)
             made += time.process_time() - begun
-            yield log
+            if part is None:
+                return
+            yield part
 
     begun = time.process_time()
     with prepare_parts(parts()) as data:
@@ -219,8 +219,15 @@ def out_of_core(size: int, iterations: int) -> dict[str, float]:
         begun = time.process_time()
         fit_model(data, "ubm", errors="none", settings=FitSettings(iterations, newton=False))
         spent = (time.process_time() - begun) / (iterations + 1)  # and one E-step at the end
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    return {"prepare": prepared, "iteration": spent, "memory": peak}
+    return {"prepare": prepared, "iteration": spent, "memory": peak_memory()}
+
+
+def peak_memory() -> float:
+    """The largest resident memory of this process in MB."""
+    if sys.platform == "linux":  # getrusage counts what the parent had before exec
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1000
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 
 if __name__ == "__main__":

@@ -88,7 +88,9 @@ def run(arguments: Namespace) -> int:
     """Fit, and print and write the comparison."""
     check_flags(arguments)
     from toplist.logs import fit
+    from toplist.logs.arrow import arrow
 
+    arrow.lib.enable_signal_handlers(False)  # those of Arrow end the process
     with FitProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
 
         def show(now: FitProgress) -> None:

@@ -16,7 +16,6 @@ from toplist.logs.convert import offsets
 from toplist.support.files import AnyPath
 
 BLOCK = 50_000  # lists that are made at once
-DISORDER = 8.0  # standard deviation of a place in the order of a list
 SHOWN = 10  # results of a page in Yandex's logs
 
 
@@ -39,6 +38,8 @@ class GeneratedLog(NamedTuple):
         Whether ids are texts instead of whole numbers.
     seed : int, default 0
         Seed of the generator.
+    disorder : float, default 8.0
+        Standard deviation of an item's place in the order of a list; most lists are distinct at the default.
     """
 
     lists: int = 1_000_000
@@ -47,6 +48,7 @@ class GeneratedLog(NamedTuple):
     positions: int = 10
     text_ids: bool = False
     seed: int = 0
+    disorder: float = 8.0
 
     def truth(self) -> tuple[Floats, Floats]:
         """Attraction by query and item, and examination by position."""
@@ -63,7 +65,7 @@ class GeneratedLog(NamedTuple):
         for begin in range(0, self.lists, BLOCK):
             size = min(BLOCK, self.lists - begin)
             query = np.minimum(np.searchsorted(reached, rng.random(size)), self.queries - 1)
-            place = np.arange(self.items, dtype=np.float32) + DISORDER * rng.standard_normal(
+            place = np.arange(self.items, dtype=np.float32) + np.float32(self.disorder) * rng.standard_normal(
                 (size, self.items), dtype=np.float32
             )
             shown = np.argsort(place, axis=1)[:, : self.positions]

@@ -24,6 +24,7 @@ from toplist.logs.formats.pieces import LogSource
 from toplist.logs.id_table import IdTable
 from toplist.logs.readers import find_reader
 from toplist.logs.report import ReadReport
+from toplist.support.interrupts import delayed_interrupt
 from toplist.support.progress import Progress
 
 EMPTY_COLUMNS: Mapping[str, str | None] = {}
@@ -77,7 +78,12 @@ class LogScan:
         """Read the parts."""
         self._assembler.report = self._new_report()
         started = time.monotonic()
-        for batch in self._reader.read(self._sources, self._options):
+        batches = self._reader.read(self._sources, self._options)
+        while True:
+            with delayed_interrupt():  # Arrow would turn Ctrl-C into other errors
+                batch = next(batches, None)
+            if batch is None:
+                return
             part = self._assembler.part(batch)
             if self._progress is not None:
                 self._progress(self._share(batch.file, time.monotonic() - started))
