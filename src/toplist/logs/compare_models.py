@@ -122,7 +122,7 @@ def fit(
     >>> log = ClickLog.from_lists(["q"] * 40, [["a", "b"], ["b", "a"]] * 20, clicked=[[1], [2], [1], []] * 10)
     >>> found = fit(log, ["global-ctr", "item-ctr"], seed=1)
     >>> found.best, found.main.held_lists
-    ('item-ctr', 12.0)
+    ('item-ctr', 13.0)
     """
     chosen = choose_models(models)
     per_model = split_priors(chosen, priors)

@@ -35,7 +35,7 @@ def random_rows(rows: int, first: int, share: float, seed: int) -> Bools:
     --------
     >>> whole = random_rows(10, 0, 0.4, seed=1)
     >>> bool((whole[6:] == random_rows(4, 6, 0.4, seed=1)).all()), int(whole.sum())
-    (True, 3)
+    (True, 4)
     """
     drawn = np.zeros(rows, dtype=np.bool_)
     speed(draw_rows, rows)(branch(seed, HOLDOUT), first, share, drawn)

@@ -117,7 +117,7 @@ def sample_rows(
         visitor = branch(key, number)
         for place in range(end - begin):
             above = Row(rows.pair[begin : begin + place + 1], click[begin : begin + place + 1], shared, 1.0)
-            model.predict(theta, above, given, marginal, work)
+            model.predict_clicks(theta, above, given, marginal, work)
             if toss(visitor, place, given[place]):
                 click[begin + place] = 1
 

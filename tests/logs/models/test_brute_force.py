@@ -60,8 +60,8 @@ def test_likelihoods_and_predictions_equal_sums_over_hidden_states(name: str, da
     for clicks in product((0, 1), repeat=len(items)):
         row = row_of(items, clicks, model, weight=3.0)
         expected = chance_of(seen_part(name, clicks), chances)
-        assert model.expect(theta, row, sums, work) / 3.0 == pytest.approx(np.log(expected), rel=1e-9, abs=1e-9)
-        model.predict(theta, row, given_above, marginal, work)
+        assert model.expect_coins(theta, row, sums, work) / 3.0 == pytest.approx(np.log(expected), rel=1e-9, abs=1e-9)
+        model.predict_clicks(theta, row, given_above, marginal, work)
         for place in range(len(items)):
             above = chance_of(clicks[:place], chances)
             if above > 0:
@@ -74,9 +74,9 @@ def test_likelihoods_and_predictions_equal_sums_over_hidden_states(name: str, da
 
 
 def dense_derivatives(model: Any, theta: Floats, row: Row) -> tuple[Floats, Floats]:
-    """The slope and the bend that `curve` finds, by coin."""
+    """The slope and the bend that `fill_derivatives` finds, by coin."""
     found = empty_derivatives(model.positions)
-    count = model.curve(theta, row, found, workspace(model.positions))
+    count = model.fill_derivatives(theta, row, found, workspace(model.positions))
     slope, bend = np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
     np.add.at(slope, found.coins[:count], found.slope[:count])
     for i in range(count):
@@ -120,12 +120,12 @@ def test_derivatives_equal_numerical_ones_and_those_of_em(name: str, items: tupl
         np.testing.assert_allclose(found_bend, bend[number], rtol=1e-6, atol=1e-6)
         if name in EXACT:
             sums = CoinSums(np.zeros(len(theta)), np.zeros(len(theta)))
-            model.expect(theta, row, sums, workspace(3))
+            model.expect_coins(theta, row, sums, workspace(3))
             by_logit = sums.heads - sums.tosses * theta
             np.testing.assert_allclose(by_logit, slope[number] * theta * (1 - theta), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["dbn", "ubm"])
+@pytest.mark.parametrize("name", ["dbn", "ubm", "dcm-counts", "item-ctr"])  # all loops that models share
 def test_source_and_machine_code_agree_to_the_last_bit(name: str) -> None:
     model = with_positions(name, 4)
     names = coin_names(name, 6, 4)

@@ -59,7 +59,7 @@ def expect_rows(model: Any, theta: Floats, rows: FitRows, sums: CoinSums, work: 
         begin, end = rows.start[number], rows.start[number + 1]
         shared = rows.first_shared + rows.shared_per_query * rows.query[number]
         row = Row(rows.pair[begin:end], rows.clicks[begin:end], shared, rows.weight[number])
-        total += model.expect(theta, row, sums, work)
+        total += model.expect_coins(theta, row, sums, work)
     return total
 
 
@@ -72,7 +72,7 @@ def predict_rows(
         begin, end = rows.start[number], rows.start[number + 1]
         shared = rows.first_shared + rows.shared_per_query * rows.query[number]
         row = Row(rows.pair[begin:end], rows.clicks[begin:end], shared, rows.weight[number])
-        model.predict(theta, row, given[begin:end], marginal[begin:end], work)
+        model.predict_clicks(theta, row, given[begin:end], marginal[begin:end], work)
 
 
 @compiled
@@ -85,7 +85,7 @@ def curve_rows(
         query, weight = rows.query[number], rows.weight[number]
         shared = rows.first_shared + rows.shared_per_query * query
         row = Row(rows.pair[begin:end], rows.clicks[begin:end], shared, weight)
-        count = model.curve(theta, row, found, work)
+        count = model.fill_derivatives(theta, row, found, work)
         # Own coins of the query, then, if it does not share them, its other coins.
         first, at = into.first_coin[query], into.block_start[query]
         own = into.first_coin[query + 1] - first

@@ -219,7 +219,7 @@ def score_rows(
         begin, end = rows.start[number], rows.start[number + 1]
         shared = rows.first_shared + rows.shared_per_query * rows.query[number]
         row = Row(rows.pair[begin:end], rows.clicks[begin:end], shared, rows.weight[number])
-        model.expect(theta, row, sums, work)
+        model.expect_coins(theta, row, sums, work)
         for at in range(begin, end):
             for kind in range(kinds):
                 coin = rows.pair[at] * kinds + kind

@@ -24,7 +24,7 @@ class HotRate(Protocol):
 
 @helper
 def expect_rate(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float:
-    """`expect` of a click-through rate."""
+    """`expect_coins` of a click-through rate."""
     total = 0.0
     for place in range(len(row.clicks)):
         coin = self.rate_coin(row, place)
@@ -36,7 +36,7 @@ def expect_rate(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float:
 
 @helper
 def curve_rate(self: Any, theta: Floats, row: Row, found: Derivatives) -> int:
-    """`curve` of a click-through rate."""
+    """`fill_derivatives` of a click-through rate."""
     for place in range(len(row.clicks)):
         coin = self.rate_coin(row, place)
         chance = theta[coin] if row.clicks[place] else theta[coin] - 1.0
@@ -50,7 +50,7 @@ def curve_rate(self: Any, theta: Floats, row: Row, found: Derivatives) -> int:
 
 @helper
 def predict_rate(self: Any, theta: Floats, row: Row, given: Floats, marginal: Floats) -> None:
-    """`predict` of a click-through rate."""
+    """`predict_clicks` of a click-through rate."""
     for place in range(len(row.clicks)):
         given[place] = marginal[place] = theta[self.rate_coin(row, place)]
 
@@ -87,15 +87,15 @@ class GlobalRate(NamedTuple):
         """The only coin."""
         return row.shared
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_rate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_rate(self, theta, row, found)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_rate(self, theta, row, given, marginal)
 
@@ -132,15 +132,15 @@ class PositionRate(NamedTuple):
         """The coin of the position."""
         return row.shared + place
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_rate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_rate(self, theta, row, found)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_rate(self, theta, row, given, marginal)
 
@@ -177,15 +177,15 @@ class ItemRate(NamedTuple):
         """The coin of the pair."""
         return int(row.pairs[place])
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_rate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_rate(self, theta, row, found)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_rate(self, theta, row, given, marginal)
 
@@ -225,14 +225,14 @@ class ItemPositionRate(NamedTuple):
         """The coin of the pair and position."""
         return int(row.pairs[place]) * self.positions + place
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_rate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_rate(self, theta, row, found)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_rate(self, theta, row, given, marginal)

@@ -45,7 +45,7 @@ class CascadeModel(NamedTuple):
         """Cascade users."""
         return Cascade()
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Everything up to the first click was examined."""
         total = 0.0
         for place in range(len(row.pairs)):
@@ -57,7 +57,7 @@ class CascadeModel(NamedTuple):
             total += log(max(1.0 - theta[coin], TINY))
         return row.weight * total
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Separate terms, up to the first click."""
         for place in range(len(row.pairs)):
             coin = row.pairs[place]
@@ -71,7 +71,7 @@ class CascadeModel(NamedTuple):
                 return place + 1
         return len(row.pairs)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """After a click, no other."""
         here, here_anyhow = 1.0, 1.0
         for place in range(len(row.pairs)):

@@ -46,17 +46,17 @@ class CCMModel(NamedTuple):
         """CCM users."""
         return CCM(*(float(each) for each in shared))
 
-    def stay(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
+    def chain_chances(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
         """Three continuations."""
         relevance, shared = theta[row.pairs[place]], row.shared
         after_click = theta[shared + 1] * (1.0 - relevance) + theta[shared + 2] * relevance
         return relevance, after_click, theta[shared]
 
-    def own_coin(self, row: Row, place: int) -> int:
+    def attraction_coin(self, row: Row, place: int) -> int:
         """The attraction of the pair."""
         return int(row.pairs[place])
 
-    def credit(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
+    def credit_coins(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
         """Toss a continuation, after a click the relevance first."""
         heads, tosses = sums
         coin, shared = row.pairs[place], row.shared
@@ -76,7 +76,7 @@ class CCMModel(NamedTuple):
             tosses[shared] += examined
             heads[shared] += onward
 
-    def lever(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
+    def fill_levers(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
         """Attraction and the three continuations."""
         shared = row.shared
         relevance = theta[row.pairs[place]]
@@ -89,14 +89,14 @@ class CCMModel(NamedTuple):
         work.twist[place, 2, 0], work.twist[place, 3, 0] = -1.0, 1.0
         return 4
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_chain(self, theta, row, sums, work)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_chain(self, theta, row, found, work)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_chain(self, theta, row, given, marginal, work)

@@ -25,18 +25,18 @@ SMALL = 1e-150  # of a product of probabilities: a product of two is not yet 0
 class HotChain(Protocol):
     """The coins of a cascade-like model (hot)."""
 
-    def stay(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
+    def chain_chances(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
         """Probability of a click if examined, and of going on after a click and without one."""
         ...
 
-    def credit(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
+    def credit_coins(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
         """Add the coins that decide about going on from a position, of the visitors who examined it and went on."""
 
-    def own_coin(self, row: Row, place: int) -> int:
+    def attraction_coin(self, row: Row, place: int) -> int:
         """The coin that decides about a click."""
         ...
 
-    def lever(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
+    def fill_levers(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
         """Fill the coins of a position, the attraction first, and the derivatives of going on; returns their number."""
         ...
 
@@ -56,7 +56,7 @@ def fill_chain(self: Any, theta: Floats, row: Row, work: ListWorkspace) -> None:
     """Fill the three probabilities per position; after the last position nothing is decided."""
     end = len(row.pairs) - 1
     for place in range(len(row.pairs)):
-        attracted, clicked_on, skipped_on = self.stay(theta, row, place)
+        attracted, clicked_on, skipped_on = self.chain_chances(theta, row, place)
         work.attracted[place] = attracted
         work.clicked_on[place] = clicked_on if place < end else 0.0
         work.skipped_on[place] = skipped_on if place < end else 0.0
@@ -94,19 +94,19 @@ def log_chance(clicks: NDArray[np.uint8], last: int, work: ListWorkspace) -> flo
 
 @helper
 def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
-    """`expect` of a cascade-like model."""
+    """`expect_coins` of a cascade-like model."""
     clicks, weight = row.clicks, row.weight
     heads, tosses = sums
     size, last = len(clicks), last_click(clicks)
     fill_chain(self, theta, row, work)
     fill_silence(last, size, work)
     for place in range(last + 1):
-        coin = self.own_coin(row, place)
+        coin = self.attraction_coin(row, place)
         tosses[coin] += weight
         if clicks[place]:
             heads[coin] += weight
         if place < last:
-            self.credit(theta, row, place, weight, weight, sums)
+            self.credit_coins(theta, row, place, weight, weight, sums)
     if last < size - 1:
         # The probability of a position and of silence from it on, over that of all silence: one division for all.
         reach = work.clicked_on[last] if last >= 0 else 1.0
@@ -114,27 +114,27 @@ def expect_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: ListW
         scale = weight / silent
         examined = scale * reach * work.silence[last + 1]
         if last >= 0:
-            self.credit(theta, row, last, weight, examined, sums)
+            self.credit_coins(theta, row, last, weight, examined, sums)
         for place in range(last + 1, size):
-            tosses[self.own_coin(row, place)] += examined
+            tosses[self.attraction_coin(row, place)] += examined
             if place < size - 1:
                 reach *= (1.0 - work.attracted[place]) * work.skipped_on[place]
                 onward = scale * reach * work.silence[place + 1]
-                self.credit(theta, row, place, examined, onward, sums)
+                self.credit_coins(theta, row, place, examined, onward, sums)
                 examined = onward
     return log_chance(clicks, last, work) * weight
 
 
 @helper
 def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
-    """`expect` by the published counts: everything up to the last click was examined, and nothing below."""
+    """`expect_coins` by the published counts: everything up to the last click was examined, and nothing below."""
     last, weight = last_click(row.clicks), row.weight
     for place in range(last + 1 if last >= 0 else len(row.clicks)):
-        coin = self.own_coin(row, place)
+        coin = self.attraction_coin(row, place)
         sums.tosses[coin] += weight
         if row.clicks[place]:
             sums.heads[coin] += weight
-            self.credit(theta, row, place, weight, weight if place < last else 0.0, sums)
+            self.credit_coins(theta, row, place, weight, weight if place < last else 0.0, sums)
     fill_chain(self, theta, row, work)
     fill_silence(last, len(row.clicks), work)
     return log_chance(row.clicks, last, work) * weight
@@ -142,7 +142,7 @@ def count_chain(self: Any, theta: Floats, row: Row, sums: CoinSums, work: ListWo
 
 @helper
 def predict_chain(self: Any, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
-    """`predict` of a cascade-like model."""
+    """`predict_clicks` of a cascade-like model."""
     fill_chain(self, theta, row, work)
     examined, examined_anyhow = 1.0, 1.0
     for place in range(len(row.clicks)):
@@ -163,7 +163,7 @@ def ratio(part: float, whole: float) -> float:
 
 @helper
 def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
-    """`curve` of a cascade-like model.
+    """`fill_derivatives` of a cascade-like model.
 
     Up to the last click the probability is a product over positions. Below, it is the probability Q of silence, which
     is linear in every coin, so that its derivatives follow from the probability of reaching each position: for coins i
@@ -176,7 +176,7 @@ def curve_chain(self: Any, theta: Floats, row: Row, found: Derivatives, work: Li
     fill_silence(last, size, work)
     count = 0
     for place in range(size):
-        used = self.lever(theta, row, place, work)
+        used = self.fill_levers(theta, row, place, work)
         work.used[place] = used if place < size - 1 else 1  # after the last position nothing is decided
         for i in range(work.used[place]):
             coins[count] = work.coin[place, i]

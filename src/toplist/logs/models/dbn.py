@@ -42,17 +42,17 @@ class DBNModel(NamedTuple):
         """DBN users."""
         return DBN(own[:, 1], float(shared[0]))
 
-    def stay(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
+    def chain_chances(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
         """Persistence ends the visit of the unsatisfied."""
         attraction, satisfaction = theta[2 * row.pairs[place]], theta[2 * row.pairs[place] + 1]
         persistence = theta[row.shared]
         return attraction, (1.0 - satisfaction) * persistence, persistence
 
-    def own_coin(self, row: Row, place: int) -> int:
+    def attraction_coin(self, row: Row, place: int) -> int:
         """The attraction of the pair."""
         return 2 * int(row.pairs[place])
 
-    def credit(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
+    def credit_coins(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
         """Toss the satisfaction after a click, and the persistence of the unsatisfied."""
         unsatisfied = examined
         if row.clicks[place]:
@@ -67,7 +67,7 @@ class DBNModel(NamedTuple):
         sums.tosses[row.shared] += unsatisfied
         sums.heads[row.shared] += onward
 
-    def lever(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
+    def fill_levers(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
         """Attraction, satisfaction and persistence."""
         coin = 2 * row.pairs[place]
         satisfaction, persistence = theta[coin + 1], theta[row.shared]
@@ -77,14 +77,14 @@ class DBNModel(NamedTuple):
         work.twist[place, 2, 1] = -1.0
         return 3
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_chain(self, theta, row, sums, work)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_chain(self, theta, row, found, work)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_chain(self, theta, row, given, marginal, work)

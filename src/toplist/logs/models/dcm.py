@@ -48,36 +48,36 @@ class DCMModel(NamedTuple):
         """DCM users."""
         return DCM(shared[:positions])
 
-    def stay(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
+    def chain_chances(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
         """Only a click can end the visit."""
         return theta[row.pairs[place]], 1.0 - theta[row.shared + place], 1.0
 
-    def own_coin(self, row: Row, place: int) -> int:
+    def attraction_coin(self, row: Row, place: int) -> int:
         """The attraction of the pair."""
         return int(row.pairs[place])
 
-    def credit(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
+    def credit_coins(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
         """Toss the termination of the position after a click, unless it is the last of all lists."""
         if row.clicks[place] and place < self.positions - 1:
             sums.tosses[row.shared + place] += examined
             sums.heads[row.shared + place] += examined - onward
 
-    def lever(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
+    def fill_levers(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
         """Attraction and termination."""
         work.coin[place, 0], work.coin[place, 1] = row.pairs[place], row.shared + place
         work.by_click[place, 1] = -1.0
         return 2
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins, or the published counts."""
         if self.exact:
             return expect_chain(self, theta, row, sums, work)
         return count_chain(self, theta, row, sums, work)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_chain(self, theta, row, found, work)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_chain(self, theta, row, given, marginal, work)

@@ -45,19 +45,19 @@ class PBMModel(NamedTuple):
         """PBM users."""
         return PBM(shared[:positions])
 
-    def look(self, place: int, last: int) -> int:
+    def examination_coin(self, place: int, last: int) -> int:
         """The coin of the position."""
         return place
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Positions are independent."""
         for place in range(len(row.clicks)):
             given[place] = marginal[place] = theta[row.shared + place] * theta[row.pairs[place]]
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_separate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_separate(self, theta, row, found)

@@ -123,7 +123,7 @@ def empty_derivatives(positions: int) -> Derivatives:
 class HotClickModel(Protocol):
     """What a click model says about one list (hot)."""
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Add the expected heads and tosses of each coin, given the clicks.
 
         Parameters
@@ -144,7 +144,7 @@ class HotClickModel(Protocol):
         """
         ...
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Fill the first and second derivatives of the logarithm of the probability of the clicks.
 
         Parameters
@@ -165,7 +165,7 @@ class HotClickModel(Protocol):
         """
         ...
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Fill the probability of a click at each position, given the clicks above and without them.
 
         Parameters

@@ -47,36 +47,36 @@ class SimplifiedDBNModel(NamedTuple):
         """DBN users who never leave unsatisfied."""
         return DBN(own[:, 1], 1.0)
 
-    def stay(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
+    def chain_chances(self, theta: Floats, row: Row, place: int) -> tuple[float, float, float]:
         """Only satisfaction ends the visit."""
         return theta[2 * row.pairs[place]], 1.0 - theta[2 * row.pairs[place] + 1], 1.0
 
-    def own_coin(self, row: Row, place: int) -> int:
+    def attraction_coin(self, row: Row, place: int) -> int:
         """The attraction of the pair."""
         return 2 * int(row.pairs[place])
 
-    def credit(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
+    def credit_coins(self, theta: Floats, row: Row, place: int, examined: float, onward: float, sums: CoinSums) -> None:
         """Toss the satisfaction of the item after a click."""
         if row.clicks[place]:
             sums.tosses[2 * row.pairs[place] + 1] += examined
             sums.heads[2 * row.pairs[place] + 1] += examined - onward
 
-    def lever(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
+    def fill_levers(self, theta: Floats, row: Row, place: int, work: ListWorkspace) -> int:
         """Attraction and satisfaction."""
         work.coin[place, 0], work.coin[place, 1] = 2 * row.pairs[place], 2 * row.pairs[place] + 1
         work.by_click[place, 1] = -1.0
         return 2
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins, or the published counts."""
         if self.exact:
             return expect_chain(self, theta, row, sums, work)
         return count_chain(self, theta, row, sums, work)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_chain(self, theta, row, found, work)
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """Probabilities of clicks."""
         predict_chain(self, theta, row, given, marginal, work)

@@ -15,19 +15,19 @@ from toplist.logs.models.protocol import CoinSums, Derivatives, Row
 class HotExamination(Protocol):
     """The examination coin of a position-based model (hot)."""
 
-    def look(self, place: int, last: int) -> int:
+    def examination_coin(self, place: int, last: int) -> int:
         """The shared coin that decides whether a position is examined, given the last click above it, -1 for none."""
         ...
 
 
 @helper
 def expect_separate(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float:
-    """`expect` of a position-based model."""
+    """`expect_coins` of a position-based model."""
     heads, tosses = sums
     weight, last = row.weight, -1
     total, chance = 0.0, 1.0
     for place in range(len(row.clicks)):
-        look, own = row.shared + self.look(place, last), row.pairs[place]
+        look, own = row.shared + self.examination_coin(place, last), row.pairs[place]
         examined, attracted = theta[look], theta[own]
         both = examined * attracted
         silent = max(1.0 - both, TINY)
@@ -48,11 +48,11 @@ def expect_separate(self: Any, theta: Floats, row: Row, sums: CoinSums) -> float
 
 @helper
 def curve_separate(self: Any, theta: Floats, row: Row, found: Derivatives) -> int:
-    """`curve` of a position-based model: a block of two coins per position."""
+    """`fill_derivatives` of a position-based model: a block of two coins per position."""
     coins, slope, bend = found
     count, last = 0, -1
     for place in range(len(row.clicks)):
-        look, own = row.shared + self.look(place, last), row.pairs[place]
+        look, own = row.shared + self.examination_coin(place, last), row.pairs[place]
         examined, attracted = theta[look], theta[own]
         coins[count], coins[count + 1] = own, look
         for i in range(2):

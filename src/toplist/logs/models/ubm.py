@@ -52,24 +52,24 @@ class UBMModel(NamedTuple):
         table = np.zeros((positions, positions))
         for place in range(positions):
             for last in range(place):
-                table[place, last] = shared[self.look(place, last)]
-            table[place, -1] = shared[self.look(place, -1)]
+                table[place, last] = shared[self.examination_coin(place, last)]
+            table[place, -1] = shared[self.examination_coin(place, -1)]
         return UBM(table)
 
-    def look(self, place: int, last: int) -> int:
+    def examination_coin(self, place: int, last: int) -> int:
         """The coin of the position and the last click: a triangle, row by row, no click first."""
         return place * (place + 1) // 2 + last + 1
 
-    def predict(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
+    def predict_clicks(self, theta: Floats, row: Row, given: Floats, marginal: Floats, work: ListWorkspace) -> None:
         """The marginal probability follows from the distribution of the last click above."""
         last = -1
         work.reach[0] = 1.0  # per place of the last click, from none on
         for place in range(len(row.clicks)):
             attracted = theta[row.pairs[place]]
-            given[place] = theta[row.shared + self.look(place, last)] * attracted
+            given[place] = theta[row.shared + self.examination_coin(place, last)] * attracted
             clicked = 0.0
             for above in range(place + 1):
-                here = work.reach[above] * theta[row.shared + self.look(place, above - 1)] * attracted
+                here = work.reach[above] * theta[row.shared + self.examination_coin(place, above - 1)] * attracted
                 work.reach[above] -= here
                 clicked += here
             work.reach[place + 1] = clicked
@@ -77,10 +77,10 @@ class UBMModel(NamedTuple):
             if row.clicks[place]:
                 last = place
 
-    def expect(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
+    def expect_coins(self, theta: Floats, row: Row, sums: CoinSums, work: ListWorkspace) -> float:
         """Expected coins."""
         return expect_separate(self, theta, row, sums)
 
-    def curve(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
+    def fill_derivatives(self, theta: Floats, row: Row, found: Derivatives, work: ListWorkspace) -> int:
         """Derivatives of the likelihood."""
         return curve_separate(self, theta, row, found)
