@@ -196,7 +196,7 @@ def test_an_empty_file_is_refused_and_a_log_without_lists_is_empty(tmp_path: Pat
     for name in ("log.csv", "log.jsonl"):
         (tmp_path / name).touch()
         with pytest.raises(
-            InvalidInput, match="The log is .*; it is empty, or cut off at its beginning"
+            InvalidInput, match=r"The log is .*; it is empty, or cut off at its beginning"
         ):
             read_log(tmp_path / name)
     path.write_text(HEADER)
