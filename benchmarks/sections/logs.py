@@ -68,7 +68,7 @@ def reading(lists: int, rounds: int) -> Table:
     for what, texts, target in (("integer ids", False, Target(1.0)), ("texts as ids", True, None)):
         with tempfile.TemporaryDirectory() as folder:
             GeneratedLog(lists, QUERIES, text_ids=texts).write_parts(Path(folder) / "log")
-            spent = seconds(lambda: read_log(Path(folder) / "log"), rounds)
+            spent = seconds(lambda: read_log(Path(folder) / "log", only=()), rounds)
         rows.append(
             {"what": f"Parquet, {what}", "time": spent, "lists": lists / spent}
             | verdict_cells(lists / spent / 1e6, target, " M/s")
