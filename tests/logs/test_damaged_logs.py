@@ -195,9 +195,7 @@ def test_an_empty_file_is_refused_and_a_log_without_lists_is_empty(tmp_path: Pat
     path = tmp_path / "log.csv"
     for name in ("log.csv", "log.jsonl"):
         (tmp_path / name).touch()
-        with pytest.raises(
-            InvalidInput, match=r"The log is .*; it is empty, or cut off at its beginning"
-        ):
+        with pytest.raises(InvalidInput, match=r"The log is .*; it is empty, or cut off at its beginning"):
             read_log(tmp_path / name)
     path.write_text(HEADER)
     parquet.write_table(pyarrow.Table.from_pylist([GOOD]).slice(0, 0), tmp_path / "log.parquet")
