@@ -150,10 +150,14 @@ def test_ctrl_c_ends_the_command(
 
     folder = GeneratedLog(lists=40, queries=2, items=3, positions=2).write_parts(tmp_path / "log", parts=4)
     monkeypatch.setattr("toplist.logs.tallies.LogTallies.add", interrupt)
-    assert main(["log", "show", str(folder)]) == Exit.INTERRUPTED
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a new process, whatever ran before
+    try:
+        assert main(["log", "show", str(folder)]) == Exit.INTERRUPTED
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert capsys.readouterr() == ("", "toplist: interrupted.\n")
     assert done == ["goes on"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_progress_goes_from_the_first_part_to_the_end(tmp_path: Path) -> None:
