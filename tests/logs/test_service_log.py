@@ -53,7 +53,7 @@ def test_closed_lists_are_read_with_their_merged_reports(tmp_path: Path) -> None
         assert log.left is not None
         assert log.seen is not None
         assert log.time[first] == BEGIN / 1000
-        assert log.left[[first, second]].tolist() == [0, 2]  # nobody leaves above a click
+        assert log.left[[first, second]].tolist() == [0, 2]  # the last click is the least that was examined
         np.testing.assert_equal(log.seen[3 * second : 3 * second + 3], [1.0, 0.5, np.nan])
         assert {reason: each.count for reason, each in log.report.skipped.items()} == {"the list is still open": 1}
         parts = ClickLog.concatenate(list(scan_log(path, part=1, only=())))

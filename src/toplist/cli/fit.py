@@ -62,7 +62,7 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--prior", type=prior, action="append", metavar="KIND=MEAN:STRENGTH",
-        help="shrink parameters of this kind to a mean as if by so many lists, as attraction=0.2:10; other kinds are "
+        help="shrink parameters of this kind to a mean as if by STRENGTH lists, as attraction=0.2:10; other kinds are "
         "not shrunk; can be repeated (default: attraction, satisfaction and rates of items, to the mean of the log "
         "by 2 lists)",
     )  # fmt: skip

@@ -104,7 +104,7 @@ class LogDescription:
     lists, queries, items, clicks : int
         Their numbers; items and queries in the lists that were read.
     lists_without_clicks : int
-        Number of lists that nobody clicked.
+        Number of lists without clicks.
     lengths : dict of int to int
         Number of lists by length.
     clicks_per_list : dict of int to int
