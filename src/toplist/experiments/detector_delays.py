@@ -82,7 +82,7 @@ def delays(detector: Any, before: float, after: float, streams: int, patience: i
 
 
 def report(streams: int, observations: int = 10_000_000) -> str:
-    """Tables of both detectors; each row on false alarms is about so many observations."""
+    """Tables of both detectors; each row on false alarms has about this number of observations."""
     length = observations // streams
     quiet = [["detector", "mean", "alarms", "per million", "streams with one"]]
     jumping = [["detector", "jump", "found", "median delay", "90% within", "alarm before"]]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 HEAD = 10  # queries shown
 BAR = 30  # characters of the longest bar
 MANY_LISTS, TIMES_USUAL = 100, 20  # a visitor with more lists than both is conspicuous
-FEW_LISTS, ALMOST_ALL = 20, 0.9  # a visitor of so many lists who clicks so many of all items, too
+FEW_LISTS, ALMOST_ALL = 20, 0.9  # a visitor of this many lists who clicks this share of all items looks like a bot, too
 EARLIEST = 631_152_000.0  # 1990: a smaller time is no date
 MOST_DAYS = 14  # printed
 

@@ -44,8 +44,8 @@ def jobs(size: Size, data: DataSet | None) -> list[Play]:
     # The numbers of clicks of visitors on pages come from the whole log in the paper; these pages are what matters.
     found = click_features(lists, FEATURES)
     fitted = fit_model(lists, "dcm-counts", priors=kept_priors("dcm-counts"), per_query=True, errors="none")
-    nobody = np.zeros((0, found.visitors.shape[1]))
-    several = {PAGES: nobody, BOTH: found.visitors[:VISITORS]}
+    no_visitors = np.zeros((0, found.visitors.shape[1]))
+    several = {PAGES: no_visitors, BOTH: found.visitors[:VISITORS]}
     plays = []
     for number, query in enumerate(queries):
         world = fitted.world(query, min(POSITIONS, fitted.positions))
