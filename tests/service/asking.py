@@ -33,7 +33,7 @@ class LocalService:
         self.double = double or Double()
         self.logged = io.StringIO()
         self.settings = settings or Settings()
-        self.app: App = make_app(self.double.as_service(), self.settings, Log(self.settings.logs.requests, self.logged))
+        self.app = app_of(self.double, self.settings, self.logged)
         self._runner = asyncio.Runner()
         self.run(self.double.start())
 
@@ -58,6 +58,11 @@ class LocalService:
     def close(self) -> None:
         self.run(self.double.stop())
         self._runner.close()
+
+
+def app_of(double: Double, settings: Settings, logged: io.StringIO) -> App:
+    """The application in front of a double."""
+    return make_app(double.as_service(), settings, Log(settings.logs.requests, logged))
 
 
 Make = Callable[..., LocalService]

@@ -1,0 +1,302 @@
+"""One connection: uvicorn's protocol with limits on heads, waiting, pipelining and slow readers."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from toplist.service.config import Limits
+from toplist.service.http.connection_limits import ConnectionLimits
+from toplist.service.http.problems import HttpProblem, too_slow
+from toplist.service.wire import PROBLEM_MEDIA
+
+PIECE = 512  # bytes parsed at once where several requests may follow each other
+LEAST_TAKEN = 4096  # bytes of a response that a client must take within `limits.seconds`
+_HEAD_END = b"\r\n\r\n"
+_TCP_INFO_SIZE, _BYTES_ACKED = 192, 120  # of Linux's struct tcp_info, and the offset of tcpi_bytes_acked
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's protocol with limits, and with problem+json for unreadable requests.
+
+    Such a request does not reach the application, but its log and metrics. The API key is unknown before the head is
+    read, so the size and time of the head are limited here. A complete head is counted exactly; of an unfinished one,
+    the chunk in which it begins is not counted.
+
+    While a complete request is unanswered, nothing more is read: pipelined requests wait in the client's buffers. The
+    server calls `check` about once a second, which closes the connection if its client lets it wait too long: for a
+    head, for the rest of a body that the response did not wait for, for the next request, or with taking a response.
+    """
+
+    limits = Limits()
+    counts: ConnectionLimits
+    record_unread: Callable[[HttpProblem, str, int], bytes]  # counts and logs an unreadable request; its request id
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._address = ""
+        self._counted = False  # in `counts`
+        self._since = 0.0  # when it began to wait for a request or for the rest of one
+        self._in_head = True  # or between requests
+        self._head_begun = False
+        self._boundary = False  # whether a request began or ended in this chunk
+        self._raw = self._parsed = 0  # bytes of the head, received and parsed
+        self._unwanted = 0  # bytes of a body that came after its response
+        self._held = b""  # received, but not parsed before the response is sent
+        self._half_closed = False  # the client sends no more, but reads
+        self._refusal: HttpProblem | None = None
+        self._running: RequestResponseCycle | None = None  # the request being answered; `cycle` is the newest
+        self._mark: tuple[float, int] | None = None  # when the client had taken so many bytes of a response
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Count the connection; refuse it beyond the limits."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self._address = self.client[0] if self.client else ""
+        refused = self.counts.admit(self._address)
+        if refused is None:
+            self._counted = True
+            self.counts.begin_idle(self)
+            return
+        self._refusal = _TOO_MANY[refused]
+        transport.write(_response(self._refusal, b"-"))  # not logged one by one: the server logs their number
+        transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the request being answered; uvicorn tells the newest."""
+        if self._counted:
+            self.counts.remove(self, self._address)
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
+        self.pipeline.clear()
+        self._held = b""
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse a chunk, unless a request is unanswered; of pipelined requests, about one at a time."""
+        if self._refusal is not None:
+            return
+        if self._held or self._is_full():
+            self._hold(self._held + data)
+        elif len(data) <= PIECE or data.find(_HEAD_END, 0, -1) < 0:
+            self._parse(data)
+        else:
+            self._parse_pieces(data)
+
+    def _parse_pieces(self, data: bytes) -> None:
+        for at in range(0, len(data), PIECE):
+            if self._refusal is not None or self.transport.is_closing():
+                return
+            if self._is_full():
+                self._hold(data[at:])
+                return
+            self._parse(data[at : at + PIECE])
+
+    def _parse(self, data: bytes) -> None:
+        """Parse a chunk, and check the size of the head."""
+        self._boundary = False
+        super().data_received(data)
+        if not self._in_head or self._refusal is not None:
+            return
+        if not self._boundary:
+            self._raw += len(data)
+        if self._raw > self.limits.head_bytes:
+            self.refuse(_head_too_large(self.limits.head_bytes))
+
+    def _is_full(self) -> bool:
+        """Whether the newest request is complete, but unanswered."""
+        newest = self.cycle
+        return newest is not None and not newest.response_complete and not newest.more_body
+
+    def _is_answering(self) -> bool:
+        """Whether a complete request is being answered."""
+        running = self._running
+        return running is not None and not running.response_complete and not running.more_body
+
+    def _hold(self, data: bytes) -> None:
+        """Keep pipelined requests until the earlier ones are answered, and read no more."""
+        self.flow.pause_reading()
+        if len(data) > self.limits.head_bytes:  # a client that pipelines must be ready to send them again
+            self.cycle.keep_alive = False
+            data = b""
+        self._held = data
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        super().on_message_begin()
+        self.counts.end_idle(self)
+        self._since = self.loop.time()
+        self._head_begun = self._boundary = True
+        self._raw = self._parsed = 0
+
+    def on_url(self, url: bytes) -> None:
+        """Count a part of the request target."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count a header; drop a trailer, which must not pass for a header."""
+        self._count(len(name) + len(value) + 4)
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is complete."""
+        self._in_head = self._head_begun = False
+        self._raw = self._unwanted = 0
+        super().on_headers_complete()
+        if self.parser.should_upgrade():  # the parser drops what follows in the same chunk
+            self.cycle.keep_alive = False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_body(self, body: bytes) -> None:
+        """Hand over a part of a body; after the response, drop it."""
+        if self.cycle.response_complete:
+            self._unwanted += len(body)
+            if self._unwanted > self.limits.body_bytes:
+                self.transport.close()
+            return
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is complete."""
+        self._in_head = self._boundary = True
+        super().on_message_complete()
+        if self.cycle.response_complete:
+            self._wait()
+
+    def on_response_complete(self) -> None:
+        """Answer the next request, or wait for one."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        ends = self._half_closed or self._refusal is not None  # no more can arrive
+        if self.pipeline and not (ends and self.pipeline[-1][0].more_body):
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        if self._refusal is not None:
+            self._send_refusal(self._refusal)
+            return
+        if self._held:
+            data, self._held = self._held, b""
+            self._parse_pieces(data)
+        if not self._is_answering():
+            if self._half_closed:
+                self.transport.close()
+                return
+            self._wait()
+        if not self._held:
+            self.flow.resume_reading()
+
+    def _wait(self) -> None:
+        """Begin to wait for a request, or for the rest of one."""
+        self._since = self.loop.time()
+        if self._in_head and not self._head_begun:
+            self.counts.begin_idle(self)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """The client sends no more: close, unless a complete request is unanswered. With TLS, always close."""
+        self._half_closed = True
+        return self.scheme != "https" and self._is_answering()
+
+    def check(self, now: float) -> None:
+        """Close the connection if its client lets it wait too long."""
+        waiting = self.transport.get_write_buffer_size()
+        if waiting:
+            self._check_progress(now, waiting)
+            return
+        self._mark = None
+        if self.transport.is_closing() or (self._running is not None and not self._running.response_complete):
+            return  # the application limits the time of a body that it reads
+        waited = now - self._since
+        if self._in_head and not self._head_begun:
+            if waited > self.limits.idle:
+                self.transport.close()
+        elif waited > self.limits.seconds:
+            if self._in_head:
+                self.refuse(too_slow("head", self.limits.seconds))
+            else:
+                self.transport.close()
+
+    def _check_progress(self, now: float, waiting: int) -> None:
+        """Close the connection if its client takes too little of a response."""
+        taken = _taken(self.transport, waiting)
+        if self._mark is None or taken - self._mark[1] >= LEAST_TAKEN:
+            self._mark = now, taken
+        elif now - self._mark[0] > self.limits.seconds:
+            self.transport.abort()
+
+    def close_idle(self) -> None:
+        """Close the connection, which waits for a request."""
+        self.transport.close()
+
+    def _count(self, more: int) -> None:
+        self._parsed += more
+        if self._parsed > self.limits.head_bytes:
+            problem = _head_too_large(self.limits.head_bytes)
+            self._refusal = problem  # the parser turns any exception into a 400; `send_400_response` sends this instead
+            raise problem
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request that the parser failed on."""
+        self.refuse(self._refusal or HttpProblem("malformed", msg))
+
+    def refuse(self, problem: HttpProblem) -> None:
+        """Send a problem, after the responses to earlier requests, and close the connection."""
+        self._refusal = problem
+        self.flow.pause_reading()
+        if not self._is_answering():
+            self._send_refusal(problem)
+
+    def _send_refusal(self, problem: HttpProblem) -> None:
+        request_id = self.record_unread(problem, self._address, len(msgspec.json.encode(problem.body)))
+        self.transport.write(_response(problem, request_id))
+        self.transport.close()
+
+
+def _response(problem: HttpProblem, request_id: bytes) -> bytes:
+    """A whole response with a problem, after which the connection is closed."""
+    body = msgspec.json.encode(problem.body)
+    head = (
+        f"HTTP/1.1 {problem.status} {problem.body.title}",
+        f"content-type: {PROBLEM_MEDIA}",
+        f"content-length: {len(body)}",
+        f"x-request-id: {request_id.decode('ascii')}",
+        *(f"{name}: {value}" for name, value in problem.headers.items() if name != "connection"),
+        "connection: close",
+    )
+    return "\r\n".join((*head, "", "")).encode() + body
+
+
+def _head_too_large(limit: int) -> HttpProblem:
+    return HttpProblem("head-too-large", f"The head of the request has more than {limit} bytes; send fewer headers.")
+
+
+_TOO_MANY = {
+    "address": HttpProblem(
+        "busy", "Your address has too many connections; close some, or reuse them.", headers={"retry-after": "1"}
+    ),
+    "total": HttpProblem("busy", "There are too many connections; try again soon.", headers={"retry-after": "1"}),
+}
+
+
+def _taken(transport: asyncio.Transport, waiting: int) -> int:
+    """A count of bytes that grows as the client takes a response of which so many bytes wait."""
+    peer = transport.get_extra_info("socket")
+    if peer is None or not hasattr(socket, "TCP_INFO"):
+        return -waiting  # of other systems than Linux, only what has left our own buffer is known
+    information = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_SIZE)
+    if len(information) < _BYTES_ACKED + 8:
+        return -waiting
+    acknowledged: int = struct.unpack_from("=Q", information, _BYTES_ACKED)[0]
+    return acknowledged
