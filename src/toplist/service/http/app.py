@@ -17,7 +17,7 @@ from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
 from toplist.service.http import openapi, problems
 from toplist.service.http.addresses import TrustedProxies, address_group
 from toplist.service.http.auth import ApiKeys, Hosts
-from toplist.service.http.bodies import AsgiMessage, Bodies, Disconnected, Receive
+from toplist.service.http.bodies import COMPLETE, AsgiMessage, Bodies, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
@@ -113,7 +113,7 @@ class App:
                 if route.decode is None:
                     body = None
                 else:
-                    body = await self._bodies.read(route, route.decode, headers, receive, caller)
+                    body = await self._bodies.read(route, route.decode, headers, receive, caller, COMPLETE in scope)
                 try:
                     response = await route.handler(self.handlers, HttpRequest(path, query, body))
                 except (HttpProblem, Refused):

@@ -16,6 +16,7 @@ from toplist.service.http.routing import CompiledRoute
 from toplist.service.wire import Fault
 
 AsgiMessage = MutableMapping[str, Any]
+COMPLETE = "toplist.complete"  # in the scope of a request whose body has arrived
 Receive = Callable[[], Awaitable[AsgiMessage]]
 
 
@@ -60,7 +61,7 @@ class Bodies:
 
     async def read(
         self, route: CompiledRoute, decode: Callable[[bytes], Any], headers: Mapping[bytes, bytes], receive: Receive,
-        caller: str,
+        caller: str, is_complete: bool,
     ) -> Any:  # fmt: skip
         """The decoded body of a request, or the problem with it."""
         media = headers.get(b"content-type", b"")
@@ -71,40 +72,60 @@ class Bodies:
         length = headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length[:20]) > most:
             raise _too_large(most)
-        taken = 0
-        try:
+        if is_complete:  # the most frequent case, which needs no timer
+            message = await receive()
+        else:
+            chunks = _Chunks(self._budget, caller, most)
             try:
                 async with asyncio.timeout(self._limits.seconds):
                     message = await receive()
-                    if message["type"] == "http.request" and not message.get("more_body", False):
-                        raw: bytes = message.get("body", b"")  # whole: bounded by the buffer of its connection
-                        if len(raw) > most:
-                            raise _too_large(most)
-                    else:
-                        chunks: list[bytes] = []
-                        while True:
-                            if message["type"] != "http.request":
-                                raise Disconnected
-                            chunk: bytes = message.get("body", b"")
-                            if taken + len(chunk) > most:
-                                raise _too_large(most)
-                            if not self._budget.take(caller, len(chunk)):
-                                raise _too_many(self._budget.total)
-                            taken += len(chunk)
-                            chunks.append(chunk)
-                            if not message.get("more_body", False):
-                                break
-                            message = await receive()
-                        raw = b"".join(chunks)
+                    if message["type"] == "http.request" and message.get("more_body", False):
+                        message = await chunks.receive(message, receive)
+                return self._decode(message, decode, most)
             except TimeoutError:
                 raise problems.too_slow("body", self._limits.seconds) from None
-            try:
-                return decode(raw)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                raise problems.undecodable(error, raw, decode) from None
-        finally:
-            if taken:
-                self._budget.give_back(caller, taken)
+            finally:
+                chunks.give_back()
+        return self._decode(message, decode, most)
+
+    def _decode(self, message: AsgiMessage, decode: Callable[[bytes], Any], most: int) -> Any:
+        if message["type"] != "http.request":
+            raise Disconnected
+        raw: bytes = message.get("body", b"")
+        if len(raw) > most:
+            raise _too_large(most)
+        try:
+            return decode(raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise problems.undecodable(error, raw, decode) from None
+
+
+class _Chunks:
+    """A body that arrives in parts; one that arrives whole is bounded by the buffer of its connection."""
+
+    def __init__(self, budget: ByteBudget, caller: str, most: int) -> None:
+        self._budget, self._caller, self._most = budget, caller, most
+        self._taken = 0
+
+    async def receive(self, message: AsgiMessage, receive: Receive) -> AsgiMessage:
+        """The whole body in one message, given its first part."""
+        chunks: list[bytes] = []
+        while message["type"] == "http.request":
+            chunk: bytes = message.get("body", b"")
+            if self._taken + len(chunk) > self._most:
+                raise _too_large(self._most)
+            if not self._budget.take(self._caller, len(chunk)):
+                raise _too_many(self._budget.total)
+            self._taken += len(chunk)
+            chunks.append(chunk)
+            if not message.get("more_body", False):
+                return {"type": "http.request", "body": b"".join(chunks)}
+            message = await receive()
+        return message
+
+    def give_back(self) -> None:
+        """Give the memory back, once the body is decoded."""
+        self._budget.give_back(self._caller, self._taken)
 
 
 def _too_large(limit: int) -> HttpProblem:

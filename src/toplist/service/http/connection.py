@@ -8,10 +8,12 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from toplist.service.config import Limits
+from toplist.service.http.bodies import COMPLETE
 from toplist.service.http.connection_limits import ConnectionLimits
 from toplist.service.http.problems import HttpProblem, too_slow
 from toplist.service.wire import PROBLEM_MEDIA
@@ -42,7 +44,8 @@ class Connection(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._address = ""
         self._counted = False  # in `counts`
-        self._since = 0.0  # when it began to wait for a request or for the rest of one
+        self._since = 0.0  # when it began to wait for a request, or for the rest of one
+        self._is_unfinished = False  # whether it has waited for the rest of a head since then
         self._in_head = True  # or between requests
         self._head_begun = False
         self._boundary = False  # whether a request began or ended in this chunk
@@ -59,10 +62,9 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         self._address = self.client[0] if self.client else ""
-        refused = self.counts.admit(self._address)
+        refused = self.counts.admit(self, self._address)
         if refused is None:
             self._counted = True
-            self.counts.begin_idle(self)
             return
         self._refusal = _TOO_MANY[refused]
         transport.write(_response(self._refusal, b"-"))  # not logged one by one: the server logs their number
@@ -83,7 +85,8 @@ class Connection(HttpToolsProtocol):
         """Parse a chunk, unless a request is unanswered; of pipelined requests, about one at a time."""
         if self._refusal is not None:
             return
-        if self._held or self._is_full():
+        newest = self.cycle
+        if self._held or (newest is not None and not newest.response_complete and not newest.more_body):
             self._hold(self._held + data)
         elif len(data) <= PIECE or data.find(_HEAD_END, 0, -1) < 0:
             self._parse(data)
@@ -100,15 +103,28 @@ class Connection(HttpToolsProtocol):
             self._parse(data[at : at + PIECE])
 
     def _parse(self, data: bytes) -> None:
-        """Parse a chunk, and check the size of the head."""
+        """Parse a chunk, and check the size of a head or of a body that nobody wants."""
         self._boundary = False
-        super().data_received(data)
-        if not self._in_head or self._refusal is not None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:  # not supported; the parser has dropped what follows in the chunk
+            self.cycle.keep_alive = False
+        except httptools.HttpParserError:
+            self.refuse(self._refusal or HttpProblem("malformed", "Invalid HTTP request received."))
             return
+        if not self._in_head:
+            if self.cycle.response_complete:
+                self._unwanted += len(data)
+                if self._unwanted > self.limits.body_bytes:
+                    self.transport.close()
+            return
+        if self._head_begun and not self._is_unfinished:
+            self._is_unfinished = True
+            self._since = self.loop.time()
         if not self._boundary:
             self._raw += len(data)
-        if self._raw > self.limits.head_bytes:
-            self.refuse(_head_too_large(self.limits.head_bytes))
+            if self._raw > self.limits.head_bytes:
+                self.refuse(_head_too_large(self.limits.head_bytes))
 
     def _is_full(self) -> bool:
         """Whether the newest request is complete, but unanswered."""
@@ -131,8 +147,6 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A head begins."""
         super().on_message_begin()
-        self.counts.end_idle(self)
-        self._since = self.loop.time()
         self._head_begun = self._boundary = True
         self._raw = self._parsed = 0
 
@@ -149,31 +163,20 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is complete."""
-        self._in_head = self._head_begun = False
+        self._in_head = self._head_begun = self._is_unfinished = False
         self._raw = self._unwanted = 0
         super().on_headers_complete()
-        if self.parser.should_upgrade():  # the parser drops what follows in the same chunk
-            self.cycle.keep_alive = False
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._running = cycle
-        super()._start_asgi_task(cycle, app)
-
-    def on_body(self, body: bytes) -> None:
-        """Hand over a part of a body; after the response, drop it."""
-        if self.cycle.response_complete:
-            self._unwanted += len(body)
-            if self._unwanted > self.limits.body_bytes:
-                self.transport.close()
-            return
-        super().on_body(body)
+        if not self.pipeline:
+            self._running = self.cycle
 
     def on_message_complete(self) -> None:
         """The request is complete."""
         self._in_head = self._boundary = True
-        super().on_message_complete()
         if self.cycle.response_complete:
-            self._wait()
+            self._since = self.loop.time()
+            return
+        self.scope[COMPLETE] = True  # type: ignore[typeddict-unknown-key]
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Answer the next request, or wait for one."""
@@ -182,7 +185,8 @@ class Connection(HttpToolsProtocol):
             return
         ends = self._half_closed or self._refusal is not None  # no more can arrive
         if self.pipeline and not (ends and self.pipeline[-1][0].more_body):
-            self._start_asgi_task(*self.pipeline.pop())
+            self._running, app = self.pipeline.pop()
+            self._start_asgi_task(self._running, app)
             return
         if self._refusal is not None:
             self._send_refusal(self._refusal)
@@ -190,19 +194,19 @@ class Connection(HttpToolsProtocol):
         if self._held:
             data, self._held = self._held, b""
             self._parse_pieces(data)
-        if not self._is_answering():
-            if self._half_closed:
-                self.transport.close()
-                return
-            self._wait()
+        if self._half_closed and not self._is_answering():
+            self.transport.close()
+            return
+        self._since = self.loop.time()
         if not self._held:
             self.flow.resume_reading()
 
-    def _wait(self) -> None:
-        """Begin to wait for a request, or for the rest of one."""
-        self._since = self.loop.time()
-        if self._in_head and not self._head_begun:
-            self.counts.begin_idle(self)
+    @property
+    def idle_since(self) -> float | None:
+        """Since when it waits for a request; None if it does not."""
+        is_idle = self._in_head and not self._head_begun and not self.transport.is_closing()
+        answered = self._running is None or self._running.response_complete
+        return self._since if is_idle and answered else None
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The client sends no more: close, unless a complete request is unanswered. With TLS, always close."""
@@ -219,7 +223,7 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing() or (self._running is not None and not self._running.response_complete):
             return  # the application limits the time of a body that it reads
         waited = now - self._since
-        if self._in_head and not self._head_begun:
+        if self.idle_since is not None:
             if waited > self.limits.idle:
                 self.transport.close()
         elif waited > self.limits.seconds:
@@ -244,12 +248,8 @@ class Connection(HttpToolsProtocol):
         self._parsed += more
         if self._parsed > self.limits.head_bytes:
             problem = _head_too_large(self.limits.head_bytes)
-            self._refusal = problem  # the parser turns any exception into a 400; `send_400_response` sends this instead
+            self._refusal = problem  # the parser raises its own error instead
             raise problem
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse a request that the parser failed on."""
-        self.refuse(self._refusal or HttpProblem("malformed", msg))
 
     def refuse(self, problem: HttpProblem) -> None:
         """Send a problem, after the responses to earlier requests, and close the connection."""

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import resource
 from collections import Counter
+from time import monotonic
 from typing import Literal, Protocol
 
 from toplist.service.config import Limits
 from toplist.service.http.addresses import TrustedProxies, address_group
 
 RESERVED_FILES = 128  # open files that are no connections: the store, listeners, logs, health checks
+LOOK_EVERY = 0.1  # seconds between two searches for idle connections, which a flood would repeat
 
 Refusal = Literal["address", "total"]
 
 
 class Closable(Protocol):
     """A connection that can be closed."""
+
+    @property
+    def idle_since(self) -> float | None:
+        """Since when it waits for a request; None if it does not."""
 
     def close_idle(self) -> None:
         """Close the connection, which waits for a request."""
@@ -34,47 +41,49 @@ class ConnectionLimits:
 
     def __init__(self, limits: Limits, proxies: TrustedProxies) -> None:
         self._total, self._per_address, self._proxies = limits.connections, limits.address_connections, proxies
-        self._open = 0
+        self._open: set[Closable] = set()
         self._by_address: Counter[str] = Counter()
-        self._idle: dict[Closable, None] = {}  # by the time since which they wait for a request
+        self._idle: list[Closable] = []  # those that were idle when last looked for, the longest last
+        self._looked_at = -math.inf
         self.refused: Counter[Refusal] = Counter()
 
     def __len__(self) -> int:
-        return self._open
+        return len(self._open)
 
-    def admit(self, address: str) -> Refusal | None:
+    def admit(self, connection: Closable, address: str) -> Refusal | None:
         """Count a new connection, or say why it is refused."""
         group = address_group(address)
         if self._by_address[group] >= self._per_address and not self._proxies.trusts(address):
             self.refused["address"] += 1
             return "address"
-        if self._open >= self._total:
-            if not self._idle:
-                self.refused["total"] += 1
-                return "total"
-            longest = next(iter(self._idle))
-            del self._idle[longest]
-            longest.close_idle()
-        self._open += 1
+        if len(self._open) >= self._total and not self._close_idle():
+            self.refused["total"] += 1
+            return "total"
+        self._open.add(connection)
         self._by_address[group] += 1
         return None
 
+    def _close_idle(self) -> bool:
+        """Close the connection that is idle for longest, if there is one."""
+        if not self._idle and monotonic() - self._looked_at > LOOK_EVERY:
+            self._looked_at = monotonic()
+            times = {each: since for each in self._open if (since := each.idle_since) is not None}
+            self._idle = sorted(times, key=lambda each: -times[each])
+        while self._idle:
+            longest = self._idle.pop()
+            if longest.idle_since is not None:
+                self._open.discard(longest)  # it gives its place away at once
+                longest.close_idle()
+                return True
+        return False
+
     def remove(self, connection: Closable, address: str) -> None:
         """Count an admitted connection as closed."""
-        self._open -= 1
-        self._idle.pop(connection, None)
+        self._open.discard(connection)
         group = address_group(address)
         self._by_address[group] -= 1
         if not self._by_address[group]:
             del self._by_address[group]
-
-    def begin_idle(self, connection: Closable) -> None:
-        """A connection waits for a request."""
-        self._idle[connection] = None
-
-    def end_idle(self, connection: Closable) -> None:
-        """A connection does not wait any more."""
-        self._idle.pop(connection, None)
 
 
 def allow_files(connections: int) -> int:
