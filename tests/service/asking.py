@@ -75,7 +75,7 @@ def services() -> Iterator[Make]:
 
     def make(*, stocked: bool = False, keyed: bool = False, **settings: Any) -> LocalService:
         if keyed:
-            settings |= {"keys": KEYS, "limits": Limits(rate=1000.0, burst=1000)}
+            settings |= {"keys": KEYS, "limits": Limits(rate=1000.0, burst=1000, stranger_rate=0.0)}
         service = LocalService(Settings(**settings))
         made.append(service)
         if stocked:

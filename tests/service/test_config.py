@@ -42,7 +42,7 @@ def test_the_environment_overrides_the_file_and_flags_override_both(tmp_path: Pa
     environment = {"TOPLIST_PORT": "2", "TOPLIST_LIMITS_RATE": "2.5", "TOPLIST_HOSTS": "a, b", "HOME": "/"}
     made = read_settings(path, environment, {"port": "3", "logs.requests": "none"})
     assert (made.port, made.store, made.limits.rate, made.hosts) == (3, "file.db", 2.5, ["a", "b"])
-    assert (made.limits.burst, made.logs.requests) == (100, "none")
+    assert (made.limits.burst, made.logs.requests) == (6000, "none")
     assert read_settings(environment={"TOPLIST_CONFIG": str(path)}).store == "file.db"
 
 

@@ -75,8 +75,17 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ge=0.0,
             description="requests per second of a key, or of an address without keys; 0: no limit; more gets 429",
         ),
-    ] = 0.0
-    burst: Annotated[int, Meta(ge=1, description="requests at once before the rate applies")] = 100
+    ] = 3000.0
+    burst: Annotated[int, Meta(ge=1, description="requests at once before the rate applies")] = 6000
+    stranger_rate: Annotated[
+        float,
+        Meta(
+            ge=0.0,
+            description="requests per second without a valid key of an address (IPv6: a /64), where there are keys; "
+            "0: no limit; more gets 429",
+        ),
+    ] = 20.0
+    stranger_burst: Annotated[int, Meta(ge=1, description="such requests at once before the rate applies")] = 100
     in_flight: Annotated[int, Meta(ge=1, description="concurrent requests; more gets 503")] = 1024
     connections: Annotated[
         int, Meta(ge=1, description="open connections; beyond it an idle one is closed, or the new one gets 503")

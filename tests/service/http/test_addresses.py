@@ -33,7 +33,8 @@ def test_the_caller_behind_proxies(proxies: list[str], peer: str, headers: list[
 
 
 def test_a_header_cannot_name_the_bucket_of_a_key_and_made_up_addresses_share_one(make_service: Make) -> None:
-    service = make_service(keys=KEYS, proxies=["*"], limits=Limits(rate=0.001, burst=3))
+    limits = Limits(rate=0.001, burst=3, stranger_rate=0.001, stranger_burst=3)
+    service = make_service(keys=KEYS, proxies=["*"], limits=limits)
     for forwarded in ("key page", "key page", "key page", "1.2.3.4, key page"):
         service.ask("GET", "/v1/rankings", headers={"x-forwarded-for": forwarded})
     bearer = {"authorization": f"Bearer {SERVE}"}
@@ -46,7 +47,7 @@ def test_a_header_cannot_name_the_bucket_of_a_key_and_made_up_addresses_share_on
 
 
 def test_addresses_of_one_network_of_ipv6_share_a_limit(make_service: Make) -> None:
-    service = make_service(keys=KEYS, limits=Limits(rate=0.001, burst=3))
+    service = make_service(keys=KEYS, limits=Limits(stranger_rate=0.001, stranger_burst=3))
     guesses = [service.ask("GET", "/v1/rankings", client=(f"2001:db8::{n}", 1)).status_code for n in range(4)]
     assert guesses == [401, 401, 401, 429]
     assert service.ask("GET", "/v1/rankings", client=("2001:db8:0:1::1", 1)).status_code == 401

@@ -41,7 +41,11 @@ AsgiScope = MutableMapping[str, Any]
 Send = Callable[[AsgiMessage], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
-_COMMON: Headers = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_COMMON: Headers = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
 _PROBLEM = PROBLEM_MEDIA.encode()
 _UNROUTED = "(none)"  # label of all unknown paths, so that strangers cannot fill the metrics
 
@@ -65,7 +69,9 @@ class App:
         self._find = Router(routes).find
         self._api_keys, self._hosts = ApiKeys(settings.keys), Hosts(settings.hosts)
         self._proxies = TrustedProxies(settings.proxies)
-        self._buckets = TokenBuckets(settings.limits.rate, settings.limits.burst)
+        limits = settings.limits
+        self._buckets = TokenBuckets(limits.rate, limits.burst)
+        self._strangers = TokenBuckets(limits.stranger_rate, limits.stranger_burst) if settings.keys else self._buckets
         self._ids = RequestIds()
         self._bodies = Bodies(settings.limits)
         self._max_in_flight = settings.limits.in_flight
@@ -182,12 +188,12 @@ class App:
             try:
                 name = self._api_keys.admit(headers.get(b"authorization"), route.scope).name
             except HttpProblem:
-                self._buckets.admit(address_group(address))  # slows down guessing keys
+                self._strangers.admit(address_group(address))  # slows down guessing keys
                 raise
             self._buckets.admit(f"key {name}")
             return name
         if route is None or route.limited:
-            self._buckets.admit(address_group(address))
+            self._strangers.admit(address_group(address))
         return address
 
     def _problem(self, error: Exception, request_id: bytes, label: str) -> HttpProblem:
