@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from asking import LocalService, Make, problem
 
 from toplist.service.config import Limits
-from toplist.service.http.problems import undecodable
+from toplist.service.http.problems import LARGEST_SEARCHED, HttpProblem, undecodable
 from toplist.service.wire import ListRequest
 
 JSON = {"content-type": "application/json"}
@@ -64,8 +65,8 @@ def test_large_bodies_in_flight_share_a_budget_and_small_ones_need_none(make_ser
 
 @pytest.mark.parametrize("first", ["among", "pins"])
 def test_the_search_for_an_error_decodes_a_body_a_few_times_only(first: str) -> None:
-    among = {"among": [f"item {n}" for n in range(20_000)]}
-    pins = {"pins": {str(n): "a" for n in range(5_000)} | {"z": 1.5}}
+    among = {"among": [f"item {n}" for n in range(8_000)]}
+    pins = {"pins": {str(n): "a" for n in range(4_000)} | {"z": 1.5}}
     raw = msgspec.json.encode(among | pins if first == "among" else pins | among)
     decoder = msgspec.json.Decoder(ListRequest)
     decoded = 0
@@ -81,6 +82,34 @@ def test_the_search_for_an_error_decodes_a_body_a_few_times_only(first: str) -> 
     assert isinstance(found, list)
     assert found[0].pointer == "/pins/z"
     assert decoded < 3 * len(raw)
+
+
+def test_an_error_in_a_larger_body_names_the_field_without_a_search() -> None:
+    raw = msgspec.json.encode({"pins": {str(n): "a" for n in range(LARGEST_SEARCHED // 8)} | {"z": 1.5}})
+
+    def decode(_: bytes) -> Any:
+        raise AssertionError("decoded again")
+
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.json.decode(raw, type=ListRequest)
+    found = undecodable(caught.value, raw, decode).body
+    assert isinstance(found.errors, list)
+    assert found.errors[0].pointer == "/pins"
+    assert "must be text or a whole number" in found.detail
+
+
+def test_a_refused_request_leaves_no_garbage(service: LocalService) -> None:
+    """Garbage is collected rarely, and the traceback of an error holds the body."""
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(each, HttpProblem) for each in gc.get_objects())
+        service.ask("POST", "/v1/rankings", content=b"{", headers=JSON)
+        service.ask("POST", "/v1/rankings", json={"unknown": 1})
+        service.ask("GET", "/v1/rankings/unknown")
+        assert sum(isinstance(each, HttpProblem) for each in gc.get_objects()) == before
+    finally:
+        gc.enable()
 
 
 def test_a_reply_does_not_repeat_a_large_request(service: LocalService) -> None:

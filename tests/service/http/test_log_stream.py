@@ -40,7 +40,8 @@ def test_a_pipe_that_nobody_reads_blocks_nobody_and_dropped_lines_are_counted(pi
     assert 0 < log.dropped < lines
     written = map(json.loads, read_lines(pipe[0]))
     kept = lines - log.dropped
-    assert [next(written)["number"] for _ in range(kept)] == list(range(kept))
+    numbers = [next(written)["number"] for _ in range(kept)]
+    assert numbers == sorted(set(numbers))
     report = next(written)
     assert (report["event"], report["count"]) == ("log lines dropped", log.dropped)
     log.event("again")

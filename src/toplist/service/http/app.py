@@ -142,6 +142,7 @@ class App:
                 problem = self._problem(error, request_id, label)
                 status, more, media = problem.status, problem.headers, _PROBLEM
                 content = self._encode(problem.body)
+                del problem  # its traceback holds this frame and the body: a cycle, and garbage is collected rarely
             size = len(content)
             if works:  # a slow reader keeps nobody else waiting
                 works = False

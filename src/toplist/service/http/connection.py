@@ -6,7 +6,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import httptools
 import msgspec
@@ -175,7 +175,7 @@ class Connection(HttpToolsProtocol):
         if self.cycle.response_complete:
             self._since = self.loop.time()
             return
-        self.scope[COMPLETE] = True  # type: ignore[typeddict-unknown-key]
+        cast(dict[str, Any], self.scope)[COMPLETE] = True
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
