@@ -191,6 +191,30 @@ def test_pipelined_requests_wait_for_the_responses_before_them() -> None:
     run(work())
 
 
+def test_a_stranger_beyond_the_rate_is_disconnected_with_the_requests_sent_ahead() -> None:
+    async def work() -> None:
+        async with hosted(keys=KEYS, limits=Limits(stranger_rate=0.001, stranger_burst=3)) as host:
+            reader, writer = await host.connect()
+            writer.write(LARGE * 20)
+            assert [(await reply(reader))[0] for _ in range(4)] == [200, 200, 200, 429]
+            await until(lambda: not host.connections)
+
+    run(work())
+
+
+def test_a_flood_of_connections_from_one_address_keeps_no_other_out() -> None:
+    async def work() -> None:
+        async with hosted(limits=Limits(address_connections=5)) as host:
+            refused = [await host.connect("127.0.0.2") for _ in range(100)]
+            reader, writer = await host.connect()
+            writer.write(GET)
+            assert (await reply(reader))[0] == 200
+            statuses = [(await reply(each))[0] for each, _ in refused[5:]]
+            assert statuses == [503] * 95
+
+    run(work())
+
+
 def test_too_many_bytes_of_pipelined_requests_end_the_connection_after_the_response() -> None:
     async def work() -> None:
         async with hosted() as host:

@@ -71,7 +71,9 @@ class App:
         self._proxies = TrustedProxies(settings.proxies)
         limits = settings.limits
         self._buckets = TokenBuckets(limits.rate, limits.burst)
-        self._strangers = TokenBuckets(limits.stranger_rate, limits.stranger_burst) if settings.keys else self._buckets
+        self._strangers = self._buckets
+        if settings.keys:
+            self._strangers = TokenBuckets(limits.stranger_rate, limits.stranger_burst, closes=True)
         self._ids = RequestIds()
         self._bodies = Bodies(settings.limits)
         self._max_in_flight = settings.limits.in_flight

@@ -57,23 +57,25 @@ class Connection(HttpToolsProtocol):
         self._running: RequestResponseCycle | None = None  # the request being answered; `cycle` is the newest
         self._mark: tuple[float, int] | None = None  # when the client had taken so many bytes of a response
 
+    def begin(self, address: str) -> None:
+        """Count the connection, which the server has accepted."""
+        self._address, self._counted = address, True
+        self.counts.add(self, address)
+
+    def end(self) -> None:
+        """Count the connection as closed."""
+        if self._counted:
+            self._counted = False
+            self.counts.remove(self, self._address)
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection; refuse it beyond the limits."""
+        """Begin to wait for a request."""
         super().connection_made(transport)
         self._since = self.loop.time()
-        self._address = self.client[0] if self.client else ""
-        refused = self.counts.admit(self, self._address)
-        if refused is None:
-            self._counted = True
-            return
-        self._refusal = _TOO_MANY[refused]
-        transport.write(_response(self._refusal, b"-"))  # not logged one by one: the server logs their number
-        transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request being answered; uvicorn tells the newest."""
-        if self._counted:
-            self.counts.remove(self, self._address)
+        self.end()
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()
@@ -204,9 +206,9 @@ class Connection(HttpToolsProtocol):
     @property
     def idle_since(self) -> float | None:
         """Since when it waits for a request; None if it does not."""
-        is_idle = self._in_head and not self._head_begun and not self.transport.is_closing()
-        answered = self._running is None or self._running.response_complete
-        return self._since if is_idle and answered else None
+        if not self._in_head or self._head_begun or self.transport is None or self.transport.is_closing():
+            return None
+        return self._since if self._running is None or self._running.response_complete else None
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The client sends no more: close, unless a complete request is unanswered. With TLS, always close."""
@@ -260,11 +262,11 @@ class Connection(HttpToolsProtocol):
 
     def _send_refusal(self, problem: HttpProblem) -> None:
         request_id = self.record_unread(problem, self._address, len(msgspec.json.encode(problem.body)))
-        self.transport.write(_response(problem, request_id))
+        self.transport.write(problem_response(problem, request_id))
         self.transport.close()
 
 
-def _response(problem: HttpProblem, request_id: bytes) -> bytes:
+def problem_response(problem: HttpProblem, request_id: bytes) -> bytes:
     """A whole response with a problem, after which the connection is closed."""
     body = msgspec.json.encode(problem.body)
     head = (
@@ -280,14 +282,6 @@ def _response(problem: HttpProblem, request_id: bytes) -> bytes:
 
 def _head_too_large(limit: int) -> HttpProblem:
     return HttpProblem("head-too-large", f"The head of the request has more than {limit} bytes; send fewer headers.")
-
-
-_TOO_MANY = {
-    "address": HttpProblem(
-        "busy", "Your address has too many connections; close some, or reuse them.", headers={"retry-after": "1"}
-    ),
-    "total": HttpProblem("busy", "There are too many connections; try again soon.", headers={"retry-after": "1"}),
-}
 
 
 def _taken(transport: asyncio.Transport, waiting: int) -> int:

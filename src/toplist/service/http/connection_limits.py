@@ -14,7 +14,7 @@ from toplist.service.http.addresses import TrustedProxies, address_group
 RESERVED_FILES = 128  # open files that are no connections: the store, listeners, logs, health checks
 LOOK_EVERY = 0.1  # seconds between two searches for idle connections, which a flood would repeat
 
-Refusal = Literal["address", "total"]
+Refusal = Literal["address", "total", "files"]
 
 
 class Closable(Protocol):
@@ -50,8 +50,8 @@ class ConnectionLimits:
     def __len__(self) -> int:
         return len(self._open)
 
-    def admit(self, connection: Closable, address: str) -> Refusal | None:
-        """Count a new connection, or say why it is refused."""
+    def refusal(self, address: str) -> Refusal | None:
+        """Why a new connection is refused, or None: then `add` it."""
         group = address_group(address)
         if self._by_address[group] >= self._per_address and not self._proxies.trusts(address):
             self.refused["address"] += 1
@@ -59,9 +59,12 @@ class ConnectionLimits:
         if len(self._open) >= self._total and not self._close_idle():
             self.refused["total"] += 1
             return "total"
-        self._open.add(connection)
-        self._by_address[group] += 1
         return None
+
+    def add(self, connection: Closable, address: str) -> None:
+        """Count a connection."""
+        self._open.add(connection)
+        self._by_address[address_group(address)] += 1
 
     def _close_idle(self) -> bool:
         """Close the connection that is idle for longest, if there is one."""
@@ -78,7 +81,7 @@ class ConnectionLimits:
         return False
 
     def remove(self, connection: Closable, address: str) -> None:
-        """Count an admitted connection as closed."""
+        """Count a connection as closed."""
         self._open.discard(connection)
         group = address_group(address)
         self._by_address[group] -= 1

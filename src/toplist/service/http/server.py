@@ -6,7 +6,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import cast
 
 import uvicorn
@@ -14,10 +14,13 @@ import uvicorn
 from toplist.core.problem import InvalidInput, refuse
 from toplist.service.config import Settings
 from toplist.service.http.app import App
-from toplist.service.http.connection import Connection
+from toplist.service.http.connection import Connection, problem_response
 from toplist.service.http.connection_limits import ConnectionLimits
+from toplist.service.http.problems import HttpProblem
 
 _UNSENT = 128 << 10  # bytes in the kernel that a slow reader does not take; it would buffer megabytes
+_ACCEPTS = 128  # connections accepted before others are served
+_PAUSE = 0.1  # seconds without new connections where there are too many open files
 _LOG_EVERY = 10.0  # seconds between two lines about refused connections
 
 
@@ -29,6 +32,7 @@ class Server(uvicorn.Server):
         super().__init__(_configuration(app, settings, counts))
         self.started_event = asyncio.Event()
         self._checking: asyncio.Task[None] | None = None
+        self._beginning: set[asyncio.Task[None]] = set()  # connections
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -36,13 +40,51 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept requests."""
-        await super().startup(sockets)
+        """Accept connections, many at once: uvloop accepts one, and then serves all others before the next."""
+        self.servers = []
+        for listener in sockets or []:
+            self._listen(listener)
         self._checking = asyncio.create_task(self._check_connections())
+        self.started = True
         self.started_event.set()
+
+    def _listen(self, listener: socket.socket) -> None:
+        if listener.fileno() >= 0:
+            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        """Accept or refuse new connections."""
+        for _ in range(_ACCEPTS):
+            try:
+                accepted, peer = listener.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except ConnectionError:
+                continue  # it has gone already
+            except OSError:  # too many files or too little memory: let connections end
+                self._counts.refused["files"] += 1
+                loop = asyncio.get_running_loop()
+                loop.remove_reader(listener)
+                loop.call_later(_PAUSE, self._listen, listener)
+                return
+            accepted.setblocking(False)
+            refused = self._counts.refusal(peer[0])
+            if refused is not None:
+                with accepted, suppress(OSError):
+                    accepted.send(_TOO_MANY[refused])  # not logged one by one: a line has their number
+                continue
+            connection: Connection = self.config.http_protocol_class(  # type: ignore[call-arg, assignment]
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+            connection.begin(peer[0])
+            begun = asyncio.create_task(_connect(connection, accepted))
+            self._beginning.add(begun)
+            begun.add_done_callback(self._beginning.discard)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more, answer requests in flight, and close all connections."""
+        for listener in sockets or []:
+            asyncio.get_running_loop().remove_reader(listener)
         await super().shutdown(sockets)
         if self._checking is not None:
             self._checking.cancel()
@@ -59,6 +101,25 @@ class Server(uvicorn.Server):
                 self._app.log_refused(self._counts.refused)
             for connection in list(self.server_state.connections):
                 cast(Connection, connection).check(loop.time())
+
+
+async def _connect(connection: Connection, accepted: socket.socket) -> None:
+    """Serve an accepted connection."""
+    try:
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted)
+    except OSError:  # it has gone already
+        connection.end()
+        accepted.close()
+
+
+def _too_many(detail: str) -> bytes:
+    return problem_response(HttpProblem("busy", detail, headers={"retry-after": "1"}), b"-")
+
+
+_TOO_MANY = {
+    "address": _too_many("Your address has too many connections; close some, or reuse them."),
+    "total": _too_many("There are too many connections; try again soon."),
+}
 
 
 def _configuration(app: App, settings: Settings, counts: ConnectionLimits) -> uvicorn.Config:
