@@ -33,7 +33,7 @@ class LocalService:
         self.double = double or Double()
         self.logged = io.StringIO()
         self.settings = settings or Settings()
-        self.app: App = make_app(self.double.as_service(), self.settings, Log(self.settings.logs.requests, self.logged))
+        self.app = app_of(self.double, self.settings, self.logged)
         self._runner = asyncio.Runner()
         self.run(self.double.start())
 
@@ -60,6 +60,11 @@ class LocalService:
         self._runner.close()
 
 
+def app_of(double: Double, settings: Settings, logged: io.StringIO) -> App:
+    """The application in front of a double."""
+    return make_app(double.as_service(), settings, Log(settings.logs.requests, logged))
+
+
 Make = Callable[..., LocalService]
 
 
@@ -70,7 +75,7 @@ def services() -> Iterator[Make]:
 
     def make(*, stocked: bool = False, keyed: bool = False, **settings: Any) -> LocalService:
         if keyed:
-            settings |= {"keys": KEYS, "limits": Limits(rate=1000.0, burst=1000)}
+            settings |= {"keys": KEYS, "limits": Limits(rate=1000.0, burst=1000, stranger_rate=0.0)}
         service = LocalService(Settings(**settings))
         made.append(service)
         if stocked:

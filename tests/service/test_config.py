@@ -42,7 +42,7 @@ def test_the_environment_overrides_the_file_and_flags_override_both(tmp_path: Pa
     environment = {"TOPLIST_PORT": "2", "TOPLIST_LIMITS_RATE": "2.5", "TOPLIST_HOSTS": "a, b", "HOME": "/"}
     made = read_settings(path, environment, {"port": "3", "logs.requests": "none"})
     assert (made.port, made.store, made.limits.rate, made.hosts) == (3, "file.db", 2.5, ["a", "b"])
-    assert (made.limits.burst, made.logs.requests) == (100, "none")
+    assert (made.limits.burst, made.logs.requests) == (6000, "none")
     assert read_settings(environment={"TOPLIST_CONFIG": str(path)}).store == "file.db"
 
 
@@ -77,6 +77,10 @@ def test_an_empty_variable_is_ignored(empty: str, tmp_path: Path) -> None:
         (KEY + KEY.replace("page", "other"), "Two keys of .* have the sha256 .*"),
         (KEY.replace("serve", "root"), "The keys of .* cannot be used: Invalid enum value 'root' .*"),
         ('proxies = ["::1", "lb"]', "One of the proxies is 'lb', but must be an IP address, a network .*"),
+        ('proxies = ["10.0.0.1/8"]', "One of the proxies is '10.0.0.1/8', but must be .*has host bits set.*"),
+        ('proxies = ["10.0.0.0/8", "*"]', "The setting proxies is .*, but must be .* alone, or addresses; leave .*"),
+        ('proxies = ["::1"]', "There are proxies, ::1, but no keys: everybody could use the service through them; .*"),
+        ('health = {host = "0.0.0.0", port = 1}', "The host is '0.0.0.0', which other machines can reach, .*"),
         ('host = "0.0.0.0"', "The host is '0.0.0.0', which other machines can reach, but no keys are configured; .*"),
     ],
 )
@@ -146,6 +150,6 @@ def test_every_setting_is_documented() -> None:
     rows = re.findall(r"^\| `([a-z_.]+)` \| `(TOPLIST_[A-Z_]+)` \| (.*?) \| (.*?) \|$", text, flags=re.MULTILINE)
     documented = {row[0]: row[1:] for row in rows}
     for each in setting_fields():
-        default = ", ".join(each.default) or "none" if isinstance(each.default, list) else f"{each.default}"
+        default = "none" if each.default in (None, []) else f"{each.default}"
         assert documented.pop(each.name) == (each.variable, default, each.description)
     assert not documented

@@ -155,7 +155,7 @@ def test_the_size_of_a_head_is_limited_complete_or_not(tmp_path: Path) -> None:
 
 
 def test_an_incomplete_request_times_out(tmp_path: Path) -> None:
-    with running(tmp_path, "--set", "limits.seconds=0.5") as service:
+    with running(tmp_path, "--set", "limits.seconds=0.5", "--set", "limits.idle=0.5") as service:
         for half in (b"GET /healthz HTTP/1.1\r\nHost: loc", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /"):
             with connected(service) as raw:
                 raw.sendall(half)
@@ -177,6 +177,31 @@ def test_an_incomplete_request_times_out(tmp_path: Path) -> None:
             sleep(1.0)  # the limit is on reading a request, not on answering it
             (tmp_path / "wait").unlink()
             assert pending.result().items
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def test_health_checks_are_answered_while_all_connections_are_taken(tmp_path: Path) -> None:
+    port = free_port()
+    flags = [part for each in (f"health.port={port}", "limits.connections=1") for part in ("--set", each)]
+    with running(tmp_path, *flags) as service, connected(service) as taken:
+        taken.sendall(b"GET /healthz HTTP/1.1\r\n")
+        health = f"http://127.0.0.1:{port}"
+        while "toplist_connections 1.0" not in httpx.get(f"{health}/metrics").text:
+            sleep(0.02)
+        with connected(service) as refused:
+            assert read_problem(refused)[0] == 503
+        for path in ("/healthz", "/readyz"):
+            assert httpx.get(health + path, headers={"host": "10.1.2.3"}).status_code == 200
+        assert httpx.get(f"{health}/metrics", headers={"host": "10.1.2.3"}).status_code == 421
+        assert httpx.get(f"{health}/v1/rankings").status_code == 404
+        assert 'toplist_connections_refused_total{limit="total"} 1.0' in httpx.get(f"{health}/metrics").text
+        assert service.end()[0] == Exit.FINE
 
 
 def test_requests_in_flight_are_answered_before_the_stop(tmp_path: Path) -> None:

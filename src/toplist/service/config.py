@@ -41,9 +41,16 @@ _KEY_PARTS = {
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Limits per request, caller and process."""
 
-    body_bytes: Annotated[int, Meta(ge=1024, description="largest body of a request, in bytes; more gets 413")] = (
-        16 * 2**20
-    )
+    body_bytes: Annotated[
+        int, Meta(ge=1024, description="largest body of a request with items, in bytes; more gets 413")
+    ] = 16 * 2**20
+    list_bytes: Annotated[
+        int, Meta(ge=1024, description="largest body of a list, a report or any other request, in bytes; more gets 413")
+    ] = 2**20
+    bodies_bytes: Annotated[
+        int,
+        Meta(ge=1024, description="bytes of large bodies in flight, half of them for one caller; more gets 503"),
+    ] = 128 * 2**20
     head_bytes: Annotated[int, Meta(ge=1024, description="largest head of a request, in bytes; much more gets 431")] = (
         64 * 2**10
     )
@@ -52,9 +59,13 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(
             gt=0.0,
             le=3600.0,
-            description="seconds for the head of a request to arrive, and again for its body; else 408",
+            description="seconds for the head of a request to arrive, and again for its body, else 408; "
+            "and for the client to take 4096 bytes of a response",
         ),
     ] = 60.0
+    idle: Annotated[
+        float, Meta(gt=0.0, le=3600.0, description="seconds that a connection may wait for its next request")
+    ] = 75.0
     batch: Annotated[int, Meta(ge=1, le=10_000, description="items put or removed in one request; more gets 422")] = (
         10_000
     )
@@ -64,9 +75,25 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ge=0.0,
             description="requests per second of a key, or of an address without keys; 0: no limit; more gets 429",
         ),
-    ] = 0.0
-    burst: Annotated[int, Meta(ge=1, description="requests at once before the rate applies")] = 100
+    ] = 3000.0
+    burst: Annotated[int, Meta(ge=1, description="requests at once before the rate applies")] = 6000
+    stranger_rate: Annotated[
+        float,
+        Meta(
+            ge=0.0,
+            description="requests per second without a valid key of an address (IPv6: a /64), where there are keys; "
+            "0: no limit; more gets 429",
+        ),
+    ] = 20.0
+    stranger_burst: Annotated[int, Meta(ge=1, description="such requests at once before the rate applies")] = 100
     in_flight: Annotated[int, Meta(ge=1, description="concurrent requests; more gets 503")] = 1024
+    connections: Annotated[
+        int, Meta(ge=1, description="open connections; beyond it an idle one is closed, or the new one gets 503")
+    ] = 2048
+    address_connections: Annotated[
+        int,
+        Meta(ge=1, description="open connections of an address (IPv6: a /64) that is not among the proxies"),
+    ] = 256
 
 
 class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,6 +102,18 @@ class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     requests: Annotated[
         Literal["all", "failed", "none"], Meta(description="requests to log; failed: status 400 and above")
     ] = "all"
+
+
+class HealthListener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A second listener, for health checks: it answers while all connections of the other are taken."""
+
+    host: Annotated[
+        str, Meta(min_length=1, description="address to listen on for /healthz, /readyz and /metrics alone")
+    ] = "127.0.0.1"
+    port: Annotated[
+        Annotated[int, Meta(ge=0, le=65_535)] | None,
+        Meta(description="port for these, which answers when all connections are taken"),
+    ] = None
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,6 +135,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Megabytes for learners in memory; others stay in the store.
     grace : int, default 30
         Seconds for requests in flight to finish at shutdown.
+    health : HealthListener
+        A second listener, for health checks.
     limits : Limits
         Limits per request, caller and process.
     logs : Logs
@@ -117,6 +158,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         int, Meta(ge=1, le=2**20, description="megabytes for learners in memory; others stay in the store")
     ] = 512
     grace: Annotated[int, Meta(ge=1, le=3600, description="seconds for requests in flight to finish at shutdown")] = 30
+    health: HealthListener = HealthListener()
     limits: Limits = Limits()
     logs: Logs = Logs()
     keys: Annotated[
@@ -238,22 +280,34 @@ def _find(name: str, known: Mapping[str, SettingField], where: str, more: Sequen
 
 def check_reach(made: Settings) -> None:
     """Refuse to listen beyond loopback without API keys."""
-    if not made.keys and not is_loopback(made.host):
+    hosts = [made.host] if made.health.port is None else [made.host, made.health.host]
+    if not made.keys and (reachable := [host for host in hosts if not is_loopback(host)]):
         raise InvalidInput(
-            f"The host is {made.host!r}, which other machines can reach, but no keys are configured; listen on "
+            f"The host is {reachable[0]!r}, which other machines can reach, but no keys are configured; listen on "
             f"127.0.0.1, or make a key with `toplist keys new --scope admin` and add its lines to {FILE}."
         )
 
 
 def _check_proxies(made: Settings) -> None:
-    """Refuse proxies that are no addresses: they would never match, and all their callers would share one limit."""
+    """Refuse proxies that would never match, or would make a service without keys public."""
     for given in made.proxies:
         try:
-            ipaddress.ip_network(given, strict=False)
-        except ValueError:
+            ipaddress.ip_network(given)
+        except ValueError as error:
             if given != "*":
                 accepted = "an IP address, a network such as 10.0.0.0/8, or * for any"
-                raise refuse("One of the proxies", given, accepted, "name the proxy by its address") from None
+                raise refuse(
+                    "One of the proxies", given, accepted, f"name the proxy by its address ({error})"
+                ) from None
+            if len(made.proxies) > 1:
+                raise refuse(
+                    "The setting proxies", made.proxies, "* alone, or addresses", "leave one of them out"
+                ) from None
+    if made.proxies and not made.keys:
+        raise InvalidInput(
+            f"There are proxies, {', '.join(made.proxies)}, but no keys: everybody could use the service through them; "
+            f"make a key with `toplist keys new --scope admin` and add its lines to {FILE}, or leave out the proxies."
+        )
 
 
 def is_loopback(host: str) -> bool:

@@ -10,16 +10,20 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 import uvloop
+from msgspec.structs import replace
 
 from toplist import __version__
-from toplist.service.config import Settings, check_reach
+from toplist.service.config import Limits, Settings, check_reach
 from toplist.service.errors import StoreUnavailable
-from toplist.service.http.app import make_app
+from toplist.service.http.addresses import TrustedProxies
+from toplist.service.http.app import make_app, make_health_app
+from toplist.service.http.connection_limits import ConnectionLimits, allow_files
+from toplist.service.http.log_stream import LogStream
 from toplist.service.http.logs import JsonLogHandler, Log
 from toplist.service.http.server import Server, listening, url
 from toplist.service.live.service import Service
@@ -29,6 +33,7 @@ from toplist.support.files import check_writable, private_files
 CLOSE_EVERY = 0.1  # impressions whose click window has ended
 FORGET_EVERY = 60.0  # events older than the retention of their ranking
 PURGE_EVERY = 0.1  # what deleted rankings left behind
+HEALTH_LIMITS = Limits(connections=64, address_connections=32)  # of the second listener
 GC_THRESHOLD = (20_000, 20, 50)  # see gc.set_threshold
 
 
@@ -41,8 +46,14 @@ def serve(
     """Serve until SIGTERM or SIGINT; `on_ready` is called with the URL once requests are accepted."""
     check_reach(settings)
     store = check_writable(settings.store, "The store")
-    with listening(settings.host, settings.port) as listener:
-        log = Log(settings.logs.requests)
+    with ExitStack() as opened:
+        listener = opened.enter_context(listening(settings.host, settings.port))
+        health = settings.health
+        listeners = [listener]
+        if health.port is not None:
+            listeners.append(opened.enter_context(listening(health.host, health.port)))
+        log = opened.enter_context(log_to_stderr(settings))
+        settings = with_files(settings, log)
         # Segments and items may be personal data: files are private_files.
         with (
             private_files(),
@@ -51,7 +62,7 @@ def serve(
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
             service = (open_service or _open_service)(store, settings)
-            runner.run(_serve(settings, service, listener, log, on_ready))
+            runner.run(_serve(settings, service, listeners, log, on_ready))
     if service.is_compiling:
         _exit_now()
 
@@ -74,15 +85,16 @@ def _open_service(store: Path, settings: Settings) -> Service:
 
 
 async def _serve(
-    settings: Settings, service: Service, listener: socket.socket, log: Log, on_ready: Callable[[str], None]
+    settings: Settings, service: Service, listeners: list[socket.socket], log: Log, on_ready: Callable[[str], None]
 ) -> None:
-    """Start the service, serve until a signal, and stop the service."""
+    """Start the service, serve until a signal, and stop the service; the second listener is for health checks."""
     app = make_app(service, settings, log)
-    server = Server(app, settings)
+    server = Server(app, settings, app.handlers.metrics.connections)
+    health = Server(make_health_app(app, log), settings, ConnectionLimits(HEALTH_LIMITS, TrustedProxies(())))
     stop_requested = asyncio.Event()
 
     def stop() -> None:
-        server.force_exit = stop_requested.is_set()  # the second signal stops without waiting for requests
+        server.force_exit = health.force_exit = stop_requested.is_set()  # the second signal waits for no requests
         stop_requested.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -95,11 +107,12 @@ async def _serve(
             asyncio.create_task(repeat(service.retention.forget_old, FORGET_EVERY, log, "retaining")),
             asyncio.create_task(repeat(service.retention.purge_deleted, PURGE_EVERY, log, "purging")),
         ]
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        serving = asyncio.create_task(server.serve(sockets=listeners[:1]))
+        checking = asyncio.create_task(health.serve(sockets=listeners[1:])) if listeners[1:] else None
         stopping = asyncio.create_task(stop_requested.wait())
         started = asyncio.create_task(server.started_event.wait())
         await asyncio.wait({serving, started}, return_when=asyncio.FIRST_COMPLETED)
-        address = url(listener)
+        address = url(listeners[0])
         log.event("ready", address=address, version=__version__, store=settings.store, keys=len(settings.keys))
         on_ready(address)
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -108,6 +121,9 @@ async def _serve(
         service.begin_stop()
         server.should_exit = True
         await serving
+        if checking is not None:  # after the last response: until then, it says that the process lives
+            health.should_exit = True
+            await checking
     finally:
         for task in periodic:
             task.cancel()
@@ -132,6 +148,30 @@ async def repeat(work: Callable[[], Awaitable[Any]], seconds: float, log: Log, n
             if not failing:
                 log.failure("unforeseen", error, during=name)
             failing = True
+
+
+@contextmanager
+def log_to_stderr(settings: Settings) -> Iterator[Log]:
+    """The log of a process, which never waits for whoever reads stderr."""
+    try:
+        descriptor = sys.stderr.fileno()
+    except (OSError, ValueError):  # in memory, or closed
+        yield Log(settings.logs.requests)
+        return
+    stream = LogStream(descriptor)
+    try:
+        yield Log(settings.logs.requests, stream)
+    finally:
+        stream.close()
+
+
+def with_files(settings: Settings, log: Log) -> Settings:
+    """The settings with as many connections as the process may open files for."""
+    limits = settings.limits
+    connections = allow_files(limits.connections)
+    if connections < limits.connections:
+        log.event("connections limited", wanted=limits.connections, connections=connections, detail="ulimit -n")
+    return replace(settings, limits=replace(limits, connections=connections))
 
 
 @contextmanager

@@ -66,6 +66,17 @@ def test_a_host_of_the_settings_is_accepted(make_service: Make) -> None:
     assert service.ask("GET", "/healthz", headers={"host": "ranking.internal:80"}).status_code == 200
 
 
+def test_replies_are_not_stored_nor_used_by_other_origins(service: LocalService) -> None:
+    for path in ("/v1/rankings", "/nothing", "/", "/openapi.json"):
+        headers = service.ask("GET", path).headers
+        assert headers["cache-control"] == "no-store"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+    page = service.ask("GET", "/").headers
+    assert "frame-ancestors 'none'" in page["content-security-policy"]
+    assert (page["x-frame-options"], page["cross-origin-opener-policy"]) == ("DENY", "same-origin")
+
+
 def test_there_is_no_cors(service: LocalService) -> None:
     headers = {"origin": "https://evil.example", "access-control-request-method": "POST"}
     for reply in (
@@ -103,7 +114,8 @@ def test_all_api_keys_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_rate_limits_apply_to_unknown_paths(make_service: Make, keyed: bool) -> None:
-    service = make_service(keys=KEYS if keyed else [], limits=Limits(rate=0.001, burst=2))
+    limits = Limits(stranger_rate=0.001, stranger_burst=2) if keyed else Limits(rate=0.001, burst=2)
+    service = make_service(keys=KEYS if keyed else [], limits=limits)
     assert [service.ask("GET", "/nothing").status_code, service.ask("PUT", "/healthz", json={}).status_code] == [
         404,
         405,
@@ -131,11 +143,21 @@ def test_too_many_requests_get_retry_after(make_service: Make) -> None:
 
 def test_each_api_key_has_a_bucket_and_guessing_is_limited(make_service: Make) -> None:
     keys = [ApiKeySetting(name=name, scope="admin", sha256=hash_api_key(name)) for name in "ab"]
-    service = make_service(limits=Limits(rate=0.1, burst=2), keys=keys)
+    limits = Limits(rate=0.1, burst=2, stranger_rate=0.1, stranger_burst=2)
+    service = make_service(limits=limits, keys=keys)
     statuses = [service.ask("GET", "/v1/rankings", headers=bearer(key)).status_code for key in "aaab"]
     assert statuses == [200, 200, 429, 200]
     guessed = [service.ask("GET", "/v1/rankings", headers=bearer(f"guess {i}")).status_code for i in range(3)]
     assert guessed == [401, 401, 429]
+
+
+def test_by_default_strangers_are_limited_and_callers_have_room(make_service: Make) -> None:
+    service = make_service(keys=KEYS)
+    assert [service.ask("GET", "/v1/rankings", headers=bearer(SERVE)).status_code for _ in range(300)] == [200] * 300
+    guessed = [service.ask("GET", "/v1/rankings", headers=bearer(f"guess {i}")).status_code for i in range(300)]
+    assert guessed[:100] == [401] * 100
+    assert 429 in guessed
+    assert service.ask("GET", "/v1/rankings", headers=bearer(SERVE)).status_code == 200
 
 
 def test_buckets_refill_and_are_bounded_in_number() -> None:

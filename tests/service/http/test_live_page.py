@@ -40,3 +40,12 @@ def test_its_script_parses(tmp_path: Path) -> None:
     if node := shutil.which("node"):
         (tmp_path / "page.js").write_text(script)
         subprocess.run([node, "--check", str(tmp_path / "page.js")], check=True)
+
+
+def test_a_fragment_that_cannot_be_decoded_does_not_stop_its_script(tmp_path: Path) -> None:
+    (script,) = re.findall(r"<script>(.*?)</script>", TEXT, flags=re.DOTALL)
+    (guarded,) = re.findall(r"^.*decodeURIComponent.*$", script, flags=re.MULTILINE)
+    assert re.fullmatch(r"try \{ .* \} catch \{ .* \}", guarded)
+    if node := shutil.which("node"):
+        (tmp_path / "page.js").write_text(f'let selected = "", location = {{ hash: "#%" }};\n{guarded}')
+        subprocess.run([node, str(tmp_path / "page.js")], check=True)

@@ -15,7 +15,10 @@ from toplist.core.problem import InvalidInput
 from toplist.service.config import Settings
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
 from toplist.service.http import openapi, problems
+from toplist.service.http.addresses import TrustedProxies, address_group
 from toplist.service.http.auth import ApiKeys, Hosts
+from toplist.service.http.bodies import COMPLETE, AsgiMessage, Bodies, Disconnected, Receive
+from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
 from toplist.service.http.metrics import Metrics
@@ -35,18 +38,16 @@ from toplist.service.live.service import Service
 from toplist.service.wire import PROBLEM_MEDIA, Fault
 
 AsgiScope = MutableMapping[str, Any]
-AsgiMessage = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[AsgiMessage]]
 Send = Callable[[AsgiMessage], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
-_COMMON: Headers = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_COMMON: Headers = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
 _PROBLEM = PROBLEM_MEDIA.encode()
 _UNROUTED = "(none)"  # label of all unknown paths, so that strangers cannot fill the metrics
-
-
-class Disconnected(Exception):
-    """The client closed the connection before the response was sent."""
 
 
 class BrokenStream(Exception):
@@ -60,15 +61,23 @@ class BrokenStream(Exception):
 class App:
     """The ASGI application; its caller starts and stops the service behind it."""
 
-    def __init__(self, handlers: Handlers, log: Log, routes: Iterable[Route] = ROUTES) -> None:
+    def __init__(
+        self, handlers: Handlers, log: Log, routes: Iterable[Route] = ROUTES, *, any_host: bool = False
+    ) -> None:
         settings = handlers.settings
         self.handlers, self._log = handlers, log
         self._find = Router(routes).find
         self._api_keys, self._hosts = ApiKeys(settings.keys), Hosts(settings.hosts)
-        self._buckets = TokenBuckets(settings.limits.rate, settings.limits.burst)
+        self._proxies = TrustedProxies(settings.proxies)
+        limits = settings.limits
+        self._buckets = TokenBuckets(limits.rate, limits.burst)
+        self._strangers = self._buckets
+        if settings.keys:
+            self._strangers = TokenBuckets(limits.stranger_rate, limits.stranger_burst, closes=True)
         self._ids = RequestIds()
-        self._body_bytes, self._max_in_flight = settings.limits.body_bytes, settings.limits.in_flight
-        self._seconds = settings.limits.seconds
+        self._bodies = Bodies(settings.limits)
+        self._max_in_flight = settings.limits.in_flight
+        self._any_host = any_host  # whether public routes are answered whatever host a request names
         self._encode = msgspec.json.Encoder().encode
         self._metrics = handlers.metrics
 
@@ -89,6 +98,7 @@ class App:
         caller, label = "", _UNROUTED
         status, size = 500, 0
         more: Mapping[str, str] = {}
+        works = False  # whether it counts in `working`
         self._metrics.in_flight += 1
         try:
             try:
@@ -99,8 +109,11 @@ class App:
                     self._admit(None, headers, scope)  # the limits also apply to unknown paths
                     raise
                 label = route.label
-                if self._metrics.in_flight > self._max_in_flight and route.route.limited:
-                    raise _busy(self._max_in_flight)  # but health and metrics are answered, above all under load
+                if route.limited:  # health and metrics are answered, above all under load
+                    if self._metrics.working >= self._max_in_flight:
+                        raise _busy(self._max_in_flight)
+                    works = True
+                    self._metrics.working += 1
                 caller = self._admit(route, headers, scope)
                 _check_accept(headers.get(b"accept"), route)
                 path = route.path(*found) if found else ()
@@ -108,11 +121,7 @@ class App:
                 if route.decode is None:
                     body = None
                 else:
-                    raw = await self._read(headers, receive)
-                    try:
-                        body = route.decode(raw)
-                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                        raise problems.undecodable(error, raw, route.decode) from None
+                    body = await self._bodies.read(route, route.decode, headers, receive, caller, COMPLETE in scope)
                 try:
                     response = await route.handler(self.handlers, HttpRequest(path, query, body))
                 except (HttpProblem, Refused):
@@ -135,7 +144,11 @@ class App:
                 problem = self._problem(error, request_id, label)
                 status, more, media = problem.status, problem.headers, _PROBLEM
                 content = self._encode(problem.body)
+                del problem  # its traceback holds this frame and the body: a cycle, and garbage is collected rarely
             size = len(content)
+            if works:  # a slow reader keeps nobody else waiting
+                works = False
+                self._metrics.working -= 1
             await _send(send, status, content, media, request_id, more, method == "HEAD")
         except Disconnected:
             status = 499  # nginx's status for a client that closed the connection
@@ -146,6 +159,8 @@ class App:
             self._log_broken(broken.__cause__ or broken, request_id, label)
         finally:
             self._metrics.in_flight -= 1
+            if works:
+                self._metrics.working -= 1
             seconds = perf_counter() - started
             self._metrics.count_request(method if label != _UNROUTED else "", label, status, seconds)
             self._log.request(request_id, method, label, status, seconds, caller, size)
@@ -157,58 +172,32 @@ class App:
         self._log.request(request_id, "", _UNROUTED, problem.status, 0.0, caller, size)
         return request_id
 
+    def log_refused(self, counts: Mapping[Refusal, int]) -> None:
+        """Log how many connections were refused since the start, by the limit that they broke."""
+        self._log.event("connections refused", counts=counts)
+
     def _admit(self, route: CompiledRoute | None, headers: Mapping[bytes, bytes], scope: AsgiScope) -> str:
         """The caller, by the name of its API key or its address; raises a problem if it may not call."""
         client = scope.get("client")
-        address = client[0] if client else ""
+        address: str = client[0] if client else ""
+        if self._proxies:
+            forwarded = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
+            address = self._proxies.caller(address, forwarded)
         if not self._api_keys:
-            self._hosts.admit(headers.get(b"host"))
+            if self._any_host and route is not None and route.scope is None:
+                return address
+            self._hosts.admit(headers, scope.get("http_version", "1.1"))
         elif route is not None and route.scope is not None:
             try:
                 name = self._api_keys.admit(headers.get(b"authorization"), route.scope).name
             except HttpProblem:
-                self._buckets.admit(address)  # slows down guessing keys
+                self._strangers.admit(address_group(address))  # slows down guessing keys
                 raise
             self._buckets.admit(f"key {name}")
             return name
-        if route is None or route.route.limited:
-            self._buckets.admit(address)
+        if route is None or route.limited:
+            self._strangers.admit(address_group(address))
         return address
-
-    async def _read(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
-        """The body of a request, up to the limit of its size and time."""
-        media = headers.get(b"content-type", b"")
-        if media != b"application/json" and not _is_json(media):
-            detail = "The body must be JSON, at least {}; send it with Content-Type: application/json."
-            raise HttpProblem("unsupported-media-type", detail, [Fault(header="Content-Type", detail=detail)])
-        length = headers.get(b"content-length")
-        if length is not None and length.isdigit() and int(length[:20]) > self._body_bytes:
-            raise _too_large(self._body_bytes)
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await self._receive_body(receive)
-        except TimeoutError:
-            raise problems.too_slow("body", self._seconds) from None
-
-    async def _receive_body(self, receive: Receive) -> bytes:
-        message = await receive()
-        if message["type"] == "http.request" and not message.get("more_body", False):
-            whole: bytes = message.get("body", b"")
-            if len(whole) > self._body_bytes:
-                raise _too_large(self._body_bytes)
-            return whole
-        chunks, size = [], 0
-        while True:
-            if message["type"] != "http.request":
-                raise Disconnected
-            chunk: bytes = message.get("body", b"")
-            size += len(chunk)
-            if size > self._body_bytes:
-                raise _too_large(self._body_bytes)
-            chunks.append(chunk)
-            if not message.get("more_body", False):
-                return b"".join(chunks)
-            message = await receive()
 
     def _problem(self, error: Exception, request_id: bytes, label: str) -> HttpProblem:
         """The problem to send for an error."""
@@ -240,27 +229,19 @@ class App:
 def make_app(service: Service, settings: Settings, log: Log | None = None) -> App:
     """The application in front of a service, which the caller starts and stops."""
     description = openapi.document_json(with_keys=bool(settings.keys))
-    return App(Handlers(service, settings, Metrics(service), description), log or Log(settings.logs.requests))
+    log = log or Log(settings.logs.requests)
+    connections = ConnectionLimits(settings.limits, TrustedProxies(settings.proxies))
+    return App(Handlers(service, settings, Metrics(service, connections, log), description), log)
+
+
+def make_health_app(app: App, log: Log) -> App:
+    """The application of the listener for health checks, which are answered whatever host they name."""
+    return App(app.handlers, log, [route for route in ROUTES if not route.limited], any_host=True)
 
 
 def _busy(limit: int) -> HttpProblem:
     return HttpProblem(
         "busy", f"{limit} requests are in flight, the limit; try again soon.", headers={"retry-after": "1"}
-    )
-
-
-def _too_large(limit: int) -> HttpProblem:
-    # The rest of the body is not read, so the connection cannot be reused.
-    return HttpProblem(
-        "too-large", f"The body has more than {limit} bytes; send less per request.", headers={"connection": "close"}
-    )
-
-
-def _is_json(media: bytes) -> bool:
-    name, _, parameters = media.lower().partition(b";")
-    return name.strip() == b"application/json" and parameters.replace(b" ", b"").replace(b'"', b"") in (
-        b"",
-        b"charset=utf-8",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from toplist.service.config import ApiKeySetting, Scope
 from toplist.service.http.problems import HttpProblem
@@ -76,28 +76,45 @@ class ApiKeys:
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
-class Hosts:
-    """Host names that requests without an API key may be addressed to.
+_PROXY_HEADERS = frozenset((b"via", b"forwarded", b"x-real-ip"))
 
-    Without keys, loopback is the only protection, and a foreign web page could get around it with a name of its own
-    that resolves to 127.0.0.1 (DNS rebinding). Its requests have that name in the Host header, and are refused.
+
+class Hosts:
+    """Host names that requests without an API key may be addressed to, and which must not come through a proxy.
+
+    Without keys, loopback is the only protection. A foreign web page could get around it with a name of its own that
+    resolves to 127.0.0.1 (DNS rebinding): its requests have that name in the Host header, and are refused. A proxy on
+    this machine would make the service public: requests that show one are refused, too.
     """
 
     def __init__(self, more: Iterable[str] = ()) -> None:
         self._names = {name.lower() for name in (*LOOPBACK, *more)}
         self._seen: set[bytes] = set()  # cache of accepted headers; most requests have the same
 
-    def admit(self, header: bytes | None) -> None:
-        """Raise a problem if a request is addressed to another host."""
-        if header is None or header in self._seen:  # browsers always send one: HTTP/1.1 requires it
+    def admit(self, headers: Mapping[bytes, bytes], http_version: str) -> None:
+        """Raise a problem if a request is addressed to another host, or comes through a proxy."""
+        for name in headers:
+            if name in _PROXY_HEADERS or name.startswith(b"x-forwarded-"):
+                header = name.decode("latin-1")
+                raise _proxied(f"has the header {header}", [Fault(header=header, detail="Only proxies send it.")])
+        if http_version != "1.1":
+            raise _proxied(f"is HTTP/{http_version}", [])
+        host = headers.get(b"host")
+        if host is None or host in self._seen:  # browsers always send one: HTTP/1.1 requires it
             return
-        text = header.decode("latin-1").lower()
-        name = text if text.endswith("]") or ":" not in text else text.rpartition(":")[0]
-        if name not in self._names:
+        text = host.decode("latin-1").lower()
+        name_only = text if text.endswith("]") or ":" not in text else text.rpartition(":")[0]
+        if name_only not in self._names:
             detail = (
                 f"The request is addressed to {text!r}, which is not this service; call it as localhost, add the name "
                 "to hosts in the settings, or configure keys."
             )
             raise HttpProblem("misdirected", detail, [Fault(header="Host", detail=detail)])
         if len(self._seen) < 100:
-            self._seen.add(header)
+            self._seen.add(host)
+
+
+def _proxied(sign: str, faults: list[Fault]) -> HttpProblem:
+    """The problem of a request that a proxy seems to have sent, of which an old HTTP version is a sign."""
+    detail = f"The request {sign}, as those of a proxy, which needs keys: without them, everybody could use it."
+    return HttpProblem("misdirected", f"{detail} Configure keys, or call the service directly.", faults)

@@ -11,13 +11,25 @@ import time
 import traceback
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from toplist.service.http.log_stream import LogStream
+
 _ACCEPTED = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _FLUSH_AFTER = 0.05  # seconds; request lines are buffered, to write many at once
+
+
+class TextStream(Protocol):
+    """What log lines are written to."""
+
+    def write(self, text: str, /) -> object:
+        """Write lines."""
+
+    def flush(self) -> None:
+        """Write what is buffered."""
 
 
 class RequestIds:
@@ -71,12 +83,17 @@ class TimestampWriter:
 class Log:
     """Writes log lines; request lines are buffered for a moment, so that one write serves many."""
 
-    def __init__(self, requests: Literal["all", "failed", "none"] = "all", stream: TextIO | None = None) -> None:
+    def __init__(self, requests: Literal["all", "failed", "none"] = "all", stream: TextStream | None = None) -> None:
         self._min_status = {"all": 0, "failed": 400, "none": 1000}[requests]
         self._stream = stream
         self._buffer: list[bytes] = []
         self._encode = msgspec.json.Encoder().encode
         self._time = TimestampWriter()
+
+    @property
+    def dropped(self) -> int:
+        """Lines that were dropped, since nobody took them."""
+        return self._stream.dropped if isinstance(self._stream, LogStream) else 0
 
     def request(
         self, request_id: bytes, method: str, route: str, status: int, seconds: float, caller: str, size: int

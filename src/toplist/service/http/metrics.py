@@ -12,6 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from toplist.service.http.connection_limits import ConnectionLimits
+from toplist.service.http.logs import Log
 from toplist.service.live.service import Service
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -39,14 +41,15 @@ class Metrics(Collector):
     counters take a lock at every update, which every request would pay for.
     """
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, connections: ConnectionLimits, log: Log) -> None:
+        self._service, self.connections, self._log = service, connections, log
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._durations: dict[tuple[str, str], Durations] = {}
         self._reports: Counter[str] = Counter()
         self.lists = 0
         self._open_impressions = 0
         self.in_flight = 0
+        self.working = 0  # requests in flight to limited routes, whose response is not made yet
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
@@ -74,6 +77,14 @@ class Metrics(Collector):
             requests.add_metric((method, route, str(status)), count)
         yield requests
         yield GaugeMetricFamily("toplist_requests_in_flight", "Requests in flight, including this one.", self.in_flight)
+        yield GaugeMetricFamily("toplist_connections", "Open connections.", len(self.connections))
+        refused = CounterMetricFamily(
+            "toplist_connections_refused", "Connections refused, by the limit that they broke.", labels=("limit",)
+        )
+        for limit, count in self.connections.refused.items():
+            refused.add_metric((limit,), count)
+        yield refused
+        yield CounterMetricFamily("toplist_log_lines_dropped", "Lines of the log that nobody took.", self._log.dropped)
         help_text = "From the head of a request to the end of its response."
         seconds = HistogramMetricFamily("toplist_request_seconds", help_text, labels=("method", "route"))
         for labels, durations in self._durations.items():

@@ -21,7 +21,13 @@ def load_page() -> tuple[bytes, dict[str, str]]:
         "form-action 'none'",
         "frame-ancestors 'none'",
     ]
-    return text.encode(), {"content-security-policy": "; ".join(policy), "referrer-policy": "no-referrer"}
+    return text.encode(), {
+        "content-security-policy": "; ".join(policy),
+        "referrer-policy": "no-referrer",
+        "x-frame-options": "DENY",  # frame-ancestors, for old browsers
+        "cross-origin-opener-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    }
 
 
 def _hashes(text: str, tag: str) -> str:

@@ -32,6 +32,9 @@ _LENGTH = re.compile(r"^Expected str of length [<>]= \d+$")  # all texts with a 
 _WRONG_ID = re.compile(r"^Expected int \| str\b.*, got \w+$")
 _BEYOND = re.compile(rf"^Expected int (<= |>= -){LARGEST_INTEGER}$")
 _RULES = {repr(pattern): rule for pattern, rule in PATTERN_RULES.items()}  # as msgspec writes patterns
+LONGEST_DETAIL = 2000  # characters of an explanation, most of which may be quoted from the request
+LONGEST_POINTER = 500  # characters
+LARGEST_SEARCHED = 256 << 10  # bytes of a body in which the invalid key and value are looked for; all others wait
 _ANY_KEY = "..."  # msgspec reports an error inside a mapping, but not under which key
 
 
@@ -53,10 +56,31 @@ class HttpProblem(Exception):
             type=PROBLEM_TYPE_PREFIX + name,
             title=HTTPStatus(status).phrase,
             status=status,
-            detail=detail,
-            errors=list(errors) or UNSET,
+            detail=cut(detail),
+            errors=[_cut_fault(each) for each in errors] or UNSET,
             **more,
         )
+
+
+def cut(text: str, longest: int = LONGEST_DETAIL) -> str:
+    """A text without its middle, if it is long: what it quotes may be as long as a request.
+
+    >>> cut("a" * 10, longest=7)
+    'aaa...a'
+    """
+    if len(text) <= longest:
+        return text
+    end = longest // 4
+    return f"{text[: longest - end - 3]}...{text[-end:]}"
+
+
+def _cut_fault(fault: Fault) -> Fault:
+    """A problem with a short explanation and a pointer that is short and right: to the object around the field."""
+    pointer = fault.pointer
+    while isinstance(pointer, str) and len(pointer) > LONGEST_POINTER:
+        pointer = pointer.rpartition("/")[0]
+    names = {name: cut(value) for name in ("parameter", "header") if isinstance(value := getattr(fault, name), str)}
+    return msgspec.structs.replace(fault, detail=cut(fault.detail), pointer=pointer, **names)
 
 
 def invalid(detail: str, *errors: Fault) -> HttpProblem:
@@ -114,11 +138,13 @@ def undecodable(error: Exception, raw: bytes, decode: Callable[[bytes], Any]) ->
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else reason
         return HttpProblem("malformed", f"The body must be JSON in UTF-8, but cannot be read: {reason}.")
     detail, steps = _split_message(str(error))
-    path = _with_mapping_keys(steps, str(error), raw, decode)
-    if (rule := _rule(detail)) is not None and steps:
+    rule = _rule(detail) if steps else None
+    path, given = steps, None
+    if rule is not None or _ANY_KEY in steps:
+        path, given = _locate(steps, str(error), raw, decode)
+    if rule is not None:
         is_key = " - at `key` in `" in str(error)
-        given = path[-1] if is_key else _value(path, str(error), raw, decode)
-        return invalid_field(pointer(path), _broken_rule(rule, steps, path, given, is_key))
+        return invalid_field(pointer(path), _broken_rule(rule, steps, path, path[-1] if is_key else given, is_key))
     return invalid_field(pointer(path), f"{detail}.")
 
 
@@ -165,15 +191,6 @@ def _broken_rule(rule: tuple[str, str], steps: list[str | int], path: list[str |
     return f"{what} must be {accepted}; {advice}."
 
 
-def _value(path: list[str | int], message: str, raw: bytes, decode: Callable[[bytes], Any]) -> Any:
-    """The invalid value, or None if it cannot be found: of a field that occurs twice, only the last is decoded."""
-    try:
-        document = msgspec.json.decode(raw)
-        return _value_at(document, path) if _fails_alike(document, message, decode) else None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, LookupError, TypeError):
-        return None
-
-
 def _split_message(message: str) -> tuple[str, list[str | int]]:
     """A message of msgspec as its text and the path to the field it is about."""
     found = _LOCATION.search(message)
@@ -192,31 +209,42 @@ def _split_message(message: str) -> tuple[str, list[str | int]]:
     return detail.replace("`", ""), steps
 
 
-def _with_mapping_keys(
+def _locate(
     steps: list[str | int], message: str, raw: bytes, decode: Callable[[bytes], Any]
-) -> list[str | int]:
-    """The path with mapping keys in place of dots, up to the first key that cannot be found.
+) -> tuple[list[str | int], Any]:
+    """The path with mapping keys in place of dots, up to the first key that cannot be found; and the invalid value.
 
-    Finds a key by bisection: drop half of the mapping's keys, decode again and see whether the error stays.
+    Finds a key by bisection: drop half of the mapping's keys, decode again and see whether the error stays. Each try
+    takes half as long as the one before, since the document has nothing but that mapping. The value is None if it
+    cannot be found: of a field that occurs twice, only the last is decoded.
     """
-    if _ANY_KEY not in steps:
-        return steps
     path = list(steps)
+    known = path[: path.index(_ANY_KEY)] if _ANY_KEY in path else path
+    if len(raw) > LARGEST_SEARCHED:
+        return known, None
     try:
-        document = msgspec.json.decode(raw)
+        document = _around(path, msgspec.json.decode(raw))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # the body is malformed after the invalid field
-        return path[: path.index(_ANY_KEY)]
+        return known, None
     for depth, step in enumerate(path):
         if step != _ANY_KEY:
             continue
         try:
             mapping = _value_at(document, path[:depth])
             if (key := _offending_key(mapping, lambda: _fails_alike(document, message, decode))) is None:
-                return path[:depth]
+                return path[:depth], None
         except (LookupError, TypeError, AttributeError):
-            return path[:depth]
+            return path[:depth], None
         path[depth] = key
-    return path
+    try:
+        return path, _value_at(document, path) if _fails_alike(document, message, decode) else None
+    except (LookupError, TypeError):
+        return path, None
+
+
+def _around(path: list[str | int], document: Any) -> Any:
+    """The document with the first field of the path alone: that a field is missing is only said of valid ones."""
+    return {path[0]: document[path[0]]} if isinstance(document, dict) and path[0] in document else document
 
 
 def _value_at(document: Any, steps: Iterable[str | int]) -> Any:

@@ -15,14 +15,19 @@ MAX_CALLERS = 10_000  # in memory; the bucket of an idle caller is full anyway
 class TokenBuckets:
     """One token bucket per caller: capacity `burst`, refilled with `rate` tokens per second. Rate 0: no limit.
 
+    `closes` says whether the connection of a caller without a token is closed, with the requests that it sent ahead.
+
     >>> now = [0.0]
     >>> buckets = TokenBuckets(rate=2.0, burst=1, clock=lambda: now[0])
     >>> buckets.wait("a"), buckets.wait("a"), buckets.wait("b")
     (0.0, 0.5, 0.0)
     """
 
-    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, rate: float, burst: int, clock: Callable[[], float] = monotonic, *, closes: bool = False
+    ) -> None:
         self.rate, self.burst = rate, float(burst)
+        self._headers = {"connection": "close"} if closes else {}
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, and the time of their count
 
@@ -50,5 +55,5 @@ class TokenBuckets:
             raise HttpProblem(
                 "too-many-requests",
                 f"More than {self.rate:g} requests per second; try again in {seconds} s.",
-                headers={"retry-after": str(seconds)},
+                headers={"retry-after": str(seconds), **self._headers},
             )

@@ -126,13 +126,13 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="PUT", path="/v1/rankings/{name}/items", name="put_items", tag="items", scope="admin",
         summary="Add or change items, up to 10,000, all or none.", handler=Handlers.put_items, parameters=_NAME,
-        request=ItemsBody, reply=ItemsChanged, problems=(404, 409),
+        request=ItemsBody, has_items=True, reply=ItemsChanged, problems=(404, 409),
         request_example={"items": [{"id": "tea"}, {"id": "coffee"}, {"id": "cocoa"}]}, reply_example=_CHANGED,
     ),
     Route(
         method="POST", path="/v1/rankings/{name}/items/remove", name="remove_items", tag="items", scope="admin",
         summary="Remove items; after the reply they are in no list.", handler=Handlers.remove_items, parameters=_NAME,
-        request=RemoveBody, reply=Removed, problems=(404, 409),
+        request=RemoveBody, has_items=True, reply=Removed, problems=(404, 409),
         request_example={"ids": ["tea", "cocoa"]}, reply_example={"removed": 2},
     ),
     Route(
@@ -256,11 +256,11 @@ ROUTES: tuple[Route, ...] = (
         summary="Metrics for Prometheus.", handler=Handlers.show_metrics, reply=str, media=PROMETHEUS,
     ),
     Route(
-        method="GET", path="/openapi.json", name="describe", tag="service", limited=False,
+        method="GET", path="/openapi.json", name="describe", tag="service",
         summary="This description.", handler=Handlers.describe, reply=dict[str, Any],
     ),
     Route(
-        method="GET", path="/", name="page", tag="service", limited=False,
+        method="GET", path="/", name="page", tag="service",
         summary="The page with the live ranking.", handler=Handlers.show_page, reply=str, media=HTML,
     ),
 )  # fmt: skip

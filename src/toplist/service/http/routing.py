@@ -92,6 +92,7 @@ class Route:
     reply_example: Any = None
     links: tuple[Link, ...] = ()
     deprecated: bool = False
+    has_items: bool = False  # whether its body is a batch of items, which may be large
     limited: bool = True  # whether it counts against the limits of in-flight requests and of callers without a key
 
     @property
@@ -109,13 +110,15 @@ class CompiledRoute:
     """A route with its decoders, built once."""
 
     __slots__ = (
-        "decode", "handler", "label", "media", "names", "parameters", "path", "query", "route", "scope", "status",
+        "decode", "handler", "label", "limited", "media", "names", "parameters", "path", "query", "route", "scope",
+        "status",
     )  # fmt: skip
 
     def __init__(self, route: Route) -> None:
         self.route = route
         self.handler = route.handler
         self.scope = route.scope
+        self.limited = route.limited
         self.status = route.status
         self.label = route.path
         self.media = route.media.encode()

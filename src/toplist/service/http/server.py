@@ -5,27 +5,34 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import cast
 
-import msgspec
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from toplist.core.problem import InvalidInput, refuse
-from toplist.service.config import Limits, Settings
+from toplist.service.config import Settings
 from toplist.service.http.app import App
-from toplist.service.http.problems import HttpProblem, too_slow
-from toplist.service.wire import PROBLEM_MEDIA
+from toplist.service.http.connection import Connection, problem_response
+from toplist.service.http.connection_limits import ConnectionLimits
+from toplist.service.http.problems import HttpProblem
+
+_UNSENT = 128 << 10  # bytes in the kernel that a slow reader does not take; it would buffer megabytes
+_ACCEPTS = 128  # connections accepted before others are served
+_PAUSE = 0.1  # seconds without new connections where there are too many open files
+_LOG_EVERY = 10.0  # seconds between two lines about refused connections
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server without its signal handlers; `started_event` is set once it accepts requests."""
+    """uvicorn's server with limits of connections; `started_event` is set once it accepts requests."""
 
-    def __init__(self, app: App, settings: Settings) -> None:
-        super().__init__(_configuration(app, settings))
+    def __init__(self, app: App, settings: Settings, counts: ConnectionLimits) -> None:
+        self._app, self._limits, self._counts = app, settings.limits, counts
+        super().__init__(_configuration(app, settings, counts))
         self.started_event = asyncio.Event()
+        self._checking: asyncio.Task[None] | None = None
+        self._beginning: set[asyncio.Task[None]] = set()  # connections
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -33,144 +40,99 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept requests."""
-        await super().startup(sockets)
+        """Accept connections, many at once: uvloop accepts one, and then serves all others before the next."""
+        self.servers = []
+        for listener in sockets or []:
+            self._listen(listener)
+        self._checking = asyncio.create_task(self._check_connections())
+        self.started = True
         self.started_event.set()
 
+    def _listen(self, listener: socket.socket) -> None:
+        if listener.fileno() >= 0:
+            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
-class Protocol(HttpToolsProtocol):
-    """uvicorn's protocol with limits on the head of a request, and with problem+json for unreadable requests.
+    def _accept(self, listener: socket.socket) -> None:
+        """Accept or refuse new connections."""
+        for _ in range(_ACCEPTS):
+            try:
+                accepted, peer = listener.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except ConnectionError:
+                continue  # it has gone already
+            except OSError:  # too many files or too little memory: let connections end
+                self._counts.refused["files"] += 1
+                loop = asyncio.get_running_loop()
+                loop.remove_reader(listener)
+                loop.call_later(_PAUSE, self._listen, listener)
+                return
+            accepted.setblocking(False)
+            refused = self._counts.refusal(peer[0])
+            if refused is not None:
+                with accepted, suppress(OSError):
+                    accepted.send(_TOO_MANY[refused])  # not logged one by one: a line has their number
+                continue
+            connection: Connection = self.config.http_protocol_class(  # type: ignore[call-arg, assignment]
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+            connection.begin(peer[0])
+            begun = asyncio.create_task(_connect(connection, accepted))
+            self._beginning.add(begun)
+            begun.add_done_callback(self._beginning.discard)
 
-    Such a request does not reach the application, but its log and metrics. The API key is unknown before the head is
-    read, so the size and time of the head are limited here. A complete head is counted exactly; of an unfinished one,
-    the chunk in which it begins is not counted.
-    """
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more, answer requests in flight, and close all connections."""
+        for listener in sockets or []:
+            asyncio.get_running_loop().remove_reader(listener)
+        await super().shutdown(sockets)
+        if self._checking is not None:
+            self._checking.cancel()
 
-    limits = Limits()
-    record_unread: Callable[[HttpProblem, str, int], bytes]  # counts and logs an unreadable request; its request id
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._in_head = True  # or between requests
-        self._head_begun = False
-        self._boundary = False  # whether a request began or ended in this chunk
-        self._raw = self._parsed = 0  # bytes of the head, received and parsed
-        self._refusal: HttpProblem | None = None
-        self._timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the timer of the first request."""
-        super().connection_made(transport)
-        self._start_timer()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
-        self._stop_timer()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Parse a chunk, and check the limits of the head."""
-        self._boundary = False
-        super().data_received(data)
-        if not self._in_head or self._refusal is not None:
-            return
-        if not self._boundary:
-            self._raw += len(data)
-        if self._raw > self.limits.head_bytes:
-            self.refuse(_too_large(self.limits.head_bytes))
-        elif self._timer is None and (self._head_begun or self._raw):
-            self._start_timer()
-
-    def on_message_begin(self) -> None:
-        """A head begins."""
-        super().on_message_begin()
-        self._head_begun = self._boundary = True
-        self._raw = self._parsed = 0
-
-    def on_url(self, url: bytes) -> None:
-        """Count a part of the request target."""
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a header."""
-        self._count(len(name) + len(value) + 4)
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        """The head is complete: stop its timer."""
-        self._in_head = self._head_begun = False
-        self._raw = 0
-        self._stop_timer()
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        """The request is complete."""
-        self._in_head = self._boundary = True
-        super().on_message_complete()
-
-    def _count(self, more: int) -> None:
-        self._parsed += more
-        if self._parsed > self.limits.head_bytes:
-            problem = _too_large(self.limits.head_bytes)
-            self._refusal = problem  # the parser turns any exception into a 400; `send_400_response` sends this instead
-            raise problem
-
-    def _start_timer(self) -> None:
-        self._timer = self.loop.call_later(self.limits.seconds, self._time_out)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _time_out(self) -> None:
-        self._timer = None
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._start_timer()  # the previous request has no response yet
-        elif self._head_begun:
-            self.refuse(too_slow("head", self.limits.seconds))
-        else:
-            self.transport.close()
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse a request that the parser failed on."""
-        self.refuse(self._refusal or HttpProblem("malformed", msg))
-
-    def refuse(self, problem: HttpProblem) -> None:
-        """Send a problem and close the connection."""
-        self._refusal = problem
-        self._stop_timer()
-        body = msgspec.json.encode(problem.body)
-        request_id = self.record_unread(problem, self.client[0] if self.client else "", len(body))
-        head = (
-            f"HTTP/1.1 {problem.status} {problem.body.title}",
-            f"content-type: {PROBLEM_MEDIA}",
-            f"content-length: {len(body)}",
-            f"x-request-id: {request_id.decode('ascii')}",
-            "connection: close",
-        )
-        self.transport.write("\r\n".join((*head, "", "")).encode() + body)
-        self.transport.close()
+    async def _check_connections(self) -> None:
+        """Close connections whose clients let them wait too long, and log how many were refused."""
+        loop = asyncio.get_running_loop()
+        every = min(1.0, self._limits.seconds / 4, self._limits.idle / 4)
+        logged, logged_at = 0, 0.0
+        while True:
+            await asyncio.sleep(every)
+            if self._counts.refused.total() > logged and loop.time() - logged_at > _LOG_EVERY:
+                logged, logged_at = self._counts.refused.total(), loop.time()
+                self._app.log_refused(self._counts.refused)
+            for connection in list(self.server_state.connections):
+                cast(Connection, connection).check(loop.time())
 
 
-def _too_large(limit: int) -> HttpProblem:
-    return HttpProblem("head-too-large", f"The head of the request has more than {limit} bytes; send fewer headers.")
+async def _connect(connection: Connection, accepted: socket.socket) -> None:
+    """Serve an accepted connection."""
+    try:
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted)
+    except OSError:  # it has gone already
+        connection.end()
+        accepted.close()
 
 
-def _configuration(app: App, settings: Settings) -> uvicorn.Config:
+def _too_many(detail: str) -> bytes:
+    return problem_response(HttpProblem("busy", detail, headers={"retry-after": "1"}), b"-")
+
+
+_TOO_MANY = {
+    "address": _too_many("Your address has too many connections; close some, or reuse them."),
+    "total": _too_many("There are too many connections; try again soon."),
+}
+
+
+def _configuration(app: App, settings: Settings, counts: ConnectionLimits) -> uvicorn.Config:
+    shared = {"limits": settings.limits, "counts": counts, "record_unread": staticmethod(app.record_unread)}
     return uvicorn.Config(
         app,
-        http=type(
-            "AppProtocol", (Protocol,), {"limits": settings.limits, "record_unread": staticmethod(app.record_unread)}
-        ),
+        http=type("AppConnection", (Connection,), shared),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=bool(settings.proxies),
-        forwarded_allow_ips=settings.proxies or None,
+        proxy_headers=False,  # `App` reads them
         timeout_graceful_shutdown=settings.grace,
     )
 
@@ -188,6 +150,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
             listener.bind(address)
         except OSError as error:
             raise _listen_error(host, port, error) from None
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # Linux; connections inherit it
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
         listener.listen(2048)
         listener.setblocking(False)
         yield listener

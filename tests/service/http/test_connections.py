@@ -1,0 +1,328 @@
+"""Connections to a real server: limits, waiting, pipelining, half-closed ones; the time is given by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+import uvloop
+from asking import KEYS, SERVE, app_of
+from double import Double
+
+from toplist.service.config import Limits, Settings
+from toplist.service.http.connection import Connection
+from toplist.service.http.server import Server, listening
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+LARGE = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+POST = b"POST /v1/rankings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+
+
+class Host:
+    """A running server."""
+
+    def __init__(self, server: Server, address: tuple[str, int]) -> None:
+        self.server, self.address = server, address
+        self.opened: list[asyncio.StreamWriter] = []
+
+    @property
+    def connections(self) -> list[Connection]:
+        return [cast(Connection, each) for each in self.server.server_state.connections]
+
+    async def connect(self, source: str = "127.0.0.1", buffer: int = 0) -> tuple[asyncio.StreamReader, Any]:
+        raw = socket.socket()
+        if buffer:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        raw.bind((source, 0))
+        raw.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(raw, self.address)
+        reader, writer = await asyncio.open_connection(sock=raw, limit=2**10 if buffer else 2**20)
+        self.opened.append(writer)
+        return reader, writer
+
+    async def end(self) -> None:
+        for each in self.opened:
+            each.transport.abort()
+        await until(lambda: not self.connections)
+
+    def check_after(self, seconds: float) -> None:
+        for connection in self.connections:
+            connection.check(asyncio.get_running_loop().time() + seconds)
+
+
+@asynccontextmanager
+async def hosted(**settings: Any) -> AsyncIterator[Host]:
+    made = Settings(**settings)
+    double = Double()
+    app = app_of(double, made, io.StringIO())
+    await double.start()
+    with listening("127.0.0.1", 0) as listener:
+        server = Server(app, made, app.handlers.metrics.connections)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        await server.started_event.wait()
+        host = Host(server, listener.getsockname()[:2])
+        try:
+            yield host
+        finally:
+            await host.end()
+            server.should_exit = server.force_exit = True
+            await serving
+
+
+def run(work: Awaitable[None]) -> None:
+    async def within() -> None:
+        async with asyncio.timeout(30):
+            await work
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(within())
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    while not reached():
+        await asyncio.sleep(0.005)
+
+
+async def reply(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """The status and body of the next response."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+    return int(head.split()[1]), await reader.readexactly(length)
+
+
+def test_a_body_that_nobody_wants_does_not_keep_a_connection() -> None:
+    async def work() -> None:
+        async with hosted(keys=KEYS) as host:
+            reader, writer = await host.connect()
+            writer.write(POST % 1000)
+            assert (await reply(reader))[0] == 401
+            writer.write(b"x")  # one more byte is no sign of life
+            await asyncio.sleep(0.01)
+            host.check_after(59)
+            assert host.connections
+            host.check_after(61)
+            assert await reader.read() == b""
+            reader, writer = await host.connect()
+            writer.write(POST % 3)
+            assert (await reply(reader))[0] == 401
+            writer.write(b"{ }" + GET)
+            assert (await reply(reader))[0] == 200  # a small one is dropped, and the connection goes on
+
+    run(work())
+
+
+def test_an_endless_body_that_nobody_wants_is_cut_off() -> None:
+    async def work() -> None:
+        async with hosted(keys=KEYS, limits=Limits(body_bytes=2000)) as host:
+            reader, writer = await host.connect()
+            writer.write(POST % 10**9)
+            assert (await reply(reader))[0] == 401
+            writer.write(b"x" * 3000)
+            assert await reader.read() == b""
+
+    run(work())
+
+
+def test_idle_connections_and_unfinished_heads_are_closed() -> None:
+    async def work() -> None:
+        async with hosted(limits=Limits(idle=20.0)) as host:
+            for sent, seconds, answer in ((b"", 21, b""), (GET, 21, b"HTTP/1.1 200"), (GET[:20], 61, b"HTTP/1.1 408")):
+                reader, writer = await host.connect()
+                writer.write(sent)
+                await until(lambda: len(host.connections) == 1)
+                if sent:
+                    await asyncio.sleep(0.01)
+                host.check_after(19)
+                assert host.connections
+                host.check_after(seconds)
+                assert (await reader.read()).startswith(answer)
+                await until(lambda: not host.connections)
+
+    run(work())
+
+
+def test_a_client_that_takes_nothing_of_a_response_is_cut_off_and_a_slow_one_is_served() -> None:
+    async def work() -> None:
+        async with hosted() as host:
+            _, silent = await host.connect(buffer=4096)
+            silent.write(LARGE * 50)
+            await until(lambda: any(each.flow.write_paused for each in host.connections))
+            silent.transport.pause_reading()
+            await asyncio.sleep(0.05)
+            host.check_after(0)
+            host.check_after(61)
+            assert not [each for each in host.connections if not each.transport.is_closing()]
+            reader, writer = await host.connect(buffer=4096)
+            writer.write(LARGE * 50)
+            await until(lambda: any(each.flow.write_paused for each in host.connections))
+            for minute in range(4):
+                host.check_after(minute * 61)
+                await reader.readexactly(64 << 10)
+                await asyncio.sleep(0.01)
+            assert host.connections
+            writer.close()
+
+    run(work())
+
+
+def test_pipelined_requests_wait_for_the_responses_before_them() -> None:
+    async def work() -> None:
+        async with hosted() as host:
+            _, silent = await host.connect(buffer=4096)
+            silent.write(LARGE * 400)
+            await until(lambda: any(each.flow.write_paused for each in host.connections))
+            await asyncio.sleep(0.05)
+            assert len(host.connections[0].pipeline) < 20  # not 400
+            silent.close()
+            reader, writer = await host.connect()
+            for number in range(400):
+                writer.write(GET.replace(b"\r\n\r\n", b"\r\nX-Request-Id: n%d\r\n\r\n" % number))
+            for number in range(400):
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert b"x-request-id: n%d\r\n" % number in head
+                await reader.readexactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))
+
+    run(work())
+
+
+def test_a_stranger_beyond_the_rate_is_disconnected_with_the_requests_sent_ahead() -> None:
+    async def work() -> None:
+        async with hosted(keys=KEYS, limits=Limits(stranger_rate=0.001, stranger_burst=3)) as host:
+            reader, writer = await host.connect()
+            writer.write(LARGE * 20)
+            assert [(await reply(reader))[0] for _ in range(4)] == [200, 200, 200, 429]
+            await until(lambda: not host.connections)
+
+    run(work())
+
+
+def test_a_flood_of_connections_from_one_address_keeps_no_other_out() -> None:
+    async def work() -> None:
+        async with hosted(limits=Limits(address_connections=5)) as host:
+            refused = [await host.connect("127.0.0.2") for _ in range(100)]
+            reader, writer = await host.connect()
+            writer.write(GET)
+            assert (await reply(reader))[0] == 200
+            statuses = [(await reply(each))[0] for each, _ in refused[5:]]
+            assert statuses == [503] * 95
+
+    run(work())
+
+
+def test_too_many_bytes_of_pipelined_requests_end_the_connection_after_the_response() -> None:
+    async def work() -> None:
+        async with hosted() as host:
+            reader, writer = await host.connect()
+            writer.write(GET * 10_000)
+            assert (await reply(reader))[0] == 200
+            await until(lambda: not host.connections)
+
+    run(work())
+
+
+def test_a_half_closed_connection_gets_its_responses() -> None:
+    async def work() -> None:
+        async with hosted() as host:
+            for requests in (1, 3, 40):
+                reader, writer = await host.connect()
+                writer.write(GET * requests + GET[:10])
+                writer.write_eof()
+                assert (await reader.read()).count(b"HTTP/1.1 200 OK") == requests
+            reader, writer = await host.connect()
+            writer.write(POST % 100 + b"{")
+            writer.write_eof()
+            assert await reader.read() == b""  # it can never be complete
+
+    run(work())
+
+
+def test_a_malformed_request_is_refused_after_the_responses_before_it() -> None:
+    async def work() -> None:
+        async with hosted() as host:
+            reader, writer = await host.connect()
+            writer.write(GET * 2 + b"\x00\r\n\r\n")
+            assert [(await reply(reader))[0] for _ in range(3)] == [200, 200, 400]
+            assert await reader.read() == b""
+
+    run(work())
+
+
+def test_a_trailer_is_no_header() -> None:
+    head = b"POST /v1/rankings/a/lists HTTP/1.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+    trailer = b"Authorization: Bearer " + SERVE.encode()
+
+    async def work() -> None:
+        async with hosted(keys=KEYS) as host:
+            for sent, status in (
+                (head + b"\r\n2\r\n{}\r\n0\r\n" + trailer + b"\r\n\r\n", 401),
+                (head + trailer + b"\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 404),
+            ):
+                reader, writer = await host.connect()
+                writer.write(sent)
+                assert (await reply(reader))[0] == status
+
+    run(work())
+
+
+def test_without_keys_an_old_version_of_http_is_refused_as_that_of_a_proxy() -> None:
+    async def work() -> None:
+        for keys, status in (([], 421), (KEYS, 200)):
+            async with hosted(keys=keys) as host:
+                reader, writer = await host.connect()
+                writer.write(GET.replace(b"HTTP/1.1", b"HTTP/1.0"))
+                assert (await reply(reader))[0] == status
+
+    run(work())
+
+
+@pytest.mark.parametrize("spared", [False, True])
+def test_connections_of_an_address_are_limited_but_not_those_of_a_proxy(spared: bool) -> None:
+    async def work() -> None:
+        proxies = ["127.0.0.1"] if spared else []
+        async with hosted(keys=KEYS, proxies=proxies, limits=Limits(address_connections=2)) as host:
+            held = [await host.connect() for _ in range(2)]
+            await until(lambda: len(host.connections) == 2)
+            reader, writer = await host.connect()
+            writer.write(GET)
+            if spared:
+                assert (await reply(reader))[0] == 200
+                return
+            status, body = await reply(reader)
+            assert (status, json.loads(body)["type"]) == (503, "urn:toplist:problem:busy")
+            reader, writer = await host.connect("127.0.0.2")
+            writer.write(GET)
+            assert (await reply(reader))[0] == 200
+            held[0][1].close()
+            await until(lambda: len(host.connections) == 2)
+            reader, writer = await host.connect()
+            writer.write(GET)
+            assert (await reply(reader))[0] == 200
+
+    run(work())
+
+
+def test_at_the_limit_of_connections_the_longest_idle_one_is_closed_for_a_new_one() -> None:
+    async def work() -> None:
+        async with hosted(limits=Limits(connections=2)) as host:
+            first, _ = await host.connect()
+            await until(lambda: len(host.connections) == 1)
+            second, busy = await host.connect()
+            busy.write(GET[:10])
+            await until(lambda: len(host.connections) == 2)
+            third, writer = await host.connect()
+            writer.write(GET[:10])
+            assert await first.read() == b""
+            await asyncio.sleep(0.01)
+            fourth, _ = await host.connect()
+            assert (await reply(fourth))[0] == 503  # no other is idle
+            for reader, rest in ((second, busy), (third, writer)):
+                rest.write(GET[10:])
+                assert (await reply(reader))[0] == 200
+
+    run(work())
