@@ -67,6 +67,14 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 0.0
     burst: Annotated[int, Meta(ge=1, description="requests at once before the rate applies")] = 100
     in_flight: Annotated[int, Meta(ge=1, description="concurrent requests; more gets 503")] = 1024
+    request_memory: Annotated[
+        int,
+        Meta(
+            ge=16,
+            le=2**20,
+            description="megabytes for loading and copying learners; requests wait for room, larger learners get 422",
+        ),
+    ] = 1024
 
 
 class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import os
@@ -29,6 +30,8 @@ from toplist.support.files import check_writable, private_files
 CLOSE_EVERY = 0.1  # impressions whose click window has ended
 FORGET_EVERY = 60.0  # events older than the retention of their ranking
 PURGE_EVERY = 0.1  # what deleted rankings left behind
+LARGE_ARRAY = 1 << 20  # bytes
+M_MMAP_THRESHOLD = -3  # of mallopt, in glibc's malloc.h
 GC_THRESHOLD = (20_000, 20, 50)  # see gc.set_threshold
 
 
@@ -43,6 +46,7 @@ def serve(
     store = check_writable(settings.store, "The store")
     with listening(settings.host, settings.port) as listener:
         log = Log(settings.logs.requests)
+        return_freed_memory()
         # Segments and items may be personal data: files are private_files.
         with (
             private_files(),
@@ -70,7 +74,7 @@ def _exit_now() -> NoReturn:
 
 
 def _open_service(store: Path, settings: Settings) -> Service:
-    return Service(store, learner_bytes=settings.memory << 20)
+    return Service(store, learner_bytes=settings.memory << 20, work_bytes=settings.limits.request_memory << 20)
 
 
 async def _serve(
@@ -146,6 +150,12 @@ def rare_garbage_collection() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+def return_freed_memory() -> None:
+    """Let glibc return large arrays to the system when they are freed; by itself it would soon keep them."""
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_ARRAY)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import Conflict
 from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.work_memory import TIMES_LEARNER, WorkMemory
 from toplist.service.log.events import LearnerEvent, encode
 from toplist.service.log.replay import (
     Replay,
@@ -24,13 +25,14 @@ from toplist.service.store.protocol import ITEMS, LEARNER, EventRow, LearnerRow,
 
 SNAPSHOT_EVERY = 1000  # events of a learner; more if a snapshot is large
 WORTH_A_SNAPSHOT = 64  # events; fewer are replayed faster than a snapshot is written
+MEASURED_EVERY = 64  # events of a learner; it grows with its open lists
 MOST_CHANGES = 1000  # of a ranking's items, kept in memory until all learners have applied them
 
 
 class LoadedLearner:
     """A learner in memory."""
 
-    __slots__ = ("applied_changes", "id", "ranker", "ranking", "room", "segment", "seq", "unkept")
+    __slots__ = ("applied_changes", "events", "id", "ranker", "ranking", "room", "segment", "seq", "unkept")
 
     def __init__(
         self, id: int, ranking: LiveRanking, segment: str | None, ranker: LoggedRanker, seq: int, unkept: int
@@ -39,6 +41,7 @@ class LoadedLearner:
         self.seq = seq  # of the last event it has seen
         self.applied_changes = ranking.change_count
         self.unkept = unkept  # events since its latest snapshot
+        self.events = 0  # since it is in memory
         self.room = ranker.room
 
     @property
@@ -61,6 +64,12 @@ class LoadedLearner:
         """Count one more event that it has seen."""
         self.seq = seq
         self.unkept += 1
+        self.events += 1
+
+    @property
+    def may_have_grown(self) -> bool:
+        """Whether to measure it again: after its first list, and after every few events."""
+        return self.events % MEASURED_EVERY == 1
 
     def snapshot(self, base: bool = False) -> SnapshotRow:
         """Its belief as a row."""
@@ -74,10 +83,10 @@ class LoadedLearner:
 
 
 class Learners:
-    """Learners by ranking and segment; those in memory take about `most_bytes` at most."""
+    """Learners by ranking and segment; those in memory take `most_bytes` at most, or there is only one."""
 
-    def __init__(self, store: Store, commits: GroupCommit, most_bytes: int) -> None:
-        self._store, self._commits = store, commits
+    def __init__(self, store: Store, commits: GroupCommit, most_bytes: int, work: WorkMemory) -> None:
+        self._store, self._commits, self._work = store, commits, work
         self._most_bytes = most_bytes
         self._loaded: dict[tuple[int, str | None], LoadedLearner] = {}  # the most recently used is last
         self._by_id: dict[int, LoadedLearner] = {}
@@ -116,13 +125,26 @@ class Learners:
             self._apply_changes(learner)
         return learner
 
-    async def load(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
-        """The learner of a segment, from memory or from the store; None if there is none yet."""
+    async def load(self, ranking: LiveRanking, segment: str | None, reserved: bool = False) -> LoadedLearner | None:
+        """The learner of a segment, from memory or from the store; None if there is none yet.
+
+        `reserved` if the caller holds the memory for it.
+        """
+        learner = self.get(ranking, segment)
+        if learner is not None:
+            return learner
+        if reserved:
+            return await self._load(ranking, segment)
+        async with self._work.reserve(TIMES_LEARNER * ranking.learner_size, urgent=True):
+            return await self._load(ranking, segment)
+
+    async def _load(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
         while (learner := self.get(ranking, segment)) is None:
             row = await self._find_row(ranking, segment)
             if row is None or ranking.is_deleted:
                 return None
-            if self.has(ranking, segment):  # another request loaded it during the read
+            await self.make_room(ranking.learner_size)
+            if self.has(ranking, segment):  # another request loaded it meanwhile
                 continue
             settings = ranking.settings
             load = _LearnerLoad(ranking, row, self._commits)
@@ -175,20 +197,51 @@ class Learners:
         for learner in self.of_ranking(ranking):
             self._remove(learner)
 
-    def evict(self) -> list[Row]:
-        """If memory is short, drop learners without uncommitted events; returns the snapshots to write."""
-        if self._bytes <= self._most_bytes:
+    def size(self, ranking: LiveRanking, segment: str | None) -> int:
+        """Bytes of the learner of a segment: measured if it is in memory, else foretold."""
+        learner = self._loaded.get((ranking.id, segment))
+        return max(ranking.learner_size, 0 if learner is None else learner.room)
+
+    def has_room(self, size: int) -> bool:
+        """Whether one more learner of so many bytes finds room; the first one always does."""
+        return self._bytes + size <= self._most_bytes or not self._loaded
+
+    async def make_room(self, size: int) -> None:
+        """Drop learners until one more of so many bytes finds room; waits for the commits of those in use."""
+        while not self.has_room(size):
+            rows = self.evict(size)
+            if not rows and self.has_room(size):
+                return
+            await self._commits.write(rows)
+
+    def evict(self, size: int = 0) -> list[Row]:
+        """If memory is short, drop learners without uncommitted events; returns the snapshots to write.
+
+        There is then room for one more learner of `size` bytes; without a size, the last one stays in any case.
+        """
+        too_many = self._bytes + size - self._most_bytes
+        if too_many <= 0:
             return []
         pending = self._commits.first_pending_seq()
-        rows: list[Row] = []
-        for learner in self:
-            if self._bytes <= self._most_bytes or len(self._loaded) == 1:
+        dropped: list[LoadedLearner] = []
+        for learner in self._loaded.values():
+            if too_many <= 0 or (not size and len(dropped) == len(self._loaded) - 1):
                 break
             if learner.seq < pending:
-                if learner.unkept >= WORTH_A_SNAPSHOT:
-                    rows.append(learner.snapshot())
-                self._remove(learner)
+                dropped.append(learner)
+                too_many -= learner.room
+        rows: list[Row] = []
+        for learner in dropped:
+            if learner.unkept >= WORTH_A_SNAPSHOT:
+                rows.append(learner.snapshot())
+            self._remove(learner)
         return rows
+
+    def measure(self, learner: LoadedLearner) -> None:
+        """Measure the memory of a learner again."""
+        self._bytes -= learner.room
+        learner.room = learner.ranker.room
+        self._bytes += learner.room
 
     def trim_changes(self, ranking: LiveRanking) -> None:
         """If a ranking keeps many changes of its items, apply them to all its learners and drop them."""

@@ -53,9 +53,16 @@ class Lists:
                     return await self._repeat(state, made, known, name, request)
             if not ranking.items:
                 raise Conflict(f"The ranking {name!r} has no items yet; put some.")
-            if not state.learners.has(ranking, request.segment):
-                await state.learners.load(ranking, request.segment)
-            if self._can_make(state, ranking, request, remembered):
+            exists = state.learners.has(ranking, request.segment)
+            if not exists:
+                exists = await state.learners.load(ranking, request.segment) is not None
+                if not exists and not state.learners.has_room(ranking.learner_size):
+                    await state.learners.make_room(ranking.learner_size)
+                    continue  # another request may have made it meanwhile
+            # A learner that exists and is not in memory must not be made again.
+            if exists == state.learners.has(ranking, request.segment) and self._can_make(
+                state, ranking, request, remembered
+            ):
                 break
         with self._transactions.change():
             made, rows = self._make(state, ranking, request)
@@ -116,6 +123,8 @@ class Lists:
             made.record = record
         state.add_impression(made)
         learner.count_event(seq)
+        if learner.may_have_grown:
+            state.learners.measure(learner)
         rows += (
             EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(ListEvent.of(items, record, request))),
             ImpressionRow(id, seq, ranking.id, learner.id, initial, due, NO_OUTCOME_JSON),

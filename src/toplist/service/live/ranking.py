@@ -50,6 +50,11 @@ class LiveRanking:
         return self.settings.spec
 
     @property
+    def learner_size(self) -> int:
+        """Bytes of one of its learners, foretold."""
+        return self.settings.learner_size(len(self.items))
+
+    @property
     def change_count(self) -> int:
         """Number of changes of its items since it is in memory."""
         return self.dropped_changes + len(self.changes)

@@ -34,7 +34,9 @@ class Service:
     clock : callable, optional
         Returns the time in milliseconds.
     learner_bytes : int, default 512 MiB
-        Approximate limit of the memory for learners.
+        Limit of the memory for learners.
+    work_bytes : int, default 1 GiB
+        Limit of the memory that requests take together to load and copy learners.
     open_store : callable, default SQLiteStore
         Opens the store at a path.
 
@@ -52,9 +54,10 @@ class Service:
         clock: Callable[[], int] = milliseconds,
         *,
         learner_bytes: int = 512 << 20,
+        work_bytes: int = 1 << 30,
         open_store: OpenStore = SQLiteStore,
     ) -> None:
-        self.transactions = Transactions(path, clock, learner_bytes, open_store)
+        self.transactions = Transactions(path, clock, learner_bytes, work_bytes, open_store)
         self.compiler = PolicyCompiler()
         self.rankings = RankingManager(self.transactions, self.compiler)
         self.items = Items(self.transactions)

@@ -15,6 +15,7 @@ from toplist.service.errors import NotFound
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
 from toplist.service.live.learners import Learners
 from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log.events import ListEvent, decode_list, decode_outcome, decode_ranking
 from toplist.service.log.impression_id import parse_id
 from toplist.service.log.settings import ItemState, LearnerSettings
@@ -62,12 +63,14 @@ class RememberedRequest(NamedTuple):
 class LiveState:
     """The state in memory; it can be dropped at any time and reloaded from the store."""
 
-    def __init__(self, store: Store, commits: GroupCommit, learner_bytes: int, rows: StateRows) -> None:
+    def __init__(
+        self, store: Store, commits: GroupCommit, learner_bytes: int, work: WorkMemory, rows: StateRows
+    ) -> None:
         self.store, self.commits = store, commits
         last = rows.last_event
         self._seq = commits.last_seq = 0 if last is None else last.seq
         commits.last_time = 0 if last is None else last.at
-        self.learners = Learners(store, commits, learner_bytes)
+        self.learners = Learners(store, commits, learner_bytes, work)
         self.rankings: dict[str, LiveRanking] = {}
         self.rankings_by_id: dict[int, LiveRanking] = {}
         self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()

@@ -15,6 +15,7 @@ from pathlib import Path
 from toplist.service.errors import Refused, StoreUnavailable
 from toplist.service.live.learners import WORTH_A_SNAPSHOT
 from toplist.service.live.state import LiveState, read_rankings
+from toplist.service.live.work_memory import WorkMemory
 from toplist.service.store.group_commit import CommitCounts, GroupCommit
 from toplist.service.store.protocol import Row, Store
 
@@ -49,13 +50,18 @@ class Transactions:
     clock : callable
         Returns the time in milliseconds.
     learner_bytes : int
-        Approximate limit of the memory for learners.
+        Limit of the memory for learners.
+    work_bytes : int
+        Limit of the memory that requests take together to load and copy learners.
     open_store : callable
         Opens the store at a path.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], int], learner_bytes: int, open_store: OpenStore) -> None:
+    def __init__(
+        self, path: Path, clock: Callable[[], int], learner_bytes: int, work_bytes: int, open_store: OpenStore
+    ) -> None:
         self.clock = clock
+        self.work = WorkMemory(work_bytes)
         self._path, self._learner_bytes, self._open_store = path, learner_bytes, open_store
         self._state: LiveState | None = None
         self._store: Store | None = None
@@ -164,7 +170,7 @@ class Transactions:
             rows = await store.read(read_rankings)
             if store is not self._store or self._stopping:
                 raise StoreUnavailable("The service is not running.")
-            self._state = LiveState(store, commits, self._learner_bytes, rows)
+            self._state = LiveState(store, commits, self._learner_bytes, self.work, rows)
         finally:
             self._reload = None
 

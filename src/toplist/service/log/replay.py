@@ -24,6 +24,8 @@ from toplist.service.log.events import (
 from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
 from toplist.service.store.protocol import DROP, ITEMS, LEARN, LIST, EventRow, LearnerRow, LogReader, SnapshotRow
 
+MOST_OPEN_BYTES = 8 << 20  # of open lists that a replay keeps in memory; others are read again
+
 FetchEvent = Callable[[int], EventRow | None]
 
 
@@ -109,7 +111,8 @@ class Replay:
         self._start = start  # lists up to this event are not part of its history
         self._policy_seq = policy_seq
         self._fetch = fetch
-        self._open_lists: dict[int, ListEvent] = {}  # by seq
+        self._open_lists: dict[int, ListEvent] = {}  # by seq, as far as they find room
+        self._open_bytes = 0
 
     def run(self, events: Iterable[EventRow]) -> None:
         """Replay further events of the learner and of its ranking's items, in order."""
@@ -119,8 +122,11 @@ class Replay:
             if event.kind == ITEMS:
                 change_items(self.ranker, decode_items(event.body))
             elif event.kind == LIST:
-                made = self._open_lists[event.seq] = decode_list(event.body)
+                made = decode_list(event.body)
                 self.ranker.reopen(made.number)
+                if self._open_bytes < MOST_OPEN_BYTES:
+                    self._open_lists[event.seq] = made
+                    self._open_bytes += len(event.body)
             elif event.kind in (LEARN, DROP):
                 outcome = decode_outcome(event.body)
                 if outcome.list_seq <= self._start:

@@ -24,6 +24,7 @@ def compile_policy(settings: LearnerSettings) -> None:
         raise problem
     spec = settings.spec
     try:
+        settings.learner_size(0)  # found out here once, not on the event loop
         ranker = new_ranker(settings, None, _example_items(settings))
         person = [0.0] * spec.person if spec.person else None
         ranker.learn(ranker.rank(person=person), clicks=[1])

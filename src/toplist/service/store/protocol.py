@@ -163,7 +163,7 @@ class LogReader(Protocol):
     """Blocking reads of committed rows.
 
     Each may take a round trip to a database, so the event loop reads only through `Store.read`. Every method may raise
-    `StoreUnavailable`.
+    `StoreUnavailable`. Events that come one by one are read in parts of some megabytes, whatever their number.
     """
 
     def snapshot_reads(self) -> AbstractContextManager[None]:
@@ -190,7 +190,7 @@ class LogReader(Protocol):
         """One event."""
         ...
 
-    def events(self, ranking: int, after: int, until: int) -> list[EventRow]:
+    def events(self, ranking: int, after: int, until: int) -> Iterator[EventRow]:
         """Events of a ranking with after < seq <= until, in order."""
         ...
 

@@ -36,6 +36,7 @@ T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BUSY_TIMEOUT = 10_000  # milliseconds to wait for a file that another process has locked
+PAGE_BYTES = 4 << 20  # of the bodies of events that are in memory at a time
 READ_ERRORS = (apsw.Error, UnicodeDecodeError)  # the latter for damaged text
 
 # Rows of these kinds come by the hundred, in any order among the others: one statement for all rows of a kind.
@@ -183,11 +184,28 @@ class SQLiteReader:
         row = self._first("SELECT * FROM events WHERE seq = ?", seq)
         return None if row is None else EventRow(*row)
 
-    @_reads
-    def events(self, ranking: int, after: int, until: int) -> list[EventRow]:
+    def events(self, ranking: int, after: int, until: int) -> Iterator[EventRow]:
         """Events of a ranking with after < seq <= until, in order."""
-        query = "SELECT * FROM events WHERE ranking = ? AND seq > ? AND seq <= ? ORDER BY seq"
-        return [EventRow(*row) for row in self._connection.execute(query, (ranking, after, until))]
+        return self._event_pages("ranking = ? AND seq <= ?", (ranking, until), after)
+
+    def _event_pages(self, condition: str, given: tuple[Any, ...], after: int) -> Iterator[EventRow]:
+        """Events with seq > after, in order; some megabytes are in memory at a time, however many events there are."""
+        query = f"SELECT * FROM events WHERE {condition} AND seq > ? ORDER BY seq"
+        more = True
+        while more:
+            page: list[EventRow] = []
+            size, more = 0, False
+            try:
+                for row in (cursor := self._connection.execute(query, (*given, after))):
+                    page.append(EventRow._make(row))
+                    size += len(page[-1].body)
+                    if more := size > PAGE_BYTES:
+                        cursor.close()  # an open one would keep the write-ahead log from being emptied
+                        break
+            except READ_ERRORS as problem:
+                raise _cannot_read(problem) from problem
+            yield from page
+            after = page[-1].seq if page else after
 
     @_reads
     def longest_list(self, ranking: int, after: int, until: int) -> int:
@@ -202,25 +220,20 @@ class SQLiteReader:
         rows = self._connection.execute("SELECT * FROM events WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
         return map(EventRow._make, rows)
 
-    @_reads
     def learner_events(self, learner: int, after: int) -> Iterator[EventRow]:
         """Events of a learner with seq > after, in order."""
-        query = "SELECT * FROM events WHERE learner = ? AND learner > 0 AND seq > ? ORDER BY seq"
-        return map(EventRow._make, self._connection.execute(query, (learner, after)).fetchall())
+        return self._event_pages("learner = ? AND learner > 0", (learner,), after)
 
-    @_reads
     def item_events(self, ranking: int, after: int) -> Iterator[EventRow]:
         """Changes of a ranking's items with seq > after, in order."""
         return self._ranking_events(ranking, protocol.ITEMS, after)
 
-    @_reads
     def settings_events(self, ranking: int) -> Iterator[EventRow]:
         """Events that created, changed and deleted a ranking, in order."""
         return self._ranking_events(ranking, protocol.RANKING, 0)
 
     def _ranking_events(self, ranking: int, kind: str, after: int) -> Iterator[EventRow]:
-        query = "SELECT * FROM events WHERE ranking = ? AND learner = 0 AND seq > ? AND kind = ? ORDER BY seq"
-        return map(EventRow._make, self._connection.execute(query, (ranking, after, kind)).fetchall())
+        return self._event_pages("ranking = ? AND learner = 0 AND kind = ?", (ranking, kind), after)
 
     @_reads
     def impression(self, id: bytes) -> ImpressionRow | None:
