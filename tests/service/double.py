@@ -97,6 +97,10 @@ class Double:
         return Counter(final=2, window=1)
 
     @property
+    def quarantined(self) -> Counter[str]:
+        return Counter()
+
+    @property
     def is_compiling(self) -> bool:
         return False
 

@@ -96,6 +96,12 @@ class Metrics(Collector):
         for reason, count in self._service.learned.items():
             learned.add_metric((reason,), count)
         yield learned
+        quarantined = CounterMetricFamily(
+            "toplist_quarantined", "Impressions and learners set aside, since they cannot be used.", labels=("what",)
+        )
+        for what in ("impression", "learner"):
+            quarantined.add_metric((what,), self._service.quarantined[what])
+        yield quarantined
         commits = self._service.commit_counts
         yield CounterMetricFamily("toplist_commits", "Commits to the store.", commits.commits)
         yield CounterMetricFamily("toplist_committed", "Changes committed, several per commit.", commits.changes)

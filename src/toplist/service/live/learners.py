@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
 
-from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
-from toplist.service.errors import Conflict
+from toplist.service.errors import Conflict, StoreUnavailable
+from toplist.service.live.quarantine import Contained, QuarantinedLearners
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.work_memory import TIMES_LEARNER, WorkMemory
 from toplist.service.log.events import LearnerEvent, encode
 from toplist.service.log.replay import (
     Replay,
+    SkippedList,
     change_items,
     in_order,
     new_ranker,
@@ -85,8 +86,10 @@ class LoadedLearner:
 class Learners:
     """Learners by ranking and segment; those in memory take `most_bytes` at most, or there is only one."""
 
-    def __init__(self, store: Store, commits: GroupCommit, most_bytes: int, work: WorkMemory) -> None:
-        self._store, self._commits, self._work = store, commits, work
+    def __init__(
+        self, store: Store, commits: GroupCommit, most_bytes: int, work: WorkMemory, quarantine: QuarantinedLearners
+    ) -> None:
+        self._store, self._commits, self._work, self._quarantine = store, commits, work, quarantine
         self._most_bytes = most_bytes
         self._loaded: dict[tuple[int, str | None], LoadedLearner] = {}  # the most recently used is last
         self._by_id: dict[int, LoadedLearner] = {}
@@ -147,6 +150,8 @@ class Learners:
             if self.has(ranking, segment):  # another request loaded it meanwhile
                 continue
             settings = ranking.settings
+            if (reason := self._quarantine.reason(row.id, settings.policy_seq)) is not None:
+                raise _cannot_serve(ranking, reason)
             load = _LearnerLoad(ranking, row, self._commits)
             try:
                 with self._commits.watch_events() as arrived:
@@ -159,12 +164,25 @@ class Learners:
                 replay.run(event for event in arrived if event.seq > replay.seq and load.concerns(event))
             except _ReadIsOver:
                 continue
-            except InvalidInput as problem:
+            except (StoreUnavailable, MemoryError):
+                raise
+            except Exception as problem:
                 if ranking.settings is not settings:
                     continue
-                raise Conflict(f"The ranking {ranking.name!r} cannot serve: {problem}") from problem
-            self._add(LoadedLearner(row.id, ranking, segment, replay.ranker, replay.seq, replay.events))
+                reason = self._quarantine.add(ranking.id, row.id, settings.policy_seq, problem)
+                raise _cannot_serve(ranking, reason) from problem
+            loaded = LoadedLearner(row.id, ranking, segment, replay.ranker, replay.seq, replay.events)
+            self._add(loaded)
+            if replay.skipped:
+                self._skip_lists(loaded, replay.skipped)
         return learner
+
+    def _skip_lists(self, learner: LoadedLearner, skipped: list[SkippedList]) -> None:
+        """Note that lists could not be learned; rebuilds begin after them, and they are not tried again."""
+        events = self._quarantine.skip_lists(skipped)
+        learner.seq = events[-1].seq
+        written = self._commits.write([*events, learner.snapshot(base=True)])
+        written.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _find_row(self, ranking: LiveRanking, segment: str | None) -> LearnerRow | None:
         """The row of a segment's learner, committed or not; None if there is none."""
@@ -186,6 +204,11 @@ class Learners:
         self._add(learner)
         event = EventRow(seq, now, ranking.id, seq, LEARNER, None, encode(LearnerEvent(segment)))
         return learner, [event, LearnerRow(seq, ranking.id, segment)]
+
+    def discard(self, learner: LoadedLearner) -> None:
+        """Remove a learner that may be half changed from memory; it is loaded again when it is next used."""
+        if self._by_id.get(learner.id) is learner:
+            self._remove(learner)
 
     def undo_create(self, learner: LoadedLearner, had_learner: bool) -> None:
         """Undo `create`; `had_learner` is the former `has_learner` of the ranking."""
@@ -266,10 +289,17 @@ class Learners:
             before = learner.room
             try:
                 learner.apply_changes()
-            except BaseException:  # it may be half changed: it is loaded again when it is next used
+            except Exception as problem:  # it may be half changed: it is loaded again when it is next used
                 self._remove(learner)
-                raise
+                raise Contained(f"A learner of the ranking {learner.ranking.name!r} failed.") from problem
             self._bytes += learner.room - before
+
+
+def _cannot_serve(ranking: LiveRanking, reason: str) -> Conflict:
+    return Conflict(
+        f"This segment of the ranking {ranking.name!r} cannot serve: {reason} Check the store; a change of the policy "
+        f"makes new learners."
+    )
 
 
 class _ReadIsOver(Exception):

@@ -13,6 +13,7 @@ from toplist.service.errors import Conflict
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.impression_state import ImpressionState
 from toplist.service.live.learners import LoadedLearner
+from toplist.service.live.quarantine import Contained
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.request_errors import check_features, list_length, pins_by_position, request_error
 from toplist.service.live.state import LiveState, RememberedRequest
@@ -93,7 +94,10 @@ class Lists:
             )
         if made.items is None:
             await state.load_lists([made])
-        assert made.items is not None
+        if made.items is None:
+            raise Conflict(
+                f"The list of this request cannot be read: {made.damage} Use a new request id.", "/request_id"
+            )
         await self._transactions.settle()  # the list may not be committed yet
         return list_reply(made, made.items, name, request)
 
@@ -114,6 +118,12 @@ class Lists:
             if rows:  # the learner is new, and is not kept for a request that is refused
                 state.learners.undo_create(learner, had_learner)
             raise request_error(problem, request, ranking) from problem
+        except Exception as problem:  # of this learner alone, which may be half changed
+            if rows:
+                state.learners.undo_create(learner, had_learner)
+            else:
+                state.learners.discard(learner)
+            raise Contained(f"A list of the ranking {ranking.name!r} failed.") from problem
         ranking.longest = max(ranking.longest, len(items))
         seq, id = state.next_seq(), self._ids.next(now)
         initial = DEFERRED if request.deferred else OPEN

@@ -108,13 +108,16 @@ class Queries:
         async with self._reading() as state:
             one = await _existing_impression(state, impression)
             name, segment = await _origin(state, one)
-            event = (await state.load_lists([one]))[one.seq]
+            event = (await state.load_lists([one])).get(one.seq)
+            if event is None:
+                raise NotFound(f"The list of this impression cannot be read: {one.damage}")
+            made = event
             async with self._learner(name, segment) as learner:
                 settings = learner.ranking.settings
                 is_known = one.seq > settings.first_event(learner.id)
 
                 def explain(ranker: LoggedRanker) -> list[Reason] | None:
-                    shown = logged_list(ranker, event, own=one.seq > settings.policy_seq)
+                    shown = logged_list(ranker, made, own=one.seq > settings.policy_seq)
                     return None if shown is None else [Reason(**row) for row in ranker.explain(shown).rows()]
 
                 reasons = await self._with_copy(learner, explain) if is_known else None
@@ -223,7 +226,8 @@ async def _impression_reply(state: LiveState, impression: str) -> Impression:
         raise NotFound(UNKNOWN_IMPRESSION)
     if one.items is None:
         await state.load_lists([one])
-    assert one.items is not None
+    if one.items is None:
+        raise NotFound(f"The list of this impression cannot be read: {one.damage}")
     merged = one.outcome.merged
     seen = None if merged.seen is None else {str(position): p for position, p in merged.seen.items()}
     return Impression(

@@ -106,6 +106,11 @@ class Service:
         return self.impressions.learned
 
     @property
+    def quarantined(self) -> Counter[str]:
+        """Number of impressions and learners that were set aside since the start, since they cannot be used."""
+        return self.transactions.quarantine.counts
+
+    @property
     def commit_counts(self) -> CommitCounts:
         """Commits since the start."""
         return self.transactions.commit_counts

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from toplist.service.errors import Refused, StoreUnavailable
 from toplist.service.live.learners import WORTH_A_SNAPSHOT
+from toplist.service.live.quarantine import Contained, QuarantineCounts
 from toplist.service.live.state import LiveState, read_rankings
 from toplist.service.live.work_memory import WorkMemory
 from toplist.service.store.group_commit import CommitCounts, GroupCommit
@@ -36,7 +37,7 @@ class StateChange:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, Refused):
+        if kind is not None and not issubclass(kind, Refused | Contained):
             self._drop_state()
 
 
@@ -62,6 +63,7 @@ class Transactions:
     ) -> None:
         self.clock = clock
         self.work = WorkMemory(work_bytes)
+        self.quarantine = QuarantineCounts()
         self._path, self._learner_bytes, self._open_store = path, learner_bytes, open_store
         self._state: LiveState | None = None
         self._store: Store | None = None
@@ -158,7 +160,10 @@ class Transactions:
             if self._state is not None:
                 return self._state
             if self.clock() < self._retry_at or self.commits.pending:
-                raise StoreUnavailable("The store could not be written to a moment ago.", PAUSE_AFTER_FAILURE / 1000)
+                raise StoreUnavailable(
+                    "A commit or a change failed a moment ago, and the state is loaded again from the store.",
+                    PAUSE_AFTER_FAILURE / 1000,
+                )
             if self._reload is None:
                 self._reload = asyncio.create_task(self._load())
                 self._reload.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -170,7 +175,7 @@ class Transactions:
             rows = await store.read(read_rankings)
             if store is not self._store or self._stopping:
                 raise StoreUnavailable("The service is not running.")
-            self._state = LiveState(store, commits, self._learner_bytes, self.work, rows)
+            self._state = LiveState(store, commits, self._learner_bytes, self.work, self.quarantine, rows)
         finally:
             self._reload = None
 
@@ -181,7 +186,8 @@ class Transactions:
     def change(self) -> StateChange:
         """Context in which the current state is changed, without an await.
 
-        Raise `Refused` only before the first change. Any other error drops the state, since it may be half changed.
+        Raise `Refused` only before the first change, and `Contained` only if what was changed is undone. Any other
+        error drops the state, since it may be half changed.
         """
         return self._change
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from operator import attrgetter
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from toplist.core.problem import InvalidInput
@@ -16,15 +19,30 @@ from toplist.service.log.events import (
     ItemsEvent,
     ListEvent,
     ListOutcome,
+    QuarantinedEvent,
     decode_items,
     decode_list,
     decode_outcome,
+    decode_quarantined,
     rows_by_item,
 )
 from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
-from toplist.service.store.protocol import DROP, ITEMS, LEARN, LIST, EventRow, LearnerRow, LogReader, SnapshotRow
+from toplist.service.store.protocol import (
+    DROP,
+    ITEMS,
+    LEARN,
+    LIST,
+    QUARANTINED,
+    EventRow,
+    LearnerRow,
+    LogReader,
+    SnapshotRow,
+)
 
 MOST_OPEN_BYTES = 8 << 20  # of open lists that a replay keeps in memory; others are read again
+
+# Errors of a damaged row: not JSON, not of its form, not compressed as it says, or of another learner.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, zlib.error, InvalidInput, ValueError, IndexError)
 
 FetchEvent = Callable[[int], EventRow | None]
 
@@ -101,6 +119,13 @@ def learn_list(ranker: LoggedRanker, event: ListEvent, outcome: ListOutcome, own
         ranker.learn(shown, *report)
 
 
+class SkippedList(NamedTuple):
+    """The event by which a list should have been learned, and why it was not."""
+
+    event: EventRow
+    reason: str
+
+
 class Replay:
     """Replays the events of one learner; another policy made the lists up to event `policy_seq`."""
 
@@ -113,31 +138,50 @@ class Replay:
         self._fetch = fetch
         self._open_lists: dict[int, ListEvent] = {}  # by seq, as far as they find room
         self._open_bytes = 0
+        self.skipped: list[SkippedList] = []
 
     def run(self, events: Iterable[EventRow]) -> None:
-        """Replay further events of the learner and of its ranking's items, in order."""
+        """Replay further events of the learner and of its ranking's items, in order.
+
+        A list that cannot be read or learned is skipped: a function of the log, so that all replays agree. Those that
+        should have been learned are in `skipped`.
+        """
         for event in events:
             self.seq = event.seq
             self.events += 1
             if event.kind == ITEMS:
                 change_items(self.ranker, decode_items(event.body))
-            elif event.kind == LIST:
-                made = decode_list(event.body)
-                self.ranker.reopen(made.number)
-                if self._open_bytes < MOST_OPEN_BYTES:
-                    self._open_lists[event.seq] = made
-                    self._open_bytes += len(event.body)
-            elif event.kind in (LEARN, DROP):
-                outcome = decode_outcome(event.body)
-                if outcome.list_seq <= self._start:
-                    continue
-                closed = self._open_lists.pop(outcome.list_seq, None) or self._fetch_list(outcome.list_seq)
-                if closed is None:
-                    continue
-                if event.kind == LEARN:
-                    learn_list(self.ranker, closed, outcome, own=outcome.list_seq > self._policy_seq)
-                else:
-                    self.ranker.drop(closed.number)
+            elif event.kind in (LIST, LEARN, DROP, QUARANTINED) and event.impression is not None:
+                try:
+                    self._replay(event)
+                except UNREADABLE as problem:
+                    if event.kind == LEARN:
+                        self.skipped.append(SkippedList(event, str(problem)))
+
+    def _replay(self, event: EventRow) -> None:
+        """Replay an event of a list."""
+        if event.kind == LIST:
+            made = decode_list(event.body)
+            self.ranker.reopen(made.number)
+            if self._open_bytes < MOST_OPEN_BYTES:
+                self._open_lists[event.seq] = made
+                self._open_bytes += len(event.body)
+            return
+        outcome: ListOutcome | QuarantinedEvent
+        outcome = decode_quarantined(event.body) if event.kind == QUARANTINED else decode_outcome(event.body)
+        if outcome.list_seq <= self._start:
+            return
+        closed = self._open_lists.pop(outcome.list_seq, None) or self._fetch_list(outcome.list_seq)
+        if closed is None:
+            raise InvalidInput("The event of the list is missing.")
+        if isinstance(outcome, ListOutcome) and event.kind == LEARN:
+            try:
+                learn_list(self.ranker, closed, outcome, own=outcome.list_seq > self._policy_seq)
+            except UNREADABLE:  # raised before anything is learned
+                self.ranker.drop(closed.number)
+                raise
+        else:
+            self.ranker.drop(closed.number)
 
     def _fetch_list(self, seq: int) -> ListEvent | None:
         event = self._fetch(seq)

@@ -14,6 +14,7 @@ STATE_NAMES = ("deferred", "open", "learned", "dropped")
 
 # Kinds of events. Of one learner:
 LEARNER, LIST, ACTIVATED, REPORT, LEARN, DROP = "learner", "list", "activated", "report", "learned", "dropped"
+QUARANTINED = "quarantined"  # of one list, or of the learner
 # Of a whole ranking:
 RANKING, ITEMS, FORGOTTEN = "ranking", "items", "forgotten"
 

@@ -46,9 +46,12 @@ _BULK: dict[type, str] = {
     ImpressionChange: "UPDATE impressions SET state = ?, due = ?, report = ? WHERE id = ?",
     RequestRow: "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?)",
 }
-_CLOSED = f"kind IN ('{protocol.LEARN}', '{protocol.DROP}')"
+_CLOSED = f"kind IN ('{protocol.LEARN}', '{protocol.DROP}', '{protocol.QUARANTINED}') AND impression IS NOT NULL"
 _OLD = "learner = :learner AND learner > 0 AND seq <= :seq"  # both conditions on learner, so that the index is used
 _FORGOTTEN = f"(SELECT impression FROM events WHERE {_OLD} AND {_CLOSED})"
+# A body that is no JSON is one damaged row, and must not fail the statement.
+_TEXT = "CAST(body AS TEXT)"
+_REQUEST = f"CASE WHEN json_valid({_TEXT}) THEN json_extract({_TEXT}, '$.request_id') END"
 _PURGED = "ranking = :ranking AND seq > :after AND seq <= :until"
 # All other rows are written in their order.
 _IN_ORDER: dict[type, str] = {
@@ -66,7 +69,7 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
     # Events are found by their seq: there is no index of all events by ranking, and those of others are skipped.
     protocol.PurgeEvents: (
         f"""DELETE FROM requests WHERE ranking = :ranking AND request IN (
-            SELECT json_extract(body, '$.request_id') FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
+            SELECT {_REQUEST} FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
         f"""DELETE FROM impressions WHERE id IN (
             SELECT impression FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
         f"DELETE FROM snapshots WHERE learner IN (SELECT seq FROM events WHERE {_PURGED})",
@@ -82,7 +85,7 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
     ),
     ForgetImpressions: (
         f"""DELETE FROM requests WHERE ranking = :ranking AND request IN (
-            SELECT json_extract(body, '$.request_id') FROM events
+            SELECT {_REQUEST} FROM events
             WHERE {_OLD} AND kind = '{protocol.LIST}' AND impression IN {_FORGOTTEN})""",
         f"DELETE FROM impressions WHERE id IN {_FORGOTTEN}",
         f"DELETE FROM events WHERE {_OLD} AND impression IN {_FORGOTTEN}",
@@ -210,7 +213,8 @@ class SQLiteReader:
     @_reads
     def longest_list(self, ranking: int, after: int, until: int) -> int:
         """Length of the longest list of a ranking among events with after < seq <= until."""
-        query = f"""SELECT coalesce(max(json_array_length(CAST(body AS TEXT), '$.items')), 0) FROM events
+        length = f"CASE WHEN json_valid({_TEXT}) THEN json_array_length({_TEXT}, '$.items') END"
+        query = f"""SELECT coalesce(max({length}), 0) FROM events
             WHERE ranking = ? AND seq > ? AND seq <= ? AND kind = '{protocol.LIST}'"""
         return int(self._first(query, ranking, after, until)[0])
 
