@@ -101,6 +101,10 @@ class Double:
         return Counter()
 
     @property
+    def is_time_believed(self) -> bool:
+        return True
+
+    @property
     def is_compiling(self) -> bool:
         return False
 

@@ -44,16 +44,17 @@ class Impressions:
     async def report(self, impression: str, report: Report) -> ReportReply:
         """Take in a report of a list; it counts once, however often and in whatever order reports come."""
         now = self._transactions.clock()
-        state, one, lists = await self._prepare(impression, now, final=report.final)
+        until = now if self._transactions.clock.is_believed else 0
+        state, one, lists = await self._prepare(impression, until, final=report.final)
         with self._transactions.change():
             was_open = one.is_open
             if one.damage is not None and was_open:
-                merged, rows = MergedReport(), close_rows(state, one, lists, max(now, one.due))
+                merged, rows = MergedReport(), close_rows(state, one, lists, now, one.due)
             elif one.items is None:
                 raise NotFound(f"The list of this impression cannot be read: {one.damage}")
             else:
                 merged = report_in_positions(report, one.items)
-                rows = close_rows(state, one, lists, now) or report_rows(state, one, merged, lists, now)
+                rows = close_rows(state, one, lists, now, until) or report_rows(state, one, merged, lists, now)
             reply = report_reply(impression, one, merged)
             reason = one.outcome.reason if was_open else None  # now, as another report may close it during the commit
         await self._transactions.commit(rows)
@@ -63,10 +64,11 @@ class Impressions:
     async def activate(self, impression: str) -> ReportReply:
         """Start the click window of a deferred list, which is shown now."""
         now = self._transactions.clock()
-        state, one, lists = await self._prepare(impression, now, final=False, items=False)
+        until = now if self._transactions.clock.is_believed else 0
+        state, one, lists = await self._prepare(impression, until, final=False, items=False)
         with self._transactions.change():
             was_open = one.is_open
-            rows = close_rows(state, one, lists, now)
+            rows = close_rows(state, one, lists, now, until)
             if one.state == DEFERRED:
                 rows += activate_rows(state, one, now)
                 rows.append(change_row(one))
@@ -78,9 +80,17 @@ class Impressions:
 
     async def close_due(self, now: int | None = None) -> int:
         """Close impressions whose click window is over, some hundred at most; returns their number."""
-        at = self._transactions.clock() if now is None else now
+        read = self._transactions.clock()
+        if not self._transactions.clock.is_believed:
+            return 0
+        at = read if now is None else now
         while True:
             state = await self._transactions.state()
+            with self._transactions.change():
+                shifted = self._transactions.shift_windows(state)
+            if shifted:
+                await self._transactions.commit(shifted)
+                continue
             due = await state.load_due(at, CLOSED_AT_ONCE)
             lists = await state.load_lists([one for one in due if needs_list(state, one)])
             for one in due:
@@ -94,7 +104,7 @@ class Impressions:
         with self._transactions.change():
             for one in due:
                 if one.is_open and state.has(one):  # a report may have closed it during the reads
-                    rows += close_rows(state, one, lists, at)
+                    rows += close_rows(state, one, lists, at, at)
                     reasons.append(one.outcome.reason)
             state.evict_impressions()
         await self._transactions.commit(rows)
@@ -103,14 +113,14 @@ class Impressions:
         return len(reasons)
 
     async def _prepare(
-        self, impression: str, now: int, *, final: bool, items: bool = True
+        self, impression: str, until: int, *, final: bool, items: bool = True
     ) -> tuple[LiveState, ImpressionState, ListEvents]:
         """Load an impression with all that a report of it may need."""
         while True:
             state = self._transactions.ready_state or await self._transactions.state()
             one = await state.find_impression(impression)
             lists: ListEvents = {}
-            closes = one.is_open and (final or one.due <= now)
+            closes = one.is_open and (final or one.due <= until)
             if (items and one.items is None) or (closes and needs_list(state, one)):
                 lists = await state.load_lists([one])
             if one.damage is not None and one.is_open:
@@ -170,14 +180,14 @@ def report_rows(state: LiveState, one: ImpressionState, report: MergedReport, li
     return rows
 
 
-def close_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: int) -> list[Row]:
-    """Close an impression if its window is over or its ranking is deleted."""
+def close_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: int, until: int) -> list[Row]:
+    """Close an impression if its window was over at `until` or its ranking is deleted."""
     if not one.is_open:
         return []
     if one.ranking not in state.rankings_by_id:  # one event of the log says so for all lists of the ranking
         one.state, one.record = DROPPED, None
         return [change_row(one)]
-    if one.due > now:
+    if one.due > until:
         return []
     if one.damage is not None:
         return quarantine_rows(state, one, one.damage, now)

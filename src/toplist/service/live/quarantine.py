@@ -68,7 +68,7 @@ class QuarantinedLearners:
             self._reasons[learner] = policy_seq, reason
             self._counts.add("learner", ranking, learner, reason)
             body = encode(QuarantinedEvent(reason))
-            # At 0: the group commit dates an event like the one before it if its own time is earlier.
+            # Without a time, an event is dated like the one before it.
             written = self._commits.write([EventRow(self._next_seq(), 0, ranking, learner, QUARANTINED, None, body)])
             written.add_done_callback(lambda done: done.cancelled() or done.exception())
         return reason

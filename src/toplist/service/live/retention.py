@@ -39,7 +39,10 @@ class Retention:
 
         A snapshot of a learner is kept before the events go that it was learned from.
         """
-        now = self._transactions.clock() if now is None else now
+        read = self._transactions.clock()
+        if not self._transactions.clock.is_believed:
+            return 0
+        now = read if now is None else now
         total = 0
         trouble: Exception | None = None
         rankings = (await self._transactions.state()).rankings

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from toplist.service.clock import milliseconds
+from toplist.service.clock import BelievedClock, GivenClock
 from toplist.service.errors import Refused
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.impressions import Impressions
@@ -32,7 +32,7 @@ class Service:
     path : Path
         File of the store.
     clock : callable, optional
-        Returns the time in milliseconds.
+        Returns the time in milliseconds, and is always believed; by default the wall clock, unless it is set.
     learner_bytes : int, default 512 MiB
         Limit of the memory for learners.
     work_bytes : int, default 1 GiB
@@ -51,13 +51,14 @@ class Service:
     def __init__(
         self,
         path: Path,
-        clock: Callable[[], int] = milliseconds,
+        clock: Callable[[], int] | None = None,
         *,
         learner_bytes: int = 512 << 20,
         work_bytes: int = 1 << 30,
         open_store: OpenStore = SQLiteStore,
     ) -> None:
-        self.transactions = Transactions(path, clock, learner_bytes, work_bytes, open_store)
+        own_clock = BelievedClock() if clock is None else GivenClock(clock)
+        self.transactions = Transactions(path, own_clock, learner_bytes, work_bytes, open_store)
         self.compiler = PolicyCompiler()
         self.rankings = RankingManager(self.transactions, self.compiler)
         self.items = Items(self.transactions)
@@ -88,6 +89,11 @@ class Service:
     def is_ready(self) -> bool:
         """Whether changes can be committed now."""
         return self.transactions.is_ready
+
+    @property
+    def is_time_believed(self) -> bool:
+        """Whether windows are closed and retention deletes; not for some minutes after the clock was set."""
+        return self.transactions.clock.is_believed
 
     @property
     def is_compiling(self) -> bool:

@@ -157,6 +157,12 @@ class QuarantinedEvent(Struct, frozen=True, omit_defaults=True):
     list_seq: int = field(default=0, name="list")  # seq of its "list" event; 0 for a learner
 
 
+class ClockEvent(Struct, frozen=True):
+    """The clock of the service was corrected: times may fall here, and open click windows were moved."""
+
+    milliseconds: int
+
+
 class ForgottenEvent(Struct, frozen=True):
     """Impressions closed by events up to `until` were deleted from the log."""
 

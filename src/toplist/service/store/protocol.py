@@ -18,6 +18,10 @@ QUARANTINED = "quarantined"  # of one list, or of the learner
 # Of a whole ranking:
 RANKING, ITEMS, FORGOTTEN = "ranking", "items", "forgotten"
 
+# Of the whole store, under no ranking:
+CLOCK = "clock"  # the clock of the service was corrected
+NO_RANKING = 0
+
 WHOLE_RANKING = 0  # the learner of events about a whole ranking
 
 
@@ -154,9 +158,16 @@ class DeleteSnapshots(NamedTuple):
     ranking: int
 
 
+class ShiftWindows(NamedTuple):
+    """Move the click windows of open impressions made after an event, since the clock of the service was corrected."""
+
+    after: int
+    milliseconds: int
+
+
 Row = (
     EventRow | ImpressionRow | ImpressionChange | RequestRow | LearnerRow | SnapshotRow | RankingRow | DeleteRanking
-    | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone
+    | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone | ShiftWindows
 )  # fmt: skip
 
 
@@ -256,7 +267,10 @@ class LogReader(Protocol):
         ...
 
     def seq_before(self, moment: int) -> int:
-        """Seq of the last event before a moment; 0 if there is none."""
+        """Seq of the last event before a moment; 0 if there is none.
+
+        Where the clock was set back, the events before that count: none at or after the moment is before this one.
+        """
         ...
 
     def close(self) -> None:

@@ -79,6 +79,7 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
             SELECT id FROM items WHERE ranking = :ranking LIMIT :items)""",
         "UPDATE gone SET seq = :until WHERE ranking = :ranking",
     ),
+    protocol.ShiftWindows: ("UPDATE impressions SET due = due + :milliseconds WHERE state < 2 AND seq > :after",),
     protocol.PurgeDone: ("DELETE FROM gone WHERE ranking = :ranking",),
     protocol.DeleteSnapshots: (
         "DELETE FROM snapshots WHERE learner IN (SELECT id FROM learners WHERE ranking = :ranking)",
@@ -301,8 +302,21 @@ class SQLiteReader:
 
     @_reads
     def seq_before(self, moment: int) -> int:
-        """Seq of the last event before a moment, by bisection, since times grow with seq."""
-        low, high = 0, self.last_seq()
+        """Seq of the last event before a moment, by bisection: times grow with seq from one correction to the next."""
+        query = "SELECT seq FROM events WHERE ranking = ? AND learner = 0 ORDER BY seq"
+        corrections = [seq for (seq,) in self._connection.execute(query, (protocol.NO_RANKING,))]
+        low = 0
+        for high in (*(seq - 1 for seq in corrections), self.last_seq()):
+            latest = self._first(
+                "SELECT at FROM events WHERE seq > ? AND seq <= ? ORDER BY seq DESC LIMIT 1", low, high
+            )
+            if latest is not None and latest[0] >= moment:
+                return self._bisect(moment, low, high)
+            low = high
+        return low
+
+    def _bisect(self, moment: int, low: int, high: int) -> int:
+        """Seq of the last event before a moment, among events whose times grow with seq."""
         while low < high:
             middle = (low + high + 1) // 2
             row = self._first("SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1", middle)
