@@ -112,8 +112,11 @@ class Lists:
                 learner, rows = state.learners.create(ranking, request.segment, state.next_seq(), now)
             except InvalidInput as problem:
                 raise Conflict(f"The ranking {ranking.name!r} cannot serve yet: {problem}") from problem
+        asked = request
         try:
-            items, record = rank(learner, request)
+            if request.features is not None:
+                asked = with_scaled_features(request, ranking)
+            items, record = rank(learner, asked)
         except (InvalidInput, ValueError) as problem:
             if rows:  # the learner is new, and is not kept for a request that is refused
                 state.learners.undo_create(learner, had_learner)
@@ -136,7 +139,7 @@ class Lists:
         if learner.may_have_grown:
             state.learners.measure(learner)
         rows += (
-            EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(ListEvent.of(items, record, request))),
+            EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(ListEvent.of(items, record, asked))),
             ImpressionRow(id, seq, ranking.id, learner.id, initial, due, NO_OUTCOME_JSON),
         )
         if learner.needs_snapshot:
@@ -147,6 +150,13 @@ class Lists:
             rows.append(RequestRow(ranking.id, request.request_id, known.digest, id, now))
         rows += state.learners.evict()
         return made, rows
+
+
+def with_scaled_features(request: ListRequest, ranking: LiveRanking) -> ListRequest:
+    """A request whose features are no larger than those of the items; the log has these, for later policies."""
+    assert request.features is not None
+    check_features(None, rows_by_item(request.features), ranking)
+    return msgspec.structs.replace(request, features=ranking.scaled_features(request.features))
 
 
 def rank(learner: LoadedLearner, request: ListRequest) -> tuple[list[ItemId], Record]:
