@@ -6,13 +6,16 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 
+MILLISECOND = 1_000_000  # nanoseconds
+
 # The wall clock is believed while it goes as fast as CLOCK_BOOTTIME, which nobody can set and which also counts while
-# the machine sleeps. All in milliseconds:
-STEP = 2000  # a larger difference between two readings is a step; smaller ones are corrections by NTP, and followed
-STEADY = 300_000  # after a step, the wall clock is believed again once it has gone without another for so long
-LONG_PAUSE = 3_600_000  # a start is like a step if it is so long after the last event of the log, or before that
+# the machine sleeps. All in nanoseconds:
+STEP = 2_000_000_000  # a larger difference between two readings is a step; smaller ones are corrections, and followed
+STEADY = 300 * 10**9  # after a step, the wall clock is believed again once it has gone without another for so long
+LONG_PAUSE = 3600 * 10**9  # a start is like a step if it is so long after the last event of the log, or before that
 
 logger = logging.getLogger("toplist.service")
 
@@ -42,14 +45,9 @@ class Clock(Protocol):
         ...
 
 
-def milliseconds() -> int:
-    """Milliseconds since the epoch, by the wall clock."""
-    return time.time_ns() // 1_000_000
-
-
-def boot_milliseconds() -> int:
-    """Milliseconds since the machine was started."""
-    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1_000_000
+# Nanoseconds since the epoch, and since the machine was started.
+wall_time: Callable[[], int] = time.time_ns
+boot_time: Callable[[], int] = partial(time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class BelievedClock:
@@ -58,54 +56,61 @@ class BelievedClock:
     Parameters
     ----------
     wall, boot : callable
-        The wall clock, and one that nobody can set.
+        The wall clock, and one that nobody can set, in nanoseconds.
 
     Examples
     --------
-    >>> wall, boot = [1_000_000], [50_000]
+    >>> wall, boot = [10**15], [50 * 10**9]
     >>> clock = BelievedClock(lambda: wall[0], lambda: boot[0])
-    >>> wall[0], boot[0] = wall[0] + 7_200_000, boot[0] + 1000
+    >>> wall[0], boot[0] = wall[0] + 7_200 * 10**9, boot[0] + 10**9
     >>> clock(), clock.is_believed  # two hours forward within a second
-    (1001000, False)
+    (1000001000, False)
     """
 
-    def __init__(self, wall: Callable[[], int] = milliseconds, boot: Callable[[], int] = boot_milliseconds) -> None:
+    def __init__(self, wall: Callable[[], int] = wall_time, boot: Callable[[], int] = boot_time) -> None:
         self._wall, self._boot = wall, boot
         self._offset = wall() - boot()  # of the believed time
         self._seen = self._offset  # of the wall clock, when it was last read
         self._steady_since: int | None = None  # on the other clock; None: believed
-        self._shift = 0
+        self._shift = 0  # milliseconds
 
     def __call__(self) -> int:
         """Milliseconds since the epoch, as far as they are believed."""
         boot = self._boot()
         offset = self._wall() - boot
-        if abs(offset - self._seen) > STEP:
-            self._doubt(boot, f"The clock was set by {(offset - self._seen) / 1000:+.1f} s")
-        self._seen = offset
-        if self._steady_since is None:
-            self._offset = offset
-        elif boot - self._steady_since >= STEADY:
+        if self._steady_since is None and -STEP < offset - self._seen < STEP:  # the usual case
+            self._seen = self._offset = offset
+        else:
+            self._read_doubtful(boot, offset)
+        return (boot + self._offset) // MILLISECOND
+
+    def _read_doubtful(self, boot: int, offset: int) -> None:
+        """Notice a step, or the end of the time in which there must be none."""
+        moved, self._seen = offset - self._seen, offset
+        if abs(moved) >= STEP:
+            self._doubt(boot, f"The clock was set by {moved / 1e9:+.1f} s")
+        elif self._steady_since is not None and boot - self._steady_since >= STEADY:
             self._steady_since = None
-            self._shift += offset - self._offset
+            self._shift += (offset - self._offset) // MILLISECOND
             self._offset = offset
             logger.warning("The clock is believed again; the time changes by %+.1f s.", self._shift / 1000)
-        return boot + self._offset
 
     def _doubt(self, boot: int, what: str) -> None:
         self._steady_since = boot
-        logger.warning("%s; nothing is closed or deleted by time until it is steady for %d s.", what, STEADY // 1000)
+        seconds = STEADY // 10**9
+        logger.warning("%s; nothing is closed or deleted by time until it is steady for %d s.", what, seconds)
 
     def waiting(self) -> int:
         """Milliseconds since the machine was started."""
-        return self._boot()
+        return self._boot() // MILLISECOND
 
     def begin(self, last_event: int) -> None:
         """Doubt the wall clock if the last event of the log is long ago, or in the future; its time goes on then."""
-        now, boot = self(), self._boot()
-        if last_event and not last_event - STEP <= now <= last_event + LONG_PAUSE:
-            self._offset = last_event - boot
-            self._doubt(boot, f"The last event of the log is {(now - last_event) / 1000:.1f} s old")
+        passed = (self() - last_event) * MILLISECOND
+        if last_event and not -STEP <= passed <= LONG_PAUSE:
+            boot = self._boot()
+            self._offset = last_event * MILLISECOND - boot
+            self._doubt(boot, f"The last event of the log is {passed / 1e9:.1f} s old")
 
     @property
     def is_believed(self) -> bool:

@@ -17,6 +17,7 @@ from toplist.service.live.service import Service
 from toplist.service.store.sqlite import SQLiteStore
 
 HOUR = 3_600_000
+STEADY_SECONDS = STEADY / 10**9
 
 
 class Machine:
@@ -30,7 +31,7 @@ class Machine:
         self.boot += round(seconds * 1000)
 
     def clock(self) -> BelievedClock:
-        return BelievedClock(lambda: self.wall, lambda: self.boot)
+        return BelievedClock(lambda: self.wall * 10**6, lambda: self.boot * 10**6)
 
 
 @pytest.fixture
@@ -68,11 +69,11 @@ def test_a_step_closes_nothing_and_windows_keep_their_length(by: int, machine: M
             assert (await told(service, before[0], 1)).counted
             machine.pass_(10)
             during = await shown(service)
-            machine.pass_(STEADY / 1000)
+            machine.pass_(STEADY_SECONDS)
             assert await service.impressions.close_due() == 0  # believed again: windows have moved with the time
             assert service.is_time_believed
             assert (await events(service))[-1].at.startswith("2023-11-14T")
-            machine.pass_(1000 - STEADY / 1000 - 25)
+            machine.pass_(1000 - STEADY_SECONDS - 25)
             assert await service.impressions.close_due() == 0
             machine.pass_(10)
             assert await service.impressions.close_due() == 2
@@ -98,7 +99,7 @@ def test_a_step_that_is_taken_back_changes_nothing(machine: Machine, tmp_path: P
                 assert await service.retention.forget_old() == 0
             machine.wall -= 48 * HOUR
             await told(service, reply, 1)
-            machine.pass_(STEADY / 1000 + 1)
+            machine.pass_(STEADY_SECONDS + 1)
             assert await service.impressions.close_due() == 1
             assert service.is_time_believed
             assert await service.retention.forget_old() == 0
@@ -158,11 +159,11 @@ def test_a_start_with_a_wrong_clock_waits_until_it_is_steady(by: int, machine: M
             assert await service.impressions.close_due() == 0
             assert await service.retention.forget_old() == 0
             assert (await told(service, old, 1)).counted
-            machine.pass_(STEADY / 1000)
+            machine.pass_(STEADY_SECONDS)
             assert await service.impressions.close_due() == 0
             assert service.is_time_believed
             assert await service.retention.forget_old() == 0
-            machine.pass_(1000 - STEADY / 1000 - 60 + 1)
+            machine.pass_(1000 - STEADY_SECONDS - 60 + 1)
             assert await service.impressions.close_due() == 2
             assert await states(service, old, new) == ["learned", "learned"]
             assert check(tmp_path / "db", await service.beliefs()) == []
@@ -175,7 +176,7 @@ def test_a_start_soon_after_the_last_event_closes_at_once(machine: Machine, tmp_
         async with serving(tmp_path / "db") as service:
             await front(service)
             await shown(service)
-        machine.pass_(LONG_PAUSE / 1000 - 1)
+        machine.pass_(LONG_PAUSE / 10**9 - 1)
         async with serving(tmp_path / "db") as service:
             assert service.is_time_believed
             assert await service.impressions.close_due() == 1
@@ -191,7 +192,7 @@ def test_an_event_in_the_future_does_not_freeze_the_time_of_the_log(machine: Mac
             await told(service, await shown(service), 1, final=True)
         machine.wall -= 48 * HOUR
         async with serving(tmp_path / "db") as service:
-            machine.pass_(STEADY / 1000)
+            machine.pass_(STEADY_SECONDS)
             assert await service.impressions.close_due() == 0
             await told(service, await shown(service), 1, final=True)
             times = [event.at for event in await events(service)]

@@ -54,16 +54,14 @@ class Lists:
                     return await self._repeat(state, made, known, name, request)
             if not ranking.items:
                 raise Conflict(f"The ranking {name!r} has no items yet; put some.")
-            exists = state.learners.has(ranking, request.segment)
-            if not exists:
-                exists = await state.learners.load(ranking, request.segment) is not None
-                if not exists and not state.learners.has_room(ranking.learner_size):
+            if not state.learners.has(ranking, request.segment):
+                learner = await state.learners.load(ranking, request.segment)
+                if learner is None and not state.learners.has_room(ranking.learner_size):
                     await state.learners.make_room(ranking.learner_size)
                     continue  # another request may have made it meanwhile
-            # A learner that exists and is not in memory must not be made again.
-            if exists == state.learners.has(ranking, request.segment) and self._can_make(
-                state, ranking, request, remembered
-            ):
+                if learner is not None and not state.learners.has(ranking, request.segment):
+                    continue  # it exists, and must not be made again
+            if self._can_make(state, ranking, request, remembered):
                 break
         with self._transactions.change():
             made, rows = self._make(state, ranking, request)
