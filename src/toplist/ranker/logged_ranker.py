@@ -234,6 +234,25 @@ class LoggedRanker(Ranker):
         slots, opened = BYTES_PER_SLOT * self._items.capacity, BYTES_PER_OPEN_LIST * len(self._open_lists)
         return arrays + slots + opened + BYTES_PER_LEARNER
 
+    def is_hidden(self, item: ItemId) -> bool:
+        """Whether an item is hidden from all lists; quicker than `hidden`, which names all of them.
+
+        Parameters
+        ----------
+        item : str or int
+            An item of the ranker.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        InvalidInput
+            If the item is unknown.
+        """
+        return self._items.is_hidden(self._items.slot(item))
+
     def take_over(
         self, items: Sequence[ItemId], number: int, person: Any = None, features: Mapping[ItemId, Any] | None = None
     ) -> Shown:

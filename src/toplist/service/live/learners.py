@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
 
@@ -26,6 +27,8 @@ from toplist.service.store.protocol import ITEMS, LEARNER, EventRow, LearnerRow,
 
 SNAPSHOT_EVERY = 1000  # events of a learner; more if a snapshot is large
 WORTH_A_SNAPSHOT = 64  # events; fewer are replayed faster than a snapshot is written
+MANY_CHANGES = 200  # of a ranking's items, which are replayed in another thread
+TRIES_IN_THREAD = 2  # events that come meanwhile may need another read; then the event loop waits
 MEASURED_EVERY = 64  # events of a learner; it grows with its open lists
 MOST_CHANGES = 1000  # of a ranking's items, kept in memory until all learners have applied them
 
@@ -142,7 +145,9 @@ class Learners:
             return await self._load(ranking, segment)
 
     async def _load(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
+        tries = 0
         while (learner := self.get(ranking, segment)) is None:
+            tries += 1
             row = await self._find_row(ranking, segment)
             if row is None or ranking.is_deleted:
                 return None
@@ -155,7 +160,10 @@ class Learners:
             load = _LearnerLoad(ranking, row, self._commits)
             try:
                 with self._commits.watch_events() as arrived:
-                    replay = await self._store.read(load)
+                    if tries <= TRIES_IN_THREAD and await self._store.read(load.takes_long):
+                        replay = await asyncio.to_thread(load.in_thread, self._store)
+                    else:
+                        replay = await self._store.read(load)
                 load.is_over = True
                 if ranking.is_deleted:
                     return None
@@ -327,6 +335,20 @@ class _LearnerLoad:
         """Read and replay."""
         with reader.snapshot_reads():  # a commit may replace events by a snapshot
             return self._replay(reader)
+
+    def takes_long(self, reader: LogReader) -> bool:
+        """Whether the event loop would be held up: after a crash, every learner replays the same changes of items."""
+        kept = self._latest_snapshot(reader)
+        start = self._settings.first_event(self._row.id) if kept is None else kept.seq
+        return reader.has_item_events(self._row.ranking, start, MANY_CHANGES)
+
+    def in_thread(self, store: Store) -> Replay:
+        """Read and replay in another thread."""
+        reader = store.reader()
+        try:
+            return self(reader)
+        finally:
+            reader.close()
 
     def _replay(self, reader: LogReader) -> Replay:
         settings, row = self._settings, self._row

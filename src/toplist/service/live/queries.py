@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import TypeVar
 
 from toplist.core.item_id import ItemId, twin_id
@@ -25,10 +26,11 @@ from toplist.service.log.export import EventPage, EventPages
 from toplist.service.log.impression_id import id_text
 from toplist.service.log.replay import logged_list
 from toplist.service.log.settings import ItemState, ItemStates
-from toplist.service.store.protocol import STATE_NAMES
+from toplist.service.store.protocol import STATE_NAMES, Store
 from toplist.service.wire import Estimate, Estimates, Explanation, Impression, Item, NextList, Ranking, Reason
 
 T = TypeVar("T")
+COUNT_EVERY = 1.0  # seconds between two counts of open impressions
 
 
 class Queries:
@@ -36,6 +38,8 @@ class Queries:
 
     def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
         self._transactions, self._compiler = transactions, compiler
+        self._count: asyncio.Task[int] | None = None  # of open impressions
+        self._counted = 0.0
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[LiveState]:
@@ -184,7 +188,19 @@ class Queries:
         """Number of lists that wait for reports, deferred ones included."""
         if not self._transactions.is_open:
             return 0
-        return await self._transactions.store.read(lambda reader: reader.open_impressions())
+        if self._count is None or (self._count.done() and monotonic() > self._counted + COUNT_EVERY):
+            self._counted = monotonic()
+            self._count = asyncio.create_task(asyncio.to_thread(_count_open, self._transactions.store))
+        return await asyncio.shield(self._count)
+
+
+def _count_open(store: Store) -> int:
+    """Count open impressions in another thread: with hundreds of thousands it takes long."""
+    reader = store.reader()
+    try:
+        return reader.open_impressions()
+    finally:
+        reader.close()
 
 
 def _item_state(ranking: LiveRanking, item: ItemId) -> ItemState:

@@ -79,10 +79,11 @@ def change_items(ranker: LoggedRanker, event: ItemsEvent) -> None:
     for put in event.put:
         if put.id not in new_ids and by_features and put.features is not None:
             ranker.change(put.id, put.features)
-    was_hidden = set(ranker.hidden)
-    if hide := [put.id for put in event.put if put.hidden and put.id not in was_hidden]:
+    hide = [put.id for put in event.put if put.hidden and not ranker.is_hidden(put.id)]
+    show = [put.id for put in event.put if not put.hidden and ranker.is_hidden(put.id)]
+    if hide:
         ranker.hide(hide)
-    if show := [put.id for put in event.put if not put.hidden and put.id in was_hidden]:
+    if show:
         ranker.unhide(show)
     if removed := [id for id in event.removed if id in ranker]:
         ranker.remove(removed)

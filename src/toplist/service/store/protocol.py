@@ -222,6 +222,10 @@ class LogReader(Protocol):
         """Changes of a ranking's items with seq > after, in order."""
         ...
 
+    def has_item_events(self, ranking: int, after: int, count: int) -> bool:
+        """Whether there are at least so many changes of a ranking's items with seq > after."""
+        ...
+
     def longest_list(self, ranking: int, after: int, until: int) -> int:
         """Length of the longest list of a ranking among events with after < seq <= until."""
         ...

@@ -212,6 +212,13 @@ class SQLiteReader:
             after = page[-1].seq if page else after
 
     @_reads
+    def has_item_events(self, ranking: int, after: int, count: int) -> bool:
+        """Whether there are at least so many changes of a ranking's items with seq > after."""
+        query = f"""SELECT 1 FROM events WHERE ranking = ? AND learner = 0 AND seq > ? AND kind = '{protocol.ITEMS}'
+            LIMIT 1 OFFSET ?"""
+        return self._first(query, ranking, after, count - 1) is not None
+
+    @_reads
     def longest_list(self, ranking: int, after: int, until: int) -> int:
         """Length of the longest list of a ranking among events with after < seq <= until."""
         length = f"CASE WHEN json_valid({_TEXT}) THEN json_array_length({_TEXT}, '$.items') END"
