@@ -225,6 +225,7 @@ def test_the_schema_of_events_is_complete() -> None:
         protocol.REPORT: events.MergedReport,
         protocol.LEARN: events.ListOutcome,
         protocol.DROP: None,  # as LEARN
+        protocol.QUARANTINED: events.QuarantinedEvent,
         protocol.FORGOTTEN: events.ForgottenEvent,
     }
     assert set(rows) == {*Event.__struct_encode_fields__, *kinds}

@@ -101,11 +101,13 @@ def export(store: Path, file: str, ranking: str | None) -> int:
 
 def check(store: Path) -> int:
     """Print all learners that differ from the log."""
-    from toplist.service.log.verify import rebuild_learners
+    from toplist.service.log.verify import quarantined, rebuild_learners
     from toplist.support.tables import count_text
 
     learners = differing = 0
     with closing(open_store(store)) as reader:
+        for sentence in quarantined(reader):
+            print(sentence)
         for rebuilt in rebuild_learners(reader):
             learners += 1
             if rebuilt.differs_from:

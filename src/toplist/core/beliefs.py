@@ -32,11 +32,12 @@ class ItemRows(NamedTuple):
     def of(cls, policy: Any, problem: Problem) -> ItemRows:
         """Derive the layout from the initial beliefs about a few items and about twice as many."""
         items = problem.positions + 1
+        # One after the other: a belief about many features is large, whatever the number of items.
+        lengths = tuple(map(len, policy.begin(problem._replace(items=2 * items))))
         few = policy.begin(problem._replace(items=items))
-        more = policy.begin(problem._replace(items=2 * items))
         rows = tuple(
-            0 if name == TOUCHED else (len(b) - len(a)) // items
-            for name, a, b in zip(few._fields, few, more, strict=True)
+            0 if name == TOUCHED else (more - len(array)) // items
+            for name, array, more in zip(few._fields, few, lengths, strict=True)
         )
         return cls(rows, tuple(array[:count].copy() for array, count in zip(few, rows, strict=True)))
 

@@ -207,7 +207,7 @@ def number(what: str, given: Any, least: float, most: float, advice: str) -> flo
     accepted = f"a number between {least:g} and {most:g}"
     try:
         value = float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise refuse(what, given, accepted, advice) from None
     if not least <= value <= most:
         raise refuse(what, given, accepted, advice)
@@ -332,7 +332,7 @@ def probabilities(what: str, given: Any, count: int | None, per: str) -> Floats:
     advice = f"give one probability, or one per {per}" if count is not None else f"give one per {per}"
     try:
         array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise refuse(what, given, "numbers between 0 and 1", advice) from None
     if array.ndim == 0 and count is not None:
         array = np.full(count, float(array))

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import helper
-from toplist.core.problem import Problem, refuse
+from toplist.core.problem import Problem, refuse, several
 from toplist.core.protocols import Assessment, Capabilities
 from toplist.core.randomness import branch, toss, uniform
 from toplist.core.slate import Ints, Page, Request, Slate, empty_slate
@@ -66,8 +66,9 @@ class BubbleRank(NamedTuple):
     def prepare(self, problem: Problem) -> Self:
         """Check the ranking, and resolve delta."""
         delta = checked_delta("BubbleRank", self.delta, problem, 4.0)
-        ranking = list(self.ranking) if len(self.ranking) > 0 else list(range(problem.items))
-        if sorted(ranking) != list(range(problem.items)):
+        ranking = several("BubbleRank's ranking", self.ranking, "items") or list(range(problem.items))
+        whole_numbers = all(isinstance(item, int | np.integer) for item in ranking)
+        if not whole_numbers or sorted(ranking) != list(range(problem.items)):
             accepted = f"each of the items 0 to {problem.items - 1} once"
             raise refuse("BubbleRank's ranking", ranking, accepted, "or leave it out for the order of the items")
         base = np.array(ranking, dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toplist.core.problem import number
 from toplist.parts.arrange import Diverse, TopK
 from toplist.parts.detectors import CUSUM, GLR
 from toplist.parts.feedback import ThroughFirstClick, ThroughLastClick
@@ -37,7 +38,8 @@ def cascade_ducb(eps: float = 0.5, gamma: Rate = "theory", changes: float = 1.0,
     `U(e) = mean + 2 sqrt(eps log N / T)`, where N and T are discounted. Li and de Rijke, Cascading Non-Stationary
     Bandits: Online Learning to Rank in the Non-Stationary Cascade Model, IJCAI 2019, algorithm 1.
     """
-    return Policy(ThroughFirstClick(), Discounted(gamma, changes), UCB1(4.0 * eps), TopK(order))
+    checked = number("CascadeDUCB's eps", eps, 0.0, 1e8, "the paper's is 0.5")
+    return Policy(ThroughFirstClick(), Discounted(gamma, changes), UCB1(4.0 * checked), TopK(order))
 
 
 @entry("CascadeSWUCB", "li2019")

@@ -57,7 +57,11 @@ def pbm_ts(examination: Examination = "reciprocal") -> Policy:
 
 def places_by_examination(examination: Examination) -> Order:
     """The 1-based positions, the most examined first, or "first" (top down) without one probability per position."""
-    if isinstance(examination, str | int | float):
+    try:
+        chances = np.asarray(examination, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):  # a name; anything else is refused by `Exposure`
         return "first"
-    order: list[int] = (np.argsort(-np.asarray(examination), kind="stable") + 1).tolist()
+    if chances.ndim != 1:
+        return "first"
+    order: list[int] = (np.argsort(-chances, kind="stable") + 1).tolist()
     return order

@@ -135,8 +135,11 @@ class Features:
             return rows, edition
         if self.join == "outer":
             return (rows[:, :, None] * visitor[None, None, :]).reshape(len(rows), self.total), UNCACHED
-        joined = np.concatenate([np.broadcast_to(visitor, (len(rows), self.person)), rows], axis=1)
-        return np.ascontiguousarray(joined / math.sqrt(2.0)), UNCACHED
+        joined = np.empty((len(rows), self.total))
+        joined[:, : self.person] = visitor
+        joined[:, self.person :] = rows
+        joined /= math.sqrt(2.0)
+        return joined, UNCACHED
 
 
 def _vector(what: str, given: Any, length: int | None) -> Floats:

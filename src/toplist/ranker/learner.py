@@ -40,17 +40,10 @@ class Learner:
         self.belief = self.policy.begin(problem)
         self._layout = ItemRows.of(self.policy, problem) if self.capabilities.adds_items else None
         self.caches: list[Any] = []  # one for each list ever made at the same time
-        # Compiled code is bound to the types of its arguments by the first call.
-        self._rank: Any = self._first_rank if compiled else plain(rank_compiled)
-        self._learn: Any = self._first_learn if compiled else plain(learn_compiled)
-
-    def _first_rank(self, *arguments: Any) -> None:
-        self._rank = direct(rank_compiled, *arguments)
-        self._rank(*arguments)
-
-    def _first_learn(self, *arguments: Any) -> None:
-        self._learn = direct(learn_compiled, *arguments)
-        self._learn(*arguments)
+        # Compiled code is bound to the types of its arguments by the first call. Until then there is None, not a method
+        # of this object: such a cycle would keep the belief in memory until the next garbage collection.
+        self._rank: Any = None if compiled else plain(rank_compiled)
+        self._learn: Any = None if compiled else plain(learn_compiled)
 
     def empty_slate(self) -> Slate:
         """A slate of the size that the policy needs."""
@@ -63,11 +56,15 @@ class Learner:
             cache = self.caches.pop()
         except IndexError:
             cache = self.policy.scratch(self.problem)
+        if self._rank is None:
+            self._rank = direct(rank_compiled, self.policy, self.belief, cache, request, slate)
         self._rank(self.policy, self.belief, cache, request, slate)
         self.caches.append(cache)
 
     def learn(self, slate: Slate, page: Page, examined: Bools) -> None:
         """Learn from the page of a slate, and mark the examined slots."""
+        if self._learn is None:
+            self._learn = direct(learn_compiled, self.policy, self.belief, slate, page, examined)
         self._learn(self.policy, self.belief, slate, page, examined)
 
     def sample(self, slot: int, mean: float, strength: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -23,6 +24,7 @@ from toplist.ranker.rank_request import RankRequest
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.read_write_lock import NoLock
 from toplist.ranker.shown import Identity, Shown
+from toplist.ranker.size import BYTES_PER_LEARNER, BYTES_PER_OPEN_LIST, BYTES_PER_SLOT, used
 from toplist.ranker.snapshot import FORMAT, State
 
 NO_LIMIT = 1 << 62  # for open_slates
@@ -226,9 +228,30 @@ class LoggedRanker(Ranker):
 
     @property
     def room(self) -> int:
-        """Approximate size in memory, in bytes."""
-        arrays = [self._features.rows, *self._learner.belief]
-        return 2 * sum(int(array.nbytes) for array in arrays) + 200 * self._items.capacity
+        """Approximate size in memory, in bytes; it grows with the first list, with items and with open lists."""
+        learner = self._learner
+        arrays = used((learner.belief, learner.caches, self._features.rows, self._slate))
+        slots, opened = BYTES_PER_SLOT * self._items.capacity, BYTES_PER_OPEN_LIST * len(self._open_lists)
+        return arrays + slots + opened + BYTES_PER_LEARNER
+
+    def is_hidden(self, item: ItemId) -> bool:
+        """Whether an item is hidden from all lists; quicker than `hidden`, which names all of them.
+
+        Parameters
+        ----------
+        item : str or int
+            An item of the ranker.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        InvalidInput
+            If the item is unknown.
+        """
+        return self._items.is_hidden(self._items.slot(item))
 
     def take_over(
         self, items: Sequence[ItemId], number: int, person: Any = None, features: Mapping[ItemId, Any] | None = None
@@ -382,12 +405,13 @@ class LoggedRanker(Ranker):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, Any], policy: Any, name: str, compiled: bool) -> None:
         person, join, degrees, scale = header["person"]
-        features = Features(len(header["names"]), arrays["features"].shape[1], person, join, degrees)
-        features.rows, features.scale = arrays["features"], scale
+        features = Features(0, arrays["features"].shape[1], person, join, degrees)
+        features.rows, features.scale = arrays["features"].copy(), scale
         title = policy if isinstance(policy, str) else "its own policy"
         options, problem = Options(*header["options"]), Problem(*header["problem"])
         self._set_up(make(policy), title, options, problem, Identity(name, "00" * 16), features, compiled)
-        names = tuple(header["names"])
+        # The learners of a ranking share the names of its items.
+        names = tuple(sys.intern(name) if type(name) is str else name for name in header["names"])
         if len(names) > problem.items:
             self._grow(len(names))
         belief = {key.removeprefix("belief."): array for key, array in arrays.items() if key.startswith("belief.")}

@@ -92,6 +92,9 @@ class OpenLists:
         self._forks = -1
         self._lock = threading.Lock()
 
+    def __len__(self) -> int:
+        return len(self._open)
+
     def state(self) -> OpenListsState:
         """What must be saved."""
         with self._lock:

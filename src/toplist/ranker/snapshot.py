@@ -52,7 +52,7 @@ class State(NamedTuple):
         Returns
         -------
         State
-            The snapshot.
+            The snapshot; its arrays cannot be written to.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class State(NamedTuple):
         arrays: dict[str, Any] = {}
         for name, dtype, shape in header.pop("arrays"):
             size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-            arrays[name] = np.frombuffer(content[length : length + size], dtype).reshape(shape).copy()
+            arrays[name] = np.frombuffer(content[length : length + size], dtype).reshape(shape)
             length += size
         if length != len(content):
             raise ValueError("its length is wrong")

@@ -94,6 +94,14 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         int,
         Meta(ge=1, description="open connections of an address (IPv6: a /64) that is not among the proxies"),
     ] = 256
+    request_memory: Annotated[
+        int,
+        Meta(
+            ge=16,
+            le=2**20,
+            description="megabytes for loading and copying learners; requests wait for room, larger learners get 422",
+        ),
+    ] = 1024
 
 
 class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import os
@@ -34,6 +35,8 @@ CLOSE_EVERY = 0.1  # impressions whose click window has ended
 FORGET_EVERY = 60.0  # events older than the retention of their ranking
 PURGE_EVERY = 0.1  # what deleted rankings left behind
 HEALTH_LIMITS = Limits(connections=64, address_connections=32)  # of the second listener
+LARGE_ARRAY = 1 << 20  # bytes
+M_MMAP_THRESHOLD = -3  # of mallopt, in glibc's malloc.h
 GC_THRESHOLD = (20_000, 20, 50)  # see gc.set_threshold
 
 
@@ -54,6 +57,7 @@ def serve(
             listeners.append(opened.enter_context(listening(health.host, health.port)))
         log = opened.enter_context(log_to_stderr(settings))
         settings = with_files(settings, log)
+        return_freed_memory()
         # Segments and items may be personal data: files are private_files.
         with (
             private_files(),
@@ -81,7 +85,7 @@ def _exit_now() -> NoReturn:
 
 
 def _open_service(store: Path, settings: Settings) -> Service:
-    return Service(store, learner_bytes=settings.memory << 20)
+    return Service(store, learner_bytes=settings.memory << 20, work_bytes=settings.limits.request_memory << 20)
 
 
 async def _serve(
@@ -186,6 +190,12 @@ def rare_garbage_collection() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+def return_freed_memory() -> None:
+    """Let glibc return large arrays to the system when they are freed; by itself it would soon keep them."""
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_ARRAY)
 
 
 @contextmanager

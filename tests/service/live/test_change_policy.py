@@ -28,7 +28,7 @@ from running import (
 from toplist import InvalidInput, Ranker
 from toplist.core.beliefs import array_bytes
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
-from toplist.service.live import change_policy, learners
+from toplist.service.live import change_policy, learners, quarantine
 from toplist.service.log import replay, training
 from toplist.service.log.events import RankingEvent, decode_outcome
 from toplist.service.log.settings import LearnerSettings, settings_problem
@@ -366,6 +366,7 @@ def test_a_learner_that_cannot_be_loaded_is_in_nobody_elses_way(
             assert service.transactions.loaded_state is memory
             assert len((await shown(service)).items) == 3
             monkeypatch.undo()
+            monkeypatch.setattr(quarantine, "RETRY_AFTER", 0.0)
             assert await service.retention.forget_old() == 1
             assert await learned(service, "k") == 1
 

@@ -364,3 +364,23 @@ def test_a_click_window_of_now_counts_for_lists_from_now_on(tmp_path: Path) -> N
             assert await service.impressions.close_due() == 1
 
     run(play())
+
+
+@pytest.mark.parametrize("policy", ["lr", "lr-sgd", "gl-cdcm-sgd", BY_FEATURES])
+def test_features_of_a_request_weigh_no_more_than_those_of_the_items(policy: str, tmp_path: Path) -> None:
+    async def belief(path: Path, size: float) -> tuple[bytes, bytes]:
+        async with at_work(path) as service:
+            await service.rankings.create(RankingSpec(name="front", positions=2, policy=policy, features=2))
+            await service.items.put("front", [Item(id="a", features=[3.0, 4.0]), Item(id="b", features=[0.0, 1.0])])
+            reply = await shown(service, features={"a": [size, 0.0], "b": [0.0, 0.5]})
+            await told(service, reply, "a", final=True)
+            (learned,) = (await service.beliefs()).values()
+            assert check(path, await service.beliefs()) == []
+            # A policy that learns it from the log later gets no more, either.
+            await service.rankings.change("front", RankingChange(policy="cascade-lin-ts"))
+            await service.queries.estimates("front")
+            (trained,) = (await service.beliefs()).values()
+            return learned, trained
+
+    beliefs = [run(belief(tmp_path / str(size), size)) for size in (5.0, 1e6, 4.9)]
+    assert beliefs[0] == beliefs[1] != beliefs[2]

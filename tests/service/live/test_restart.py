@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -31,6 +32,7 @@ from running import told as tell
 
 from toplist.service.live import learners as learners_module
 from toplist.service.live.service import Service
+from toplist.service.log import replay as replay_module
 from toplist.service.store.sqlite import SQLiteReader
 from toplist.service.wire import Item, ListReply
 
@@ -248,6 +250,35 @@ def test_items_keep_their_order_through_a_restart(tmp_path: Path) -> None:
         async with at_work(tmp_path / "db") as service:
             assert [item.id for item in await service.queries.items("front")] == [*names, "c"]
             await tell(service, await shown(service), 1, final=True)
+            assert check(tmp_path / "db", await service.beliefs()) == []
+
+    run(play())
+
+
+def test_many_changes_of_items_are_replayed_in_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: set[bool] = set()
+    changed = replay_module.change_items
+
+    def noted(*given: Any) -> None:
+        threads.add(threading.current_thread() is threading.main_thread())
+        changed(*given)
+
+    async def play() -> None:
+        service = Service(tmp_path / "db", Clock())
+        await service.start()
+        await front(service)
+        waiting = [await shown(service, segment=segment) for segment in "ab"]
+        for number in range(learners_module.MANY_CHANGES):
+            await service.items.put("front", [Item(id=f"item-{number % 4}", hidden=number // 4 % 2 == 0)])
+        await service.items.remove("front", ["item-7"])
+        await killed(service)
+        monkeypatch.setattr(replay_module, "change_items", noted)
+        async with at_work(tmp_path / "db") as service:
+            loading = [asyncio.create_task(shown(service, segment=segment)) for segment in "aba"]
+            await tell(service, waiting[0], 1, final=True)  # while its learner is loaded
+            replies = await asyncio.gather(*loading)
+            assert all("item-7" not in reply.items for reply in replies)
+            assert threads == {False}
             assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())

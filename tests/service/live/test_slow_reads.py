@@ -25,6 +25,7 @@ from running import (
 
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.live import learners, state
+from toplist.service.live.quarantine import Contained
 from toplist.service.live.service import Service
 from toplist.service.log import replay, training
 from toplist.service.store.protocol import LogReader
@@ -289,7 +290,7 @@ def test_a_learner_whose_change_of_items_fails_is_loaded_again(tmp_path: Path, m
                 raise MemoryError("after the change")
 
             monkeypatch.setattr(learners, "change_items", half)
-            with pytest.raises(MemoryError):
+            with pytest.raises(Contained):
                 await service.queries.estimates("front")
             assert service.loaded_learners == 0
             monkeypatch.undo()

@@ -2,13 +2,29 @@
 
 import asyncio
 import gc
+import threading
 import weakref
 from pathlib import Path
 
 import pytest
-from running import ELIMINATION, WINDOW, Clock, at_work, check, events, front, items, learned, run, shown, told
+from running import (
+    ELIMINATION,
+    WINDOW,
+    Clock,
+    at_work,
+    check,
+    events,
+    front,
+    items,
+    learned,
+    run,
+    shown,
+    state_of,
+    told,
+)
 
-from toplist.service.live import make_list, state
+from toplist.service.live import learners, make_list, state
+from toplist.service.store.sqlite import SQLiteReader
 
 
 def test_lists_do_not_keep_a_ranker_that_nobody_else_has(tmp_path: Path) -> None:
@@ -111,5 +127,47 @@ def test_looking_at_many_keys_takes_no_more_room_than_serving_them(tmp_path: Pat
             for reply in made:
                 await service.queries.explanation(reply.impression)
             assert service.loaded_learners <= served
+
+    run(play())
+
+
+def test_open_lists_are_counted_in_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[bool] = []
+    count = SQLiteReader.open_impressions
+
+    def noted(reader: SQLiteReader) -> int:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return count(reader)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service)
+            for _ in range(3):
+                await shown(service)
+            monkeypatch.setattr(SQLiteReader, "open_impressions", noted)
+            counts = await asyncio.gather(*(service.queries.open_impressions() for _ in range(10)))
+            assert counts == [3] * 10
+            assert threads == [False]
+
+    run(play())
+
+
+def test_a_learner_with_many_open_lists_writes_fewer_snapshots(tmp_path: Path) -> None:
+    """Each has the numbers of all open lists, so that it takes long."""
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service)
+            await shown(service)
+            (learner,) = list(state_of(service).learners)
+            learner.unkept = learners.SNAPSHOT_EVERY
+            assert learner.needs_snapshot
+            for number in range(1, 50_000):
+                learner.ranker.reopen(number)
+            state_of(service).learners.measure(learner)
+            assert not learner.needs_snapshot
+            learner.unkept = 2000
+            assert learner.needs_snapshot
+            learner.unkept = 0
 
     run(play())

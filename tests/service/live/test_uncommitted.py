@@ -179,7 +179,7 @@ def test_a_learner_whose_events_are_being_forgotten_is_not_loaded_from_what_is_l
             disk.hold()
             retaining = asyncio.create_task(service.retention.forget_old())
             await asyncio.sleep(0.05)
-            assert {learner.segment for learner in state_of(service).learners} >= {"a", "b"}
+            assert "a" in {learner.segment for learner in state_of(service).learners}
             disk.go_on()
             assert await retaining == 21
             assert await learned(service, "a") == 20

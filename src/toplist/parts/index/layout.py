@@ -18,7 +18,9 @@ from toplist.parts.index.select import is_contiguous
 
 IDENTITY, LOGISTIC = 0, 1  # links from a sum of features to the expected value
 CHUNK = 256  # items scored together: small enough for the L1 cache
-SPARSE = 3  # if at most 1/SPARSE of each item's features are not zero, items are scored feature by feature
+SPARSE = 3  # if at most 1/SPARSE of each item's features are not zero, items are scored feature by feature ...
+MOST_LISTED = 16_384  # ... as long as the lists of an item take at most so many bytes,
+TIMES_LISTED = 8  # or so many times as much as its features themselves
 
 
 class Layout(NamedTuple):
@@ -44,11 +46,28 @@ class Layout(NamedTuple):
     width: Floats  # per item x' M^-1 x of the belief ...
     width_of: Ints  # ... at this edition, refresh and update
 
+    def used_bytes(self) -> int:
+        """Bytes of the arrays as far as they were written to: the lists of dense features never are."""
+        lists = (self.listed, self.topic, self.line, self.degree)
+        size = sum(int(array.nbytes) for array in self if not any(array is one for one in lists))
+        return size + (int(self.begin[-1]) * (8 + 24 * int(self.most[0])) if self.edition[1] == 1 else 0)
+
+
+def most_listed(problem: Problem) -> int:
+    """Largest number of features that items may have for these to be listed.
+
+    >>> most_listed(Problem(1000, 10, 18)), most_listed(Problem(1000, 10, 900))
+    (6, 48)
+    """
+    d = problem.features
+    longest = max(MOST_LISTED, TIMES_LISTED * 8 * d) // 24  # entries of an item: most * (1 + most)
+    return max(1, min(d // SPARSE, (math.isqrt(1 + 4 * longest) - 1) // 2))
+
 
 def empty_layout(problem: Problem) -> Layout:
     """Nothing is laid out yet."""
     d, items = problem.features, problem.items
-    most = max(1, d // SPARSE)
+    most = most_listed(problem)
     columns = items * (1 + most)
     return Layout(
         columns=np.zeros((d, items)),

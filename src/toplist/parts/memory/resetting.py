@@ -53,7 +53,7 @@ class Resetting(NamedTuple):
     def prepare(self, problem: Problem) -> Self:
         """Prepare the detector; `forgets` becomes a number."""
         expect("The detector", self.detector, ("prepare", "room", "watch"), "a detector, like GLR()")
-        forgets = SCOPES.get(self.forgets, self.forgets)
+        forgets: Any = SCOPES.get(self.forgets) if isinstance(self.forgets, str) else self.forgets
         if isinstance(forgets, bool) or forgets not in SCOPES.values():
             raise refuse(
                 "Resetting's forgets", self.forgets, " or ".join(map(repr, SCOPES)), "choose what an alarm resets"

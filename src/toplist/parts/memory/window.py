@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from toplist.core.compiling import helper, routine
-from toplist.core.problem import Problem, number, whole
+from toplist.core.problem import InvalidInput, Problem, number, refuse, whole
 from toplist.core.slate import Floats, Ints, Request, Slate
 from toplist.parts.memory.counts import tally_counts, touch, touch_all, untouched_blocks
 from toplist.parts.memory.horizon import DOUBLING, expected_changes, steps_or_doubling, window_for
 
 LISTS, OLDEST, SLOT, OLDEST_SLOT, NEXT_TAU, OPEN, SAMPLES_LEAVE = range(7)  # the elements of `at`
+
+LONGEST_WINDOW = 1e7  # lists
+MOST_STORED = 300_000_000  # numbers of a window: the longest one for lists of ten
 
 
 class WindowedCounts(NamedTuple):
@@ -76,10 +80,23 @@ class Window(NamedTuple):
         tau, advice = self.tau, "give the number of lists to remember"
         if isinstance(tau, str):
             steps = steps_or_doubling("Window's tau", tau, problem, advice)
-            tau = DOUBLING if steps is None else window_for(float(steps), changes)
+            tau = DOUBLING
+            if steps is not None:
+                most = changes * (LONGEST_WINDOW / 2.0) ** 2  # of steps ln(steps), for the longest window
+                if steps * math.log(steps) > most:
+                    accepted = f"at most {LONGEST_WINDOW:g} lists, but more for {steps} steps and {changes:g} changes"
+                    raise refuse("Window's tau", self.tau, accepted, advice)
+                tau = window_for(float(steps), changes)
         elif tau != DOUBLING:
-            tau = float(int(number("Window's tau", tau, 1.0, 1e7, advice)))
-        return self._replace(tau=tau, changes=changes, longest=longest if tau == DOUBLING else int(tau))
+            tau = float(int(number("Window's tau", tau, 1.0, LONGEST_WINDOW, advice)))
+        longest = longest if tau == DOUBLING else int(tau)
+        stored = longest * problem.positions * max(3, problem.features)
+        if stored > MOST_STORED:
+            raise InvalidInput(
+                f"A window of {longest} lists with {problem.positions} positions would store {stored} numbers, but "
+                f"{MOST_STORED} are the most; give a smaller tau."
+            )
+        return self._replace(tau=tau, changes=changes, longest=longest)
 
     def begin(self, problem: Problem) -> WindowedCounts:
         """An empty belief."""

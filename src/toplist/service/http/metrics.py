@@ -107,6 +107,17 @@ class Metrics(Collector):
         for reason, count in self._service.learned.items():
             learned.add_metric((reason,), count)
         yield learned
+        yield GaugeMetricFamily(
+            "toplist_clock_believed",
+            "1, or 0 for some minutes after the clock was set, when nothing is closed or deleted by time.",
+            float(self._service.is_time_believed),
+        )
+        quarantined = CounterMetricFamily(
+            "toplist_quarantined", "Impressions and learners set aside, since they cannot be used.", labels=("what",)
+        )
+        for what in ("impression", "learner"):
+            quarantined.add_metric((what,), self._service.quarantined[what])
+        yield quarantined
         commits = self._service.commit_counts
         yield CounterMetricFamily("toplist_commits", "Commits to the store.", commits.commits)
         yield CounterMetricFamily("toplist_committed", "Changes committed, several per commit.", commits.changes)

@@ -20,6 +20,7 @@ from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.learners import WORTH_A_SNAPSHOT
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.transaction import Transactions
+from toplist.service.live.work_memory import check_size
 from toplist.service.log import training
 from toplist.service.log.events import decode_items
 from toplist.service.log.replay import change_items, new_ranker
@@ -77,6 +78,8 @@ class PolicyChange:
             snapshots: list[SnapshotRow] = []
             if needed:
                 await self._compile(settings, functools.partial(would_work, before, train, longest), blame)
+                if ranking.items:
+                    check_size(settings, len(ranking.items), self._transactions.work, blame(lambda _: False))
                 _check_items(ranking, settings, before, blame)
             while needed and train and ranking.has_learner:
                 settings = before.for_new_learners(spec, train, max(longest, ranking.longest))

@@ -20,7 +20,8 @@ LATE, CONTRADICTS, NOT_LEARNED = "late", "contradicts", "dropped"
 REJECTIONS = {
     LATE: "The click window closed before this report came, and the list was learned without it.",
     CONTRADICTS: "A final report said something else, and the list was learned from that.",
-    NOT_LEARNED: "The list was not shown in time, or its ranking was deleted, so nothing is learned from it.",
+    NOT_LEARNED: "The list was not shown in time, or it cannot be learned, or its ranking was deleted, so nothing is "
+    "learned from it.",
 }
 UNKNOWN_IMPRESSION = "There is no such impression: it was never made, or it is forgotten by now."
 
@@ -28,7 +29,7 @@ UNKNOWN_IMPRESSION = "There is no such impression: it was never made, or it is f
 class ImpressionState:
     """A list with its state."""
 
-    __slots__ = ("due", "id", "items", "last_seq", "learner", "outcome", "ranking", "record", "seq", "state")
+    __slots__ = ("damage", "due", "id", "items", "last_seq", "learner", "outcome", "ranking", "record", "seq", "state")
 
     def __init__(
         self, id: bytes, seq: int, ranking: int, learner: int, state: int, due: int, items: list[ItemId] | None,
@@ -40,6 +41,7 @@ class ImpressionState:
         self.outcome = outcome
         self.last_seq = last_seq  # of the last event that changed it
         self.record: Record | None = None  # to learn from, unless it is large
+        self.damage: str | None = None  # why its rows in the store cannot be read
 
     @property
     def is_open(self) -> bool:

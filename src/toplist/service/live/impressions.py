@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 
+from toplist.service.errors import NotFound, Refused
 from toplist.service.live.impression_state import REJECTIONS, ImpressionState, report_in_positions
+from toplist.service.live.learners import LoadedLearner
+from toplist.service.live.quarantine import Contained, reason_of
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
-from toplist.service.log.events import ListEvent, ListOutcome, MergedReport, encode
-from toplist.service.log.replay import learn_list
+from toplist.service.log.events import ListEvent, ListOutcome, MergedReport, QuarantinedEvent, decode_learner, encode
+from toplist.service.log.replay import UNREADABLE, learn_list
 from toplist.service.store.protocol import (
     ACTIVATED,
     DEFERRED,
@@ -17,6 +21,7 @@ from toplist.service.store.protocol import (
     LEARN,
     LEARNED,
     OPEN,
+    QUARANTINED,
     REPORT,
     EventRow,
     ImpressionChange,
@@ -39,12 +44,17 @@ class Impressions:
     async def report(self, impression: str, report: Report) -> ReportReply:
         """Take in a report of a list; it counts once, however often and in whatever order reports come."""
         now = self._transactions.clock()
-        state, one, lists = await self._prepare(impression, now, final=report.final)
-        assert one.items is not None
+        until = now if self._transactions.clock.is_believed else 0
+        state, one, lists = await self._prepare(impression, until, final=report.final)
         with self._transactions.change():
-            merged = report_in_positions(report, one.items)
             was_open = one.is_open
-            rows = close_rows(state, one, lists, now) or report_rows(state, one, merged, lists, now)
+            if one.damage is not None and was_open:
+                merged, rows = MergedReport(), close_rows(state, one, lists, now, one.due)
+            elif one.items is None:
+                raise NotFound(f"The list of this impression cannot be read: {one.damage}")
+            else:
+                merged = report_in_positions(report, one.items)
+                rows = close_rows(state, one, lists, now, until) or report_rows(state, one, merged, lists, now)
             reply = report_reply(impression, one, merged)
             reason = one.outcome.reason if was_open else None  # now, as another report may close it during the commit
         await self._transactions.commit(rows)
@@ -54,10 +64,11 @@ class Impressions:
     async def activate(self, impression: str) -> ReportReply:
         """Start the click window of a deferred list, which is shown now."""
         now = self._transactions.clock()
-        state, one, lists = await self._prepare(impression, now, final=False, items=False)
+        until = now if self._transactions.clock.is_believed else 0
+        state, one, lists = await self._prepare(impression, until, final=False, items=False)
         with self._transactions.change():
             was_open = one.is_open
-            rows = close_rows(state, one, lists, now)
+            rows = close_rows(state, one, lists, now, until)
             if one.state == DEFERRED:
                 rows += activate_rows(state, one, now)
                 rows.append(change_row(one))
@@ -69,11 +80,22 @@ class Impressions:
 
     async def close_due(self, now: int | None = None) -> int:
         """Close impressions whose click window is over, some hundred at most; returns their number."""
-        at = self._transactions.clock() if now is None else now
+        read = self._transactions.clock()
+        if not self._transactions.clock.is_believed:
+            return 0
+        at = read if now is None else now
         while True:
             state = await self._transactions.state()
+            with self._transactions.change():
+                shifted = self._transactions.shift_windows(state)
+            if shifted:
+                await self._transactions.commit(shifted)
+                continue
             due = await state.load_due(at, CLOSED_AT_ONCE)
             lists = await state.load_lists([one for one in due if needs_list(state, one)])
+            for one in due:
+                if one.damage is not None:
+                    await load_learner(state, one)
             complete = all(one.seq in lists for one in due if needs_list(state, one))
             if complete and self._transactions.is_current(state):
                 break
@@ -82,7 +104,7 @@ class Impressions:
         with self._transactions.change():
             for one in due:
                 if one.is_open and state.has(one):  # a report may have closed it during the reads
-                    rows += close_rows(state, one, lists, at)
+                    rows += close_rows(state, one, lists, at, at)
                     reasons.append(one.outcome.reason)
             state.evict_impressions()
         await self._transactions.commit(rows)
@@ -91,16 +113,18 @@ class Impressions:
         return len(reasons)
 
     async def _prepare(
-        self, impression: str, now: int, *, final: bool, items: bool = True
+        self, impression: str, until: int, *, final: bool, items: bool = True
     ) -> tuple[LiveState, ImpressionState, ListEvents]:
         """Load an impression with all that a report of it may need."""
         while True:
             state = self._transactions.ready_state or await self._transactions.state()
             one = await state.find_impression(impression)
             lists: ListEvents = {}
-            closes = one.is_open and (final or one.due <= now)
+            closes = one.is_open and (final or one.due <= until)
             if (items and one.items is None) or (closes and needs_list(state, one)):
                 lists = await state.load_lists([one])
+            if one.damage is not None and one.is_open:
+                await load_learner(state, one)
             if state.has(one) and self._transactions.is_current(state):
                 return state, one, lists
 
@@ -120,7 +144,7 @@ def report_reply(impression: str, one: ImpressionState, merged: MergedReport) ->
 def needs_list(state: LiveState, one: ImpressionState) -> bool:
     """Whether closing an impression takes its list from the log: its learner is in memory, and the record is not."""
     ranking = state.rankings_by_id.get(one.ranking)
-    if ranking is None or (one.record is not None and one.seq > ranking.settings.policy_seq):
+    if ranking is None or one.damage is not None or (one.record is not None and one.seq > ranking.settings.policy_seq):
         return False
     return state.learners.is_loaded(one.learner) and one.seq > ranking.settings.first_event(one.learner)
 
@@ -156,15 +180,17 @@ def report_rows(state: LiveState, one: ImpressionState, report: MergedReport, li
     return rows
 
 
-def close_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: int) -> list[Row]:
-    """Close an impression if its window is over or its ranking is deleted."""
+def close_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: int, until: int) -> list[Row]:
+    """Close an impression if its window was over at `until` or its ranking is deleted."""
     if not one.is_open:
         return []
     if one.ranking not in state.rankings_by_id:  # one event of the log says so for all lists of the ranking
         one.state, one.record = DROPPED, None
         return [change_row(one)]
-    if one.due > now:
+    if one.due > until:
         return []
+    if one.damage is not None:
+        return quarantine_rows(state, one, one.damage, now)
     if one.state == DEFERRED:
         return drop_rows(state, one, lists, now)
     return learn_rows(state, one, one.outcome.merged, "window", lists, now)
@@ -172,8 +198,8 @@ def close_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: i
 
 def drop_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: int) -> list[Row]:
     """Drop a deferred impression that was not shown in time."""
+    learner = loaded_learner(state, one)
     one.state, one.last_seq = DROPPED, state.next_seq()
-    learner = state.learners.by_id(one.learner)
     if learner is not None and one.seq > learner.ranking.settings.first_event(learner.id):
         learner.ranker.drop(lists[one.seq].number if one.record is None else one.record.number)
         learner.count_event(one.last_seq)
@@ -182,25 +208,68 @@ def drop_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: in
     return [EventRow(one.last_seq, now, one.ranking, one.learner, DROP, one.id, body), change_row(one)]
 
 
+async def load_learner(state: LiveState, one: ImpressionState) -> None:
+    """Load the learner of an impression, if that is possible."""
+    created = (await state.load_events([one.learner])).get(one.learner)
+    ranking = state.rankings_by_id.get(one.ranking)
+    if created is not None and ranking is not None:
+        with suppress(Refused, *UNREADABLE):
+            await state.learners.load(ranking, decode_learner(created.body).segment)
+
+
+def loaded_learner(state: LiveState, one: ImpressionState) -> LoadedLearner | None:
+    """The learner of an impression if it is in memory and sound; else it learns when it is next loaded."""
+    try:
+        return state.learners.by_id(one.learner)
+    except Contained:
+        return None
+
+
+def quarantine_rows(state: LiveState, one: ImpressionState, reason: str, now: int) -> list[Row]:
+    """Close an impression that cannot be read or learned, so that it is not tried again and all others go on."""
+    state.quarantine.add("impression", one.ranking, one.learner, reason, one.seq)
+    one.state, one.last_seq = DROPPED, state.next_seq()
+    body = encode(QuarantinedEvent(reason, one.seq))
+    rows: list[Row] = [
+        EventRow(one.last_seq, now, one.ranking, one.learner, QUARANTINED, one.id, body), change_row(one)
+    ]  # fmt: skip
+    learner = loaded_learner(state, one)
+    if learner is not None and one.seq > learner.ranking.settings.first_event(learner.id):
+        if one.record is not None:
+            learner.ranker.drop(one.record.number)
+        learner.count_event(one.last_seq)
+        # The log can no longer tell which list of the learner it was: rebuilds begin after it.
+        rows.append(learner.snapshot(base=True))
+    one.record = None
+    return rows
+
+
 def learn_rows(
     state: LiveState, one: ImpressionState, merged: MergedReport, reason: str, lists: ListEvents, now: int
 ) -> list[Row]:
     """Learn an impression, once, and close it. A learner that is not in memory learns when it is next loaded."""
     outcome = ListOutcome(merged, reason, one.seq)
+    learner = loaded_learner(state, one)
+    if learner is not None:
+        settings = learner.ranking.settings
+        own = one.seq > settings.policy_seq
+        try:
+            if own and one.record is not None:
+                learner.ranker.settle(one.record, *merged.for_learning())
+            elif one.seq > settings.first_event(learner.id):
+                learn_list(learner.ranker, lists[one.seq], outcome, own)
+        except MemoryError:
+            raise
+        except Exception as problem:  # the learner may be half changed: it is loaded again, without this list
+            state.learners.discard(learner)
+            return quarantine_rows(state, one, reason_of(problem), now)
     one.state, one.outcome, one.last_seq = LEARNED, outcome, state.next_seq()
     body = encode(outcome)
     rows: list[Row] = [
         EventRow(one.last_seq, now, one.ranking, one.learner, LEARN, one.id, body),
         ImpressionChange(LEARNED, one.due, body, one.id),
     ]
-    learner = state.learners.by_id(one.learner)
     if learner is not None:
-        settings = learner.ranking.settings
-        own = one.seq > settings.policy_seq
-        if own and one.record is not None:
-            learner.ranker.settle(one.record, *merged.for_learning())
-        elif one.seq > settings.first_event(learner.id):
-            learn_list(learner.ranker, lists[one.seq], outcome, own)
         learner.count_event(one.last_seq)
         if learner.needs_snapshot:
             rows.append(learner.snapshot())

@@ -8,6 +8,7 @@ from toplist.core.item_id import ItemId, item_text
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
+from toplist.service.live.work_memory import check_size
 from toplist.service.log.events import ItemsEvent, encode
 from toplist.service.store.protocol import ITEMS, WHOLE_RANKING, DeleteItem, EventRow, ItemRow, Row
 from toplist.service.wire import Item, ItemsChanged
@@ -25,6 +26,8 @@ class Items:
         ranking = state.ranking(name)
         event = ranking.checked_items(items)
         added = sum(put.id not in ranking.items for put in event.put)
+        if added:
+            check_size(ranking.settings, len(ranking.items) + added, self._transactions.work, "/items")
         await self._transactions.commit(self._change(state, ranking, event) if event.put else [])
         changed = len(event.put) - added
         return ItemsChanged(added=added, changed=changed, unchanged=len(items) - len(event.put))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
 
-from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
-from toplist.service.errors import Conflict
+from toplist.service.errors import Conflict, StoreUnavailable
+from toplist.service.live.quarantine import Contained, QuarantinedLearners
 from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.work_memory import TIMES_LEARNER, WorkMemory
 from toplist.service.log.events import LearnerEvent, encode
 from toplist.service.log.replay import (
     Replay,
+    SkippedList,
     change_items,
     in_order,
     new_ranker,
@@ -24,13 +27,16 @@ from toplist.service.store.protocol import ITEMS, LEARNER, EventRow, LearnerRow,
 
 SNAPSHOT_EVERY = 1000  # events of a learner; more if a snapshot is large
 WORTH_A_SNAPSHOT = 64  # events; fewer are replayed faster than a snapshot is written
+MANY_CHANGES = 200  # of a ranking's items, which are replayed in another thread
+TRIES_IN_THREAD = 2  # events that come meanwhile may need another read; then the event loop waits
+MEASURED_EVERY = 64  # events of a learner; it grows with its open lists
 MOST_CHANGES = 1000  # of a ranking's items, kept in memory until all learners have applied them
 
 
 class LoadedLearner:
     """A learner in memory."""
 
-    __slots__ = ("applied_changes", "id", "ranker", "ranking", "room", "segment", "seq", "unkept")
+    __slots__ = ("applied_changes", "events", "id", "ranker", "ranking", "room", "segment", "seq", "unkept")
 
     def __init__(
         self, id: int, ranking: LiveRanking, segment: str | None, ranker: LoggedRanker, seq: int, unkept: int
@@ -39,6 +45,7 @@ class LoadedLearner:
         self.seq = seq  # of the last event it has seen
         self.applied_changes = ranking.change_count
         self.unkept = unkept  # events since its latest snapshot
+        self.events = 0  # since it is in memory
         self.room = ranker.room
 
     @property
@@ -61,6 +68,12 @@ class LoadedLearner:
         """Count one more event that it has seen."""
         self.seq = seq
         self.unkept += 1
+        self.events += 1
+
+    @property
+    def may_have_grown(self) -> bool:
+        """Whether to measure it again: after its first list, and after every few events."""
+        return self.events % MEASURED_EVERY == 1
 
     def snapshot(self, base: bool = False) -> SnapshotRow:
         """Its belief as a row."""
@@ -74,10 +87,12 @@ class LoadedLearner:
 
 
 class Learners:
-    """Learners by ranking and segment; those in memory take about `most_bytes` at most."""
+    """Learners by ranking and segment; those in memory take `most_bytes` at most, or there is only one."""
 
-    def __init__(self, store: Store, commits: GroupCommit, most_bytes: int) -> None:
-        self._store, self._commits = store, commits
+    def __init__(
+        self, store: Store, commits: GroupCommit, most_bytes: int, work: WorkMemory, quarantine: QuarantinedLearners
+    ) -> None:
+        self._store, self._commits, self._work, self._quarantine = store, commits, work, quarantine
         self._most_bytes = most_bytes
         self._loaded: dict[tuple[int, str | None], LoadedLearner] = {}  # the most recently used is last
         self._by_id: dict[int, LoadedLearner] = {}
@@ -116,19 +131,39 @@ class Learners:
             self._apply_changes(learner)
         return learner
 
-    async def load(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
-        """The learner of a segment, from memory or from the store; None if there is none yet."""
+    async def load(self, ranking: LiveRanking, segment: str | None, reserved: bool = False) -> LoadedLearner | None:
+        """The learner of a segment, from memory or from the store; None if there is none yet.
+
+        `reserved` if the caller holds the memory for it.
+        """
+        learner = self.get(ranking, segment)
+        if learner is not None:
+            return learner
+        if reserved:
+            return await self._load(ranking, segment)
+        async with self._work.reserve(TIMES_LEARNER * ranking.learner_size, urgent=True):
+            return await self._load(ranking, segment)
+
+    async def _load(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
+        tries = 0
         while (learner := self.get(ranking, segment)) is None:
+            tries += 1
             row = await self._find_row(ranking, segment)
             if row is None or ranking.is_deleted:
                 return None
-            if self.has(ranking, segment):  # another request loaded it during the read
+            await self.make_room(ranking.learner_size)
+            if self.has(ranking, segment):  # another request loaded it meanwhile
                 continue
             settings = ranking.settings
+            if (reason := self._quarantine.reason(row.id, settings.policy_seq)) is not None:
+                raise _cannot_serve(ranking, reason)
             load = _LearnerLoad(ranking, row, self._commits)
             try:
                 with self._commits.watch_events() as arrived:
-                    replay = await self._store.read(load)
+                    if tries <= TRIES_IN_THREAD and await self._store.read(load.takes_long):
+                        replay = await asyncio.to_thread(load.in_thread, self._store)
+                    else:
+                        replay = await self._store.read(load)
                 load.is_over = True
                 if ranking.is_deleted:
                     return None
@@ -137,12 +172,25 @@ class Learners:
                 replay.run(event for event in arrived if event.seq > replay.seq and load.concerns(event))
             except _ReadIsOver:
                 continue
-            except InvalidInput as problem:
+            except (StoreUnavailable, MemoryError):
+                raise
+            except Exception as problem:
                 if ranking.settings is not settings:
                     continue
-                raise Conflict(f"The ranking {ranking.name!r} cannot serve: {problem}") from problem
-            self._add(LoadedLearner(row.id, ranking, segment, replay.ranker, replay.seq, replay.events))
+                reason = self._quarantine.add(ranking.id, row.id, settings.policy_seq, problem)
+                raise _cannot_serve(ranking, reason) from problem
+            loaded = LoadedLearner(row.id, ranking, segment, replay.ranker, replay.seq, replay.events)
+            self._add(loaded)
+            if replay.skipped:
+                self._skip_lists(loaded, replay.skipped)
         return learner
+
+    def _skip_lists(self, learner: LoadedLearner, skipped: list[SkippedList]) -> None:
+        """Note that lists could not be learned; rebuilds begin after them, and they are not tried again."""
+        events = self._quarantine.skip_lists(skipped)
+        learner.seq = events[-1].seq
+        written = self._commits.write([*events, learner.snapshot(base=True)])
+        written.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _find_row(self, ranking: LiveRanking, segment: str | None) -> LearnerRow | None:
         """The row of a segment's learner, committed or not; None if there is none."""
@@ -165,6 +213,11 @@ class Learners:
         event = EventRow(seq, now, ranking.id, seq, LEARNER, None, encode(LearnerEvent(segment)))
         return learner, [event, LearnerRow(seq, ranking.id, segment)]
 
+    def discard(self, learner: LoadedLearner) -> None:
+        """Remove a learner that may be half changed from memory; it is loaded again when it is next used."""
+        if self._by_id.get(learner.id) is learner:
+            self._remove(learner)
+
     def undo_create(self, learner: LoadedLearner, had_learner: bool) -> None:
         """Undo `create`; `had_learner` is the former `has_learner` of the ranking."""
         self._remove(learner)
@@ -175,20 +228,51 @@ class Learners:
         for learner in self.of_ranking(ranking):
             self._remove(learner)
 
-    def evict(self) -> list[Row]:
-        """If memory is short, drop learners without uncommitted events; returns the snapshots to write."""
-        if self._bytes <= self._most_bytes:
+    def size(self, ranking: LiveRanking, segment: str | None) -> int:
+        """Bytes of the learner of a segment: measured if it is in memory, else foretold."""
+        learner = self._loaded.get((ranking.id, segment))
+        return max(ranking.learner_size, 0 if learner is None else learner.room)
+
+    def has_room(self, size: int) -> bool:
+        """Whether one more learner of so many bytes finds room; the first one always does."""
+        return self._bytes + size <= self._most_bytes or not self._loaded
+
+    async def make_room(self, size: int) -> None:
+        """Drop learners until one more of so many bytes finds room; waits for the commits of those in use."""
+        while not self.has_room(size):
+            rows = self.evict(size)
+            if not rows and self.has_room(size):
+                return
+            await self._commits.write(rows)
+
+    def evict(self, size: int = 0) -> list[Row]:
+        """If memory is short, drop learners without uncommitted events; returns the snapshots to write.
+
+        There is then room for one more learner of `size` bytes; without a size, the last one stays in any case.
+        """
+        too_many = self._bytes + size - self._most_bytes
+        if too_many <= 0:
             return []
         pending = self._commits.first_pending_seq()
-        rows: list[Row] = []
-        for learner in self:
-            if self._bytes <= self._most_bytes or len(self._loaded) == 1:
+        dropped: list[LoadedLearner] = []
+        for learner in self._loaded.values():
+            if too_many <= 0 or (not size and len(dropped) == len(self._loaded) - 1):
                 break
             if learner.seq < pending:
-                if learner.unkept >= WORTH_A_SNAPSHOT:
-                    rows.append(learner.snapshot())
-                self._remove(learner)
+                dropped.append(learner)
+                too_many -= learner.room
+        rows: list[Row] = []
+        for learner in dropped:
+            if learner.unkept >= WORTH_A_SNAPSHOT:
+                rows.append(learner.snapshot())
+            self._remove(learner)
         return rows
+
+    def measure(self, learner: LoadedLearner) -> None:
+        """Measure the memory of a learner again."""
+        self._bytes -= learner.room
+        learner.room = learner.ranker.room
+        self._bytes += learner.room
 
     def trim_changes(self, ranking: LiveRanking) -> None:
         """If a ranking keeps many changes of its items, apply them to all its learners and drop them."""
@@ -213,10 +297,17 @@ class Learners:
             before = learner.room
             try:
                 learner.apply_changes()
-            except BaseException:  # it may be half changed: it is loaded again when it is next used
+            except Exception as problem:  # it may be half changed: it is loaded again when it is next used
                 self._remove(learner)
-                raise
+                raise Contained(f"A learner of the ranking {learner.ranking.name!r} failed.") from problem
             self._bytes += learner.room - before
+
+
+def _cannot_serve(ranking: LiveRanking, reason: str) -> Conflict:
+    return Conflict(
+        f"This segment of the ranking {ranking.name!r} cannot serve: {reason} Check the store; a change of the policy "
+        f"makes new learners."
+    )
 
 
 class _ReadIsOver(Exception):
@@ -244,6 +335,20 @@ class _LearnerLoad:
         """Read and replay."""
         with reader.snapshot_reads():  # a commit may replace events by a snapshot
             return self._replay(reader)
+
+    def takes_long(self, reader: LogReader) -> bool:
+        """Whether the event loop would be held up: after a crash, every learner replays the same changes of items."""
+        kept = self._latest_snapshot(reader)
+        start = self._settings.first_event(self._row.id) if kept is None else kept.seq
+        return reader.has_item_events(self._row.ranking, start, MANY_CHANGES)
+
+    def in_thread(self, store: Store) -> Replay:
+        """Read and replay in another thread."""
+        reader = store.reader()
+        try:
+            return self(reader)
+        finally:
+            reader.close()
 
     def _replay(self, reader: LogReader) -> Replay:
         settings, row = self._settings, self._row

@@ -13,6 +13,7 @@ from toplist.service.errors import Conflict
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.impression_state import ImpressionState
 from toplist.service.live.learners import LoadedLearner
+from toplist.service.live.quarantine import Contained
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.request_errors import check_features, list_length, pins_by_position, request_error
 from toplist.service.live.state import LiveState, RememberedRequest
@@ -54,7 +55,12 @@ class Lists:
             if not ranking.items:
                 raise Conflict(f"The ranking {name!r} has no items yet; put some.")
             if not state.learners.has(ranking, request.segment):
-                await state.learners.load(ranking, request.segment)
+                learner = await state.learners.load(ranking, request.segment)
+                if learner is None and not state.learners.has_room(ranking.learner_size):
+                    await state.learners.make_room(ranking.learner_size)
+                    continue  # another request may have made it meanwhile
+                if learner is not None and not state.learners.has(ranking, request.segment):
+                    continue  # it exists, and must not be made again
             if self._can_make(state, ranking, request, remembered):
                 break
         with self._transactions.change():
@@ -86,7 +92,10 @@ class Lists:
             )
         if made.items is None:
             await state.load_lists([made])
-        assert made.items is not None
+        if made.items is None:
+            raise Conflict(
+                f"The list of this request cannot be read: {made.damage} Use a new request id.", "/request_id"
+            )
         await self._transactions.settle()  # the list may not be committed yet
         return list_reply(made, made.items, name, request)
 
@@ -101,12 +110,21 @@ class Lists:
                 learner, rows = state.learners.create(ranking, request.segment, state.next_seq(), now)
             except InvalidInput as problem:
                 raise Conflict(f"The ranking {ranking.name!r} cannot serve yet: {problem}") from problem
+        asked = request
         try:
-            items, record = rank(learner, request)
+            if request.features is not None:
+                asked = with_scaled_features(request, ranking)
+            items, record = rank(learner, asked)
         except (InvalidInput, ValueError) as problem:
             if rows:  # the learner is new, and is not kept for a request that is refused
                 state.learners.undo_create(learner, had_learner)
             raise request_error(problem, request, ranking) from problem
+        except Exception as problem:  # of this learner alone, which may be half changed
+            if rows:
+                state.learners.undo_create(learner, had_learner)
+            else:
+                state.learners.discard(learner)
+            raise Contained(f"A list of the ranking {ranking.name!r} failed.") from problem
         ranking.longest = max(ranking.longest, len(items))
         seq, id = state.next_seq(), self._ids.next(now)
         initial = DEFERRED if request.deferred else OPEN
@@ -116,8 +134,10 @@ class Lists:
             made.record = record
         state.add_impression(made)
         learner.count_event(seq)
+        if learner.may_have_grown:
+            state.learners.measure(learner)
         rows += (
-            EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(ListEvent.of(items, record, request))),
+            EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(ListEvent.of(items, record, asked))),
             ImpressionRow(id, seq, ranking.id, learner.id, initial, due, NO_OUTCOME_JSON),
         )
         if learner.needs_snapshot:
@@ -128,6 +148,13 @@ class Lists:
             rows.append(RequestRow(ranking.id, request.request_id, known.digest, id, now))
         rows += state.learners.evict()
         return made, rows
+
+
+def with_scaled_features(request: ListRequest, ranking: LiveRanking) -> ListRequest:
+    """A request whose features are no larger than those of the items; the log has these, for later policies."""
+    assert request.features is not None
+    check_features(None, rows_by_item(request.features), ranking)
+    return msgspec.structs.replace(request, features=ranking.scaled_features(request.features))
 
 
 def rank(learner: LoadedLearner, request: ListRequest) -> tuple[list[ItemId], Record]:

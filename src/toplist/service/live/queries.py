@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import TypeVar
 
 from toplist.core.item_id import ItemId, twin_id
@@ -19,15 +20,17 @@ from toplist.service.live.ranking import LiveRanking, item_reply
 from toplist.service.live.rankings import ranking_reply
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
+from toplist.service.live.work_memory import TIMES_LEARNER
 from toplist.service.log.events import decode_learner
 from toplist.service.log.export import EventPage, EventPages
 from toplist.service.log.impression_id import id_text
 from toplist.service.log.replay import logged_list
 from toplist.service.log.settings import ItemState, ItemStates
-from toplist.service.store.protocol import STATE_NAMES
+from toplist.service.store.protocol import STATE_NAMES, Store
 from toplist.service.wire import Estimate, Estimates, Explanation, Impression, Item, NextList, Ranking, Reason
 
 T = TypeVar("T")
+COUNT_EVERY = 1.0  # seconds between two counts of open impressions
 
 
 class Queries:
@@ -35,6 +38,8 @@ class Queries:
 
     def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
         self._transactions, self._compiler = transactions, compiler
+        self._count: asyncio.Task[int] | None = None  # of open impressions
+        self._counted = 0.0
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[LiveState]:
@@ -90,8 +95,7 @@ class Queries:
         self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
     ) -> Estimates:
         """Estimates of the items, the largest index first, or the largest mean if the policy has no index."""
-        async with self._reading():
-            learner = await self._learner(name, segment)
+        async with self._reading(), self._learner(name, segment) as learner:
             spec, learned = learner.ranking.spec, learner.ranker.learned
 
             def estimate(ranker: LoggedRanker) -> list[Estimate]:
@@ -108,24 +112,26 @@ class Queries:
         async with self._reading() as state:
             one = await _existing_impression(state, impression)
             name, segment = await _origin(state, one)
-            learner = await self._learner(name, segment)
-            settings = learner.ranking.settings
-            event = (await state.load_lists([one]))[one.seq]
-            is_known = one.seq > settings.first_event(learner.id)
+            event = (await state.load_lists([one])).get(one.seq)
+            if event is None:
+                raise NotFound(f"The list of this impression cannot be read: {one.damage}")
+            made = event
+            async with self._learner(name, segment) as learner:
+                settings = learner.ranking.settings
+                is_known = one.seq > settings.first_event(learner.id)
 
-            def explain(ranker: LoggedRanker) -> list[Reason] | None:
-                shown = logged_list(ranker, event, own=one.seq > settings.policy_seq)
-                return None if shown is None else [Reason(**row) for row in ranker.explain(shown).rows()]
+                def explain(ranker: LoggedRanker) -> list[Reason] | None:
+                    shown = logged_list(ranker, made, own=one.seq > settings.policy_seq)
+                    return None if shown is None else [Reason(**row) for row in ranker.explain(shown).rows()]
 
-            reasons = await self._with_copy(learner, explain) if is_known else None
+                reasons = await self._with_copy(learner, explain) if is_known else None
             if reasons is None:
                 raise NotFound("An earlier policy of the ranking made this list, and it cannot be explained any more.")
             return Explanation(impression=impression, ranking=name, segment=segment, positions=reasons)
 
     async def next_list(self, name: str, segment: str | None = None, person: Sequence[float] | None = None) -> NextList:
         """The list that would be made next, explained; it is not made."""
-        async with self._reading():
-            learner = await self._learner(name, segment)
+        async with self._reading(), self._learner(name, segment) as learner:
             spec, learned = learner.ranking.spec, learner.ranker.learned
 
             def explain(ranker: LoggedRanker) -> list[Reason]:
@@ -144,18 +150,23 @@ class Queries:
         await self._transactions.commit([])  # at once: later it is unknown whether the copy's changes were committed
         return await asyncio.to_thread(lambda: work(LoggedRanker.of(state, policy, name)))
 
-    async def _learner(self, name: str, segment: str | None) -> LoadedLearner:
+    @asynccontextmanager
+    async def _learner(self, name: str, segment: str | None) -> AsyncIterator[LoadedLearner]:
+        """Context that holds the memory for loading and copying the learner of a segment."""
         while True:
             state = await self._transactions.state()
             ranking = state.ranking(name)
             await self._compiler.wait_for(ranking.settings)
-            learner = await state.learners.load(ranking, segment)
-            if self._transactions.is_current(state) and state.rankings.get(name) is ranking:
-                break
-        if learner is None:
-            which = "without a segment" if segment is None else f"for the segment {segment!r}"
-            raise NotFound(f"In the ranking {name!r}, no list was made {which} yet; ask for one first.")
-        return learner
+            size = TIMES_LEARNER * state.learners.size(ranking, segment)
+            async with self._transactions.work.reserve(size):
+                learner = await state.learners.load(ranking, segment, reserved=True)
+                if not self._transactions.is_current(state) or state.rankings.get(name) is not ranking:
+                    continue
+                if learner is None:
+                    which = "without a segment" if segment is None else f"for the segment {segment!r}"
+                    raise NotFound(f"In the ranking {name!r}, no list was made {which} yet; ask for one first.")
+                yield learner
+                return
 
     async def segments(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
         """Segments that have a learner, in order."""
@@ -177,7 +188,19 @@ class Queries:
         """Number of lists that wait for reports, deferred ones included."""
         if not self._transactions.is_open:
             return 0
-        return await self._transactions.store.read(lambda reader: reader.open_impressions())
+        if self._count is None or (self._count.done() and monotonic() > self._counted + COUNT_EVERY):
+            self._counted = monotonic()
+            self._count = asyncio.create_task(asyncio.to_thread(_count_open, self._transactions.store))
+        return await asyncio.shield(self._count)
+
+
+def _count_open(store: Store) -> int:
+    """Count open impressions in another thread: with hundreds of thousands it takes long."""
+    reader = store.reader()
+    try:
+        return reader.open_impressions()
+    finally:
+        reader.close()
 
 
 def _item_state(ranking: LiveRanking, item: ItemId) -> ItemState:
@@ -219,7 +242,8 @@ async def _impression_reply(state: LiveState, impression: str) -> Impression:
         raise NotFound(UNKNOWN_IMPRESSION)
     if one.items is None:
         await state.load_lists([one])
-    assert one.items is not None
+    if one.items is None:
+        raise NotFound(f"The list of this impression cannot be read: {one.damage}")
     merged = one.outcome.merged
     seen = None if merged.seen is None else {str(position): p for position, p in merged.seen.items()}
     return Impression(

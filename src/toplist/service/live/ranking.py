@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ class LiveRanking:
         self.longest = SHORTEST  # longest list that its policy made since it is in memory
         self.is_changing_policy = False
         self.compiled: LearnerSettings | None = None  # settings whose policy is known to be compiled
+        self._largest_norm = (-1, 1.0)  # of the items' features, after so many changes
 
     @property
     def name(self) -> str:
@@ -48,6 +49,34 @@ class LiveRanking:
     def spec(self) -> RankingSpec:
         """Its settings, as requests give them."""
         return self.settings.spec
+
+    @property
+    def largest_norm(self) -> float:
+        """The largest norm of the items' features, at least 1."""
+        if self._largest_norm[0] != self.change_count:
+            rows = [state.features for state in self.items.values() if state.features is not None]
+            largest = max((float(np.linalg.norm(row)) for row in rows), default=1.0)
+            self._largest_norm = self.change_count, max(1.0, largest)
+        return self._largest_norm[1]
+
+    def scaled_features(self, features: Mapping[str, list[float]]) -> dict[str, list[float]]:
+        """Features of one request, scaled down to the largest norm of the items' own.
+
+        So that no list can move a belief further than one of the items' own features could.
+        """
+        if self.can.covers_topics:  # then each is at most 1
+            return dict(features)
+        largest = self.largest_norm
+        scaled: dict[str, list[float]] = {}
+        for text, row in features.items():
+            norm = float(np.linalg.norm(row))
+            scaled[text] = row if norm <= largest else (np.asarray(row) * (largest / norm)).tolist()
+        return scaled
+
+    @property
+    def learner_size(self) -> int:
+        """Bytes of one of its learners, foretold."""
+        return self.settings.learner_size(len(self.items))
 
     @property
     def change_count(self) -> int:

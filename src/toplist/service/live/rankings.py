@@ -23,6 +23,7 @@ from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.request_errors import setting_at_fault
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
+from toplist.service.live.work_memory import check_size
 from toplist.service.log.events import RankingEvent, encode
 from toplist.service.log.settings import SHORTEST, LearnerSettings
 from toplist.service.store.protocol import (
@@ -59,6 +60,9 @@ class RankingManager:
             plain = RankingSpec(name=spec.name, positions=spec.positions, features=spec.features, person=spec.person)
             works = functools.partial(would_work, settings, True, SHORTEST)
             raise Refused(str(problem), await asyncio.to_thread(setting_at_fault, spec, plain, works)) from problem
+        check_size(
+            settings, settings.places + 1, self._transactions.work, "/features" if spec.features else "/positions"
+        )
         state = await self._check_name_is_free(spec.name)  # another request may have been faster
         now, seq = self._transactions.clock(), state.next_seq()
         ranking = LiveRanking(seq, now, settings.in_force_from(seq))

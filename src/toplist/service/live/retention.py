@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 from toplist.service.errors import Conflict, StoreUnavailable
 from toplist.service.live.compiler import PolicyCompiler
@@ -38,7 +39,10 @@ class Retention:
 
         A snapshot of a learner is kept before the events go that it was learned from.
         """
-        now = self._transactions.clock() if now is None else now
+        read = self._transactions.clock()
+        if not self._transactions.clock.is_believed:
+            return 0
+        now = read if now is None else now
         total = 0
         trouble: Exception | None = None
         rankings = (await self._transactions.state()).rankings
@@ -79,20 +83,24 @@ class Retention:
             return until, [(row, reader.closed_impressions(row.id, until)) for row in rows]
 
         until, counted = await state.store.read(read)
-        forgettable: list[tuple[LearnerRow, int]] = []
+        impressions = 0
+        written: Awaitable[None] | None = None
         for row, count in counted:
             try:
-                if count and await state.learners.load(ranking, row.segment) is not None:
-                    forgettable.append((row, count))
+                if not count or await state.learners.load(ranking, row.segment) is None:
+                    continue
             except Conflict:  # it cannot be loaded, so no snapshot can stand for its events: they are kept
                 continue
-        may_forget = _may_forget(state, ranking) and ranking.spec.retention == retention
-        if not may_forget or not self._transactions.is_current(state):
-            return None
-        with self._transactions.change():
-            self.next_learner[ranking.id] = counted[-1][0].id if len(counted) == LEARNERS_AT_ONCE else 0
-            rows, impressions = forget_rows(state, ranking, forgettable, until, now)
-        await self._transactions.commit(rows)
+            may_forget = _may_forget(state, ranking) and ranking.spec.retention == retention
+            if not may_forget or not self._transactions.is_current(state):
+                return None
+            with self._transactions.change():  # at once: loading the next learner may evict this one
+                rows = forget_rows(state, ranking, row, count, until, now)
+            written = self._transactions.commit(rows)
+            impressions += count
+        if written is not None:
+            await written  # and with it all before
+        self.next_learner[ranking.id] = counted[-1][0].id if len(counted) == LEARNERS_AT_ONCE else 0
         return impressions
 
     async def purge_deleted(self) -> bool:
@@ -122,24 +130,16 @@ def _may_forget(state: LiveState, ranking: LiveRanking) -> bool:
     return state.rankings.get(ranking.name) is ranking and not ranking.is_changing_policy
 
 
-def forget_rows(
-    state: LiveState, ranking: LiveRanking, learners: list[tuple[LearnerRow, int]], until: int, now: int
-) -> tuple[list[Row], int]:
-    """Forget impressions of learners that were closed by events up to `until`: the rows, and how many they are."""
-    rows: list[Row] = []
-    impressions = 0
-    for row, count in learners:
-        learner = state.learners.get(ranking, row.segment)
-        if learner is None:  # evicted since it was loaded: its turn comes again
-            continue
-        seq = state.next_seq()
-        rows += (
-            learner.snapshot(base=True),
-            ForgetImpressions(ranking.id, row.id, until),
-            EventRow(seq, now, ranking.id, row.id, FORGOTTEN, None, encode(ForgottenEvent(until, count))),
-        )
-        learner.seq = seq  # keeps it in memory until all of this is committed
-        state.forget(row.id, until)
-        impressions += count
-    rows += state.learners.evict()
-    return rows, impressions
+def forget_rows(state: LiveState, ranking: LiveRanking, row: LearnerRow, count: int, until: int, now: int) -> list[Row]:
+    """Forget the impressions of a learner in memory that were closed by events up to `until`, `count` of them."""
+    learner = state.learners.get(ranking, row.segment)
+    assert learner is not None
+    seq = state.next_seq()
+    rows: list[Row] = [
+        learner.snapshot(base=True),
+        ForgetImpressions(ranking.id, row.id, until),
+        EventRow(seq, now, ranking.id, row.id, FORGOTTEN, None, encode(ForgottenEvent(until, count))),
+    ]
+    learner.seq = seq  # keeps it in memory until all of this is committed
+    state.forget(row.id, until)
+    return rows + state.learners.evict()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from toplist.service.clock import milliseconds
+from toplist.service.clock import BelievedClock, GivenClock
 from toplist.service.errors import Refused
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.impressions import Impressions
@@ -32,9 +32,11 @@ class Service:
     path : Path
         File of the store.
     clock : callable, optional
-        Returns the time in milliseconds.
+        Returns the time in milliseconds, and is always believed; by default the wall clock, unless it is set.
     learner_bytes : int, default 512 MiB
-        Approximate limit of the memory for learners.
+        Limit of the memory for learners.
+    work_bytes : int, default 1 GiB
+        Limit of the memory that requests take together to load and copy learners.
     open_store : callable, default SQLiteStore
         Opens the store at a path.
 
@@ -49,12 +51,14 @@ class Service:
     def __init__(
         self,
         path: Path,
-        clock: Callable[[], int] = milliseconds,
+        clock: Callable[[], int] | None = None,
         *,
         learner_bytes: int = 512 << 20,
+        work_bytes: int = 1 << 30,
         open_store: OpenStore = SQLiteStore,
     ) -> None:
-        self.transactions = Transactions(path, clock, learner_bytes, open_store)
+        own_clock = BelievedClock() if clock is None else GivenClock(clock)
+        self.transactions = Transactions(path, own_clock, learner_bytes, work_bytes, open_store)
         self.compiler = PolicyCompiler()
         self.rankings = RankingManager(self.transactions, self.compiler)
         self.items = Items(self.transactions)
@@ -87,6 +91,11 @@ class Service:
         return self.transactions.is_ready
 
     @property
+    def is_time_believed(self) -> bool:
+        """Whether windows are closed and retention deletes; not for some minutes after the clock was set."""
+        return self.transactions.clock.is_believed
+
+    @property
     def is_compiling(self) -> bool:
         """Whether the compiler is at work; it cannot be interrupted."""
         return self.compiler.is_busy
@@ -101,6 +110,11 @@ class Service:
     def learned(self) -> Counter[str]:
         """Number of lists learned since the start, by reason: a final report or the end of the window."""
         return self.impressions.learned
+
+    @property
+    def quarantined(self) -> Counter[str]:
+        """Number of impressions and learners that were set aside since the start, since they cannot be used."""
+        return self.transactions.quarantine.counts
 
     @property
     def commit_counts(self) -> CommitCounts:

@@ -14,9 +14,12 @@ from toplist.core.problem import nearest
 from toplist.service.errors import NotFound
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
 from toplist.service.live.learners import Learners
+from toplist.service.live.quarantine import QuarantineCounts, QuarantinedLearners, reason_of
 from toplist.service.live.ranking import LiveRanking
-from toplist.service.log.events import ListEvent, decode_list, decode_outcome, decode_ranking
+from toplist.service.live.work_memory import WorkMemory
+from toplist.service.log.events import ListEvent, ListOutcome, decode_list, decode_outcome, decode_ranking
 from toplist.service.log.impression_id import parse_id
+from toplist.service.log.replay import UNREADABLE
 from toplist.service.log.settings import ItemState, LearnerSettings
 from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.protocol import EventRow, ImpressionRow, ItemRow, LogReader, RankingRow, Store
@@ -62,12 +65,23 @@ class RememberedRequest(NamedTuple):
 class LiveState:
     """The state in memory; it can be dropped at any time and reloaded from the store."""
 
-    def __init__(self, store: Store, commits: GroupCommit, learner_bytes: int, rows: StateRows) -> None:
+    def __init__(
+        self,
+        store: Store,
+        commits: GroupCommit,
+        learner_bytes: int,
+        work: WorkMemory,
+        quarantine: QuarantineCounts,
+        rows: StateRows,
+    ) -> None:
         self.store, self.commits = store, commits
         last = rows.last_event
         self._seq = commits.last_seq = 0 if last is None else last.seq
         commits.last_time = 0 if last is None else last.at
-        self.learners = Learners(store, commits, learner_bytes)
+        self.quarantine = quarantine
+        self.learners = Learners(
+            store, commits, learner_bytes, work, QuarantinedLearners(commits, quarantine, self.next_seq)
+        )
         self.rankings: dict[str, LiveRanking] = {}
         self.rankings_by_id: dict[int, LiveRanking] = {}
         self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()
@@ -150,10 +164,15 @@ class LiveState:
         """The impression of a row; the one in memory takes precedence, since its changes may not be committed yet."""
         impression = self.impressions.get(row.id)
         if impression is None:
-            outcome = decode_outcome(row.outcome)
+            damage: str | None = None
+            try:
+                outcome = decode_outcome(row.outcome)
+            except UNREADABLE as problem:
+                outcome, damage = ListOutcome(), reason_of(problem)
             impression = self.impressions[row.id] = ImpressionState(
                 row.id, row.seq, row.ranking, row.learner, row.state, row.due, None, outcome, last_seq=0
             )
+            impression.damage = damage
         return impression
 
     def add_impression(self, impression: ImpressionState) -> None:
@@ -176,15 +195,18 @@ class LiveState:
                 del self.impressions[oldest.id]
 
     async def load_lists(self, impressions: Sequence[ImpressionState]) -> dict[int, ListEvent]:
-        """Lists of impressions by the seq of their events; `NotFound` if one was deleted."""
+        """Lists of impressions by the seq of their events; one that is missing or unreadable is marked as damaged."""
         events = await self.load_events([impression.seq for impression in impressions])
         lists: dict[int, ListEvent] = {}
         for impression in impressions:
             event = events.get(impression.seq)
-            if event is None:
-                raise NotFound(UNKNOWN_IMPRESSION)
-            made = lists[impression.seq] = decode_list(event.body)
-            impression.items = made.items
+            try:
+                if event is None:
+                    raise NotFound(UNKNOWN_IMPRESSION)
+                made = lists[impression.seq] = decode_list(event.body)
+                impression.items = made.items
+            except UNREADABLE as problem:
+                impression.damage = reason_of(problem)
         return lists
 
     async def load_events(self, seqs: Sequence[int]) -> dict[int, EventRow]:

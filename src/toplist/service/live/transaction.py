@@ -12,11 +12,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from toplist.service.clock import Clock
 from toplist.service.errors import Refused, StoreUnavailable
 from toplist.service.live.learners import WORTH_A_SNAPSHOT
+from toplist.service.live.quarantine import Contained, QuarantineCounts
 from toplist.service.live.state import LiveState, read_rankings
+from toplist.service.live.work_memory import WorkMemory
+from toplist.service.log.events import ClockEvent, encode
 from toplist.service.store.group_commit import CommitCounts, GroupCommit
-from toplist.service.store.protocol import Row, Store
+from toplist.service.store.protocol import CLOCK, NO_RANKING, WHOLE_RANKING, EventRow, Row, ShiftWindows, Store
 
 PAUSE_AFTER_FAILURE = 200  # milliseconds before the next attempt
 
@@ -35,7 +39,7 @@ class StateChange:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, Refused):
+        if kind is not None and not issubclass(kind, Refused | Contained):
             self._drop_state()
 
 
@@ -46,21 +50,26 @@ class Transactions:
     ----------
     path : Path
         File of the store.
-    clock : callable
-        Returns the time in milliseconds.
+    clock : Clock
+        The time.
     learner_bytes : int
-        Approximate limit of the memory for learners.
+        Limit of the memory for learners.
+    work_bytes : int
+        Limit of the memory that requests take together to load and copy learners.
     open_store : callable
         Opens the store at a path.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], int], learner_bytes: int, open_store: OpenStore) -> None:
+    def __init__(self, path: Path, clock: Clock, learner_bytes: int, work_bytes: int, open_store: OpenStore) -> None:
         self.clock = clock
+        self.work = WorkMemory(work_bytes)
+        self.quarantine = QuarantineCounts()
         self._path, self._learner_bytes, self._open_store = path, learner_bytes, open_store
         self._state: LiveState | None = None
         self._store: Store | None = None
         self._commits: GroupCommit | None = None
         self._retry_at = 0
+        self._begun_after: int | None = None  # seq of the last event before the start
         self._stopping = False
         self._reload: asyncio.Task[None] | None = None
         self._change = StateChange(self.drop_state)
@@ -68,7 +77,7 @@ class Transactions:
     async def open(self) -> LiveState:
         """Open the store and load the state."""
         self._store = self._open_store(self._path)
-        self._stopping, self._retry_at = False, 0
+        self._stopping, self._retry_at, self._begun_after = False, 0, None
         self._commits = GroupCommit(self._store, self.drop_state)
         try:
             return await self.state()
@@ -113,7 +122,7 @@ class Transactions:
         """Whether changes can be committed now."""
         if self._store is None or self._stopping:
             return False
-        return self._state is not None or self.clock() >= self._retry_at
+        return self._state is not None or self.clock.waiting() >= self._retry_at
 
     @property
     def store(self) -> Store:
@@ -151,8 +160,11 @@ class Transactions:
                 raise StoreUnavailable("The service is not running.")
             if self._state is not None:
                 return self._state
-            if self.clock() < self._retry_at or self.commits.pending:
-                raise StoreUnavailable("The store could not be written to a moment ago.", PAUSE_AFTER_FAILURE / 1000)
+            if self.clock.waiting() < self._retry_at or self.commits.pending:
+                raise StoreUnavailable(
+                    "A commit or a change failed a moment ago, and the state is loaded again from the store.",
+                    PAUSE_AFTER_FAILURE / 1000,
+                )
             if self._reload is None:
                 self._reload = asyncio.create_task(self._load())
                 self._reload.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -164,7 +176,12 @@ class Transactions:
             rows = await store.read(read_rankings)
             if store is not self._store or self._stopping:
                 raise StoreUnavailable("The service is not running.")
-            self._state = LiveState(store, commits, self._learner_bytes, rows)
+            self._state = LiveState(store, commits, self._learner_bytes, self.work, self.quarantine, rows)
+            if self._begun_after is None:
+                self._begun_after = commits.last_seq
+                self.clock.begin(commits.last_time)
+                if self.clock.is_believed:
+                    self._begun_after = 0
         finally:
             self._reload = None
 
@@ -175,14 +192,31 @@ class Transactions:
     def change(self) -> StateChange:
         """Context in which the current state is changed, without an await.
 
-        Raise `Refused` only before the first change. Any other error drops the state, since it may be half changed.
+        Raise `Refused` only before the first change, and `Contained` only if what was changed is undone. Any other
+        error drops the state, since it may be half changed.
         """
         return self._change
 
     def drop_state(self) -> None:
         """A commit or a change failed: drop the in-memory state; it is loaded again from the store."""
         self._state = None
-        self._retry_at = self.clock() + PAUSE_AFTER_FAILURE
+        self._retry_at = self.clock.waiting() + PAUSE_AFTER_FAILURE
+
+    def shift_windows(self, state: LiveState) -> list[Row]:
+        """The rows that keep the length of open click windows after the clock was corrected.
+
+        What was doubted since the start is the time since then: older windows are left as they are.
+        """
+        shift, after = self.clock.take_shift(), self._begun_after or 0
+        self._begun_after = 0
+        if not shift:
+            return []
+        event = ClockEvent(shift)
+        for impression in state.impressions.values():
+            if impression.is_open and impression.seq > after:
+                impression.due += shift
+        row = EventRow(state.next_seq(), self.clock(), NO_RANKING, WHOLE_RANKING, CLOCK, None, encode(event))
+        return [row, ShiftWindows(after, shift)]
 
     def commit(self, rows: Sequence[Row]) -> Awaitable[None]:
         """Hand rows to the group commit; await the result until they, and all rows before them, are committed."""

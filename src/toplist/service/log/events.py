@@ -150,6 +150,19 @@ class ListOutcome(Struct, frozen=True, omit_defaults=True):
     list_seq: int = field(default=0, name="list")  # seq of its "list" event
 
 
+class QuarantinedEvent(Struct, frozen=True, omit_defaults=True):
+    """A list is closed because it cannot be read or learned; without an impression, a learner could not be loaded."""
+
+    reason: str
+    list_seq: int = field(default=0, name="list")  # seq of its "list" event; 0 for a learner
+
+
+class ClockEvent(Struct, frozen=True):
+    """The clock of the service was corrected: times may fall here, and open click windows were moved."""
+
+    milliseconds: int
+
+
 class ForgottenEvent(Struct, frozen=True):
     """Impressions closed by events up to `until` were deleted from the log."""
 
@@ -161,4 +174,5 @@ decode_ranking = msgspec.json.Decoder(RankingEvent).decode
 decode_items = msgspec.json.Decoder(ItemsEvent).decode
 decode_list = msgspec.json.Decoder(ListEvent).decode
 decode_learner = msgspec.json.Decoder(LearnerEvent).decode
+decode_quarantined = msgspec.json.Decoder(QuarantinedEvent).decode
 decode_outcome = msgspec.json.Decoder(ListOutcome).decode

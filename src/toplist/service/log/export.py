@@ -19,6 +19,7 @@ from toplist.service.wire import Event
 from toplist.support.files import check_writable, import_optional, replace_file
 
 EVENTS_PER_PAGE = 1000  # seqs that a page covers; other rankings' events among them are skipped
+BYTES_PER_PAGE = 1 << 20  # a page ends with the event that exceeds them
 ROWS_PER_BATCH = 10_000
 
 
@@ -44,6 +45,7 @@ class EventPages:
             return None
         until = min(self._after + EVENTS_PER_PAGE, last)
         events: list[Event] = []
+        size = 0
         for event in reader.events(self._ranking, self._after, until):
             if event.learner not in self._segments:
                 created = reader.event(event.learner)
@@ -53,6 +55,10 @@ class EventPages:
                 kind=event.kind, impression=None if event.impression is None else id_text(event.impression),
                 body=msgspec.Raw(event.body),
             ))  # fmt: skip
+            size += len(event.body)
+            if size > BYTES_PER_PAGE:
+                until = event.seq
+                break
         self._after = until
         return EventPage(until, events)
 

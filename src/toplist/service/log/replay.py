@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from operator import attrgetter
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from toplist.core.problem import InvalidInput
@@ -16,13 +19,30 @@ from toplist.service.log.events import (
     ItemsEvent,
     ListEvent,
     ListOutcome,
+    QuarantinedEvent,
     decode_items,
     decode_list,
     decode_outcome,
+    decode_quarantined,
     rows_by_item,
 )
 from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
-from toplist.service.store.protocol import DROP, ITEMS, LEARN, LIST, EventRow, LearnerRow, LogReader, SnapshotRow
+from toplist.service.store.protocol import (
+    DROP,
+    ITEMS,
+    LEARN,
+    LIST,
+    QUARANTINED,
+    EventRow,
+    LearnerRow,
+    LogReader,
+    SnapshotRow,
+)
+
+MOST_OPEN_BYTES = 8 << 20  # of open lists that a replay keeps in memory; others are read again
+
+# Errors of a damaged row: not JSON, not of its form, not compressed as it says, or of another learner.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, zlib.error, InvalidInput, ValueError, IndexError)
 
 FetchEvent = Callable[[int], EventRow | None]
 
@@ -59,10 +79,11 @@ def change_items(ranker: LoggedRanker, event: ItemsEvent) -> None:
     for put in event.put:
         if put.id not in new_ids and by_features and put.features is not None:
             ranker.change(put.id, put.features)
-    was_hidden = set(ranker.hidden)
-    if hide := [put.id for put in event.put if put.hidden and put.id not in was_hidden]:
+    hide = [put.id for put in event.put if put.hidden and not ranker.is_hidden(put.id)]
+    show = [put.id for put in event.put if not put.hidden and ranker.is_hidden(put.id)]
+    if hide:
         ranker.hide(hide)
-    if show := [put.id for put in event.put if not put.hidden and put.id in was_hidden]:
+    if show:
         ranker.unhide(show)
     if removed := [id for id in event.removed if id in ranker]:
         ranker.remove(removed)
@@ -99,6 +120,13 @@ def learn_list(ranker: LoggedRanker, event: ListEvent, outcome: ListOutcome, own
         ranker.learn(shown, *report)
 
 
+class SkippedList(NamedTuple):
+    """The event by which a list should have been learned, and why it was not."""
+
+    event: EventRow
+    reason: str
+
+
 class Replay:
     """Replays the events of one learner; another policy made the lists up to event `policy_seq`."""
 
@@ -109,29 +137,52 @@ class Replay:
         self._start = start  # lists up to this event are not part of its history
         self._policy_seq = policy_seq
         self._fetch = fetch
-        self._open_lists: dict[int, ListEvent] = {}  # by seq
+        self._open_lists: dict[int, ListEvent] = {}  # by seq, as far as they find room
+        self._open_bytes = 0
+        self.skipped: list[SkippedList] = []
 
     def run(self, events: Iterable[EventRow]) -> None:
-        """Replay further events of the learner and of its ranking's items, in order."""
+        """Replay further events of the learner and of its ranking's items, in order.
+
+        A list that cannot be read or learned is skipped: a function of the log, so that all replays agree. Those that
+        should have been learned are in `skipped`.
+        """
         for event in events:
             self.seq = event.seq
             self.events += 1
             if event.kind == ITEMS:
                 change_items(self.ranker, decode_items(event.body))
-            elif event.kind == LIST:
-                made = self._open_lists[event.seq] = decode_list(event.body)
-                self.ranker.reopen(made.number)
-            elif event.kind in (LEARN, DROP):
-                outcome = decode_outcome(event.body)
-                if outcome.list_seq <= self._start:
-                    continue
-                closed = self._open_lists.pop(outcome.list_seq, None) or self._fetch_list(outcome.list_seq)
-                if closed is None:
-                    continue
-                if event.kind == LEARN:
-                    learn_list(self.ranker, closed, outcome, own=outcome.list_seq > self._policy_seq)
-                else:
-                    self.ranker.drop(closed.number)
+            elif event.kind in (LIST, LEARN, DROP, QUARANTINED) and event.impression is not None:
+                try:
+                    self._replay(event)
+                except UNREADABLE as problem:
+                    if event.kind == LEARN:
+                        self.skipped.append(SkippedList(event, str(problem)))
+
+    def _replay(self, event: EventRow) -> None:
+        """Replay an event of a list."""
+        if event.kind == LIST:
+            made = decode_list(event.body)
+            self.ranker.reopen(made.number)
+            if self._open_bytes < MOST_OPEN_BYTES:
+                self._open_lists[event.seq] = made
+                self._open_bytes += len(event.body)
+            return
+        outcome: ListOutcome | QuarantinedEvent
+        outcome = decode_quarantined(event.body) if event.kind == QUARANTINED else decode_outcome(event.body)
+        if outcome.list_seq <= self._start:
+            return
+        closed = self._open_lists.pop(outcome.list_seq, None) or self._fetch_list(outcome.list_seq)
+        if closed is None:
+            raise InvalidInput("The event of the list is missing.")
+        if isinstance(outcome, ListOutcome) and event.kind == LEARN:
+            try:
+                learn_list(self.ranker, closed, outcome, own=outcome.list_seq > self._policy_seq)
+            except UNREADABLE:  # raised before anything is learned
+                self.ranker.drop(closed.number)
+                raise
+        else:
+            self.ranker.drop(closed.number)
 
     def _fetch_list(self, seq: int) -> ListEvent | None:
         event = self._fetch(seq)

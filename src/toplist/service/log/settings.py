@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from toplist.core.item_id import ItemId
-from toplist.core.problem import InvalidInput
+from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Capabilities
 from toplist.core.slate import Floats
 from toplist.policies.by_name import make
+from toplist.ranker.size import SizeByItems
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, RankingEvent, decode_items, decode_ranking
 from toplist.service.store.protocol import EventRow
@@ -95,9 +97,26 @@ class LearnerSettings(NamedTuple):
         can: Capabilities = make(self.spec.policy).capabilities()
         return can
 
+    @property
+    def joined(self) -> int:
+        """Number of features that the policy learns from: those of an item and of a person together."""
+        spec = self.spec
+        if not self.capabilities().needs_features:
+            return 0
+        return spec.features * spec.person if spec.person and spec.join == "outer" else spec.features + spec.person
+
+    def learner_size(self, items: int) -> int:
+        """Bytes of a learner with so many items, foretold."""
+        return _size_by_items(self.spec.policy, self.places, self.joined, self.spec.steps).at(items)
+
     def first_event(self, created: int) -> int:
         """Seq after which the history of a learner begins; event `created` created it."""
         return max(created, self.floor)
+
+
+@lru_cache(1000)
+def _size_by_items(policy: str, places: int, features: int, steps: int | None) -> SizeByItems:
+    return SizeByItems.of(make(policy), Problem(1, places, features, steps))
 
 
 def settings_at_end(events: Iterable[EventRow]) -> LearnerSettings | None:
@@ -149,9 +168,8 @@ def settings_problem(settings: LearnerSettings) -> Refused | None:
             f"The policy {spec.policy} takes no features of a person; leave person out, or make a new ranking without.",
             "/person",
         )
-    outer = spec.person and spec.join == "outer"
-    joined = spec.features * spec.person if outer else spec.features + spec.person
-    if can.needs_features and joined > MOST_JOINED:
+    joined = settings.joined
+    if joined > MOST_JOINED:
         return Refused(
             f"The policy {spec.policy} would learn from {joined} features, but {MOST_JOINED} are the most; make a new "
             f"ranking with fewer features" + (", or fewer of a person." if spec.person else "."), "/features",

@@ -24,11 +24,14 @@ def compile_policy(settings: LearnerSettings) -> None:
         raise problem
     spec = settings.spec
     try:
+        settings.learner_size(0)  # found out here once, not on the event loop
         ranker = new_ranker(settings, None, _example_items(settings))
         person = [0.0] * spec.person if spec.person else None
         ranker.learn(ranker.rank(person=person), clicks=[1])
     except InvalidInput as problem:
         raise Refused(str(problem)) from problem
+    except MemoryError as problem:
+        raise Refused(f"The policy {spec.policy} needs more memory than there is; give smaller sizes.") from problem
 
 
 def would_compile(settings: LearnerSettings) -> bool:
@@ -37,7 +40,7 @@ def would_compile(settings: LearnerSettings) -> bool:
         return False
     try:
         new_ranker(settings, None, _example_items(settings))
-    except InvalidInput:
+    except (InvalidInput, MemoryError):
         return False
     return True
 

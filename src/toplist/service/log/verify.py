@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from toplist.core.problem import InvalidInput
-from toplist.service.log.events import decode_learner
-from toplist.service.log.replay import Replay, events_since, replay_from_log, replay_from_snapshot
+from toplist.service.log.events import decode_learner, decode_quarantined
+from toplist.service.log.impression_id import id_text
+from toplist.service.log.replay import UNREADABLE, Replay, events_since, replay_from_log, replay_from_snapshot
 from toplist.service.log.settings import LearnerSettings, settings_at_end
-from toplist.service.store.protocol import LEARNER, LearnerRow, LogReader
+from toplist.service.store.protocol import LEARNER, QUARANTINED, LearnerRow, LogReader
+
+NAMED = 5  # events in a sentence
 
 LiveBeliefs = Mapping[tuple[str, str | None], bytes]  # by name of the ranking and segment
 
@@ -43,7 +46,7 @@ def rebuild_learners(reader: LogReader, live: LiveBeliefs | None = None) -> Iter
                 continue
             try:
                 rebuilt = _rebuild(reader, settings, row, live)
-            except InvalidInput as problem:  # of this learner alone
+            except (InvalidInput, *UNREADABLE) as problem:  # of this learner alone
                 reason = f"the log, from which it cannot be rebuilt: {problem}"
                 rebuilt = RebuiltLearner(settings.name, row.segment, 0, b"", (reason,))
         yield rebuilt
@@ -52,6 +55,19 @@ def rebuild_learners(reader: LogReader, live: LiveBeliefs | None = None) -> Iter
 def differences(reader: LogReader, live: LiveBeliefs | None = None) -> list[str]:
     """A sentence for every learner that differs from its replay of the log; an empty list if none does."""
     return [rebuilt.difference for rebuilt in rebuild_learners(reader, live) if rebuilt.differs_from]
+
+
+def quarantined(reader: LogReader) -> Iterator[str]:
+    """A sentence for every list and learner that a service has set aside."""
+    for event in reader.events_of_kind(QUARANTINED):
+        try:
+            reason = decode_quarantined(event.body).reason
+        except UNREADABLE as problem:
+            reason = f"the reason cannot be read: {problem}"
+        what = f"The learner of event {event.learner}"
+        if event.impression is not None:
+            what = f"The list {id_text(event.impression)}"
+        yield f"{what} is in quarantine since event {event.seq}: {reason}"
 
 
 def _rebuild(reader: LogReader, settings: LearnerSettings, row: LearnerRow, live: LiveBeliefs | None) -> RebuiltLearner:
@@ -73,6 +89,10 @@ def _rebuild(reader: LogReader, settings: LearnerSettings, row: LearnerRow, live
         run_to(reader, row, loaded)
         if loaded.ranker.to_bytes() != belief:
             differs_from.append("what the service would load")
+    if replay.skipped:
+        seqs = ", ".join(f"{event.seq} ({why})" for event, why in replay.skipped[:NAMED])
+        more = f" and {len(replay.skipped) - NAMED} more" if len(replay.skipped) > NAMED else ""
+        differs_from.append(f"the log, of which it cannot learn the events {seqs}{more}")
     if live is not None and live.get((settings.name, row.segment), belief) != belief:
         differs_from.append("the live one")
     return RebuiltLearner(settings.name, row.segment, replay.ranker.learned, belief, tuple(differs_from))

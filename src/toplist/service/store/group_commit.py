@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from toplist.service.errors import StoreUnavailable
-from toplist.service.store.protocol import EventRow, Row, Store
+from toplist.service.store.protocol import CLOCK, EventRow, Row, Store
 
 
 @dataclass
@@ -66,9 +66,9 @@ class GroupCommit:
         return written
 
     def _with_rising_time(self, event: EventRow) -> EventRow:
-        """The log is searched by time, so times never fall: a clock that is set back stands still."""
+        """The log is searched by time, so times never fall, except where an event says that the clock was corrected."""
         self.last_seq = event.seq
-        if event.at < self.last_time:
+        if event.at < self.last_time and event.kind != CLOCK:
             return event._replace(at=self.last_time)
         self.last_time = event.at
         return event

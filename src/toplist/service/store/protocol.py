@@ -14,8 +14,13 @@ STATE_NAMES = ("deferred", "open", "learned", "dropped")
 
 # Kinds of events. Of one learner:
 LEARNER, LIST, ACTIVATED, REPORT, LEARN, DROP = "learner", "list", "activated", "report", "learned", "dropped"
+QUARANTINED = "quarantined"  # of one list, or of the learner
 # Of a whole ranking:
 RANKING, ITEMS, FORGOTTEN = "ranking", "items", "forgotten"
+
+# Of the whole store, under no ranking:
+CLOCK = "clock"  # the clock of the service was corrected
+NO_RANKING = 0
 
 WHOLE_RANKING = 0  # the learner of events about a whole ranking
 
@@ -153,9 +158,16 @@ class DeleteSnapshots(NamedTuple):
     ranking: int
 
 
+class ShiftWindows(NamedTuple):
+    """Move the click windows of open impressions made after an event, since the clock of the service was corrected."""
+
+    after: int
+    milliseconds: int
+
+
 Row = (
     EventRow | ImpressionRow | ImpressionChange | RequestRow | LearnerRow | SnapshotRow | RankingRow | DeleteRanking
-    | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone
+    | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone | ShiftWindows
 )  # fmt: skip
 
 
@@ -163,7 +175,7 @@ class LogReader(Protocol):
     """Blocking reads of committed rows.
 
     Each may take a round trip to a database, so the event loop reads only through `Store.read`. Every method may raise
-    `StoreUnavailable`.
+    `StoreUnavailable`. Events that come one by one are read in parts of some megabytes, whatever their number.
     """
 
     def snapshot_reads(self) -> AbstractContextManager[None]:
@@ -190,7 +202,7 @@ class LogReader(Protocol):
         """One event."""
         ...
 
-    def events(self, ranking: int, after: int, until: int) -> list[EventRow]:
+    def events(self, ranking: int, after: int, until: int) -> Iterator[EventRow]:
         """Events of a ranking with after < seq <= until, in order."""
         ...
 
@@ -208,6 +220,10 @@ class LogReader(Protocol):
 
     def item_events(self, ranking: int, after: int) -> Iterator[EventRow]:
         """Changes of a ranking's items with seq > after, in order."""
+        ...
+
+    def has_item_events(self, ranking: int, after: int, count: int) -> bool:
+        """Whether there are at least so many changes of a ranking's items with seq > after."""
         ...
 
     def longest_list(self, ranking: int, after: int, until: int) -> int:
@@ -255,7 +271,10 @@ class LogReader(Protocol):
         ...
 
     def seq_before(self, moment: int) -> int:
-        """Seq of the last event before a moment; 0 if there is none."""
+        """Seq of the last event before a moment; 0 if there is none.
+
+        Where the clock was set back, the events before that count: none at or after the moment is before this one.
+        """
         ...
 
     def close(self) -> None:

@@ -36,6 +36,7 @@ T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BUSY_TIMEOUT = 10_000  # milliseconds to wait for a file that another process has locked
+PAGE_BYTES = 4 << 20  # of the bodies of events that are in memory at a time
 READ_ERRORS = (apsw.Error, UnicodeDecodeError)  # the latter for damaged text
 
 # Rows of these kinds come by the hundred, in any order among the others: one statement for all rows of a kind.
@@ -45,9 +46,12 @@ _BULK: dict[type, str] = {
     ImpressionChange: "UPDATE impressions SET state = ?, due = ?, report = ? WHERE id = ?",
     RequestRow: "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?)",
 }
-_CLOSED = f"kind IN ('{protocol.LEARN}', '{protocol.DROP}')"
+_CLOSED = f"kind IN ('{protocol.LEARN}', '{protocol.DROP}', '{protocol.QUARANTINED}') AND impression IS NOT NULL"
 _OLD = "learner = :learner AND learner > 0 AND seq <= :seq"  # both conditions on learner, so that the index is used
 _FORGOTTEN = f"(SELECT impression FROM events WHERE {_OLD} AND {_CLOSED})"
+# A body that is no JSON is one damaged row, and must not fail the statement.
+_TEXT = "CAST(body AS TEXT)"
+_REQUEST = f"CASE WHEN json_valid({_TEXT}) THEN json_extract({_TEXT}, '$.request_id') END"
 _PURGED = "ranking = :ranking AND seq > :after AND seq <= :until"
 # All other rows are written in their order.
 _IN_ORDER: dict[type, str] = {
@@ -65,7 +69,7 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
     # Events are found by their seq: there is no index of all events by ranking, and those of others are skipped.
     protocol.PurgeEvents: (
         f"""DELETE FROM requests WHERE ranking = :ranking AND request IN (
-            SELECT json_extract(body, '$.request_id') FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
+            SELECT {_REQUEST} FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
         f"""DELETE FROM impressions WHERE id IN (
             SELECT impression FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
         f"DELETE FROM snapshots WHERE learner IN (SELECT seq FROM events WHERE {_PURGED})",
@@ -75,13 +79,14 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
             SELECT id FROM items WHERE ranking = :ranking LIMIT :items)""",
         "UPDATE gone SET seq = :until WHERE ranking = :ranking",
     ),
+    protocol.ShiftWindows: ("UPDATE impressions SET due = due + :milliseconds WHERE state < 2 AND seq > :after",),
     protocol.PurgeDone: ("DELETE FROM gone WHERE ranking = :ranking",),
     protocol.DeleteSnapshots: (
         "DELETE FROM snapshots WHERE learner IN (SELECT id FROM learners WHERE ranking = :ranking)",
     ),
     ForgetImpressions: (
         f"""DELETE FROM requests WHERE ranking = :ranking AND request IN (
-            SELECT json_extract(body, '$.request_id') FROM events
+            SELECT {_REQUEST} FROM events
             WHERE {_OLD} AND kind = '{protocol.LIST}' AND impression IN {_FORGOTTEN})""",
         f"DELETE FROM impressions WHERE id IN {_FORGOTTEN}",
         f"DELETE FROM events WHERE {_OLD} AND impression IN {_FORGOTTEN}",
@@ -183,16 +188,41 @@ class SQLiteReader:
         row = self._first("SELECT * FROM events WHERE seq = ?", seq)
         return None if row is None else EventRow(*row)
 
-    @_reads
-    def events(self, ranking: int, after: int, until: int) -> list[EventRow]:
+    def events(self, ranking: int, after: int, until: int) -> Iterator[EventRow]:
         """Events of a ranking with after < seq <= until, in order."""
-        query = "SELECT * FROM events WHERE ranking = ? AND seq > ? AND seq <= ? ORDER BY seq"
-        return [EventRow(*row) for row in self._connection.execute(query, (ranking, after, until))]
+        return self._event_pages("ranking = ? AND seq <= ?", (ranking, until), after)
+
+    def _event_pages(self, condition: str, given: tuple[Any, ...], after: int) -> Iterator[EventRow]:
+        """Events with seq > after, in order; some megabytes are in memory at a time, however many events there are."""
+        query = f"SELECT * FROM events WHERE {condition} AND seq > ? ORDER BY seq"
+        more = True
+        while more:
+            page: list[EventRow] = []
+            size, more = 0, False
+            try:
+                for row in (cursor := self._connection.execute(query, (*given, after))):
+                    page.append(EventRow._make(row))
+                    size += len(page[-1].body)
+                    if more := size > PAGE_BYTES:
+                        cursor.close()  # an open one would keep the write-ahead log from being emptied
+                        break
+            except READ_ERRORS as problem:
+                raise _cannot_read(problem) from problem
+            yield from page
+            after = page[-1].seq if page else after
+
+    @_reads
+    def has_item_events(self, ranking: int, after: int, count: int) -> bool:
+        """Whether there are at least so many changes of a ranking's items with seq > after."""
+        query = f"""SELECT 1 FROM events WHERE ranking = ? AND learner = 0 AND seq > ? AND kind = '{protocol.ITEMS}'
+            LIMIT 1 OFFSET ?"""
+        return self._first(query, ranking, after, count - 1) is not None
 
     @_reads
     def longest_list(self, ranking: int, after: int, until: int) -> int:
         """Length of the longest list of a ranking among events with after < seq <= until."""
-        query = f"""SELECT coalesce(max(json_array_length(CAST(body AS TEXT), '$.items')), 0) FROM events
+        length = f"CASE WHEN json_valid({_TEXT}) THEN json_array_length({_TEXT}, '$.items') END"
+        query = f"""SELECT coalesce(max({length}), 0) FROM events
             WHERE ranking = ? AND seq > ? AND seq <= ? AND kind = '{protocol.LIST}'"""
         return int(self._first(query, ranking, after, until)[0])
 
@@ -202,25 +232,20 @@ class SQLiteReader:
         rows = self._connection.execute("SELECT * FROM events WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
         return map(EventRow._make, rows)
 
-    @_reads
     def learner_events(self, learner: int, after: int) -> Iterator[EventRow]:
         """Events of a learner with seq > after, in order."""
-        query = "SELECT * FROM events WHERE learner = ? AND learner > 0 AND seq > ? ORDER BY seq"
-        return map(EventRow._make, self._connection.execute(query, (learner, after)).fetchall())
+        return self._event_pages("learner = ? AND learner > 0", (learner,), after)
 
-    @_reads
     def item_events(self, ranking: int, after: int) -> Iterator[EventRow]:
         """Changes of a ranking's items with seq > after, in order."""
         return self._ranking_events(ranking, protocol.ITEMS, after)
 
-    @_reads
     def settings_events(self, ranking: int) -> Iterator[EventRow]:
         """Events that created, changed and deleted a ranking, in order."""
         return self._ranking_events(ranking, protocol.RANKING, 0)
 
     def _ranking_events(self, ranking: int, kind: str, after: int) -> Iterator[EventRow]:
-        query = "SELECT * FROM events WHERE ranking = ? AND learner = 0 AND seq > ? AND kind = ? ORDER BY seq"
-        return map(EventRow._make, self._connection.execute(query, (ranking, after, kind)).fetchall())
+        return self._event_pages("ranking = ? AND learner = 0 AND kind = ?", (ranking, kind), after)
 
     @_reads
     def impression(self, id: bytes) -> ImpressionRow | None:
@@ -284,8 +309,21 @@ class SQLiteReader:
 
     @_reads
     def seq_before(self, moment: int) -> int:
-        """Seq of the last event before a moment, by bisection, since times grow with seq."""
-        low, high = 0, self.last_seq()
+        """Seq of the last event before a moment, by bisection: times grow with seq from one correction to the next."""
+        query = "SELECT seq FROM events WHERE ranking = ? AND learner = 0 ORDER BY seq"
+        corrections = [seq for (seq,) in self._connection.execute(query, (protocol.NO_RANKING,))]
+        low = 0
+        for high in (*(seq - 1 for seq in corrections), self.last_seq()):
+            latest = self._first(
+                "SELECT at FROM events WHERE seq > ? AND seq <= ? ORDER BY seq DESC LIMIT 1", low, high
+            )
+            if latest is not None and latest[0] >= moment:
+                return self._bisect(moment, low, high)
+            low = high
+        return low
+
+    def _bisect(self, moment: int, low: int, high: int) -> int:
+        """Seq of the last event before a moment, among events whose times grow with seq."""
         while low < high:
             middle = (low + high + 1) // 2
             row = self._first("SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1", middle)
