@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from older_store import make_older
 from running import (
     BY_FEATURES,
     Clock,
@@ -182,14 +183,14 @@ def test_what_an_older_version_left_of_deleted_rankings_is_purged_too(tmp_path: 
             await side(service)
             made = await much(service)
             await service.rankings.delete("front")
+        make_older(tmp_path / "db", 2)
         connection = connect(tmp_path / "db", read_only=False)
         last = connection.execute("SELECT max(seq) FROM events").get
         # As that version did it: learners and items went with the ranking, lists were dropped after it.
         connection.execute(f"""
-            DROP TABLE gone; DELETE FROM learners WHERE ranking = 1; DELETE FROM items WHERE ranking = 1;
+            DELETE FROM learners WHERE ranking = 1; DELETE FROM items WHERE ranking = 1;
             INSERT INTO events SELECT {last} + 1, at, ranking, learner, 'dropped', impression, '{{}}' FROM events
                 WHERE kind = 'list' AND ranking = 1 LIMIT 1;
-            PRAGMA user_version = 2;
         """)
         connection.close()
         async with at_work(tmp_path / "db") as service:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from toplist.cli import Exit, main
+from toplist.core.problem import InvalidInput
 from toplist.service.errors import StoreUnavailable
-from toplist.service.store.migrations import SCRIPTS, migrate
+from toplist.service.store.migrations import APPLICATION_ID, SCRIPTS, migrate
 from toplist.service.store.protocol import LearnerRow
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore, connect
 
@@ -60,7 +61,7 @@ def test_a_backup_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_damaged_text_and_a_missing_file_are_told_as_a_store_that_cannot_be_read(tmp_path: Path) -> None:
     SQLiteStore(tmp_path / "db").close()
     with closing(connect(tmp_path / "db", read_only=False)) as connection:
-        connection.execute("INSERT INTO learners VALUES (1, 1, CAST(x'ff41' AS TEXT))")
+        connection.execute("INSERT INTO learners VALUES (1, 1, CAST(x'ff41' AS TEXT), 0)")
     with closing(SQLiteReader(tmp_path / "db")) as reader:
         with pytest.raises(StoreUnavailable, match="cannot be read"):
             reader.learners(1, 0, 1)
@@ -78,3 +79,27 @@ def test_a_step_of_the_tables_is_taken_to_its_end(tmp_path: Path) -> None:
         assert not connection.in_transaction
         assert connection.pragma("user_version") == len(SCRIPTS) + 1
         assert connection.execute("SELECT count(*) FROM more").get == 0
+
+
+@pytest.mark.parametrize(
+    "statement", ["CREATE TABLE notes (text)", "PRAGMA user_version = 3", "PRAGMA application_id = 7"]
+)
+def test_the_file_of_another_program_is_not_adopted(
+    statement: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "db"
+    with closing(connect(path, read_only=False)) as connection:
+        connection.execute(statement)
+    content = path.read_bytes()
+    with pytest.raises(InvalidInput, match="SQLite file of another program"):
+        SQLiteStore(path)
+    for action in (["check"], ["backup", str(tmp_path / "copy")], ["export", str(tmp_path / "events.ndjson")]):
+        assert main(["store", *action, "--store", str(path)]) == Exit.SYSTEM
+        assert "SQLite file of another program" in capsys.readouterr().err
+    assert path.read_bytes() == content
+
+
+def test_a_store_says_whose_it_is(tmp_path: Path) -> None:
+    with_a_learner(tmp_path / "db")
+    with closing(connect(tmp_path / "db", read_only=True)) as connection:
+        assert connection.pragma("application_id") == APPLICATION_ID

@@ -127,7 +127,7 @@ def needs_list(state: LiveState, one: ImpressionState) -> bool:
 
 def change_row(one: ImpressionState) -> ImpressionChange:
     """The row of an impression's new state."""
-    return ImpressionChange(one.state, one.due, encode(one.outcome), one.id)
+    return ImpressionChange(one.id, one.seq, one.ranking, one.learner, one.state, one.due, encode(one.outcome))
 
 
 def activate_rows(state: LiveState, one: ImpressionState, now: int) -> list[Row]:
@@ -191,7 +191,7 @@ def learn_rows(
     body = encode(outcome)
     rows: list[Row] = [
         EventRow(one.last_seq, now, one.ranking, one.learner, LEARN, one.id, body),
-        ImpressionChange(LEARNED, one.due, body, one.id),
+        ImpressionChange(one.id, one.seq, one.ranking, one.learner, LEARNED, one.due, body),
     ]
     learner = state.learners.by_id(one.learner)
     if learner is not None:

@@ -28,6 +28,7 @@ from toplist.service.log.settings import SHORTEST, LearnerSettings
 from toplist.service.store.protocol import (
     RANKING,
     WHOLE_RANKING,
+    DeletedRow,
     DeleteRanking,
     DeleteSnapshots,
     EventRow,
@@ -117,7 +118,8 @@ class RankingManager:
         body = encode(ranking.settings.event(deleted=True))
         state.remove_ranking(ranking)
         event = EventRow(seq, now, ranking.id, WHOLE_RANKING, RANKING, None, body)
-        await self._transactions.commit([event, DeleteRanking(ranking.id, seq)])
+        deleted = DeletedRow(ranking.id, ranking.id - 1, seq)  # a ranking's id is the seq of its first event
+        await self._transactions.commit([event, DeleteRanking(ranking.id), deleted])
 
 
 def _check_fixed_fields(ranking: LiveRanking, given: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from toplist.service.live.transaction import Transactions
 from toplist.service.log.events import ForgottenEvent, encode
 from toplist.service.store.protocol import (
     FORGOTTEN,
+    DeletedRow,
     EventRow,
     ForgetImpressions,
     LearnerRow,
@@ -108,11 +109,12 @@ class Retention:
         if deleted is None:
             return False
         with self._transactions.change():
-            state.purge(deleted.ranking)
-            until = min(deleted.seq + PURGED_AT_ONCE, deleted.last - 1)
-            rows: list[Row] = [PurgeEvents(deleted.ranking, deleted.seq, until, PURGED_AT_ONCE)]
-            if deleted.seq == until and not deleted.has_items:
-                rows = [PurgeDone(deleted.ranking)]
+            ranking, seq, last = deleted.row
+            state.purge(ranking)
+            until = min(seq + PURGED_AT_ONCE, last - 1)
+            rows: list[Row] = [PurgeEvents(ranking, seq, until, PURGED_AT_ONCE), DeletedRow(ranking, until, last)]
+            if seq == until and not deleted.has_items:
+                rows = [PurgeDone(ranking)]
         await self._transactions.commit(rows)
         return True
 

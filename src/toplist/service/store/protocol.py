@@ -44,13 +44,10 @@ class ImpressionRow(NamedTuple):
     outcome: bytes  # JSON: all reports so far
 
 
-class ImpressionChange(NamedTuple):
-    """The new state of an impression."""
+class ImpressionChange(ImpressionRow):
+    """An impression with its new state; its digest is of the whole row."""
 
-    state: int
-    due: int
-    outcome: bytes
-    id: bytes
+    __slots__ = ()
 
 
 class RequestRow(NamedTuple):
@@ -95,15 +92,20 @@ class DeleteRanking(NamedTuple):
     """Delete a ranking; its other rows are purged later, in parts."""
 
     id: int
-    seq: int  # of the deletion event, the last of the ranking, which is kept
 
 
-class DeletedRanking(NamedTuple):
+class DeletedRow(NamedTuple):
     """A deleted ranking with rows left to purge."""
 
     ranking: int
     seq: int  # events up to this one are purged
     last: int  # seq of its last event, which is kept
+
+
+class DeletedRanking(NamedTuple):
+    """A deleted ranking, and whether it has items left."""
+
+    row: DeletedRow
     has_items: bool
 
 
@@ -155,7 +157,7 @@ class DeleteSnapshots(NamedTuple):
 
 Row = (
     EventRow | ImpressionRow | ImpressionChange | RequestRow | LearnerRow | SnapshotRow | RankingRow | DeleteRanking
-    | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone
+    | DeletedRow | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone
 )  # fmt: skip
 
 
