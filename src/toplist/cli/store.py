@@ -105,14 +105,18 @@ def check(store: Path) -> int:
     from toplist.service.log.verify import rebuild_learners
     from toplist.support.tables import count_text
 
-    damaged: set[int | None] = set()
+    damaged: set[int] = set()
+    is_readable = True
     damages = learners = differing = 0
     with closing(open_store(store)) as reader:
         for damage in reader.find_damage():
             damages += 1
-            damaged.add(damage.owner)
+            if damage.owner is None:
+                is_readable = False
+            else:
+                damaged.add(damage.owner)
             print(damage.text)
-        if None in damaged:
+        if not is_readable:
             print("Nothing is rebuilt from the log, since the file itself is damaged.")
         else:
             try:
