@@ -91,9 +91,10 @@ def backup(store: Path, file: str) -> int:
 def export(store: Path, file: str, ranking: str | None) -> int:
     """Write the event log of one ranking, or of all."""
     from toplist.service.log.export import events_of_store, write_events
+    from toplist.support.files import private_files
     from toplist.support.tables import count_text
 
-    with closing(open_store(store)) as reader:
+    with closing(open_store(store)) as reader, private_files():
         written = write_events(events_of_store(reader, ranking), Path(file))
     print(f"{count_text(written, 'event')} of {store} are written to {file}.")
     return Exit.FINE

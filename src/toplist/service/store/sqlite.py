@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from toplist.core.problem import InvalidInput
 from toplist.service.store import protocol
 from toplist.service.store.connection import cannot_write, connect
 from toplist.service.store.digests import TABLES, DigestSums, with_digest
+from toplist.service.store.lock import StoreLock
 from toplist.service.store.migrations import foreign_reason, migrate
 from toplist.service.store.protocol import (
     EventRow,
@@ -80,22 +80,22 @@ class SQLiteStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock: int | None = _lock_file(path)
+        self._closing = ExitStack()  # closes the connections, then the lock
         try:
-            self._writer = connect(path, read_only=False)
+            self._closing.callback(StoreLock(path).release)
+            self._writer = self._closing.enter_context(closing(connect(path, read_only=False)))
             if (reason := foreign_reason(self._writer)) is not None:
-                self._writer.close()
                 raise InvalidInput(f"The store {path} cannot be used: {reason}; name another file.")
             self._writer.pragma("journal_mode", "wal")
             self._writer.pragma("synchronous", "full")
             self._writer.pragma("wal_autocheckpoint", 4000)
             migrate(self._writer)
-            self._reader = SQLiteReader(path)
+            self._reader = self._closing.enter_context(closing(SQLiteReader(path)))
         except apsw.Error as problem:
-            os.close(self._lock)
+            self._closing.close()
             raise InvalidInput(f"The store {path} cannot be opened: {problem}; name another file.") from problem
         except BaseException:
-            os.close(self._lock)
+            self._closing.close()
             raise
 
     def write(self, rows: Sequence[Row]) -> None:
@@ -168,24 +168,9 @@ class SQLiteStore:
 
     def close(self) -> None:
         """Close both connections and unlock the file."""
-        self._reader.close()
-        self._writer.close()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._closing.close()
 
 
 def _without_flags(row: Any) -> Any:
     """A row with numbers instead of truth values, as SQLite keeps them and the digest has them."""
     return row._make(int(value) if isinstance(value, bool) else value for value in row)
-
-
-def _lock_file(path: Path) -> int:
-    """Keep other processes from serving the file as long as this one lives."""
-    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise InvalidInput(f"Another process serves {path}; stop it first, or name another file.") from None
-    return lock
