@@ -226,6 +226,7 @@ def test_the_schema_of_events_is_complete() -> None:
         protocol.LEARN: events.ListOutcome,
         protocol.DROP: None,  # as LEARN
         protocol.FORGOTTEN: events.ForgottenEvent,
+        protocol.ERASED: events.ErasedEvent,
     }
     assert set(rows) == {*Event.__struct_encode_fields__, *kinds}
     for kind, body in kinds.items():

@@ -46,6 +46,7 @@ GROUPS = {
     "items": {"put": "put_items", "remove": "remove_items"},
     "lists": {"make": "make_list"},
     "impressions": {"report": "report", "activate": "activate", "close_due": "close_due"},
+    "segments": {"delete": "delete_segment"},
     "retention": {"forget_old": "forget_old", "purge_deleted": "purge_deleted"},
 }
 
@@ -272,6 +273,12 @@ class Double:
         await self.ranking(name)
         found = {shown.segment for shown in self.lists.values() if shown.ranking == name and shown.segment is not None}
         return sorted(segment for segment in found if segment > (after or ""))[:limit]
+
+    async def delete_segment(self, name: str, segment: str) -> None:
+        if segment not in await self.segments(name):
+            raise NotFound("There is no such segment.")
+        self._note(name, "erased", {"learner": 1})
+        self.lists = {id: one for id, one in self.lists.items() if (one.ranking, one.segment) != (name, segment)}
 
     async def event_pages(self, name: str, after: int = 0) -> AsyncIterator[EventPage]:
         await self.ranking(name)

@@ -24,7 +24,7 @@ def bearer(key: str) -> dict[str, str]:
 
 def test_every_route_needs_an_api_key_of_its_scope(keyed: LocalService) -> None:
     for route in ROUTES:
-        path = route.path.format(name="a", item="b", impression="c")
+        path = route.path.format(name="a", item="b", impression="c", key="d")
         for key, scope in ((None, None), ("toplist_wrong", None), (SERVE, "serve"), (ADMIN, "admin")):
             reply = keyed.ask(route.method, path, headers={} if key is None else bearer(key))
             if route.scope is None or scope in {route.scope, "admin"}:

@@ -682,6 +682,6 @@ def routes_with_parameters() -> Iterator[tuple[str, str]]:
 def test_every_route_gives_404_for_unknown_names(service: LocalService, method: str, path: str) -> None:
     bodies: dict[str, Any] = {"PATCH": {}, "POST": {"ids": []} if path.endswith("remove") else {}, "PUT": {}}
     body = {"items": []} if path.endswith("/items") else bodies.get(method)
-    path = path.format(name="nothing", item="nothing", impression=UNKNOWN)
+    path = path.format(name="nothing", item="nothing", impression=UNKNOWN, key="nothing")
     more = {} if body is None or path.endswith("activation") else {"json": body}
     problem(service.ask(method, path, **more), 404)

@@ -227,7 +227,7 @@ def test_lists_of_a_deleted_ranking_cannot_be_read_and_their_reports_hear_why(tm
             await service.rankings.delete("front")
             for reply in (waiting, done):
                 for asked in (service.queries.impression, service.queries.explanation):
-                    with pytest.raises(NotFound, match="The ranking of this list was deleted"):
+                    with pytest.raises(NotFound, match="The ranking or the segment of this list was deleted"):
                         await asked(reply.impression)
             assert (await told(service, waiting, 1)).why == "dropped"
             assert (await told(service, done, 1)).counted

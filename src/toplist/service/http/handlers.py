@@ -180,6 +180,11 @@ class Handlers:
         page = await self._segments(request)
         return KeysPage(keys=page["segments"], next=page["next"])
 
+    async def delete_key(self, request: HttpRequest) -> Response:
+        """DELETE /v1/rankings/{name}/keys/{key}."""
+        await self.service.segments.delete(*request.path)
+        return None
+
     async def _segments(self, request: HttpRequest) -> dict[str, Any]:
         rows = await self.service.queries.segments(request.path[0], request.query.after, request.query.limit + 1)
         page = rows[: request.query.limit]

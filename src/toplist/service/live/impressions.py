@@ -157,10 +157,10 @@ def report_rows(state: LiveState, one: ImpressionState, report: MergedReport, li
 
 
 def close_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: int) -> list[Row]:
-    """Close an impression if its window is over or its ranking is deleted."""
+    """Close an impression if its window is over or its ranking or segment is deleted."""
     if not one.is_open:
         return []
-    if one.ranking not in state.rankings_by_id:  # one event of the log says so for all lists of the ranking
+    if state.is_deleted(one):  # one event of the log says so for all lists of the ranking or segment
         one.state, one.record = DROPPED, None
         return [change_row(one)]
     if one.due > now:

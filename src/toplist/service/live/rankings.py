@@ -104,7 +104,8 @@ class RankingManager:
             settings = new.settings.with_spec(spec).in_force_from(seq)
             ranking.can, ranking.longest = settings.capabilities(), SHORTEST
             state.learners.remove(ranking)
-            rows = [DeleteSnapshots(ranking.id), *(kept._replace(policy_seq=seq) for kept in new.snapshots)]
+            kept = [one for one in new.snapshots if one.learner not in state.learners.deleted]
+            rows = [DeleteSnapshots(ranking.id), *(one._replace(policy_seq=seq) for one in kept)]
         ranking.settings = settings
         reply = ranking_reply(ranking)
         await self._transactions.commit([*ranking_rows(ranking, seq, now), *rows])

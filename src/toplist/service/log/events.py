@@ -157,6 +157,12 @@ class ForgottenEvent(Struct, frozen=True):
     impressions: int
 
 
+class ErasedEvent(Struct, frozen=True, omit_defaults=True):
+    """A segment was deleted, with its learner and all events about it; it is not named."""
+
+    learner: int  # seq of the event that created its learner
+
+
 decode_ranking = msgspec.json.Decoder(RankingEvent).decode
 decode_items = msgspec.json.Decoder(ItemsEvent).decode
 decode_list = msgspec.json.Decoder(ListEvent).decode

@@ -9,6 +9,7 @@ from zlib import crc32
 import msgspec
 
 from toplist.service.store.protocol import (
+    DeletedLearnerRow,
     DeletedRow,
     EventRow,
     ImpressionRow,
@@ -77,6 +78,10 @@ TABLES: dict[type, RowTable] = {
     ),
     DeletedRow: RowTable(
         "gone", ("ranking", "seq", "last"), (), ("ranking",),
+        str(STORE), lambda _: STORE,
+    ),
+    DeletedLearnerRow: RowTable(
+        "gone_learners", ("learner", "ranking"), (), ("learner",),
         str(STORE), lambda _: STORE,
     ),
 }  # fmt: skip

@@ -19,7 +19,7 @@ _SUBTRACT_DELETED = "".join(
     for table, owner in (
         ("events", "CASE old.learner WHEN 0 THEN old.ranking ELSE old.learner END"), ("impressions", "old.learner"),
         ("requests", "old.ranking"), ("learners", "old.ranking"), ("snapshots", "old.learner"), ("rankings", "0"),
-        ("items", "old.ranking"), ("gone", "0"),
+        ("items", "old.ranking"), ("gone", "0"), ("gone_learners", "0"),
     )
 )  # fmt: skip
 
@@ -102,6 +102,9 @@ SCRIPTS = (
         UNION ALL SELECT ranking, row_digest FROM items
         UNION ALL SELECT 0, row_digest FROM gone
     ) GROUP BY owner;
+    CREATE TABLE gone_learners (
+        learner INTEGER PRIMARY KEY, ranking INTEGER NOT NULL, row_digest INTEGER NOT NULL
+    );
     {_SUBTRACT_DELETED}
     CREATE TRIGGER impressions_changed AFTER UPDATE ON impressions BEGIN
         UPDATE totals SET digest_sum = digest_sum + new.row_digest - old.row_digest WHERE owner = new.learner;
@@ -110,7 +113,10 @@ SCRIPTS = (
         DELETE FROM totals WHERE owner = new.owner;
     END;
     """,
+    # The file is vacuumed once, so that nothing is left of rows that were deleted and not overwritten.
+    "",
 )
+_VACUUM_BEFORE = 5  # versions before this one did not overwrite what they deleted
 WITH_DIGESTS = 4  # the first version whose rows have digests
 
 
@@ -139,6 +145,8 @@ def migrate(connection: apsw.Connection, scripts: tuple[str, ...] = SCRIPTS) -> 
         )
     for number, script in enumerate(scripts[version:], version + 1):
         try:
+            if number == _VACUUM_BEFORE:
+                connection.execute("VACUUM")
             # To the end, also of a script with an answer, where it would stop until that is taken.
             connection.execute(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;").fetchall()
         except apsw.Error:

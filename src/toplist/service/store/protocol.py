@@ -15,7 +15,7 @@ STATE_NAMES = ("deferred", "open", "learned", "dropped")
 # Kinds of events. Of one learner:
 LEARNER, LIST, ACTIVATED, REPORT, LEARN, DROP = "learner", "list", "activated", "report", "learned", "dropped"
 # Of a whole ranking:
-RANKING, ITEMS, FORGOTTEN = "ranking", "items", "forgotten"
+RANKING, ITEMS, FORGOTTEN, ERASED = "ranking", "items", "forgotten", "erased"
 
 WHOLE_RANKING = 0  # the learner of events about a whole ranking
 
@@ -124,6 +124,40 @@ class PurgeDone(NamedTuple):
     ranking: int
 
 
+class DeleteLearner(NamedTuple):
+    """Delete a learner with all that names its segment; its other rows are purged later, in parts."""
+
+    ranking: int
+    learner: int
+
+
+class DeletedLearnerRow(NamedTuple):
+    """A deleted learner with rows left to purge."""
+
+    learner: int
+    ranking: int
+
+
+class PurgeLearner(NamedTuple):
+    """Delete some of the events of a deleted learner, with the rows made by them."""
+
+    ranking: int
+    learner: int
+    events: int  # at most
+
+
+class PurgeLearnerDone(NamedTuple):
+    """All rows of a deleted learner are purged."""
+
+    learner: int
+
+
+class WipeLog(NamedTuple):
+    """Overwrite what was deleted before this commit: empty the write-ahead log, unless somebody reads from it."""
+
+    attempt: int = 1
+
+
 class ItemRow(NamedTuple):
     """An item with its current features."""
 
@@ -158,6 +192,7 @@ class DeleteSnapshots(NamedTuple):
 Row = (
     EventRow | ImpressionRow | ImpressionChange | RequestRow | LearnerRow | SnapshotRow | RankingRow | DeleteRanking
     | DeletedRow | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone
+    | DeleteLearner | DeletedLearnerRow | PurgeLearner | PurgeLearnerDone | WipeLog
 )  # fmt: skip
 
 
@@ -182,6 +217,14 @@ class LogReader(Protocol):
 
     def deleted_ranking(self) -> DeletedRanking | None:
         """A deleted ranking with rows left to purge; None if there is none."""
+        ...
+
+    def deleted_learners(self) -> list[DeletedLearnerRow]:
+        """Deleted learners with rows left to purge."""
+        ...
+
+    def has_events(self, learner: int) -> bool:
+        """Whether there are events of a learner."""
         ...
 
     def items(self, ranking: int) -> Iterator[ItemRow]:
@@ -277,6 +320,11 @@ class Store(Protocol):
 
     def commit(self) -> None:
         """Make the transaction durable: it survives a crash of the process or the machine."""
+
+    @property
+    def keeps_deleted(self) -> bool:
+        """Whether rows that were deleted can still be found in its files; `WipeLog` overwrites them."""
+        ...
 
     async def read(self, work: Callable[[LogReader], T]) -> T:
         """Run reads for the event loop, which serves other requests if they take a round trip.

@@ -14,6 +14,7 @@ from toplist.service.store.digests import TABLES
 from toplist.service.store.integrity import Damage, find_damage
 from toplist.service.store.migrations import foreign_reason
 from toplist.service.store.protocol import (
+    DeletedLearnerRow,
     DeletedRanking,
     DeletedRow,
     EventRow,
@@ -82,6 +83,18 @@ class SQLiteReader:
         has_items = "EXISTS (SELECT 1 FROM items WHERE items.ranking = gone.ranking)"
         row = self._first(f"SELECT {TABLES[DeletedRow].selected}, {has_items} FROM gone ORDER BY ranking LIMIT 1")
         return None if row is None else DeletedRanking(DeletedRow(*row[:-1]), bool(row[-1]))
+
+    @reads
+    def deleted_learners(self) -> list[DeletedLearnerRow]:
+        """Deleted learners with rows left to purge."""
+        query = f"SELECT {TABLES[DeletedLearnerRow].selected} FROM gone_learners ORDER BY learner"
+        return [DeletedLearnerRow(*row) for row in self._connection.execute(query)]
+
+    @reads
+    def has_events(self, learner: int) -> bool:
+        """Whether there are events of a learner."""
+        query = "SELECT EXISTS (SELECT 1 FROM events WHERE learner = ? AND learner > 0)"
+        return bool(self._first(query, learner)[0])
 
     @reads
     def items(self, ranking: int) -> Iterator[ItemRow]:

@@ -12,7 +12,7 @@ import apsw
 
 from toplist.core.problem import InvalidInput
 from toplist.service.store import protocol
-from toplist.service.store.connection import cannot_write, connect
+from toplist.service.store.connection import BUSY_TIMEOUT, cannot_write, connect
 from toplist.service.store.digests import TABLES, DigestSums, with_digest
 from toplist.service.store.lock import StoreLock
 from toplist.service.store.migrations import foreign_reason, migrate
@@ -44,6 +44,7 @@ _ADD_TOTAL = """INSERT INTO totals VALUES (?, ?, ?) ON CONFLICT (owner) DO UPDAT
 _OLD = "learner = :learner AND learner > 0 AND seq <= :seq"  # both conditions on learner, so that the index is used
 _FORGOTTEN = f"(SELECT impression FROM events WHERE {_OLD} AND {CLOSED})"
 _PURGED = "ranking = :ranking AND seq > :after AND seq <= :until"
+_OF_LEARNER = "(SELECT seq FROM events WHERE learner = :learner AND learner > 0 ORDER BY seq LIMIT :events)"
 # All other rows are inserted, and these deletions made, in their order.
 _SCRIPTS: dict[type, tuple[str, ...]] = {
     protocol.DeleteItem: ("DELETE FROM items WHERE ranking = :ranking AND id = :id",),
@@ -60,6 +61,22 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
         """DELETE FROM items WHERE ranking = :ranking AND id IN (
             SELECT id FROM items WHERE ranking = :ranking LIMIT :items)""",
     ),
+    # The first event of a learner has its segment.
+    protocol.DeleteLearner: (
+        "DELETE FROM learners WHERE id = :learner",
+        "DELETE FROM snapshots WHERE learner = :learner",
+        "DELETE FROM events WHERE seq = :learner AND learner = :learner",
+    ),
+    # A request id may have got another list since.
+    protocol.PurgeLearner: (
+        f"""DELETE FROM requests WHERE ranking = :ranking AND (request, impression) IN (
+            SELECT json_extract(body, '$.request_id'), impression FROM events
+            WHERE seq IN {_OF_LEARNER} AND kind = '{protocol.LIST}')""",
+        f"""DELETE FROM impressions WHERE id IN (
+            SELECT impression FROM events WHERE seq IN {_OF_LEARNER} AND kind = '{protocol.LIST}')""",
+        f"DELETE FROM events WHERE seq IN {_OF_LEARNER}",
+    ),
+    protocol.PurgeLearnerDone: ("DELETE FROM gone_learners WHERE learner = :learner",),
     protocol.PurgeDone: ("DELETE FROM gone WHERE ranking = :ranking",),
     protocol.DeleteSnapshots: (
         "DELETE FROM snapshots WHERE learner IN (SELECT id FROM learners WHERE ranking = :ranking)",
@@ -74,12 +91,17 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
 }
 
 
+_ALSO_IN_EVENTS = (protocol.DeleteItem, protocol.DeleteSnapshots)  # what these delete, the log keeps
+
+
 class SQLiteStore:
     """A store file with its write-ahead log, locked by this process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._keeps_deleted = True  # perhaps: the log may be of a process that was killed
+        self._wipes_log = False
         self._closing = ExitStack()  # closes the connections, then the lock
         try:
             self._closing.callback(StoreLock(path).release)
@@ -89,6 +111,7 @@ class SQLiteStore:
             self._writer.pragma("journal_mode", "wal")
             self._writer.pragma("synchronous", "full")
             self._writer.pragma("wal_autocheckpoint", 4000)
+            self._writer.pragma("secure_delete", True)  # what is deleted is overwritten
             migrate(self._writer)
             self._reader = self._closing.enter_context(closing(SQLiteReader(path)))
         except apsw.Error as problem:
@@ -116,7 +139,10 @@ class SQLiteStore:
             for kind, alike in groupby(others, type):
                 if kind in _INSERT:
                     executemany(_INSERT[kind], sums.with_digests(kind, map(_without_flags, alike)))
+                elif kind is protocol.WipeLog:
+                    self._wipes_log = True
                 else:
+                    self._keeps_deleted |= kind not in _ALSO_IN_EVENTS
                     for row in alike:
                         for statement in _SCRIPTS[kind]:
                             execute(statement, row._asdict())
@@ -135,6 +161,25 @@ class SQLiteStore:
         except apsw.Error as problem:
             self.roll_back()
             raise cannot_write(problem) from problem
+        if self._wipes_log:
+            self._wipes_log = False
+            self._wipe_log()
+
+    def _wipe_log(self) -> None:
+        """Bring the write-ahead log into the file and empty it; those who read from it are not waited for."""
+        try:
+            self._writer.set_busy_timeout(0)
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._keeps_deleted = False
+        except apsw.Error:  # everything is committed, and this is tried again
+            self._keeps_deleted = True
+        finally:
+            self._writer.set_busy_timeout(BUSY_TIMEOUT)
+
+    @property
+    def keeps_deleted(self) -> bool:
+        """Whether rows that were deleted can still be found in the file or its write-ahead log."""
+        return self._keeps_deleted
 
     def roll_back(self) -> None:
         """End the transaction, if there is one, without its rows."""
