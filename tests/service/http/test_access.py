@@ -215,3 +215,21 @@ def test_the_document_says_which_routes_need_an_api_key() -> None:
         operation = described["paths"][route.path][route.method.lower()]
         assert operation.get("security") == (None if route.scope is None else [{"key": [route.scope]}])
     assert "securitySchemes" not in document(with_keys=False)["components"]
+
+
+def test_with_a_secret_the_service_never_sees_a_segment(make_service: Make) -> None:
+    service = make_service(stocked=True, segment_secret="a secret of the tests, long enough")
+    ranking = "/v1/rankings/front-page"
+    made = service.ask("POST", f"{ranking}/lists", json={"segment": "Ada", "request_id": "1"}).json()
+    old = service.ask("POST", f"{ranking}/lists", json={"key": "Ada", "request_id": "2"}).json()
+    assert (made["segment"], made["key"], old["segment"]) == ("Ada", "Ada", "Ada")
+    (hashed,) = service.ask("GET", f"{ranking}/segments").json()["segments"]
+    assert len(hashed) == 64
+    for path in ("estimates", "explanation"):
+        reply = service.ask("GET", f"{ranking}/{path}?segment=Ada")
+        assert (reply.status_code, reply.json()["segment"]) == (200, "Ada")
+        problem(service.ask("GET", f"{ranking}/{path}?segment={hashed}"), 404)
+    assert "Ada" not in str(service.double.log)
+    problem(service.ask("DELETE", f"{ranking}/keys/{hashed}"), 404)
+    assert service.ask("DELETE", f"{ranking}/keys/Ada").status_code == 204
+    assert service.ask("GET", f"{ranking}/segments").json()["segments"] == []

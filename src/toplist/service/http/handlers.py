@@ -30,6 +30,7 @@ from toplist.service.http.routing import (
     Response,
     StreamResponse,
 )
+from toplist.service.http.segment_hash import SegmentHash
 from toplist.service.live.ranking import TOO_LARGE
 from toplist.service.live.service import Service
 from toplist.service.log.export import EventPage
@@ -42,6 +43,7 @@ class Handlers:
     def __init__(self, service: Service, settings: Settings, metrics: Metrics, description: bytes = b"{}") -> None:
         self.service, self.settings, self.metrics = service, settings, metrics
         self.histories = Histories(service)
+        self.segment_hash = SegmentHash(settings.segment_secret)
         self.description = description
         self.page_html, self.page_headers = load_page()
         self.stopping = False
@@ -126,9 +128,9 @@ class Handlers:
 
     async def make_list(self, request: HttpRequest) -> Response:
         """POST /v1/rankings/{name}/lists."""
-        made = await self.service.lists.make(request.path[0], request.body)
+        made = await self.service.lists.make(request.path[0], self.segment_hash.hidden(request.body))
         self.metrics.lists += 1
-        return made
+        return self.segment_hash.shown(made, request.body)
 
     async def read_impression(self, request: HttpRequest) -> Response:
         """GET /v1/impressions/{impression}."""
@@ -159,13 +161,17 @@ class Handlers:
         """GET /v1/rankings/{name}/estimates."""
         query = request.query
         with visitor_features(query.person) as person:
-            return await self.service.queries.estimates(request.path[0], query.segment, query.limit, person)
+            segment = self.segment_hash.hidden(query).segment
+            reply = await self.service.queries.estimates(request.path[0], segment, query.limit, person)
+            return self.segment_hash.shown(reply, query)
 
     async def explain_next(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/explanation."""
         query = request.query
         with visitor_features(query.person) as person:
-            return await self.service.queries.next_list(request.path[0], query.segment, person)
+            segment = self.segment_hash.hidden(query).segment
+            reply = await self.service.queries.next_list(request.path[0], segment, person)
+            return self.segment_hash.shown(reply, query)
 
     async def history(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/history."""
@@ -182,7 +188,8 @@ class Handlers:
 
     async def delete_key(self, request: HttpRequest) -> Response:
         """DELETE /v1/rankings/{name}/keys/{key}."""
-        await self.service.segments.delete(*request.path)
+        name, key = request.path
+        await self.service.segments.delete(name, self.segment_hash.of(key))
         return None
 
     async def _segments(self, request: HttpRequest) -> dict[str, Any]:
