@@ -482,7 +482,7 @@ def test_more_requests_in_flight_than_allowed_get_503(make_service: Make, monkey
     service = make_service(limits=Limits(in_flight=2))
     going = asyncio.Event()
 
-    async def slow(_: Any) -> Any:
+    async def slow(*_: Any) -> Any:
         await going.wait()
         raise StoreUnavailable("later")
 

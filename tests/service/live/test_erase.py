@@ -1,6 +1,7 @@
 """A deleted segment is gone: at once for everybody who asks, then out of the files of the store."""
 
 import asyncio
+import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def test_a_segment_is_gone_at_once_and_the_others_stay(tmp_path: Path) -> None:
             await front(service)
             made = await much(service, 12)
             others = [event for event in await events(service) if event.segment == "other"]
-            await service.segments.delete("front", PERSON)
+            await service.segments.delete("front", PERSON, by="editor")
             assert await service.queries.segments("front") == ["other"]
             for ask in (
                 service.queries.estimates("front", PERSON),
@@ -72,6 +73,7 @@ def test_a_segment_is_gone_at_once_and_the_others_stay(tmp_path: Path) -> None:
             log = await events(service)
             assert [event for event in log if event.segment == "other"] == others
             assert [event.kind for event in log if event.segment is None] == ["ranking", "items", "erased"]
+            assert json.loads(bytes(log[-1].body))["by"] == "editor"
             again = await shown(service, segment=PERSON, request_id=made[PERSON][0].impression)
             repeated = await shown(service, segment=PERSON, request_id=f"{PERSON}-0-{LONG}")  # counts as new
             assert repeated.impression not in {reply.impression for reply in made[PERSON]}

@@ -42,6 +42,7 @@ Headers = list[tuple[bytes, bytes]]
 
 _COMMON: Headers = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 _PROBLEM = PROBLEM_MEDIA.encode()
+_REFUSED = (401, 403, 421, 429)  # statuses of requests that were not admitted: their lines have the address
 _UNROUTED = "(none)"  # label of all unknown paths, so that strangers cannot fill the metrics
 
 
@@ -86,7 +87,8 @@ class App:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         request_id = self._ids.of(headers.get(b"x-request-id"))
         method: str = scope["method"]
-        caller, label = "", _UNROUTED
+        address = scope["client"][0] if scope.get("client") else ""
+        caller, label = address, _UNROUTED
         status, size = 500, 0
         more: Mapping[str, str] = {}
         self._metrics.in_flight += 1
@@ -114,11 +116,15 @@ class App:
                     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                         raise problems.undecodable(error, raw, route.decode) from None
                 try:
-                    response = await route.handler(self.handlers, HttpRequest(path, query, body))
+                    by = caller if self._api_keys else ""
+                    response = await route.handler(self.handlers, HttpRequest(path, query, body, by))
                 except (HttpProblem, Refused):
                     await self.handlers.service.settle()  # the reason for the refusal may not be committed yet
                     raise
                 status, media = route.status, route.media
+                if route.is_change:  # only now is it sure that the name is that of a ranking, and no secret
+                    ranking: str = path[0] if body is None or path else body.name
+                    self._log.change(request_id, route.route.name, ranking, caller)
                 if isinstance(response, Struct):  # the most frequent case
                     content = self._encode(response)
                 elif isinstance(response, StreamResponse):
@@ -148,7 +154,11 @@ class App:
             self._metrics.in_flight -= 1
             seconds = perf_counter() - started
             self._metrics.count_request(method if label != _UNROUTED else "", label, status, seconds)
-            self._log.request(request_id, method, label, status, seconds, caller, size)
+            if status in _REFUSED and (known := self._api_keys.caller(headers.get(b"authorization"))) is not None:
+                caller = known.name
+            self._log.request(
+                request_id, method, label, status, seconds, caller, size, address if status in _REFUSED else ""
+            )
 
     def record_unread(self, problem: HttpProblem, caller: str, size: int) -> bytes:
         """Count and log a request that the HTTP parser refused, so that it never got here; its request id."""

@@ -63,7 +63,7 @@ class Handlers:
 
     async def create_ranking(self, request: HttpRequest) -> Response:
         """POST /v1/rankings."""
-        made = await self.service.rankings.create(request.body)
+        made = await self.service.rankings.create(request.body, request.by)
         return JsonResponse(made, 201, {"location": f"/v1/rankings/{quote(made.name)}"})
 
     async def list_rankings(self, request: HttpRequest) -> Response:
@@ -76,11 +76,11 @@ class Handlers:
 
     async def change_ranking(self, request: HttpRequest) -> Response:
         """PATCH /v1/rankings/{name}."""
-        return await self.service.rankings.change(request.path[0], request.body)
+        return await self.service.rankings.change(request.path[0], request.body, request.by)
 
     async def delete_ranking(self, request: HttpRequest) -> Response:
         """DELETE /v1/rankings/{name}."""
-        await self.service.rankings.delete(request.path[0])
+        await self.service.rankings.delete(request.path[0], request.by)
         return None
 
     async def list_items(self, request: HttpRequest) -> Response:
@@ -93,12 +93,12 @@ class Handlers:
     async def put_items(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/items."""
         self.check_batch("/items", len(request.body.items))
-        return await self.service.items.put(request.path[0], request.body.items)
+        return await self.service.items.put(request.path[0], request.body.items, request.by)
 
     async def remove_items(self, request: HttpRequest) -> Response:
         """POST /v1/rankings/{name}/items/remove."""
         self.check_batch("/ids", len(request.body.ids))
-        return Removed(removed=await self.service.items.remove(request.path[0], request.body.ids))
+        return Removed(removed=await self.service.items.remove(request.path[0], request.body.ids, request.by))
 
     async def read_item(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/items/{item}."""
@@ -111,7 +111,7 @@ class Handlers:
         id = item_parameter("item", item)
         try:
             return await self.service.items.put(
-                name, [Item(id=id, features=request.body.features, hidden=request.body.hidden)]
+                name, [Item(id=id, features=request.body.features, hidden=request.body.hidden)], request.by
             )
         except Refused as refused:  # the service points into a list of items; here the item is the whole body
             if refused.field is not None:
@@ -122,7 +122,7 @@ class Handlers:
         """DELETE /v1/rankings/{name}/items/{item}."""
         name, item = request.path
         id = item_parameter("item", item)
-        if not await self.service.items.remove(name, [id]):
+        if not await self.service.items.remove(name, [id], request.by):
             raise NotFound(f"There is no item {id!r} in the ranking {name!r}.")
         return None
 
@@ -189,7 +189,7 @@ class Handlers:
     async def delete_key(self, request: HttpRequest) -> Response:
         """DELETE /v1/rankings/{name}/keys/{key}."""
         name, key = request.path
-        await self.service.segments.delete(name, self.segment_hash.of(key))
+        await self.service.segments.delete(name, self.segment_hash.of(key), request.by)
         return None
 
     async def _segments(self, request: HttpRequest) -> dict[str, Any]:

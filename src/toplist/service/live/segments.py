@@ -14,7 +14,7 @@ class Segments:
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
-    async def delete(self, name: str, segment: str) -> None:
+    async def delete(self, name: str, segment: str, by: str = "") -> None:
         """Delete a segment with its learner, its lists and all events about them; the rest is purged later, in parts.
 
         Its open lists are dropped. The next list for the segment starts a new learner.
@@ -31,6 +31,6 @@ class Segments:
         with self._transactions.change():
             now, seq = self._transactions.clock(), state.next_seq()
             state.learners.delete(row.id)
-            event = EventRow(seq, now, ranking.id, WHOLE_RANKING, ERASED, None, encode(ErasedEvent(row.id)))
+            event = EventRow(seq, now, ranking.id, WHOLE_RANKING, ERASED, None, encode(ErasedEvent(row.id, by)))
         gone = DeletedLearnerRow(row.id, ranking.id)
         await self._transactions.commit([event, DeleteLearner(ranking.id, row.id), gone])
