@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -20,6 +21,8 @@ from toplist.service.store.protocol import (
     SnapshotRow,
 )
 
+_SUM_BITS = 63  # of a sum of digests, which SQLite keeps in 63 bits
+_ONE_ROW = 1 << _SUM_BITS
 STORE = 0  # owner of the rows that belong to no ranking
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -50,11 +53,11 @@ class RowTable(NamedTuple):
 TABLES: dict[type, RowTable] = {
     EventRow: RowTable(
         "events", ("seq", "at", "ranking", "learner", "kind", "impression", "body"), ("kind",), ("seq",),
-        "CASE learner WHEN 0 THEN ranking ELSE learner END", lambda row: row.learner or row.ranking,
+        "CASE learner WHEN 0 THEN ranking ELSE learner END", lambda row: row[3] or row[2],
     ),
     ImpressionRow: RowTable(
         "impressions", ("id", "seq", "ranking", "learner", "state", "due", "report"), (), ("id",),
-        "learner", lambda row: row.learner,
+        "learner", itemgetter(3),
     ),
     RequestRow: RowTable(
         "requests", ("ranking", "request", "digest", "impression", "at"), ("request",), ("ranking", "request"),
@@ -103,24 +106,23 @@ class DigestSums:
     """Number and sum of the digests of new rows, by owner."""
 
     def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
-        self._sums: dict[int, int] = {}
+        self._sums: dict[int, int] = {}  # the number of rows in the upper bits: one sum is cheaper than two
 
     def with_digests(self, kind: type, rows: Iterable[Any]) -> list[tuple[Any, ...]]:
         """Rows of a kind with their digests, which are added to the sums."""
-        owner_of, counts, sums = TABLES[kind].owner_of, self._counts, self._sums
+        owner_of, sums, sum_of = TABLES[kind].owner_of, self._sums, self._sums.get
         complete: list[tuple[Any, ...]] = []
+        add = complete.append
         for row in rows:
             digest = crc32(_encode(row))
-            complete.append((*row, digest))
+            add((*row, digest))
             owner = owner_of(row)
-            counts[owner] = counts.get(owner, 0) + 1
-            sums[owner] = sums.get(owner, 0) + digest
+            sums[owner] = sum_of(owner, 0) + digest + _ONE_ROW
         return complete
 
     def totals(self) -> list[tuple[int, int, int]]:
         """Owner, number of rows and sum of their digests."""
-        return [(owner, count, self._sums[owner]) for owner, count in self._counts.items()]
+        return [(owner, total >> _SUM_BITS, total & (_ONE_ROW - 1)) for owner, total in self._sums.items()]
 
 
 def with_digest(row: Any) -> tuple[Any, ...]:
