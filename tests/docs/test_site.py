@@ -227,6 +227,7 @@ def test_the_schema_of_events_is_complete() -> None:
         protocol.DROP: None,  # as LEARN
         protocol.QUARANTINED: events.QuarantinedEvent,
         protocol.FORGOTTEN: events.ForgottenEvent,
+        protocol.ERASED: events.ErasedEvent,
     }
     assert set(rows) == {*Event.__struct_encode_fields__, *kinds}
     for kind, body in kinds.items():

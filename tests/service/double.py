@@ -46,6 +46,7 @@ GROUPS = {
     "items": {"put": "put_items", "remove": "remove_items"},
     "lists": {"make": "make_list"},
     "impressions": {"report": "report", "activate": "activate", "close_due": "close_due"},
+    "segments": {"delete": "delete_segment"},
     "retention": {"forget_old": "forget_old", "purge_deleted": "purge_deleted"},
 }
 
@@ -139,12 +140,12 @@ class Double:
     async def settle(self) -> None:
         """Nothing is ever on its way to a disk here."""
 
-    async def create_ranking(self, spec: RankingSpec) -> Ranking:
+    async def create_ranking(self, spec: RankingSpec, by: str = "") -> Ranking:
         if spec.name in self.kept:
             raise Conflict(f"There is a ranking {spec.name!r} already; choose another name.", "/name")
         if spec.policy not in POLICIES:
             raise Refused(f"There is no policy {spec.policy[:50]!r}.", "/policy")
-        self._note(spec.name, "ranking", msgspec.to_builtins(spec))
+        self._note(spec.name, "ranking", {"spec": msgspec.to_builtins(spec), "by": by})
         made = Ranking(**msgspec.structs.asdict(spec), items=0, created=THEN)
         self.kept[spec.name] = made
         self.item_of[spec.name] = {}
@@ -158,34 +159,34 @@ class Double:
     async def rankings(self) -> list[Ranking]:
         return [await self.ranking(name) for name in sorted(self.kept)]
 
-    async def change_ranking(self, name: str, change: RankingChange) -> Ranking:
+    async def change_ranking(self, name: str, change: RankingChange, by: str = "") -> Ranking:
         await self.ranking(name)
         fields = {k: v for k, v in msgspec.structs.asdict(change).items() if v is not msgspec.UNSET and k != "train"}
         if fields.get("policy", DEFAULT_POLICY) not in POLICIES:
             raise Refused("There is no such policy.", "/policy")
-        self._note(name, "ranking", fields)
+        self._note(name, "ranking", {"spec": fields, "by": by})
         self.kept[name] = msgspec.structs.replace(self.kept[name], **fields)
         return await self.ranking(name)
 
-    async def delete_ranking(self, name: str) -> None:
+    async def delete_ranking(self, name: str, by: str = "") -> None:
         await self.ranking(name)
-        self._note(name, "ranking", None)
+        self._note(name, "ranking", {"deleted": True, "by": by})
         del self.kept[name], self.item_of[name]
 
-    async def put_items(self, name: str, items: Sequence[Item]) -> ItemsChanged:
+    async def put_items(self, name: str, items: Sequence[Item], by: str = "") -> ItemsChanged:
         ranking, there = await self.ranking(name), self.item_of[name]
         for place, item in enumerate(items):
             if item.features is not None and len(item.features) != ranking.features:
                 raise Refused(f"An item has {ranking.features} features.", f"/items/{place}/features")
         added = len({item.id for item in items} - set(there))
         unchanged = sum(there.get(item.id) == item for item in items)
-        self._note(name, "items", {"put": [item.id for item in items]})
+        self._note(name, "items", {"put": [item.id for item in items], "by": by})
         there |= {item.id: item for item in items}
         return ItemsChanged(added=added, changed=len(items) - added - unchanged, unchanged=unchanged)
 
-    async def remove_items(self, name: str, ids: Sequence[ItemId]) -> int:
+    async def remove_items(self, name: str, ids: Sequence[ItemId], by: str = "") -> int:
         await self.ranking(name)
-        self._note(name, "items", {"removed": list(ids)})
+        self._note(name, "items", {"removed": list(ids), "by": by})
         return sum(self.item_of[name].pop(item, None) is not None for item in ids)
 
     async def item(self, name: str, item: ItemId) -> Item:
@@ -280,6 +281,12 @@ class Double:
         await self.ranking(name)
         found = {shown.segment for shown in self.lists.values() if shown.ranking == name and shown.segment is not None}
         return sorted(segment for segment in found if segment > (after or ""))[:limit]
+
+    async def delete_segment(self, name: str, segment: str, by: str = "") -> None:
+        if segment not in await self.segments(name):
+            raise NotFound("There is no such segment.")
+        self._note(name, "erased", {"learner": 1, "by": by})
+        self.lists = {id: one for id, one in self.lists.items() if (one.ranking, one.segment) != (name, segment)}
 
     async def event_pages(self, name: str, after: int = 0) -> AsyncIterator[EventPage]:
         await self.ranking(name)

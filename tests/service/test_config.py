@@ -150,6 +150,17 @@ def test_every_setting_is_documented() -> None:
     rows = re.findall(r"^\| `([a-z_.]+)` \| `(TOPLIST_[A-Z_]+)` \| (.*?) \| (.*?) \|$", text, flags=re.MULTILINE)
     documented = {row[0]: row[1:] for row in rows}
     for each in setting_fields():
-        default = "none" if each.default in (None, []) else f"{each.default}"
+        default = ", ".join(each.default) if isinstance(each.default, list) else f"{each.default}"
+        default = "none" if each.default is None else default or "none"
         assert documented.pop(each.name) == (each.variable, default, each.description)
     assert not documented
+
+
+@pytest.mark.parametrize("given", ["short", 'segment_secret = "short"', "segment_secret = 12345"])
+def test_a_secret_is_long_and_never_quoted(given: str, tmp_path: Path) -> None:
+    path = tmp_path / "toplist.toml"
+    path.write_text(given if "=" in given else "")
+    environment = {} if "=" in given else {"TOPLIST_SEGMENT_SECRET": given}
+    with pytest.raises(InvalidInput, match="segment_secret") as refused:
+        read_settings(path, environment)
+    assert not {"short", "12345"} & set(re.findall(r"\w+", str(refused.value)))

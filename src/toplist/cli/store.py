@@ -28,8 +28,8 @@ def add_parser(commands: Any) -> None:
     parser = add_command(commands, "store", run, "back up, check or export the store of a service", EXAMPLES)
     parser.add_argument(
         "action", choices=["backup", "check", "export"],
-        help="backup: copy the store to a new file; check: learn everything again from the event log, and compare it "
-        "bit by bit with the store; export: write the event log to a file",
+        help="backup: copy the store to a new file; check: look for damage of the file, learn everything again from "
+        "the event log, and compare it bit by bit with the store; export: write the event log to a file",
     )  # fmt: skip
     parser.add_argument("file", nargs="?", metavar="FILE", help="file to write for a backup or an export")
     parser.add_argument("--ranking", metavar="NAME", help="ranking to export (default: all)")
@@ -91,27 +91,49 @@ def backup(store: Path, file: str) -> int:
 def export(store: Path, file: str, ranking: str | None) -> int:
     """Write the event log of one ranking, or of all."""
     from toplist.service.log.export import events_of_store, write_events
+    from toplist.support.files import private_files
     from toplist.support.tables import count_text
 
-    with closing(open_store(store)) as reader:
+    with closing(open_store(store)) as reader, private_files():
         written = write_events(events_of_store(reader, ranking), Path(file))
     print(f"{count_text(written, 'event')} of {store} are written to {file}.")
     return Exit.FINE
 
 
 def check(store: Path) -> int:
-    """Print all learners that differ from the log."""
+    """Print all damage of the file, what is in quarantine, and all learners that differ from the log."""
+    from toplist.service.errors import StoreUnavailable
     from toplist.service.log.verify import quarantined, rebuild_learners
     from toplist.support.tables import count_text
 
-    learners = differing = 0
+    damaged: set[int] = set()
+    is_readable = True
+    damages = learners = differing = 0
     with closing(open_store(store)) as reader:
-        for sentence in quarantined(reader):
-            print(sentence)
-        for rebuilt in rebuild_learners(reader):
-            learners += 1
-            if rebuilt.differs_from:
-                differing += 1
-                print(rebuilt.difference)
-    print(f"{count_text(learners, 'learner')} rebuilt from the log; what is kept differs in {differing}.")
-    return Exit.BROKEN if differing else Exit.FINE
+        for damage in reader.find_damage():
+            damages += 1
+            if damage.owner is None:
+                is_readable = False
+            else:
+                damaged.add(damage.owner)
+            print(damage.text)
+        if not is_readable:
+            print("Nothing is rebuilt from the log, since the file itself is damaged.")
+        else:
+            try:
+                for sentence in quarantined(reader):
+                    print(sentence)
+                for rebuilt in rebuild_learners(reader, damaged=damaged):
+                    learners += 1
+                    if rebuilt.differs_from:
+                        differing += 1
+                        print(rebuilt.difference)
+            except StoreUnavailable as problem:
+                damages += 1
+                print(problem)
+    checked = f"{count_text(learners, 'learner')} rebuilt from the log; what is kept differs in {differing}."
+    if not damages:
+        print(f"The file is not damaged. {checked}")
+    else:
+        print(f"The file is damaged in {count_text(damages, 'place')}; restore a backup. {checked}")
+    return Exit.BROKEN if damages or differing else Exit.FINE

@@ -20,6 +20,9 @@ PREFIX = "TOPLIST_"
 CONFIG = f"{PREFIX}CONFIG"  # path of the file
 OTHER_VARIABLES = (CONFIG, *LIBRARY_VARIABLES)  # not settings of the service
 
+SHORTEST_SECRET = 32  # characters
+SECRETS = ("segment_secret",)  # settings whose values are never shown
+
 Scope = Literal["serve", "admin"]
 
 
@@ -139,6 +142,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Host names besides localhost that requests without keys may use.
     proxies : list of str, default []
         Addresses of proxies whose X-Forwarded-For header is trusted.
+    segment_secret : str, default ""
+        Secret by which segments are hashed before they are stored; empty: they are not.
     memory : int, default 512
         Megabytes for learners in memory; others stay in the store.
     grace : int, default 30
@@ -162,6 +167,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         list[str], Meta(description="host names besides localhost that requests without keys may use")
     ] = []
     proxies: Annotated[list[str], Meta(description="addresses of proxies whose X-Forwarded-For header is trusted")] = []
+    segment_secret: Annotated[
+        str, Meta(description="secret by which segments are hashed before they are stored; empty: they are not")
+    ] = ""
     memory: Annotated[
         int, Meta(ge=1, le=2**20, description="megabytes for learners in memory; others stay in the store")
     ] = 512
@@ -275,6 +283,7 @@ def read_settings(
     made: Settings = _build(Settings, (), given_values)
     check_reach(made)
     _check_proxies(made)
+    _check_secret(made)
     return made
 
 
@@ -315,6 +324,15 @@ def _check_proxies(made: Settings) -> None:
         raise InvalidInput(
             f"There are proxies, {', '.join(made.proxies)}, but no keys: everybody could use the service through them; "
             f"make a key with `toplist keys new --scope admin` and add its lines to {FILE}, or leave out the proxies."
+        )
+
+
+def _check_secret(made: Settings) -> None:
+    """Refuse a secret that could be guessed; it is not quoted."""
+    if 0 < len(made.segment_secret) < SHORTEST_SECRET:
+        raise InvalidInput(
+            f"The segment_secret has {len(made.segment_secret)} characters, but must have at least {SHORTEST_SECRET}; "
+            f"make one with `openssl rand -hex 32`."
         )
 
 
@@ -379,6 +397,7 @@ def _convert(setting: SettingField, value: Any, what: str, *, strict: bool) -> A
         return msgspec.convert(value, setting.type, strict=strict)
     except msgspec.ValidationError as error:
         reason = str(error).partition(" - at ")[0].replace("`", "")
+        value = "(not shown)" if setting.name in SECRETS else value
         raise refuse(what, value, reason.removeprefix("Expected ").partition(", got")[0], setting.description) from None
 
 

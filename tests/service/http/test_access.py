@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from asking import ADMIN, KEYS, SERVE, LocalService, Make, problem
@@ -24,7 +24,7 @@ def bearer(key: str) -> dict[str, str]:
 
 def test_every_route_needs_an_api_key_of_its_scope(keyed: LocalService) -> None:
     for route in ROUTES:
-        path = route.path.format(name="a", item="b", impression="c")
+        path = route.path.format(name="a", item="b", impression="c", key="d")
         for key, scope in ((None, None), ("toplist_wrong", None), (SERVE, "serve"), (ADMIN, "admin")):
             reply = keyed.ask(route.method, path, headers={} if key is None else bearer(key))
             if route.scope is None or scope in {route.scope, "admin"}:
@@ -174,12 +174,12 @@ def test_buckets_refill_and_are_bounded_in_number() -> None:
 
 
 def test_each_request_is_logged_with_its_id_and_without_secrets(keyed: LocalService) -> None:
-    body = {"name": "private-name", "positions": 2}
+    body = {"name": "front-page", "positions": 2}
     reply = keyed.ask("POST", "/v1/rankings", headers=bearer(ADMIN) | {"x-request-id": "page.view-7"}, json=body)
     assert reply.headers["x-request-id"] == "page.view-7"
     keyed.ask("GET", "/v1/rankings/private-name/estimates?key=private-query", headers=bearer("toplist_wrong-guess"))
     keyed.ask("GET", f"/v1/rankings/{ADMIN}", headers=bearer(SERVE))
-    lines = keyed.lines()
+    lines = [line for line in keyed.lines() if "change" not in line]
     first = json.loads(lines[0])
     assert first.pop("at").endswith("Z")
     assert first.pop("ms") > 0
@@ -187,7 +187,7 @@ def test_each_request_is_logged_with_its_id_and_without_secrets(keyed: LocalServ
         "event": "request", "request_id": "page.view-7", "method": "POST", "route": "/v1/rankings", "status": 201,
         "caller": "editor", "bytes": len(reply.content),
     }  # fmt: skip
-    assert json.loads(lines[1])["status"] == 401
+    assert (json.loads(lines[1])["status"], json.loads(lines[1])["caller"]) == (401, "127.0.0.1")
     assert len(lines) == 3
     for secret in (ADMIN, SERVE, "wrong-guess", "private"):
         assert secret not in "\n".join(lines)
@@ -237,3 +237,60 @@ def test_the_document_says_which_routes_need_an_api_key() -> None:
         operation = described["paths"][route.path][route.method.lower()]
         assert operation.get("security") == (None if route.scope is None else [{"key": [route.scope]}])
     assert "securitySchemes" not in document(with_keys=False)["components"]
+
+
+def test_with_a_secret_the_service_never_sees_a_segment(make_service: Make) -> None:
+    service = make_service(stocked=True, segment_secret="a secret of the tests, long enough")
+    ranking = "/v1/rankings/front-page"
+    made = service.ask("POST", f"{ranking}/lists", json={"segment": "Ada", "request_id": "1"}).json()
+    old = service.ask("POST", f"{ranking}/lists", json={"key": "Ada", "request_id": "2"}).json()
+    assert (made["segment"], made["key"], old["segment"]) == ("Ada", "Ada", "Ada")
+    (hashed,) = service.ask("GET", f"{ranking}/segments").json()["segments"]
+    assert len(hashed) == 64
+    for path in ("estimates", "explanation"):
+        reply = service.ask("GET", f"{ranking}/{path}?segment=Ada")
+        assert (reply.status_code, reply.json()["segment"]) == (200, "Ada")
+        problem(service.ask("GET", f"{ranking}/{path}?segment={hashed}"), 404)
+    assert "Ada" not in str(service.double.log)
+    problem(service.ask("DELETE", f"{ranking}/keys/{hashed}"), 404)
+    assert service.ask("DELETE", f"{ranking}/keys/Ada").status_code == 204
+    assert service.ask("GET", f"{ranking}/segments").json()["segments"] == []
+
+
+CHANGES: list[tuple[str, str, str, dict[str, Any] | None]] = [
+    ("create_ranking", "POST", "", {"name": "page", "positions": 2}),
+    ("put_items", "PUT", "/page/items", {"items": [{"id": "tea"}, {"id": "milk"}]}),
+    ("put_item", "PUT", "/page/items/rum", {}),
+    ("remove_item", "DELETE", "/page/items/rum", None),
+    ("remove_items", "POST", "/page/items/remove", {"ids": ["milk"]}),
+    ("change_ranking", "PATCH", "/page", {"positions": 1}),
+    ("delete_key", "DELETE", "/page/keys/Ada", None),
+    ("delete_ranking", "DELETE", "/page", None),
+]
+
+
+def test_every_change_says_who_made_it_in_the_log_and_in_the_events(keyed: LocalService) -> None:
+    assert {action for action, *_ in CHANGES} == {route.name for route in ROUTES if route.is_change}
+    for action, method, path, body in CHANGES:
+        if action == "delete_key":
+            keyed.ask("POST", "/v1/rankings/page/lists", json={"segment": "Ada"}, headers=bearer(SERVE))
+        more = {} if body is None else {"json": body}
+        asked = f"/v1/rankings{path}"
+        for key, status in ((SERVE, 403), ("toplist_wrong", 401)):  # attempts that fail
+            problem(keyed.ask(method, asked, headers=bearer(key), client=("10.0.0.9", 1), **more), status)
+        assert keyed.ask(method, asked, headers=bearer(ADMIN) | {"x-request-id": action}, **more).is_success
+    lines = [json.loads(line) for line in keyed.lines()]
+    changes = [line for line in lines if line["event"] == "change"]
+    assert [(line["action"], line["request_id"]) for line in changes] == [(name, name) for name, *_ in CHANGES]
+    assert {(line["by"], line["ranking"]) for line in changes} == {("editor", "page")}
+    failed = {(line["status"], line["caller"], line["address"]) for line in lines if "address" in line}
+    assert failed == {(403, "page", "10.0.0.9"), (401, "10.0.0.9", "10.0.0.9")}
+    bodies = [event.body for event in keyed.double.log if event.kind != "list"]
+    assert [body["by"] for body in bodies] == ["editor"] * len(CHANGES)
+    for secret in (ADMIN, SERVE, "Ada", "milk"):
+        assert secret not in json.dumps(lines)
+
+
+def test_the_name_of_a_ranking_that_does_not_exist_is_not_logged(keyed: LocalService) -> None:
+    problem(keyed.ask("DELETE", f"/v1/rankings/{ADMIN}", headers=bearer(ADMIN)), 404)
+    assert ADMIN not in "".join(keyed.lines())

@@ -481,7 +481,7 @@ def test_more_requests_in_flight_than_allowed_get_503(make_service: Make, monkey
     service = make_service(limits=Limits(in_flight=2))
     going = asyncio.Event()
 
-    async def slow(_: Any) -> Any:
+    async def slow(*_: Any) -> Any:
         await going.wait()
         raise StoreUnavailable("later")
 
@@ -681,6 +681,6 @@ def routes_with_parameters() -> Iterator[tuple[str, str]]:
 def test_every_route_gives_404_for_unknown_names(service: LocalService, method: str, path: str) -> None:
     bodies: dict[str, Any] = {"PATCH": {}, "POST": {"ids": []} if path.endswith("remove") else {}, "PUT": {}}
     body = {"items": []} if path.endswith("/items") else bodies.get(method)
-    path = path.format(name="nothing", item="nothing", impression=UNKNOWN)
+    path = path.format(name="nothing", item="nothing", impression=UNKNOWN, key="nothing")
     more = {} if body is None or path.endswith("activation") else {"json": body}
     problem(service.ask(method, path, **more), 404)

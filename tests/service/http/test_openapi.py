@@ -124,11 +124,12 @@ def test_every_problem_of_a_route_is_described() -> None:
 
 def test_examples_work_in_order(service: LocalService) -> None:
     """With a service that has the ranking of the examples."""
+    service.ask("POST", "/v1/rankings/front-page/lists", json={"segment": "query"})
     made = service.ask("POST", "/v1/rankings/front-page/lists", json={}).json()["impression"]
     for route in ROUTES:
         if route.name in {"create_ranking", "delete_ranking"}:
             continue
-        path = route.path.format(name="front-page", item="coffee", impression=made)
+        path = route.path.format(name="front-page", item="coffee", impression=made, key="query")
         more = {} if route.request is None else {"json": route.request_example}
         reply = service.ask(route.method, path, **more)
         assert reply.status_code == route.status, (route.name, reply.text)

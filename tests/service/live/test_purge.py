@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from older_store import make_older
 from running import (
     BY_FEATURES,
     Clock,
@@ -182,14 +183,14 @@ def test_what_an_older_version_left_of_deleted_rankings_is_purged_too(tmp_path: 
             await side(service)
             made = await much(service)
             await service.rankings.delete("front")
+        make_older(tmp_path / "db", 2)
         connection = connect(tmp_path / "db", read_only=False)
         last = connection.execute("SELECT max(seq) FROM events").get
         # As that version did it: learners and items went with the ranking, lists were dropped after it.
         connection.execute(f"""
-            DROP TABLE gone; DELETE FROM learners WHERE ranking = 1; DELETE FROM items WHERE ranking = 1;
+            DELETE FROM learners WHERE ranking = 1; DELETE FROM items WHERE ranking = 1;
             INSERT INTO events SELECT {last} + 1, at, ranking, learner, 'dropped', impression, '{{}}' FROM events
                 WHERE kind = 'list' AND ranking = 1 LIMIT 1;
-            PRAGMA user_version = 2;
         """)
         connection.close()
         async with at_work(tmp_path / "db") as service:
@@ -226,7 +227,7 @@ def test_lists_of_a_deleted_ranking_cannot_be_read_and_their_reports_hear_why(tm
             await service.rankings.delete("front")
             for reply in (waiting, done):
                 for asked in (service.queries.impression, service.queries.explanation):
-                    with pytest.raises(NotFound, match="The ranking of this list was deleted"):
+                    with pytest.raises(NotFound, match="The ranking or the segment of this list was deleted"):
                         await asked(reply.impression)
             assert (await told(service, waiting, 1)).why == "dropped"
             assert (await told(service, done, 1)).counted

@@ -160,9 +160,9 @@ def test_a_store_with_several_learners_without_a_key_keeps_the_one_that_was_serv
 def test_no_key_is_one_key_for_the_tables(tmp_path: Path) -> None:
     connection = connect(tmp_path / "db", read_only=False)
     migrate(connection)
-    connection.execute("INSERT INTO learners VALUES (1, 1, NULL), (2, 2, NULL), (3, 1, 'k')")
+    connection.execute("INSERT INTO learners VALUES (1, 1, NULL, 0), (2, 2, NULL, 0), (3, 1, 'k', 0)")
     with pytest.raises(apsw.ConstraintError):
-        connection.execute("INSERT INTO learners VALUES (4, 1, NULL)")
+        connection.execute("INSERT INTO learners VALUES (4, 1, NULL, 0)")
     connection.close()
 
 

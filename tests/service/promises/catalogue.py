@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import ages, duplicates, ending, full_disk, fuzzing, kills, memory, rebuilds, regret, stateful
+from . import ages, duplicates, ending, flips, full_disk, fuzzing, kills, memory, rebuilds, regret, stateful
 
 
 class Promise(NamedTuple):
@@ -63,8 +63,12 @@ PROMISES: dict[str, Promise] = {
         "7. a full disk is refused with 503, loses nothing acknowledged, and is recovered from",
         full_disk.check, {"times": 20}, {"times": 1},
     ),
+    "flips": Promise(
+        "8. a flipped bit of the store is named",
+        flips.check, {"flips": 600, "lists": 120}, {"flips": 40}, tested=True,
+    ),
     "regret": Promise(
-        "8. a service fed by simulated visitors has the regret of the simulator",
+        "9. a service fed by simulated visitors has the regret of the simulator",
         regret.check, {"runs": 100, "steps": 2000}, {"runs": 20, "steps": 150},
     ),
 }  # fmt: skip

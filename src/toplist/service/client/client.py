@@ -269,6 +269,7 @@ class Client(_ClientBase):
     next_list = _sync(requests.next_list)
     history = _sync(requests.history)
     segments = _sync(requests.segments)
+    delete_segment = _sync(requests.delete_segment)
 
     def close(self) -> None:
         """Close the connections."""
@@ -388,6 +389,7 @@ class AsyncClient(_ClientBase):
     next_list = _async(requests.next_list)
     history = _async(requests.history)
     segments = _async(requests.segments)
+    delete_segment = _async(requests.delete_segment)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -48,6 +48,11 @@ def item_path(name: str, item: ItemId) -> str:
     return f"{ranking_path(name)}/items/{_escape(item_text(item_id('The item', item)))}"
 
 
+def segment_path(name: str, segment: str) -> str:
+    """The path of a segment."""
+    return f"{ranking_path(name)}/keys/{_escape(text('The segment', segment))}"
+
+
 def impression_path(impression: str | ListReply) -> str:
     """The path of an impression, by its id or by the reply that it came with."""
     if isinstance(impression, ListReply):

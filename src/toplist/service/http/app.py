@@ -47,6 +47,7 @@ _COMMON: Headers = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
 _PROBLEM = PROBLEM_MEDIA.encode()
+_REFUSED = (401, 403, 421, 429)  # statuses of requests that were not admitted: their lines have the address
 _UNROUTED = "(none)"  # label of all unknown paths, so that strangers cannot fill the metrics
 
 
@@ -95,7 +96,8 @@ class App:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         request_id = self._ids.of(headers.get(b"x-request-id"))
         method: str = scope["method"]
-        caller, label = "", _UNROUTED
+        address = scope["client"][0] if scope.get("client") else ""
+        caller, label = address, _UNROUTED
         status, size = 500, 0
         more: Mapping[str, str] = {}
         works = False  # whether it counts in `working`
@@ -123,11 +125,15 @@ class App:
                 else:
                     body = await self._bodies.read(route, route.decode, headers, receive, caller, COMPLETE in scope)
                 try:
-                    response = await route.handler(self.handlers, HttpRequest(path, query, body))
+                    by = caller if self._api_keys else ""
+                    response = await route.handler(self.handlers, HttpRequest(path, query, body, by))
                 except (HttpProblem, Refused):
                     await self.handlers.service.settle()  # the reason for the refusal may not be committed yet
                     raise
                 status, media = route.status, route.media
+                if route.is_change:  # only now is it sure that the name is that of a ranking, and no secret
+                    ranking: str = path[0] if body is None or path else body.name
+                    self._log.change(request_id, route.route.name, ranking, caller)
                 if isinstance(response, Struct):  # the most frequent case
                     content = self._encode(response)
                 elif isinstance(response, StreamResponse):
@@ -163,7 +169,11 @@ class App:
                 self._metrics.working -= 1
             seconds = perf_counter() - started
             self._metrics.count_request(method if label != _UNROUTED else "", label, status, seconds)
-            self._log.request(request_id, method, label, status, seconds, caller, size)
+            if status in _REFUSED and (known := self._api_keys.caller(headers.get(b"authorization"))) is not None:
+                caller = known.name
+            self._log.request(
+                request_id, method, label, status, seconds, caller, size, address if status in _REFUSED else ""
+            )
 
     def record_unread(self, problem: HttpProblem, caller: str, size: int) -> bytes:
         """Count and log a request that the HTTP parser refused, so that it never got here; its request id."""

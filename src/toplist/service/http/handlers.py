@@ -30,6 +30,7 @@ from toplist.service.http.routing import (
     Response,
     StreamResponse,
 )
+from toplist.service.http.segment_hash import SegmentHash
 from toplist.service.live.ranking import TOO_LARGE
 from toplist.service.live.service import Service
 from toplist.service.log.export import EventPage
@@ -42,6 +43,7 @@ class Handlers:
     def __init__(self, service: Service, settings: Settings, metrics: Metrics, description: bytes = b"{}") -> None:
         self.service, self.settings, self.metrics = service, settings, metrics
         self.histories = Histories(service)
+        self.segment_hash = SegmentHash(settings.segment_secret)
         self.description = description
         self.page_html, self.page_headers = load_page()
         self.stopping = False
@@ -61,7 +63,7 @@ class Handlers:
 
     async def create_ranking(self, request: HttpRequest) -> Response:
         """POST /v1/rankings."""
-        made = await self.service.rankings.create(request.body)
+        made = await self.service.rankings.create(request.body, request.by)
         return JsonResponse(made, 201, {"location": f"/v1/rankings/{quote(made.name)}"})
 
     async def list_rankings(self, request: HttpRequest) -> Response:
@@ -74,11 +76,11 @@ class Handlers:
 
     async def change_ranking(self, request: HttpRequest) -> Response:
         """PATCH /v1/rankings/{name}."""
-        return await self.service.rankings.change(request.path[0], request.body)
+        return await self.service.rankings.change(request.path[0], request.body, request.by)
 
     async def delete_ranking(self, request: HttpRequest) -> Response:
         """DELETE /v1/rankings/{name}."""
-        await self.service.rankings.delete(request.path[0])
+        await self.service.rankings.delete(request.path[0], request.by)
         return None
 
     async def list_items(self, request: HttpRequest) -> Response:
@@ -91,12 +93,12 @@ class Handlers:
     async def put_items(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/items."""
         self.check_batch("/items", len(request.body.items))
-        return await self.service.items.put(request.path[0], request.body.items)
+        return await self.service.items.put(request.path[0], request.body.items, request.by)
 
     async def remove_items(self, request: HttpRequest) -> Response:
         """POST /v1/rankings/{name}/items/remove."""
         self.check_batch("/ids", len(request.body.ids))
-        return Removed(removed=await self.service.items.remove(request.path[0], request.body.ids))
+        return Removed(removed=await self.service.items.remove(request.path[0], request.body.ids, request.by))
 
     async def read_item(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/items/{item}."""
@@ -109,7 +111,7 @@ class Handlers:
         id = item_parameter("item", item)
         try:
             return await self.service.items.put(
-                name, [Item(id=id, features=request.body.features, hidden=request.body.hidden)]
+                name, [Item(id=id, features=request.body.features, hidden=request.body.hidden)], request.by
             )
         except Refused as refused:  # the service points into a list of items; here the item is the whole body
             if refused.field is not None:
@@ -120,15 +122,15 @@ class Handlers:
         """DELETE /v1/rankings/{name}/items/{item}."""
         name, item = request.path
         id = item_parameter("item", item)
-        if not await self.service.items.remove(name, [id]):
+        if not await self.service.items.remove(name, [id], request.by):
             raise NotFound(f"There is no item {id!r} in the ranking {name!r}.")
         return None
 
     async def make_list(self, request: HttpRequest) -> Response:
         """POST /v1/rankings/{name}/lists."""
-        made = await self.service.lists.make(request.path[0], request.body)
+        made = await self.service.lists.make(request.path[0], self.segment_hash.hidden(request.body))
         self.metrics.lists += 1
-        return made
+        return self.segment_hash.shown(made, request.body)
 
     async def read_impression(self, request: HttpRequest) -> Response:
         """GET /v1/impressions/{impression}."""
@@ -159,13 +161,17 @@ class Handlers:
         """GET /v1/rankings/{name}/estimates."""
         query = request.query
         with visitor_features(query.person) as person:
-            return await self.service.queries.estimates(request.path[0], query.segment, query.limit, person)
+            segment = self.segment_hash.hidden(query).segment
+            reply = await self.service.queries.estimates(request.path[0], segment, query.limit, person)
+            return self.segment_hash.shown(reply, query)
 
     async def explain_next(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/explanation."""
         query = request.query
         with visitor_features(query.person) as person:
-            return await self.service.queries.next_list(request.path[0], query.segment, person)
+            segment = self.segment_hash.hidden(query).segment
+            reply = await self.service.queries.next_list(request.path[0], segment, person)
+            return self.segment_hash.shown(reply, query)
 
     async def history(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/history."""
@@ -179,6 +185,12 @@ class Handlers:
         """GET /v1/rankings/{name}/keys, the former name of the segments."""
         page = await self._segments(request)
         return KeysPage(keys=page["segments"], next=page["next"])
+
+    async def delete_key(self, request: HttpRequest) -> Response:
+        """DELETE /v1/rankings/{name}/keys/{key}."""
+        name, key = request.path
+        await self.service.segments.delete(name, self.segment_hash.of(key), request.by)
+        return None
 
     async def _segments(self, request: HttpRequest) -> dict[str, Any]:
         rows = await self.service.queries.segments(request.path[0], request.query.after, request.query.limit + 1)

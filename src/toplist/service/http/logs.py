@@ -49,7 +49,7 @@ class RequestIds:
         return b"%s-%x" % (self._prefix, next(self._count))
 
 
-class RequestLine(Struct, frozen=True, gc=False):
+class RequestLine(Struct, frozen=True, gc=False, omit_defaults=True):
     """The log line of a request."""
 
     at: str
@@ -61,6 +61,7 @@ class RequestLine(Struct, frozen=True, gc=False):
     ms: float
     caller: str
     bytes: int
+    address: str = ""  # of a request that was refused
 
 
 class TimestampWriter:
@@ -96,14 +97,15 @@ class Log:
         return self._stream.dropped if isinstance(self._stream, LogStream) else 0
 
     def request(
-        self, request_id: bytes, method: str, route: str, status: int, seconds: float, caller: str, size: int
-    ) -> None:
+        self, request_id: bytes, method: str, route: str, status: int, seconds: float, caller: str, size: int,
+        address: str = "",
+    ) -> None:  # fmt: skip
         """Log an answered request, by its route: the path itself may contain personal data."""
         if status < self._min_status:
             return
         line = RequestLine(
             self._time.now(), "request", request_id.decode("latin-1"), method, route, status,
-            round(seconds * 1000.0, 3), caller, size,
+            round(seconds * 1000.0, 3), caller, size, address,
         )  # fmt: skip
         self._buffer.append(self._encode(line))
         if len(self._buffer) == 1:
@@ -111,6 +113,10 @@ class Log:
                 asyncio.get_running_loop().call_later(_FLUSH_AFTER, self.flush)
             except RuntimeError:  # no event loop
                 self.flush()
+
+    def change(self, request_id: bytes, action: str, ranking: str, by: str) -> None:
+        """Log who changed a ranking, its items or its segments, and how; the event log has the details."""
+        self.event("change", request_id=request_id.decode("latin-1"), by=by, action=action, ranking=ranking)
 
     def event(self, event: str, **more: Any) -> None:
         """Log an event, without delay."""

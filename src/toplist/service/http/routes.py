@@ -38,6 +38,7 @@ from toplist.service.wire import (
     Removed,
     Report,
     ReportReply,
+    Segment,
     SegmentsPage,
     SegmentsQuery,
 )
@@ -231,6 +232,11 @@ ROUTES: tuple[Route, ...] = (
         handler=Handlers.list_keys, parameters=_NAME,
         query=SegmentsQuery, reply=KeysPage, problems=(404,), deprecated=True,
         reply_example={"keys": ["query: red shoes"], "next": None},
+    ),
+    Route(
+        method="DELETE", path="/v1/rankings/{name}/keys/{key}", name="delete_key", tag="learning", scope="admin",
+        summary="Delete a segment with its learner, its lists and all of their events.",
+        handler=Handlers.delete_key, parameters=_NAME | {"key": Segment}, status=204, problems=(404,),
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/events", name="export", tag="learning", scope="admin",

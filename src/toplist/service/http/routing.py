@@ -29,6 +29,7 @@ class HttpRequest(NamedTuple):
     path: tuple[Any, ...]  # parameters of the path, in order
     query: Any = None  # of the type of the route's `query`
     body: Any = None  # of the type of the route's `request`
+    by: str = ""  # name of the API key; empty without keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,11 @@ class Route:
     limited: bool = True  # whether it counts against the limits of in-flight requests and of callers without a key
 
     @property
+    def is_change(self) -> bool:
+        """Whether it changes a ranking or its items; such requests are named in the log, with the ranking."""
+        return self.scope == "admin" and self.method != "GET"
+
+    @property
     def steps(self) -> list[str]:
         """The steps of the path."""
         return self.path.split("/")[1:]
@@ -110,7 +116,8 @@ class CompiledRoute:
     """A route with its decoders, built once."""
 
     __slots__ = (
-        "decode", "handler", "label", "limited", "media", "names", "parameters", "path", "query", "route", "scope",
+        "decode", "handler", "is_change", "label", "limited", "media", "names", "parameters", "path", "query", "route",
+        "scope",
         "status",
     )  # fmt: skip
 
@@ -119,6 +126,7 @@ class CompiledRoute:
         self.handler = route.handler
         self.scope = route.scope
         self.limited = route.limited
+        self.is_change = route.is_change
         self.status = route.status
         self.label = route.path
         self.media = route.media.encode()

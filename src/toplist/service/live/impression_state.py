@@ -20,8 +20,8 @@ LATE, CONTRADICTS, NOT_LEARNED = "late", "contradicts", "dropped"
 REJECTIONS = {
     LATE: "The click window closed before this report came, and the list was learned without it.",
     CONTRADICTS: "A final report said something else, and the list was learned from that.",
-    NOT_LEARNED: "The list was not shown in time, or it cannot be learned, or its ranking was deleted, so nothing is "
-    "learned from it.",
+    NOT_LEARNED: "The list was not shown in time, or it cannot be learned, or its ranking or segment was deleted, so "
+    "nothing is learned from it.",
 }
 UNKNOWN_IMPRESSION = "There is no such impression: it was never made, or it is forgotten by now."
 

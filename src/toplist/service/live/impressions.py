@@ -151,7 +151,7 @@ def needs_list(state: LiveState, one: ImpressionState) -> bool:
 
 def change_row(one: ImpressionState) -> ImpressionChange:
     """The row of an impression's new state."""
-    return ImpressionChange(one.state, one.due, encode(one.outcome), one.id)
+    return ImpressionChange(one.id, one.seq, one.ranking, one.learner, one.state, one.due, encode(one.outcome))
 
 
 def activate_rows(state: LiveState, one: ImpressionState, now: int) -> list[Row]:
@@ -181,10 +181,10 @@ def report_rows(state: LiveState, one: ImpressionState, report: MergedReport, li
 
 
 def close_rows(state: LiveState, one: ImpressionState, lists: ListEvents, now: int, until: int) -> list[Row]:
-    """Close an impression if its window was over at `until` or its ranking is deleted."""
+    """Close an impression if its window was over at `until` or its ranking or segment is deleted."""
     if not one.is_open:
         return []
-    if one.ranking not in state.rankings_by_id:  # one event of the log says so for all lists of the ranking
+    if state.is_deleted(one):  # one event of the log says so for all lists of the ranking or segment
         one.state, one.record = DROPPED, None
         return [change_row(one)]
     if one.due > until:
@@ -267,7 +267,7 @@ def learn_rows(
     body = encode(outcome)
     rows: list[Row] = [
         EventRow(one.last_seq, now, one.ranking, one.learner, LEARN, one.id, body),
-        ImpressionChange(LEARNED, one.due, body, one.id),
+        ImpressionChange(one.id, one.seq, one.ranking, one.learner, LEARNED, one.due, body),
     ]
     if learner is not None:
         learner.count_event(one.last_seq)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from toplist.core.item_id import ItemId, item_text
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState
@@ -20,35 +22,34 @@ class Items:
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
-    async def put(self, name: str, items: Sequence[Item]) -> ItemsChanged:
-        """Add or change items; fields that are left out stay as they were."""
+    async def put(self, name: str, items: Sequence[Item], by: str = "") -> ItemsChanged:
+        """Add or change items, as `by` asks; fields that are left out stay as they were."""
         state = await self._transactions.state()
         ranking = state.ranking(name)
         event = ranking.checked_items(items)
         added = sum(put.id not in ranking.items for put in event.put)
         if added:
             check_size(ranking.settings, len(ranking.items) + added, self._transactions.work, "/items")
-        await self._transactions.commit(self._change(state, ranking, event) if event.put else [])
+        await self._transactions.commit(self._change(state, ranking, event, by) if event.put else [])
         changed = len(event.put) - added
         return ItemsChanged(added=added, changed=changed, unchanged=len(items) - len(event.put))
 
-    async def remove(self, name: str, ids: Sequence[ItemId]) -> int:
+    async def remove(self, name: str, ids: Sequence[ItemId], by: str = "") -> int:
         """Remove items, which are in no list from then on; unknown ids are ignored. Returns the number removed."""
         state = await self._transactions.state()
         ranking = state.ranking(name)
         ranking.check_removable(ids)
         known = [id for id in dict.fromkeys(ids) if id in ranking.items]
-        await self._transactions.commit(self._change(state, ranking, ItemsEvent(removed=known)) if known else [])
+        await self._transactions.commit(self._change(state, ranking, ItemsEvent(removed=known), by) if known else [])
         return len(known)
 
-    def _change(self, state: LiveState, ranking: LiveRanking, event: ItemsEvent) -> list[Row]:
+    def _change(self, state: LiveState, ranking: LiveRanking, event: ItemsEvent, by: str) -> list[Row]:
         with self._transactions.change():
             seq = state.next_seq()
             ranking.change_items(seq, event)
             state.learners.trim_changes(ranking)
-        rows: list[Row] = [
-            EventRow(seq, self._transactions.clock(), ranking.id, WHOLE_RANKING, ITEMS, None, encode(event))
-        ]
+        body = encode(msgspec.structs.replace(event, by=by))
+        rows: list[Row] = [EventRow(seq, self._transactions.clock(), ranking.id, WHOLE_RANKING, ITEMS, None, body)]
         for put in event.put:
             place, features, hidden = ranking.items[put.id]
             row = None if features is None else features.tobytes()

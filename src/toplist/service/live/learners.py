@@ -97,6 +97,7 @@ class Learners:
         self._loaded: dict[tuple[int, str | None], LoadedLearner] = {}  # the most recently used is last
         self._by_id: dict[int, LoadedLearner] = {}
         self._bytes = 0
+        self.deleted: set[int] = set()  # ids of learners whose segments were deleted
 
     def __len__(self) -> int:
         return len(self._loaded)
@@ -148,7 +149,7 @@ class Learners:
         tries = 0
         while (learner := self.get(ranking, segment)) is None:
             tries += 1
-            row = await self._find_row(ranking, segment)
+            row = await self.find_row(ranking, segment)
             if row is None or ranking.is_deleted:
                 return None
             await self.make_room(ranking.learner_size)
@@ -167,7 +168,7 @@ class Learners:
                 load.is_over = True
                 if ranking.is_deleted:
                     return None
-                if ranking.settings is not settings or self.has(ranking, segment):
+                if ranking.settings is not settings or self.has(ranking, segment) or row.id in self.deleted:
                     continue
                 replay.run(event for event in arrived if event.seq > replay.seq and load.concerns(event))
             except _ReadIsOver:
@@ -192,14 +193,18 @@ class Learners:
         written = self._commits.write([*events, learner.snapshot(base=True)])
         written.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    async def _find_row(self, ranking: LiveRanking, segment: str | None) -> LearnerRow | None:
+    async def find_row(self, ranking: LiveRanking, segment: str | None) -> LearnerRow | None:
         """The row of a segment's learner, committed or not; None if there is none."""
         while ranking.has_learner:
             for row in self._commits.pending_rows():
-                if type(row) is LearnerRow and row.ranking == ranking.id and row.segment == segment:
+                if type(row) is not LearnerRow or row.id in self.deleted:
+                    continue
+                if row.ranking == ranking.id and row.segment == segment:
                     return row
             with self._commits.watch_events() as arrived:
                 found = await self._store.read(lambda reader: reader.learner(ranking.id, segment))
+            if found is not None and found.id in self.deleted:
+                found = None
             if found is not None or not any(event.kind == LEARNER and event.ranking == ranking.id for event in arrived):
                 return found
         return None
@@ -226,6 +231,12 @@ class Learners:
     def remove(self, ranking: LiveRanking) -> None:
         """Remove the learners of a ranking from memory."""
         for learner in self.of_ranking(ranking):
+            self._remove(learner)
+
+    def delete(self, id: int) -> None:
+        """Delete a learner; a new one takes its place with the next list of its segment."""
+        self.deleted.add(id)
+        if (learner := self._by_id.get(id)) is not None:
             self._remove(learner)
 
     def size(self, ranking: LiveRanking, segment: str | None) -> int:

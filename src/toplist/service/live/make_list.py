@@ -50,7 +50,8 @@ class Lists:
             if request.request_id is not None:
                 known = await state.load_request(ranking.id, request.request_id)
                 remembered = state.requests.get((ranking.id, request.request_id))
-                if known is not None and (made := await state.load_impression(known.impression)) is not None:
+                made = None if known is None else await state.load_impression(known.impression)
+                if known is not None and made is not None and not state.is_deleted(made):
                     return await self._repeat(state, made, known, name, request)
             if not ranking.items:
                 raise Conflict(f"The ranking {name!r} has no items yet; put some.")

@@ -31,6 +31,7 @@ from toplist.service.wire import Estimate, Estimates, Explanation, Impression, I
 
 T = TypeVar("T")
 COUNT_EVERY = 1.0  # seconds between two counts of open impressions
+DELETED = "The ranking or the segment of this list was deleted, and the list with it."
 
 
 class Queries:
@@ -218,10 +219,10 @@ def _advice(item: ItemId, items: ItemStates) -> str:
 
 
 async def _existing_impression(state: LiveState, impression: str) -> ImpressionState:
-    """An impression whose ranking is not deleted."""
+    """An impression whose ranking and segment are not deleted."""
     one = await state.find_impression(impression)
-    if one.ranking not in state.rankings_by_id:
-        raise NotFound("The ranking of this list was deleted, and the list with it.")
+    if state.is_deleted(one):
+        raise NotFound(DELETED)
     return one
 
 
@@ -230,7 +231,7 @@ async def _origin(state: LiveState, one: ImpressionState) -> tuple[str, str | No
     created = (await state.load_events([one.learner])).get(one.learner)
     ranking = state.rankings_by_id.get(one.ranking)
     if ranking is None:
-        raise NotFound("The ranking of this list was deleted, and the list with it.")
+        raise NotFound(DELETED)
     return ranking.name, None if created is None else decode_learner(created.body).segment
 
 

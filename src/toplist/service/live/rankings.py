@@ -29,6 +29,7 @@ from toplist.service.log.settings import SHORTEST, LearnerSettings
 from toplist.service.store.protocol import (
     RANKING,
     WHOLE_RANKING,
+    DeletedRow,
     DeleteRanking,
     DeleteSnapshots,
     EventRow,
@@ -48,8 +49,8 @@ class RankingManager:
         self._transactions, self._compiler = transactions, compiler
         self.policy_change = PolicyChange(transactions, compiler)
 
-    async def create(self, spec: RankingSpec) -> Ranking:
-        """Create a ranking, without items."""
+    async def create(self, spec: RankingSpec, by: str = "") -> Ranking:
+        """Create a ranking, without items; `by` is who asked for it, here and below."""
         await self._check_name_is_free(spec.name)
         settings = LearnerSettings.of(RankingEvent(spec, longest=SHORTEST))
         try:
@@ -68,7 +69,7 @@ class RankingManager:
         ranking = LiveRanking(seq, now, settings.in_force_from(seq))
         state.add_ranking(ranking)
         reply = ranking_reply(ranking)
-        await self._transactions.commit(ranking_rows(ranking, seq, now))
+        await self._transactions.commit(ranking_rows(ranking, seq, now, by))
         return reply
 
     async def _check_name_is_free(self, name: str) -> LiveState:
@@ -77,7 +78,7 @@ class RankingManager:
             raise Conflict(f"There is a ranking {name!r} already; change it, or choose another name.", "/name")
         return state
 
-    async def change(self, name: str, change: RankingChange) -> Ranking:
+    async def change(self, name: str, change: RankingChange, by: str = "") -> Ranking:
         """Change a ranking; if its learners cannot go on, new ones are trained on the log before they serve.
 
         With `train: false`, they start without the past.
@@ -107,21 +108,23 @@ class RankingManager:
             settings = new.settings.with_spec(spec).in_force_from(seq)
             ranking.can, ranking.longest = settings.capabilities(), SHORTEST
             state.learners.remove(ranking)
-            rows = [DeleteSnapshots(ranking.id), *(kept._replace(policy_seq=seq) for kept in new.snapshots)]
+            kept = [one for one in new.snapshots if one.learner not in state.learners.deleted]
+            rows = [DeleteSnapshots(ranking.id), *(one._replace(policy_seq=seq) for one in kept)]
         ranking.settings = settings
         reply = ranking_reply(ranking)
-        await self._transactions.commit([*ranking_rows(ranking, seq, now), *rows])
+        await self._transactions.commit([*ranking_rows(ranking, seq, now, by), *rows])
         return reply
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, by: str = "") -> None:
         """Delete a ranking: its lists are dropped, and its rows are purged later, in parts."""
         state = await self._transactions.state()
         ranking = state.ranking(name)
         now, seq = self._transactions.clock(), state.next_seq()
-        body = encode(ranking.settings.event(deleted=True))
+        body = encode(msgspec.structs.replace(ranking.settings.event(deleted=True), by=by))
         state.remove_ranking(ranking)
         event = EventRow(seq, now, ranking.id, WHOLE_RANKING, RANKING, None, body)
-        await self._transactions.commit([event, DeleteRanking(ranking.id, seq)])
+        deleted = DeletedRow(ranking.id, ranking.id - 1, seq)  # a ranking's id is the seq of its first event
+        await self._transactions.commit([event, DeleteRanking(ranking.id), deleted])
 
 
 def _check_fixed_fields(ranking: LiveRanking, given: dict[str, Any]) -> None:
@@ -133,13 +136,14 @@ def _check_fixed_fields(ranking: LiveRanking, given: dict[str, Any]) -> None:
             )  # fmt: skip
 
 
-def ranking_rows(ranking: LiveRanking, seq: int, now: int) -> list[Row]:
+def ranking_rows(ranking: LiveRanking, seq: int, now: int, by: str) -> list[Row]:
     """Rows of a ranking with new settings."""
     settings = ranking.settings
-    body = encode(settings.event())
+    event = settings.event()
+    body = encode(msgspec.structs.replace(event, by=by))
     return [
         EventRow(seq, now, ranking.id, WHOLE_RANKING, RANKING, None, body),
-        RankingRow(ranking.id, settings.name, ranking.created, settings.policy_seq, body),
+        RankingRow(ranking.id, settings.name, ranking.created, settings.policy_seq, encode(event)),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from time import monotonic
 
 from toplist.service.errors import Conflict, StoreUnavailable
 from toplist.service.live.compiler import PolicyCompiler
@@ -13,17 +14,23 @@ from toplist.service.live.transaction import Transactions
 from toplist.service.log.events import ForgottenEvent, encode
 from toplist.service.store.protocol import (
     FORGOTTEN,
+    DeletedLearnerRow,
+    DeletedRow,
     EventRow,
     ForgetImpressions,
     LearnerRow,
     LogReader,
     PurgeDone,
     PurgeEvents,
+    PurgeLearner,
+    PurgeLearnerDone,
     Row,
+    WipeLog,
 )
 
 LEARNERS_AT_ONCE = 10  # each is loaded and gets a snapshot
 BATCHES_PER_RANKING = 20  # in one call of `forget_old`
+WIPE_AGAIN = 1.0  # seconds between attempts to overwrite what was deleted, which also gathers deletions
 PURGED_AT_ONCE = 1000  # seqs of the log, and items
 
 
@@ -32,6 +39,7 @@ class Retention:
 
     def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
         self._transactions, self._compiler = transactions, compiler
+        self._wipe_at = 0.0
         self.next_learner: dict[int, int] = {}  # per ranking, the learner after which forgetting goes on
 
     async def forget_old(self, now: int | None = None) -> int:
@@ -114,15 +122,40 @@ class Retention:
             if self._transactions.is_current(state):
                 break
         if deleted is None:
-            return False
+            return await self._purge_learner(state)
         with self._transactions.change():
-            state.purge(deleted.ranking)
-            until = min(deleted.seq + PURGED_AT_ONCE, deleted.last - 1)
-            rows: list[Row] = [PurgeEvents(deleted.ranking, deleted.seq, until, PURGED_AT_ONCE)]
-            if deleted.seq == until and not deleted.has_items:
-                rows = [PurgeDone(deleted.ranking)]
+            ranking, seq, last = deleted.row
+            state.purge(ranking)
+            until = min(seq + PURGED_AT_ONCE, last - 1)
+            rows: list[Row] = [PurgeEvents(ranking, seq, until, PURGED_AT_ONCE), DeletedRow(ranking, until, last)]
+            if seq == until and not deleted.has_items:
+                rows = [PurgeDone(ranking)]
         await self._transactions.commit(rows)
         return True
+
+    async def _purge_learner(self, state: LiveState) -> bool:
+        """Delete a part of the rows of a deleted learner; when none is left, overwrite all that was deleted."""
+
+        def read(reader: LogReader) -> tuple[DeletedLearnerRow, bool] | None:
+            rows = reader.deleted_learners()
+            return (rows[0], reader.has_events(rows[0].learner)) if rows else None
+
+        found = await state.store.read(read)
+        if not self._transactions.is_current(state):
+            return True
+        rows: list[Row] = []
+        if found is not None:
+            row, has_events = found
+            purge = PurgeLearner(row.ranking, row.learner, PURGED_AT_ONCE)
+            with self._transactions.change():
+                state.purge_learner(row.learner)
+                rows = [purge if has_events else PurgeLearnerDone(row.learner)]
+        elif state.store.keeps_deleted and monotonic() >= self._wipe_at:
+            self._wipe_at = monotonic() + WIPE_AGAIN
+            rows = [WipeLog()]
+        if rows:
+            await self._transactions.commit(rows)
+        return found is not None
 
 
 def _may_forget(state: LiveState, ranking: LiveRanking) -> bool:

@@ -16,6 +16,7 @@ from toplist.service.live.make_list import Lists
 from toplist.service.live.queries import Queries
 from toplist.service.live.rankings import RankingManager
 from toplist.service.live.retention import Retention
+from toplist.service.live.segments import Segments
 from toplist.service.live.transaction import OpenStore, Transactions
 from toplist.service.store.group_commit import CommitCounts
 from toplist.service.store.sqlite import SQLiteStore
@@ -42,7 +43,7 @@ class Service:
 
     Attributes
     ----------
-    rankings, items, lists, impressions, queries, retention
+    rankings, items, lists, impressions, queries, segments, retention
         One object per kind of request.
     transactions : Transactions
         The store and the state in memory.
@@ -65,6 +66,7 @@ class Service:
         self.lists = Lists(self.transactions, self.compiler)
         self.impressions = Impressions(self.transactions)
         self.queries = Queries(self.transactions, self.compiler)
+        self.segments = Segments(self.transactions)
         self.retention = Retention(self.transactions, self.compiler)
 
     async def start(self) -> None:

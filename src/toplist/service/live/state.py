@@ -22,7 +22,15 @@ from toplist.service.log.impression_id import parse_id
 from toplist.service.log.replay import UNREADABLE
 from toplist.service.log.settings import ItemState, LearnerSettings
 from toplist.service.store.group_commit import GroupCommit
-from toplist.service.store.protocol import EventRow, ImpressionRow, ItemRow, LogReader, RankingRow, Store
+from toplist.service.store.protocol import (
+    DeletedLearnerRow,
+    EventRow,
+    ImpressionRow,
+    ItemRow,
+    LogReader,
+    RankingRow,
+    Store,
+)
 
 REMEMBERED = 20_000  # impressions and requests in memory, besides those that are not committed yet
 ALL_IMPRESSIONS = b""  # stands for all ids while due impressions are read
@@ -42,6 +50,7 @@ class StateRows(NamedTuple):
 
     last_event: EventRow | None
     rankings: list[RankingRows]
+    deleted_learners: list[DeletedLearnerRow]
 
 
 def read_rankings(reader: LogReader) -> StateRows:
@@ -51,7 +60,7 @@ def read_rankings(reader: LogReader) -> StateRows:
             RankingRows(row, bool(reader.learners(row.id, 0, 1)), list(reader.items(row.id)))
             for row in reader.rankings()
         ]
-        return StateRows(reader.event(reader.last_seq()), rankings)
+        return StateRows(reader.event(reader.last_seq()), rankings, reader.deleted_learners())
 
 
 class RememberedRequest(NamedTuple):
@@ -82,6 +91,7 @@ class LiveState:
         self.learners = Learners(
             store, commits, learner_bytes, work, QuarantinedLearners(commits, quarantine, self.next_seq)
         )
+        self.learners.deleted.update(row.learner for row in rows.deleted_learners)
         self.rankings: dict[str, LiveRanking] = {}
         self.rankings_by_id: dict[int, LiveRanking] = {}
         self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()
@@ -120,6 +130,10 @@ class LiveState:
         ranking.is_deleted = True
         self.learners.remove(ranking)
         del self.rankings[ranking.name], self.rankings_by_id[ranking.id]
+
+    def is_deleted(self, impression: ImpressionState) -> bool:
+        """Whether the ranking or the segment of an impression was deleted."""
+        return impression.ranking not in self.rankings_by_id or impression.learner in self.learners.deleted
 
     # Impressions ------------------------------------------------------------------------------------------------------
 
@@ -250,6 +264,14 @@ class LiveState:
         for impression in [one for one in self.impressions.values() if one.ranking == ranking]:
             del self.impressions[impression.id]
         for known in [known for known in self.requests if known[0] == ranking]:
+            del self.requests[known]
+
+    def purge_learner(self, learner: int) -> None:
+        """Remove impressions of a deleted learner, and the requests for them."""
+        purged = {impression.id for impression in self.impressions.values() if impression.learner == learner}
+        for id in purged:
+            del self.impressions[id]
+        for known in [known for known, request in self.requests.items() if request.impression in purged]:
             del self.requests[known]
 
     def forget(self, learner: int, seq: int) -> None:

@@ -28,6 +28,7 @@ class RankingEvent(Struct, frozen=True, omit_defaults=True):
     longest: int = 0  # upper bound of the length of the training lists; 0: as places
     first_list: int = field(default=0, name="first")  # number of a learner's first list
     floor: int = 0  # seq of the last event that reset learners; 0: that of the policy if not trained, else none
+    by: str = ""  # name of the API key that asked for it; empty without keys
 
 
 class PutItem(Struct, frozen=True, omit_defaults=True):
@@ -43,6 +44,7 @@ class ItemsEvent(Struct, frozen=True, omit_defaults=True):
 
     put: list[PutItem] = []
     removed: list[ItemId] = []
+    by: str = ""  # as above
 
 
 class LearnerEvent(Struct, frozen=True):
@@ -168,6 +170,13 @@ class ForgottenEvent(Struct, frozen=True):
 
     until: int
     impressions: int
+
+
+class ErasedEvent(Struct, frozen=True, omit_defaults=True):
+    """A segment was deleted, with its learner and all events about it; it is not named."""
+
+    learner: int  # seq of the event that created its learner
+    by: str = ""  # as above
 
 
 decode_ranking = msgspec.json.Decoder(RankingEvent).decode

@@ -49,7 +49,9 @@ class EventPages:
         for event in reader.events(self._ranking, self._after, until):
             if event.learner not in self._segments:
                 created = reader.event(event.learner)
-                self._segments[event.learner] = None if created is None else decode_learner(created.body).segment
+                if created is None:  # its segment was deleted, and its events are going
+                    continue
+                self._segments[event.learner] = decode_learner(created.body).segment
             events.append(Event(
                 seq=event.seq, at=as_time(event.at), ranking=self._name, segment=self._segments[event.learner],
                 kind=event.kind, impression=None if event.impression is None else id_text(event.impression),

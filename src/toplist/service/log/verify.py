@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import NamedTuple
 
 from toplist.core.problem import InvalidInput
+from toplist.service.errors import StoreUnavailable
 from toplist.service.log.events import decode_learner, decode_quarantined
 from toplist.service.log.impression_id import id_text
 from toplist.service.log.replay import UNREADABLE, Replay, events_since, replay_from_log, replay_from_snapshot
 from toplist.service.log.settings import LearnerSettings, settings_at_end
-from toplist.service.store.protocol import LEARNER, QUARANTINED, LearnerRow, LogReader
+from toplist.service.store.protocol import LEARNER, QUARANTINED, EventRow, LearnerRow, LogReader
 
 NAMED = 5  # events in a sentence
 
@@ -33,23 +34,38 @@ class RebuiltLearner(NamedTuple):
         return f"The learner of {self.ranking!r} and segment {self.segment!r} differs from {what}."
 
 
-def rebuild_learners(reader: LogReader, live: LiveBeliefs | None = None) -> Iterator[RebuiltLearner]:
+def rebuild_learners(
+    reader: LogReader, live: LiveBeliefs | None = None, damaged: Container[int] = ()
+) -> Iterator[RebuiltLearner]:
     """Rebuild all learners of a store, which may be in use; `live` beliefs must not change meanwhile.
 
     If the retention of a ranking has deleted events, its learners are rebuilt from the snapshots that replace them.
+    Learners are not rebuilt if they, or their rankings, are `damaged`: compiled code trusts what was written.
     """
     for event in reader.events_of_kind(LEARNER):
-        row = LearnerRow(event.seq, event.ranking, decode_learner(event.body).segment)
+        if event.ranking in damaged or event.seq in damaged:
+            continue
         with reader.snapshot_reads():  # a service may change or delete the ranking meanwhile
-            settings = settings_at_end(reader.settings_events(row.ranking))
-            if settings is None:
-                continue
-            try:
-                rebuilt = _rebuild(reader, settings, row, live)
-            except (InvalidInput, *UNREADABLE) as problem:  # of this learner alone
-                reason = f"the log, from which it cannot be rebuilt: {problem}"
-                rebuilt = RebuiltLearner(settings.name, row.segment, 0, b"", (reason,))
-        yield rebuilt
+            rebuilt = _rebuild_if_possible(reader, event, live)
+        if rebuilt is not None:
+            yield rebuilt
+
+
+def _rebuild_if_possible(reader: LogReader, event: EventRow, live: LiveBeliefs | None) -> RebuiltLearner | None:
+    """The learner that an event created, or why it cannot be rebuilt; None if its ranking is deleted."""
+    name, segment = f"ranking {event.ranking}", None
+    try:
+        segment = decode_learner(event.body).segment
+        settings = settings_at_end(reader.settings_events(event.ranking))
+        if settings is None:
+            return None
+        name = settings.name
+        return _rebuild(reader, settings, LearnerRow(event.seq, event.ranking, segment), live)
+    except StoreUnavailable:
+        raise
+    except Exception as problem:  # of this learner alone: damaged rows may raise any
+        reason = str(problem) if isinstance(problem, InvalidInput) else f"{type(problem).__name__}: {problem}."
+        return RebuiltLearner(name, segment, 0, b"", (f"the log, from which it cannot be rebuilt: {reason}",))
 
 
 def differences(reader: LogReader, live: LiveBeliefs | None = None) -> list[str]:

@@ -5,6 +5,23 @@ from __future__ import annotations
 import apsw
 
 from toplist.core.problem import InvalidInput
+from toplist.service.store.digests import row_digest
+
+APPLICATION_ID = 0x746F706C  # "topl": says whose file it is, in the header of the file
+_FIRST_TABLES = frozenset(("events", "impressions", "requests", "learners", "snapshots", "rankings", "items"))
+
+_SUBTRACT_DELETED = "".join(
+    f"""CREATE TRIGGER {table}_deleted AFTER DELETE ON {table} BEGIN
+        INSERT INTO totals VALUES ({owner}, -1, -old.row_digest) ON CONFLICT (owner) DO UPDATE
+            SET row_count = row_count - 1, digest_sum = digest_sum - old.row_digest;
+    END;
+    """
+    for table, owner in (
+        ("events", "CASE old.learner WHEN 0 THEN old.ranking ELSE old.learner END"), ("impressions", "old.learner"),
+        ("requests", "old.ranking"), ("learners", "old.ranking"), ("snapshots", "old.learner"), ("rankings", "0"),
+        ("items", "old.ranking"), ("gone", "0"), ("gone_learners", "0"),
+    )
+)  # fmt: skip
 
 # One script per version, never changed once it is released: a change is another script.
 SCRIPTS = (
@@ -54,11 +71,72 @@ SCRIPTS = (
     DELETE FROM events WHERE seq > (SELECT min(last) FROM gone)
         AND seq > (SELECT last FROM gone WHERE gone.ranking = events.ranking);
     """,
+    # A digest per row. Per owner, a learner or a ranking, the number of rows and the sum of their digests: whoever
+    # inserts adds to them, and triggers subtract what is deleted or replaced.
+    f"""
+    PRAGMA application_id = {APPLICATION_ID};
+    ALTER TABLE events ADD COLUMN row_digest INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE impressions ADD COLUMN row_digest INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE requests ADD COLUMN row_digest INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE learners ADD COLUMN row_digest INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE snapshots ADD COLUMN row_digest INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE rankings ADD COLUMN row_digest INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE items ADD COLUMN row_digest INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE gone ADD COLUMN row_digest INTEGER NOT NULL DEFAULT 0;
+    UPDATE events SET row_digest = digest_of(seq, at, ranking, learner, kind, impression, body);
+    UPDATE impressions SET row_digest = digest_of(id, seq, ranking, learner, state, due, report);
+    UPDATE requests SET row_digest = digest_of(ranking, request, digest, impression, at);
+    UPDATE learners SET row_digest = digest_of(id, ranking, key);
+    UPDATE snapshots SET row_digest = digest_of(learner, base, seq, policy, body);
+    UPDATE rankings SET row_digest = digest_of(id, name, created, policy, spec);
+    UPDATE items SET row_digest = digest_of(ranking, id, place, features, hidden);
+    UPDATE gone SET row_digest = digest_of(ranking, seq, last);
+    CREATE TABLE totals (owner INTEGER PRIMARY KEY, row_count INTEGER NOT NULL, digest_sum INTEGER NOT NULL);
+    INSERT INTO totals SELECT owner, count(*), sum(row_digest) FROM (
+        SELECT CASE learner WHEN 0 THEN ranking ELSE learner END AS owner, row_digest FROM events
+        UNION ALL SELECT learner, row_digest FROM impressions
+        UNION ALL SELECT ranking, row_digest FROM requests
+        UNION ALL SELECT ranking, row_digest FROM learners
+        UNION ALL SELECT learner, row_digest FROM snapshots
+        UNION ALL SELECT 0, row_digest FROM rankings
+        UNION ALL SELECT ranking, row_digest FROM items
+        UNION ALL SELECT 0, row_digest FROM gone
+    ) GROUP BY owner;
+    CREATE TABLE gone_learners (
+        learner INTEGER PRIMARY KEY, ranking INTEGER NOT NULL, row_digest INTEGER NOT NULL
+    );
+    {_SUBTRACT_DELETED}
+    CREATE TRIGGER impressions_changed AFTER UPDATE ON impressions BEGIN
+        UPDATE totals SET digest_sum = digest_sum + new.row_digest - old.row_digest WHERE owner = new.learner;
+    END;
+    CREATE TRIGGER totals_empty AFTER UPDATE ON totals WHEN new.row_count = 0 AND new.digest_sum = 0 BEGIN
+        DELETE FROM totals WHERE owner = new.owner;
+    END;
+    """,
+    # The file is vacuumed once, so that nothing is left of rows that were deleted and not overwritten.
+    "",
 )
+_VACUUM_BEFORE = 5  # versions before this one did not overwrite what they deleted
+WITH_DIGESTS = 4  # the first version whose rows have digests
+
+
+def foreign_reason(connection: apsw.Connection) -> str | None:
+    """Why an SQLite file is not a store; None if it is one, or is empty."""
+    application, version = connection.pragma("application_id"), connection.pragma("user_version")
+    if application == APPLICATION_ID:
+        return None
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    is_empty = not tables and version == 0
+    is_older = tables >= _FIRST_TABLES and 0 < version < WITH_DIGESTS  # had no application id
+    if application == 0 and (is_empty or is_older):
+        return None
+    named = f"with the application id {application}" if application else f"with {len(tables)} tables of its own"
+    return f"it is an SQLite file of another program, {named}"
 
 
 def migrate(connection: apsw.Connection, scripts: tuple[str, ...] = SCRIPTS) -> None:
     """Bring the tables to the latest version, each step whole or not at all."""
+    connection.create_scalar_function("digest_of", row_digest)
     version = connection.pragma("user_version")
     if version > len(scripts):
         raise InvalidInput(
@@ -67,6 +145,8 @@ def migrate(connection: apsw.Connection, scripts: tuple[str, ...] = SCRIPTS) -> 
         )
     for number, script in enumerate(scripts[version:], version + 1):
         try:
+            if number == _VACUUM_BEFORE:
+                connection.execute("VACUUM")
             # To the end, also of a script with an answer, where it would stop until that is taken.
             connection.execute(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;").fetchall()
         except apsw.Error:

@@ -16,7 +16,7 @@ STATE_NAMES = ("deferred", "open", "learned", "dropped")
 LEARNER, LIST, ACTIVATED, REPORT, LEARN, DROP = "learner", "list", "activated", "report", "learned", "dropped"
 QUARANTINED = "quarantined"  # of one list, or of the learner
 # Of a whole ranking:
-RANKING, ITEMS, FORGOTTEN = "ranking", "items", "forgotten"
+RANKING, ITEMS, FORGOTTEN, ERASED = "ranking", "items", "forgotten", "erased"
 
 # Of the whole store, under no ranking:
 CLOCK = "clock"  # the clock of the service was corrected
@@ -49,13 +49,10 @@ class ImpressionRow(NamedTuple):
     outcome: bytes  # JSON: all reports so far
 
 
-class ImpressionChange(NamedTuple):
-    """The new state of an impression."""
+class ImpressionChange(ImpressionRow):
+    """An impression with its new state; its digest is of the whole row."""
 
-    state: int
-    due: int
-    outcome: bytes
-    id: bytes
+    __slots__ = ()
 
 
 class RequestRow(NamedTuple):
@@ -100,15 +97,20 @@ class DeleteRanking(NamedTuple):
     """Delete a ranking; its other rows are purged later, in parts."""
 
     id: int
-    seq: int  # of the deletion event, the last of the ranking, which is kept
 
 
-class DeletedRanking(NamedTuple):
+class DeletedRow(NamedTuple):
     """A deleted ranking with rows left to purge."""
 
     ranking: int
     seq: int  # events up to this one are purged
     last: int  # seq of its last event, which is kept
+
+
+class DeletedRanking(NamedTuple):
+    """A deleted ranking, and whether it has items left."""
+
+    row: DeletedRow
     has_items: bool
 
 
@@ -125,6 +127,40 @@ class PurgeDone(NamedTuple):
     """All rows of a deleted ranking are purged."""
 
     ranking: int
+
+
+class DeleteLearner(NamedTuple):
+    """Delete a learner with all that names its segment; its other rows are purged later, in parts."""
+
+    ranking: int
+    learner: int
+
+
+class DeletedLearnerRow(NamedTuple):
+    """A deleted learner with rows left to purge."""
+
+    learner: int
+    ranking: int
+
+
+class PurgeLearner(NamedTuple):
+    """Delete some of the events of a deleted learner, with the rows made by them."""
+
+    ranking: int
+    learner: int
+    events: int  # at most
+
+
+class PurgeLearnerDone(NamedTuple):
+    """All rows of a deleted learner are purged."""
+
+    learner: int
+
+
+class WipeLog(NamedTuple):
+    """Overwrite what was deleted before this commit: empty the write-ahead log, unless somebody reads from it."""
+
+    attempt: int = 1
 
 
 class ItemRow(NamedTuple):
@@ -167,7 +203,8 @@ class ShiftWindows(NamedTuple):
 
 Row = (
     EventRow | ImpressionRow | ImpressionChange | RequestRow | LearnerRow | SnapshotRow | RankingRow | DeleteRanking
-    | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone | ShiftWindows
+    | DeletedRow | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone
+    | DeleteLearner | DeletedLearnerRow | PurgeLearner | PurgeLearnerDone | WipeLog | ShiftWindows
 )  # fmt: skip
 
 
@@ -192,6 +229,14 @@ class LogReader(Protocol):
 
     def deleted_ranking(self) -> DeletedRanking | None:
         """A deleted ranking with rows left to purge; None if there is none."""
+        ...
+
+    def deleted_learners(self) -> list[DeletedLearnerRow]:
+        """Deleted learners with rows left to purge."""
+        ...
+
+    def has_events(self, learner: int) -> bool:
+        """Whether there are events of a learner."""
         ...
 
     def items(self, ranking: int) -> Iterator[ItemRow]:
@@ -294,6 +339,11 @@ class Store(Protocol):
 
     def commit(self) -> None:
         """Make the transaction durable: it survives a crash of the process or the machine."""
+
+    @property
+    def keeps_deleted(self) -> bool:
+        """Whether rows that were deleted can still be found in its files; `WipeLog` overwrites them."""
+        ...
 
     async def read(self, work: Callable[[LogReader], T]) -> T:
         """Run reads for the event loop, which serves other requests if they take a round trip.

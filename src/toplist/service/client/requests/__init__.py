@@ -1,7 +1,14 @@
 """The requests of the client, one function each; `Client` and `AsyncClient` have a method for each function."""
 
 from toplist.service.client.requests.item_requests import item, items, put_item, put_items, remove_item, remove_items
-from toplist.service.client.requests.learner_requests import estimates, events, history, next_list, segments
+from toplist.service.client.requests.learner_requests import (
+    delete_segment,
+    estimates,
+    events,
+    history,
+    next_list,
+    segments,
+)
 from toplist.service.client.requests.list_requests import activate, explanation, impression, make_list, report
 from toplist.service.client.requests.ranking_requests import (
     change_ranking,
@@ -32,5 +39,6 @@ __all__ = [
     "next_list",
     "history",
     "segments",
+    "delete_segment",
     "events",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toplist.service.client.arguments import optional_text
-from toplist.service.client.client_request import ClientRequest, given, person_text, ranking_path
+from toplist.service.client.client_request import ClientRequest, given, person_text, ranking_path, segment_path
 from toplist.service.wire import Estimates, Event, History, NextList, SegmentsPage
 
 
@@ -89,6 +89,19 @@ def segments(name: str, after: str | None = None, limit: int = 1000) -> ClientRe
     """
     query = given(after=optional_text("after", after), limit=limit)
     return ClientRequest("GET", f"{ranking_path(name)}/segments", SegmentsPage, query=query)
+
+
+def delete_segment(name: str, segment: str) -> ClientRequest[None]:
+    """Delete a segment with its learner, its lists and all of their events.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ranking.
+    segment : str
+        The segment.
+    """
+    return ClientRequest("DELETE", segment_path(name, segment), type(None), repeatable=False)
 
 
 def events(name: str, after: int = 0, limit: int = 1000) -> ClientRequest[list[Event]]:

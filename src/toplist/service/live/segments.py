@@ -1,0 +1,36 @@
+"""Deletes segments of rankings."""
+
+from __future__ import annotations
+
+from toplist.service.errors import NotFound
+from toplist.service.live.transaction import Transactions
+from toplist.service.log.events import ErasedEvent, encode
+from toplist.service.store.protocol import ERASED, WHOLE_RANKING, DeletedLearnerRow, DeleteLearner, EventRow
+
+
+class Segments:
+    """Deletes segments, for example those of people who ask for it."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    async def delete(self, name: str, segment: str, by: str = "") -> None:
+        """Delete a segment with its learner, its lists and all events about them; the rest is purged later, in parts.
+
+        Its open lists are dropped. The next list for the segment starts a new learner.
+        """
+        while True:
+            state = await self._transactions.state()
+            ranking = state.ranking(name)
+            row = await state.learners.find_row(ranking, segment)
+            if row is None:
+                raise NotFound(f"The ranking {name!r} has no such segment; GET its segments has all of them.")
+            is_same = state.rankings.get(name) is ranking and row.id not in state.learners.deleted
+            if is_same and self._transactions.is_current(state):
+                break
+        with self._transactions.change():
+            now, seq = self._transactions.clock(), state.next_seq()
+            state.learners.delete(row.id)
+            event = EventRow(seq, now, ranking.id, WHOLE_RANKING, ERASED, None, encode(ErasedEvent(row.id, by)))
+        gone = DeletedLearnerRow(row.id, ranking.id)
+        await self._transactions.commit([event, DeleteLearner(ranking.id, row.id), gone])
