@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from toplist.service.clock import LONG_PAUSE, STEADY, BelievedClock
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live import service as live_service
 from toplist.service.live.service import Service
-from toplist.service.store.sqlite import SQLiteStore
+from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 
 HOUR = 3_600_000
 STEADY_SECONDS = STEADY / 10**9
@@ -81,6 +81,8 @@ def test_a_step_closes_nothing_and_windows_keep_their_length(by: int, machine: M
             machine.pass_(20)
             assert await service.impressions.close_due() == 1
             assert check(tmp_path / "db", await service.beliefs()) == []
+        with closing(SQLiteReader(tmp_path / "db")) as reader:
+            assert list(reader.find_damage()) == []  # digests moved with the windows
 
     run(play())
 

@@ -117,8 +117,7 @@ class CompiledRoute:
 
     __slots__ = (
         "decode", "handler", "is_change", "label", "limited", "media", "names", "parameters", "path", "query", "route",
-        "scope",
-        "status",
+        "scope", "status",
     )  # fmt: skip
 
     def __init__(self, route: Route) -> None:
