@@ -37,6 +37,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     connections: int = 32
     scale: float = 1.0  # share of the attackers' connections and rates
     slice: float = 8.0  # seconds of each attack
+    attacks: tuple[str, ...] = ()  # names of those to make; all by default
     pause: float = 20.0  # seconds without attacks after all of them, before they begin again
 
     @property

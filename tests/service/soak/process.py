@@ -23,7 +23,7 @@ NICE = 10  # the attacker gets what the service and the honest callers leave of 
 
 
 def cycle(attacks: list[Attack]) -> Iterator[Attack | None]:
-    """All attacks, again and again; None for the pause after all of them."""
+    """Attacks, again and again; None for the pause after all of them."""
     while True:
         yield from attacks
         yield None
@@ -33,7 +33,7 @@ async def attack_all(plan: Plan) -> None:
     """Make all attacks until the end of the plan, and print a line with the outcome of each."""
     attacker = Attacker(plan)
     await asyncio.sleep(max(0.0, plan.attacks_begin - time.monotonic()))
-    for attack in cycle(ATTACKS):
+    for attack in cycle([one for one in ATTACKS if not plan.attacks or one.name in plan.attacks]):
         left = plan.end - time.monotonic()
         if left < plan.slice:
             break

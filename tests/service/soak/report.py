@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from .attacker import Slice
+from .attacks import ATTACKS
 from .findings import by_attack, quantile, spans_by, total, unattacked
 from .plan import ADDRESSES
 from .soak import MEMORY, REQUEST_MEMORY, Outcome
@@ -66,7 +67,8 @@ def lines(outcome: Outcome) -> Iterator[str]:
         f"{max(loads):.1f}"
     )
     yield ""
-    yield f"{'attack':<24}{'by':<10}{'p50':>7}{'p99':>8}{'max':>8}  requests and what they got"
+    yield f"{'attack':<24}{'by':<10}{'steps/s':>8}{'p50':>7}{'p99':>8}{'max':>8}  requests and what they got"
+    rates = {attack.name: f"{attack.rate * plan.scale:g}" for attack in ATTACKS}
     quiet = unattacked(plan, slices)
     rows: list[tuple[str, str, list[tuple[float, float]], list[Slice]]] = [("none", "", quiet, [])]
     rows += [
@@ -76,7 +78,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
         times = latencies.within("list", spans)
         told = f"{sum(one.requests for one in some):,}: {_counts(total(some))}" if some else ""
         worst = times.max() if len(times) else float("nan")
-        yield f"{name:<24}{by:<10}{quantile(times, 0.5):>7.1f}{quantile(times, 0.99):>8.1f}{worst:>8.0f}  {told}"
+        yield f"{name:<24}{by:<10}{rates.get(name, ''):>8}{quantile(times, 0.5):>7.1f}{quantile(times, 0.99):>8.1f}{worst:>8.0f}  {told}"
     yield ""
     for kind in ("list", "report", "change", "read", "health"):
         parts = []

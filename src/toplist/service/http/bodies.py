@@ -72,6 +72,7 @@ class Bodies:
         length = headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length[:20]) > most:
             raise _too_large(most)
+        texts = route.route.most_texts
         if is_complete:  # the most frequent case, which needs no timer
             message = await receive()
         else:
@@ -81,19 +82,23 @@ class Bodies:
                     message = await receive()
                     if message["type"] == "http.request" and message.get("more_body", False):
                         message = await chunks.receive(message, receive)
-                return self._decode(message, decode, most)
+                return self._decode(message, decode, most, texts)
             except TimeoutError:
                 raise problems.too_slow("body", self._limits.seconds) from None
             finally:
                 chunks.give_back()
-        return self._decode(message, decode, most)
+        return self._decode(message, decode, most, texts)
 
-    def _decode(self, message: AsgiMessage, decode: Callable[[bytes], Any], most: int) -> Any:
+    def _decode(
+        self, message: AsgiMessage, decode: Callable[[bytes], Any], most: int, texts: int | None
+    ) -> Any:  # fmt: skip
         if message["type"] != "http.request":
             raise Disconnected
         raw: bytes = message.get("body", b"")
         if len(raw) > most:
             raise _too_large(most)
+        if texts is not None and len(raw) > texts and _count_texts(raw) > texts:
+            raise problems.invalid(f"The body has more than {texts} texts; send less per request.")
         try:
             return decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -126,6 +131,15 @@ class _Chunks:
     def give_back(self) -> None:
         """Give the memory back, once the body is decoded."""
         self._budget.give_back(self._caller, self._taken)
+
+
+def _count_texts(raw: bytes) -> int:
+    """At most how many texts a body has: quotes within texts count, too.
+
+    >>> _count_texts(b'{"ids": ["a", "b", 7]}')
+    3
+    """
+    return raw.count(b'"') // 2
 
 
 def _too_large(limit: int) -> HttpProblem:

@@ -94,6 +94,7 @@ class Route:
     links: tuple[Link, ...] = ()
     deprecated: bool = False
     has_items: bool = False  # whether its body is a batch of items, which may be large
+    most_texts: int | None = None  # in its body; more are refused before they are decoded
     limited: bool = True  # whether it counts against the limits of in-flight requests and of callers without a key
 
     @property

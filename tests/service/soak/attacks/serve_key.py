@@ -126,6 +126,7 @@ async def large_lists(attacker: Attacker) -> None:
         {"among": [f"item-{n}" for n in range(MANY)]}, {"exclude": [f"item-{n}" for n in range(10, MANY)]},
         {"pins": {str(n): f"item-{n}" for n in range(1, 11)}}, {"positions": 2**53 - 1}, {"positions": 1},
         {"pins": {str(n): f"item-{n}" for n in range(1, 2000)}}, {"among": []}, {"segment": "s" * 200},
+        {"among": [f"item-{n % 1000}" for n in range(7 * MANY)]}, {"exclude": [str(n) for n in range(10 * MANY)]},
     ))  # fmt: skip
     await attacker.ask("serve", "POST", LISTS.format(SEARCH), json.dumps(body).encode())
 
