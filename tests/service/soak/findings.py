@@ -8,6 +8,7 @@ import sys
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,10 +41,11 @@ class Latencies(NamedTuple):
 
     def within(self, kind: str, spans: Sequence[Span]) -> npt.NDArray[np.float64]:
         """Latencies of a kind of request that was due in one of the spans, in milliseconds."""
-        chosen = np.zeros(len(self.due), dtype=bool)
+        chosen: npt.NDArray[np.bool_] = np.zeros(len(self.due), dtype=bool)
         for begin, end in spans:
             chosen |= (self.due >= begin) & (self.due < end)
-        return self.seconds[chosen & (self.kinds == KINDS.index(kind))] * 1e3
+        found: npt.NDArray[np.float64] = self.seconds[chosen & (self.kinds == KINDS.index(kind))] * 1e3
+        return found
 
 
 def quantile(values: npt.NDArray[np.float64], share: float) -> float:
@@ -54,7 +56,7 @@ def quantile(values: npt.NDArray[np.float64], share: float) -> float:
 def unattacked(plan: Plan, slices: Sequence[Slice]) -> list[Span]:
     """Spans without an attack: before the first one, and the pauses."""
     spans = [(plan.begin + plan.warm_up, plan.attacks_begin)]
-    for before, after in zip(slices, slices[1:], strict=False):
+    for before, after in pairwise(slices):
         if after.begun - before.ended > 2 * SETTLED:
             spans.append((before.ended + SETTLED, after.begun))
     if slices and plan.end - slices[-1].ended > 2 * SETTLED:
@@ -127,7 +129,9 @@ def check_store(server: Server) -> str:
 def _toplist(*arguments: str) -> str:
     done = subprocess.run([sys.executable, "-m", "toplist", *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Broken(f"toplist {' '.join(arguments[:2])} ends with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+        raise Broken(
+            f"toplist {' '.join(arguments[:2])} ends with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}"
+        )
     return done.stdout.strip()
 
 

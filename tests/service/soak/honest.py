@@ -108,7 +108,9 @@ class HonestTraffic:
                 case 3:
                     await self._ask("change", now, "POST", f"{front}/items/remove", {"ids": [guest]}, admin=True)
                 case 4:
-                    await self._ask("read", now, "GET", f"{front}/estimates?segment=segment-{number % SEGMENTS}&limit=5")
+                    await self._ask(
+                        "read", now, "GET", f"{front}/estimates?segment=segment-{number % SEGMENTS}&limit=5"
+                    )
                 case 5:
                     await self._ask("change", now, "PUT", f"{search}/items/item-{number % 50}", {"hidden": False}, True)
                 case _:

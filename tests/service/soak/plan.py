@@ -34,7 +34,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     quiet: float  # seconds without attacks that follow, and are measured
     attacked: float  # seconds of attacks after these, with pauses
     lists_per_second: float = 300.0
-    connections: int = 32
+    connections: int = 128  # of honest callers: while the disk syncs, as many requests share the next commit
     scale: float = 1.0  # share of the attackers' connections and rates
     slice: float = 8.0  # seconds of each attack
     attacks: tuple[str, ...] = ()  # names of those to make; all by default

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import uvloop
 
@@ -20,6 +21,7 @@ from .honest import HonestTraffic
 from .plan import Plan
 
 NICE = 10  # the attacker gets what the service and the honest callers leave of the processor
+GROUP = Path("/proc/self/autogroup")  # Linux may schedule sessions instead of processes, each with a niceness
 
 
 def cycle(attacks: list[Attack]) -> Iterator[Attack | None]:
@@ -56,6 +58,7 @@ def main(name: str, file: str) -> None:
     if name == "attacker":
         with suppress(OSError):
             os.nice(NICE)
+            GROUP.write_text(str(NICE))
         asyncio.run(attack_all(plan))
     else:
         gc.collect()

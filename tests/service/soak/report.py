@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from .attacker import Slice
+from .attacker import By, Slice
 from .attacks import ATTACKS
 from .findings import by_attack, quantile, spans_by, total, unattacked
 from .plan import ADDRESSES
@@ -14,6 +14,7 @@ from .soak import MEMORY, REQUEST_MEMORY, Outcome
 MOST_TIMES = 3.0  # the p99 of honest lists beside attackers, at most so many times that of an unattacked service
 MEGABYTE = 1 << 20
 STRANGER_RATE, STRANGER_BURST = 20.0, 100  # defaults of the service, per address
+CLASSES: tuple[tuple[By, ...], ...] = (("stranger", "serve"), ("admin",))  # of attackers, judged apart
 UNEXPECTED = ("500", "501", "502", "504", "ADMITTED")
 
 
@@ -22,10 +23,9 @@ def memory_bound(outcome: Outcome) -> float:
     return outcome.base + (1.25 * MEMORY + REQUEST_MEMORY) * MEGABYTE
 
 
-def p99(outcome: Outcome, kind: str, *by: str) -> float:
+def p99(outcome: Outcome, kind: str, by: tuple[By, ...] = ()) -> float:
     """Milliseconds within which 99% of honest requests are answered, beside some attackers or beside none."""
-    slices = outcome.slices
-    spans = spans_by(slices, *by) if by else unattacked(outcome.plan, slices)  # type: ignore[arg-type]
+    spans = spans_by(outcome.slices, *by) if by else unattacked(outcome.plan, outcome.slices)
     return quantile(outcome.latencies.within(kind, spans), 0.99)
 
 
@@ -36,7 +36,9 @@ def broken_promises(outcome: Outcome, with_times: bool = True) -> list[str]:
         broken.append(f"{outcome.failed} honest requests failed, first: " + " | ".join(outcome.failures[:5]))
     peak = max(sample.memory for sample in outcome.watch.samples)
     if peak > memory_bound(outcome):
-        broken.append(f"{peak / MEGABYTE:.0f} MB are resident, but {memory_bound(outcome) / MEGABYTE:.0f} MB are the most")
+        broken.append(
+            f"{peak / MEGABYTE:.0f} MB are resident, but {memory_bound(outcome) / MEGABYTE:.0f} MB are the most"
+        )
     for name, slices in by_attack(outcome.slices).items():
         got = total(slices)
         broken += [f"{name}: {got[what]} times {what}" for what in UNEXPECTED if got[what]]
@@ -48,12 +50,11 @@ def broken_promises(outcome: Outcome, with_times: bool = True) -> list[str]:
         broken.append(f"{total(guessed)['401']} keys could be guessed, but {most:.0f} are the most")
     if with_times:
         quiet = p99(outcome, "list")
-        for by in (("stranger", "serve"), ("admin",)):
-            beside = p99(outcome, "list", *by)
+        for by in CLASSES:
+            beside = p99(outcome, "list", by)
             if not beside <= MOST_TIMES * quiet:
-                broken.append(
-                    f"lists beside {' and '.join(by)} attacks: p99 {beside:.1f} ms, more than {MOST_TIMES:g} x {quiet:.1f} ms"
-                )
+                what = f"lists beside {' and '.join(by)} attacks"
+                broken.append(f"{what}: p99 {beside:.1f} ms, more than {MOST_TIMES:g} x {quiet:.1f} ms")
     return broken
 
 
@@ -67,7 +68,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
         f"{max(loads):.1f}"
     )
     yield ""
-    yield f"{'attack':<24}{'by':<10}{'steps/s':>8}{'p50':>7}{'p99':>8}{'max':>8}  requests and what they got"
+    yield f"{'attack':<24}{'by':<10}{'steps/s':>8}{'p50':>8}{'p99':>9}{'max':>8}  requests and what they got"
     rates = {attack.name: f"{attack.rate * plan.scale:g}" for attack in ATTACKS}
     quiet = unattacked(plan, slices)
     rows: list[tuple[str, str, list[tuple[float, float]], list[Slice]]] = [("none", "", quiet, [])]
@@ -78,15 +79,17 @@ def lines(outcome: Outcome) -> Iterator[str]:
         times = latencies.within("list", spans)
         told = f"{sum(one.requests for one in some):,}: {_counts(total(some))}" if some else ""
         worst = times.max() if len(times) else float("nan")
-        yield f"{name:<24}{by:<10}{rates.get(name, ''):>8}{quantile(times, 0.5):>7.1f}{quantile(times, 0.99):>8.1f}{worst:>8.0f}  {told}"
+        figures = f"{quantile(times, 0.5):>8.1f}{quantile(times, 0.99):>9.1f}{worst:>8.0f}"
+        yield f"{name:<24}{by:<10}{rates.get(name, ''):>8}{figures}  {told}"
     yield ""
     for kind in ("list", "report", "change", "read", "health"):
         parts = []
         base = latencies.within(kind, quiet)
-        for says, by in (("stranger and serve", ("stranger", "serve")), ("admin", ("admin",))):
-            times = latencies.within(kind, spans_by(slices, *by))  # type: ignore[arg-type]
+        for classes in CLASSES:
+            times = latencies.within(kind, spans_by(slices, *classes))
             ratio = quantile(times, 0.99) / quantile(base, 0.99)
-            parts.append(f"beside {says} {quantile(times, 0.5):.1f} / {quantile(times, 0.99):.1f} ms, {ratio:.2f} x")
+            figures = f"{quantile(times, 0.5):.1f} / {quantile(times, 0.99):.1f} ms, {ratio:.2f} x"
+            parts.append(f"beside {' and '.join(classes)} {figures}")
         yield (
             f"{kind:<8}{outcome.counts.get(kind, 0):>9,} answered; p50 / p99 unattacked {quantile(base, 0.5):.1f} / "
             f"{quantile(base, 0.99):.1f} ms; " + "; ".join(parts)

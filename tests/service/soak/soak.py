@@ -91,7 +91,7 @@ def _start(name: str, plan: str) -> subprocess.Popen[str]:
     folders = [str(HERE.parent), str(HERE.parents[2]), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
         [sys.executable, "-m", "soak.process", name, plan],
-        stdout=subprocess.PIPE if name == "attacker" else subprocess.DEVNULL, text=True,
+        stdout=subprocess.PIPE if name == "attacker" else subprocess.DEVNULL, text=True, start_new_session=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))},
     )  # fmt: skip
 

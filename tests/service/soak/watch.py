@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,7 +65,7 @@ class Watch:
     def cpu_share(self, name: str, spans: list[tuple[float, float]]) -> float:
         """Share of one core that a process took within some spans of time."""
         used = passed = 0.0
-        for before, after in zip(self.samples, self.samples[1:], strict=False):
+        for before, after in pairwise(self.samples):
             middle = (before.at + after.at) / 2
             if any(begin <= middle < end for begin, end in spans) and after.cpu[name] >= before.cpu[name]:
                 used += after.cpu[name] - before.cpu[name]

@@ -10,9 +10,10 @@ from ..plan import FRONT, TARGET, WINDOW
 
 POLICIES = (
     "cascade-ducb(eps=None)", "cascade-ducb(gamma=2)", "pbm-ucb(examination={})", "pbm-ucb(examination=[None])",
-    "pbm-ucb(examination=[0.5,0.5,0.5])", "cascade-swucb", "cascade-swucb(tau=9007199254740991)", "cascade-swucb(tau=-1)",
+    "pbm-ucb(examination=[0.5,0.5,0.5])", "cascade-swucb", "cascade-swucb(changes=1e-320)", "bubble-rank(ranking=1j)",
     "top-rank(delta=nan)", "batch-rank", "cascade-kl-ucb(x=1)", "cascade-lin-ucb(sigma=1e400)", "lr(lr=inf)", "(((",
-    "cascade-ucb1()" * 1000, "", "__import__('os')", "ranked-exp3(gamma=0)", "cascade-ts(a=-1)", "cascade-ucb1(1,2,3,4)",
+    "cascade-ucb1()" * 1000, "", "__import__('os')", "ranked-exp3(gamma=0)", "cascade-ts(a=-1)",
+    "cascade-kl-ucb-cusum(forgets=[])", "cascade-ucb1(1,2,3,4)",
 )  # fmt: skip
 TRAINED = ("cascade-ucb1", "dcm-kl-ucb", "cascade-kl-ucb")  # which honest rankings have compiled already
 THOUSAND = 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from typing import Any
 
 from ..attacker import Attack, Attacker, message
 from ..plan import FRONT, HOME, HOME_FEATURES, HOME_ITEMS, SEARCH, SEGMENTS, TARGET, WIDE
@@ -122,7 +123,7 @@ async def stalled_bodies(attacker: Attacker) -> None:
 async def large_lists(attacker: Attacker) -> None:
     """Lists among very many items, with very many exclusions and pins."""
     chance = attacker.random
-    body = chance.choice((
+    body: dict[str, Any] = chance.choice((
         {"among": [f"item-{n}" for n in range(MANY)]}, {"exclude": [f"item-{n}" for n in range(10, MANY)]},
         {"pins": {str(n): f"item-{n}" for n in range(1, 11)}}, {"positions": 2**53 - 1}, {"positions": 1},
         {"pins": {str(n): f"item-{n}" for n in range(1, 2000)}}, {"among": []}, {"segment": "s" * 200},

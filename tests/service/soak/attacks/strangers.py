@@ -100,7 +100,9 @@ async def forged_headers(attacker: Attacker) -> None:
             await attacker.ask("stranger", "GET", "/openapi.json", headers=forwarded, address=PROXY)
         case 3:
             trailer = f"Authorization: Bearer {attacker.key('serve')}"
-            head = message("POST", LISTS, headers="Transfer-Encoding: chunked\r\n").replace(b"Content-Length: 0\r\n", b"")
+            head = message("POST", LISTS, headers="Transfer-Encoding: chunked\r\n").replace(
+                b"Content-Length: 0\r\n", b""
+            )
             if await attacker.tell(head + f"2\r\n{{}}\r\n0\r\n{trailer}\r\n\r\n".encode()) == 200:
                 attacker.count("ADMITTED")
         case 4:
