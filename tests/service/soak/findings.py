@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
-import sys
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from benchmarks.server import Broken, Server
 from promises.journal import Journal, Log, audit
+
+from toplist.cli import Exit, main
 
 from .attacker import By, Slice
 from .honest import JOURNAL, KINDS, LATENCIES
@@ -127,12 +129,13 @@ def check_store(server: Server) -> str:
 
 
 def _toplist(*arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-m", "toplist", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Broken(
-            f"toplist {' '.join(arguments[:2])} ends with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}"
-        )
-    return done.stdout.strip()
+    """What a command prints; raises `Broken` if it fails."""
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        code = main(list(arguments))
+    if code != Exit.FINE:
+        raise Broken(f"toplist {' '.join(arguments[:2])} ends with {code}: {said.getvalue()[-2000:]}")
+    return said.getvalue().strip()
 
 
 def unforeseen(server: Server) -> list[str]:

@@ -19,7 +19,6 @@ from benchmarks.load import Answer, Line
 
 from .plan import FRONT, HOME, HOME_FEATURES, HONEST, SEARCH, SEGMENTS, Plan
 
-FINAL = 0.7  # share of lists with a final report
 MOST_DELAY = 2.0  # seconds until a report
 PATIENCE = 30.0  # seconds for an answer
 PLACES = {FRONT: 5, SEARCH: 10, HOME: 5}
@@ -84,7 +83,7 @@ class HonestTraffic:
         await asyncio.sleep(wait)
         clicks = sorted(chance.sample(range(1, places + 1), chance.randrange(3)))
         self._note({"reporting": impression, "clicks": clicks})
-        report = {"clicks": clicks, "final": chance.random() < FINAL}
+        report = {"clicks": clicks, "final": chance.random() < self._plan.final}
         told = await self._ask("report", time.monotonic(), "PUT", f"/v1/impressions/{impression}/clicks", report)
         if told is not None:
             self._note({"reported": told, "clicks": clicks})

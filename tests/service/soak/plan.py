@@ -34,6 +34,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     quiet: float  # seconds without attacks that follow, and are measured
     attacked: float  # seconds of attacks after these, with pauses
     lists_per_second: float = 300.0
+    final: float = 0.7  # share of honest lists with a final report; the others are closed by their window
     connections: int = 128  # of honest callers: while the disk syncs, as many requests share the next commit
     scale: float = 1.0  # share of the attackers' connections and rates
     slice: float = 8.0  # seconds of each attack
@@ -98,6 +99,6 @@ def fill(server: Server, seed: int = 8) -> None:
     server.create(SEARCH, 1000, 10, policy="cascade-kl-ucb", click_window=WINDOW)
     server.create(HOME, HOME_ITEMS, 5, rows(HOME_ITEMS, HOME_FEATURES), policy="cascade-lin-ucb", click_window=WINDOW)
     server.create(WIDE, 20, 5, rows(20, WIDE_FEATURES), policy="cascade-lin-ucb", click_window=WINDOW)
-    server.create(TARGET, 200, 5, policy="cascade-ucb1", click_window=WINDOW)
+    server.create(TARGET, 200, 5, policy="cascade-kl-ucb", click_window=WINDOW)
     for name in (FRONT, SEARCH, HOME, WIDE, TARGET):  # compiles their policies
         server.must("POST", f"/v1/rankings/{name}/lists", {})

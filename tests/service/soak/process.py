@@ -32,12 +32,13 @@ def cycle(attacks: list[Attack]) -> Iterator[Attack | None]:
 
 
 async def attack_all(plan: Plan) -> None:
-    """Make all attacks until the end of the plan, and print a line with the outcome of each."""
+    """Make all attacks until the end of the plan, at least once, and print a line with the outcome of each."""
     attacker = Attacker(plan)
     await asyncio.sleep(max(0.0, plan.attacks_begin - time.monotonic()))
-    for attack in cycle([one for one in ATTACKS if not plan.attacks or one.name in plan.attacks]):
+    attacks = [one for one in ATTACKS if not plan.attacks or one.name in plan.attacks]
+    for number, attack in enumerate(cycle(attacks)):
         left = plan.end - time.monotonic()
-        if left < plan.slice:
+        if left < plan.slice and number >= len(attacks):
             break
         if attack is None:
             await asyncio.sleep(min(left, plan.pause))

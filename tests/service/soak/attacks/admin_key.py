@@ -8,25 +8,36 @@ import uuid
 from ..attacker import Attack, Attacker, message
 from ..plan import FRONT, TARGET, WINDOW
 
-POLICIES = (
+POLICIES = (  # that are refused
     "cascade-ducb(eps=None)", "cascade-ducb(gamma=2)", "pbm-ucb(examination={})", "pbm-ucb(examination=[None])",
-    "pbm-ucb(examination=[0.5,0.5,0.5])", "cascade-swucb", "cascade-swucb(changes=1e-320)", "bubble-rank(ranking=1j)",
-    "top-rank(delta=nan)", "batch-rank", "cascade-kl-ucb(x=1)", "cascade-lin-ucb(sigma=1e400)", "lr(lr=inf)", "(((",
-    "cascade-ucb1()" * 1000, "", "__import__('os')", "ranked-exp3(gamma=0)", "cascade-ts(a=-1)",
-    "cascade-kl-ucb-cusum(forgets=[])", "cascade-ucb1(1,2,3,4)",
+    "cascade-swucb", "cascade-swucb(changes=1e-320)", "bubble-rank(ranking=1j)", "top-rank(delta=nan)", "batch-rank",
+    "cascade-kl-ucb(x=1)", "cascade-lin-ucb(sigma=1e400)", "lr(lr=inf)", "(((", "cascade-ucb1()" * 1000, "",
+    "__import__('os')", "ranked-exp3(gamma=0)", "cascade-ts(a=-1)", "cascade-kl-ucb-cusum(forgets=[])",
+    "cascade-ucb1(1,2,3,4)",
 )  # fmt: skip
-TRAINED = ("cascade-ucb1", "dcm-kl-ucb", "cascade-kl-ucb")  # which honest rankings have compiled already
+TRAINED = ("dcm-kl-ucb", "cascade-kl-ucb")  # which honest rankings have compiled already
+NEW = ("pbm-ucb(examination=[0.5,0.5,0.5])", "top-rank(delta=0.1)", "cascade-ucb1", "cascade-ts")
 THOUSAND = 1000
 SLOWLY = 0.05  # seconds between two pieces of an export
 TARGET_PATH = f"/v1/rankings/{TARGET}"
 
 
 async def policy_strings(attacker: Attacker) -> None:
-    """Policies that are hard to make; one that can be made is deleted again."""
+    """Policies that are hard to make."""
+    steps = attacker.random.choice((None, 2**53 - 1))
+    await _create(attacker, attacker.random.choice(POLICIES), steps)
+
+
+async def new_policies(attacker: Attacker) -> None:
+    """Policies that nobody has used before, and that are compiled."""
+    await _create(attacker, attacker.random.choice(NEW), None)
+
+
+async def _create(attacker: Attacker, policy: str, steps: int | None) -> None:
+    """A ranking with that policy, which is deleted at once if it could be created."""
     name = f"made-up-{uuid.uuid4()}"
-    spec = {"name": name, "positions": 3, "policy": attacker.random.choice(POLICIES), "click_window": WINDOW}
-    steps = attacker.random.choice((None, 1000, 2**53 - 1))
-    status, _ = await attacker.ask("admin", "POST", "/v1/rankings", {**spec, "steps": steps})
+    spec = {"name": name, "positions": 3, "policy": policy, "steps": steps, "click_window": WINDOW}
+    status, _ = await attacker.ask("admin", "POST", "/v1/rankings", spec)
     if status == 201:
         await attacker.ask("admin", "DELETE", f"/v1/rankings/{name}")
 
@@ -80,6 +91,7 @@ async def large_items(attacker: Attacker) -> None:
 
 ADMIN_KEY = [
     Attack("policy strings", "admin", 10.0, 10, policy_strings),
+    Attack("new policies", "admin", 2.0, 2, new_policies),
     Attack("policy patches", "admin", 2.0, 4, policy_patches),
     Attack("items by the thousand", "admin", 2.0, 4, items_by_the_thousand),
     Attack("deleted segments", "admin", 10.0, 10, deleted_segments),
