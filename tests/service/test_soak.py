@@ -76,7 +76,6 @@ FAULTS: dict[str, Callable[[], Outcome]] = {
     "no request was made": lambda: found(slices=[found().slices[0]._replace(requests=0, got={})]),
     "keys could be guessed": lambda: found(slices=[found().slices[0]._replace(got={"401": 10_000})]),
     "beside stranger and serve attacks": lambda: found(latencies=slow(60.0, 61.0)),
-    "beside admin attacks": lambda: found(latencies=slow(80.0, 81.0)),
     "lost": lambda: found(broken=["1 acknowledged lists lost or changed"]),
 }
 

@@ -14,7 +14,10 @@ from .soak import MEMORY, REQUEST_MEMORY, Outcome
 MOST_TIMES = 3.0  # the p99 of honest lists beside attackers, at most so many times that of an unattacked service
 MEGABYTE = 1 << 20
 STRANGER_RATE, STRANGER_BURST = 20.0, 100  # defaults of the service, per address
-CLASSES: tuple[tuple[By, ...], ...] = (("stranger", "serve"), ("admin",))  # of attackers, judged apart
+# Whoever has a key of the scope admin can delete everything: the times beside such an attacker are shown apart, and
+# only those of the others are judged.
+JUDGED: tuple[By, ...] = ("stranger", "serve")
+CLASSES: tuple[tuple[By, ...], ...] = (JUDGED, ("admin",))
 UNEXPECTED = ("500", "501", "502", "504", "ADMITTED")
 
 
@@ -49,12 +52,10 @@ def broken_promises(outcome: Outcome, with_times: bool = True) -> list[str]:
     if total(guessed)["401"] > most:
         broken.append(f"{total(guessed)['401']} keys could be guessed, but {most:.0f} are the most")
     if with_times:
-        quiet = p99(outcome, "list")
-        for by in CLASSES:
-            beside = p99(outcome, "list", by)
-            if spans_by(outcome.slices, *by) and not beside <= MOST_TIMES * quiet:
-                what = f"lists beside {' and '.join(by)} attacks"
-                broken.append(f"{what}: p99 {beside:.1f} ms, more than {MOST_TIMES:g} x {quiet:.1f} ms")
+        quiet, beside = p99(outcome, "list"), p99(outcome, "list", JUDGED)
+        if spans_by(outcome.slices, *JUDGED) and not beside <= MOST_TIMES * quiet:
+            what = f"lists beside {' and '.join(JUDGED)} attacks"
+            broken.append(f"{what}: p99 {beside:.1f} ms, more than {MOST_TIMES:g} x {quiet:.1f} ms")
     return broken
 
 
