@@ -8,7 +8,7 @@ import uuid
 from ..attacker import Attack, Attacker, message
 from ..plan import FRONT, TARGET, WINDOW
 
-POLICIES = (  # that are refused
+POLICIES = (  # most are refused
     "cascade-ducb(eps=None)", "cascade-ducb(gamma=2)", "pbm-ucb(examination={})", "pbm-ucb(examination=[None])",
     "cascade-swucb", "cascade-swucb(changes=1e-320)", "bubble-rank(ranking=1j)", "top-rank(delta=nan)", "batch-rank",
     "cascade-kl-ucb(x=1)", "cascade-lin-ucb(sigma=1e400)", "lr(lr=inf)", "(((", "cascade-ucb1()" * 1000, "",
