@@ -12,7 +12,7 @@ import msgspec
 
 from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import ItemId, id_order
-from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
+from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, UnknownRanking
 from toplist.service.live.impression_state import report_in_positions
 from toplist.service.live.service import Service
 from toplist.service.log.events import ListOutcome, MergedReport, encode
@@ -153,7 +153,7 @@ class Double:
 
     async def ranking(self, name: str) -> Ranking:
         if name not in self.kept:
-            raise NotFound(f"There is no ranking {name!r}.")
+            raise UnknownRanking(name, f"perhaps you mean {min(self.kept, default='')!r}")
         return msgspec.structs.replace(self.kept[name], items=len(self.item_of[name]))
 
     async def rankings(self) -> list[Ranking]:
@@ -246,6 +246,9 @@ class Double:
         if impression not in self.lists:
             raise NotFound(f"There is no impression {impression}.")
         return self.lists[impression]
+
+    async def ranking_of(self, impression: str) -> str | None:
+        return self.lists[impression].ranking if impression in self.lists else None
 
     async def estimates(
         self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None

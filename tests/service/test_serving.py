@@ -321,4 +321,4 @@ def test_a_new_api_key_is_printed_with_its_settings(capsys: pytest.CaptureFixtur
         with Client(service.url, api_key, retries=Retries(0)) as client:
             assert client.rankings().rankings == []
     assert main(["keys", "new", "--scope", "serve", "--name", "a b"]) == Exit.INPUT
-    assert "--name is 'a b', but must be" in capsys.readouterr().err
+    assert "The new key must have a name that is 1 to 50 letters" in capsys.readouterr().err

@@ -13,17 +13,17 @@ from msgspec import Struct
 
 from toplist.core.problem import InvalidInput
 from toplist.service.config import Settings
-from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
+from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, UnknownRanking
 from toplist.service.http import openapi, problems
-from toplist.service.http.addresses import TrustedProxies, address_group
-from toplist.service.http.auth import ApiKeys, Hosts
+from toplist.service.http.addresses import TrustedProxies
+from toplist.service.http.admission import Admission, Caller
+from toplist.service.http.auth import KnownKey
 from toplist.service.http.bodies import COMPLETE, AsgiMessage, Bodies, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
 from toplist.service.http.metrics import Metrics
 from toplist.service.http.problems import HttpProblem
-from toplist.service.http.rate_limit import TokenBuckets
 from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import (
     CompiledRoute,
@@ -68,17 +68,11 @@ class App:
         settings = handlers.settings
         self.handlers, self._log = handlers, log
         self._find = Router(routes).find
-        self._api_keys, self._hosts = ApiKeys(settings.keys), Hosts(settings.hosts)
-        self._proxies = TrustedProxies(settings.proxies)
-        limits = settings.limits
-        self._buckets = TokenBuckets(limits.rate, limits.burst)
-        self._strangers = self._buckets
-        if settings.keys:
-            self._strangers = TokenBuckets(limits.stranger_rate, limits.stranger_burst, closes=True)
+        self._admission = Admission(settings, log.event, any_host=any_host)
         self._ids = RequestIds()
         self._bodies = Bodies(settings.limits)
         self._max_in_flight = settings.limits.in_flight
-        self._any_host = any_host  # whether public routes are answered whatever host a request names
+        self._any_host = any_host
         self._encode = msgspec.json.Encoder().encode
         self._metrics = handlers.metrics
 
@@ -97,7 +91,7 @@ class App:
         request_id = self._ids.of(headers.get(b"x-request-id"))
         method: str = scope["method"]
         address = scope["client"][0] if scope.get("client") else ""
-        caller, label = address, _UNROUTED
+        admission, caller, label = self._admission, Caller(address), _UNROUTED
         status, size = 500, 0
         more: Mapping[str, str] = {}
         works = False  # whether it counts in `working`
@@ -108,7 +102,7 @@ class App:
                 try:
                     route, found = self._find(method, raw_path if raw_path is not None else scope["path"].encode())
                 except HttpProblem:
-                    self._admit(None, headers, scope)  # the limits also apply to unknown paths
+                    admission.admit(None, headers, scope)  # the limits also apply to unknown paths
                     raise
                 label = route.label
                 if route.limited:  # health and metrics are answered, above all under load
@@ -116,24 +110,31 @@ class App:
                         raise _busy(self._max_in_flight)
                     works = True
                     self._metrics.working += 1
-                caller = self._admit(route, headers, scope)
+                caller = admission.admit(route, headers, scope)
                 _check_accept(headers.get(b"accept"), route)
                 path = route.path(*found) if found else ()
                 query = route.parse_query(scope["query_string"])
+                key = caller.key
+                if key is not None and key.rankings is not None:
+                    await self._check_ranking(key, route, path)
                 if route.decode is None:
                     body = None
                 else:
-                    body = await self._bodies.read(route, route.decode, headers, receive, caller, COMPLETE in scope)
+                    body = await self._bodies.read(
+                        route, route.decode, headers, receive, caller.name, COMPLETE in scope
+                    )
                 try:
-                    by = caller if self._api_keys else ""
-                    response = await route.handler(self.handlers, HttpRequest(path, query, body, by))
-                except (HttpProblem, Refused):
+                    request = HttpRequest(path, query, body, "" if key is None else key.name, key)
+                    response = await route.handler(self.handlers, request)
+                except (HttpProblem, Refused) as refused:
                     await self.handlers.service.settle()  # the reason for the refusal may not be committed yet
+                    if isinstance(refused, UnknownRanking) and key is not None and key.rankings is not None:
+                        raise NotFound(f"There is no ranking {refused.name!r}.") from None  # suggests no other
                     raise
                 status, media = route.status, route.media
                 if route.is_change:  # only now is it sure that the name is that of a ranking, and no secret
                     ranking: str = path[0] if body is None or path else body.name
-                    self._log.change(request_id, route.route.name, ranking, caller)
+                    self._log.change(request_id, route.route.name, ranking, caller.name)
                 if isinstance(response, Struct):  # the most frequent case
                     content = self._encode(response)
                 elif isinstance(response, StreamResponse):
@@ -169,10 +170,11 @@ class App:
                 self._metrics.working -= 1
             seconds = perf_counter() - started
             self._metrics.count_request(method if label != _UNROUTED else "", label, status, seconds)
-            if status in _REFUSED and (known := self._api_keys.caller(headers.get(b"authorization"))) is not None:
-                caller = known.name
+            name = caller.name
+            if status in _REFUSED:
+                name = admission.refused_caller(headers.get(b"authorization"), status) or name
             self._log.request(
-                request_id, method, label, status, seconds, caller, size, address if status in _REFUSED else ""
+                request_id, method, label, status, seconds, name, size, address if status in _REFUSED else ""
             )
 
     def record_unread(self, problem: HttpProblem, caller: str, size: int) -> bytes:
@@ -186,28 +188,16 @@ class App:
         """Log how many connections were refused since the start, by the limit that they broke."""
         self._log.event("connections refused", counts=counts)
 
-    def _admit(self, route: CompiledRoute | None, headers: Mapping[bytes, bytes], scope: AsgiScope) -> str:
-        """The caller, by the name of its API key or its address; raises a problem if it may not call."""
-        client = scope.get("client")
-        address: str = client[0] if client else ""
-        if self._proxies:
-            forwarded = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
-            address = self._proxies.caller(address, forwarded)
-        if not self._api_keys:
-            if self._any_host and route is not None and route.scope is None:
-                return address
-            self._hosts.admit(headers, scope.get("http_version", "1.1"))
-        elif route is not None and route.scope is not None:
-            try:
-                name = self._api_keys.admit(headers.get(b"authorization"), route.scope).name
-            except HttpProblem:
-                self._strangers.admit(address_group(address))  # slows down guessing keys
-                raise
-            self._buckets.admit(f"key {name}")
-            return name
-        if route is None or route.limited:
-            self._strangers.admit(address_group(address))
-        return address
+    async def _check_ranking(self, key: KnownKey, route: CompiledRoute, path: tuple[Any, ...]) -> None:
+        """Raise a problem if a request concerns a ranking that its key is not for."""
+        if route.names[:1] == ["name"]:
+            key.check_ranking(path[0])
+        elif route.names == ["impression"]:
+            ranking = await self.handlers.service.queries.ranking_of(path[0])
+            if ranking is not None:  # else the request has no effect
+                key.check_ranking(ranking)
+        elif not route.route.checks_rankings:
+            key.check_ranking(None)
 
     def _problem(self, error: Exception, request_id: bytes, label: str) -> HttpProblem:
         """The problem to send for an error."""

@@ -63,12 +63,17 @@ class Handlers:
 
     async def create_ranking(self, request: HttpRequest) -> Response:
         """POST /v1/rankings."""
+        if request.key is not None:
+            request.key.check_ranking(request.body.name)
         made = await self.service.rankings.create(request.body, request.by)
         return JsonResponse(made, 201, {"location": f"/v1/rankings/{quote(made.name)}"})
 
     async def list_rankings(self, request: HttpRequest) -> Response:
-        """GET /v1/rankings."""
-        return Rankings(rankings=await self.service.queries.rankings())
+        """GET /v1/rankings: those that the key is for."""
+        found = await self.service.queries.rankings()
+        if request.key is not None and request.key.rankings is not None:
+            found = [ranking for ranking in found if ranking.name in request.key.rankings]
+        return Rankings(rankings=found)
 
     async def read_ranking(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}."""

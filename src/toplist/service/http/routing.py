@@ -12,8 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from toplist.core.problem import nearest
-from toplist.service.config import Scope
+from toplist.service.api_keys import Scope
 from toplist.service.http import problems
+from toplist.service.http.auth import KnownKey
 from toplist.service.http.problems import HttpProblem
 
 JSON = "application/json"
@@ -30,6 +31,7 @@ class HttpRequest(NamedTuple):
     query: Any = None  # of the type of the route's `query`
     body: Any = None  # of the type of the route's `request`
     by: str = ""  # name of the API key; empty without keys
+    key: KnownKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class Route:
     links: tuple[Link, ...] = ()
     deprecated: bool = False
     has_items: bool = False  # whether its body is a batch of items, which may be large
+    checks_rankings: bool = False  # whether its handler heeds the rankings that a key is for; see `App`
     limited: bool = True  # whether it counts against the limits of in-flight requests and of callers without a key
 
     @property

@@ -92,6 +92,15 @@ class Queries:
                 if self._transactions.is_current(state):  # else it may show changes whose commit failed
                     return reply
 
+    async def ranking_of(self, impression: str) -> str | None:
+        """Name of an impression's ranking, which never changes; None if either does not exist."""
+        state = self._transactions.ready_state or await self._transactions.state()
+        try:
+            ranking = state.rankings_by_id.get((await state.find_impression(impression)).ranking)
+        except NotFound:
+            return None
+        return None if ranking is None else ranking.name
+
     async def estimates(
         self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
     ) -> Estimates:

@@ -11,7 +11,7 @@ import numpy as np
 
 from toplist.core.item_id import item_of_text
 from toplist.core.problem import nearest
-from toplist.service.errors import NotFound
+from toplist.service.errors import NotFound, UnknownRanking
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
 from toplist.service.live.learners import Learners
 from toplist.service.live.quarantine import QuarantineCounts, QuarantinedLearners, reason_of
@@ -119,7 +119,7 @@ class LiveState:
             return self.rankings[name]
         except KeyError:
             advice = nearest(name, self.rankings, "create it first")
-            raise NotFound(f"There is no ranking {name!r}; {advice}.") from None
+            raise UnknownRanking(name, advice) from None
 
     def add_ranking(self, ranking: LiveRanking) -> None:
         """Add a ranking."""
