@@ -91,6 +91,8 @@ def test_an_empty_variable_is_ignored(empty: str, tmp_path: Path) -> None:
         ('proxies = ["10.0.0.1/8"]', "One of the proxies is '10.0.0.1/8', but must be .*has host bits set.*"),
         ('proxies = ["10.0.0.0/8", "*"]', "The setting proxies is .*, but must be .* alone, or addresses; leave .*"),
         ('proxies = ["::1"]', "There are proxies, ::1, but no keys: everybody could use the service through them; .*"),
+        ('tls = {certificate = "a.pem"}', "There is tls.certificate, but no tls.key; name both files, or neither .*"),
+        ('tls = {key = "a.pem"}', "There is tls.key, but no tls.certificate; name both files, or neither .*"),
         ('health = {host = "0.0.0.0", port = 1}', "The host is '0.0.0.0', which other machines can reach, .*"),
         ('host = "0.0.0.0"', "The host is '0.0.0.0', which other machines can reach, but no keys are configured; .*"),
     ],

@@ -111,6 +111,15 @@ class HealthListener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = None
 
 
+class TlsFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Files for TLS; without them, the service speaks plain HTTP."""
+
+    certificate: Annotated[
+        str, Meta(description="file with the certificate and those above it, in PEM, to serve HTTPS; needs tls.key")
+    ] = ""
+    key: Annotated[str, Meta(description="file with the private key of the certificate, in PEM")] = ""
+
+
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of `toplist serve`.
 
@@ -132,6 +141,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Megabytes for learners in memory; others stay in the store.
     grace : int, default 30
         Seconds for requests in flight to finish at shutdown.
+    tls : TlsFiles
+        Files for TLS.
     health : HealthListener
         A second listener, for health checks.
     limits : Limits
@@ -158,6 +169,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         int, Meta(ge=1, le=2**20, description="megabytes for learners in memory; others stay in the store")
     ] = 512
     grace: Annotated[int, Meta(ge=1, le=3600, description="seconds for requests in flight to finish at shutdown")] = 30
+    tls: TlsFiles = TlsFiles()
     health: HealthListener = HealthListener()
     limits: Limits = Limits()
     logs: Logs = Logs()
@@ -268,6 +280,7 @@ def read_settings(
     check_reach(made)
     _check_proxies(made)
     _check_secret(made)
+    _check_tls(made)
     return made
 
 
@@ -318,6 +331,13 @@ def _check_secret(made: Settings) -> None:
             f"The segment_secret has {len(made.segment_secret)} characters, but must have at least {SHORTEST_SECRET}; "
             f"make one with `openssl rand -hex 32`."
         )
+
+
+def _check_tls(made: Settings) -> None:
+    """Refuse one file of TLS without the other."""
+    if bool(made.tls.certificate) != bool(made.tls.key):
+        given, missing = ("certificate", "key") if made.tls.certificate else ("key", "certificate")
+        raise InvalidInput(f"There is tls.{given}, but no tls.{missing}; name both files, or neither for plain HTTP.")
 
 
 def is_loopback(host: str) -> bool:

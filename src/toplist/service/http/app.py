@@ -72,9 +72,15 @@ class App:
         self._ids = RequestIds()
         self._bodies = Bodies(settings.limits)
         self._max_in_flight = settings.limits.in_flight
-        self._any_host = any_host
+        self._any_host = any_host  # see `Admission`
         self._encode = msgspec.json.Encoder().encode
         self._metrics = handlers.metrics
+
+    def reload(self, settings: Settings) -> None:
+        """Admit requests by new settings from now on; those admitted before are answered as before."""
+        if bool(settings.keys) != bool(self._admission.keys):
+            self.handlers.description = openapi.document_json(with_keys=bool(settings.keys))
+        self._admission = Admission(settings, self._log.event, self._admission, any_host=self._any_host)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope; only HTTP is supported."""
