@@ -100,6 +100,7 @@ def test_at_the_limit_of_connections_an_old_handshake_ends_for_a_new_connection(
         async with hosted(tls=authority.issue(), limits=Limits(connections=2)) as host:
             first, _ = await host.connect()
             await until(lambda: len(host.server.counts) == 1)
+            await asyncio.sleep(0.01)  # so that it is older than the next
             await host.connect()
             await until(lambda: len(host.server.counts) == 2)
             reader, writer = await connect(host, authority)

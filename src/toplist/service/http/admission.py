@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from toplist.service.api_keys import time_text
 from toplist.service.config import Settings
@@ -14,13 +14,6 @@ from toplist.service.http.rate_limit import TokenBuckets
 from toplist.service.http.routing import CompiledRoute
 
 LogEvent = Callable[..., None]
-
-
-class Caller(NamedTuple):
-    """Who sent an admitted request."""
-
-    name: str  # of the API key, or the address
-    key: KnownKey | None = None  # None: without keys, or of a public route
 
 
 class Admission:
@@ -57,8 +50,11 @@ class Admission:
 
     def admit(
         self, route: CompiledRoute | None, headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any]
-    ) -> Caller:
-        """Who sent a request; raises a problem if it is not admitted. Of an unknown path, the route is None."""
+    ) -> tuple[str, KnownKey | None]:
+        """Who sent a request, by the name of its key or its address; raises a problem if it is not admitted.
+
+        The key is None if there are no keys, or if the route needs none; the route is None if the path is unknown.
+        """
         client = scope.get("client")
         address: str = client[0] if client else ""
         if self._proxies:
@@ -66,7 +62,7 @@ class Admission:
             address = self._proxies.caller(address, forwarded)
         if not self.keys:
             if self._any_host and route is not None and route.scope is None:
-                return Caller(address)
+                return address, None
             self._hosts.admit(headers, scope.get("http_version", "1.1"))
         elif route is not None and route.scope is not None:
             try:
@@ -75,10 +71,10 @@ class Admission:
                 self._strangers.admit(address_group(address))  # slows down guessing keys
                 raise
             self._buckets.admit(f"key {known.name}")
-            return Caller(known.name, known)
+            return known.name, known
         if route is None or route.limited:
             self._strangers.admit(address_group(address))
-        return Caller(address)
+        return address, None
 
     def refused_caller(self, authorization: bytes | None, status: int) -> str | None:
         """The name of the known key in a request that was not admitted; of an expired key, the first use is logged."""

@@ -16,7 +16,7 @@ from toplist.service.config import Settings
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, UnknownRanking
 from toplist.service.http import openapi, problems
 from toplist.service.http.addresses import TrustedProxies
-from toplist.service.http.admission import Admission, Caller
+from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
 from toplist.service.http.bodies import COMPLETE, AsgiMessage, Bodies, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
@@ -97,7 +97,7 @@ class App:
         request_id = self._ids.of(headers.get(b"x-request-id"))
         method: str = scope["method"]
         address = scope["client"][0] if scope.get("client") else ""
-        admission, caller, label = self._admission, Caller(address), _UNROUTED
+        admission, caller, label = self._admission, address, _UNROUTED
         status, size = 500, 0
         more: Mapping[str, str] = {}
         works = False  # whether it counts in `working`
@@ -116,19 +116,16 @@ class App:
                         raise _busy(self._max_in_flight)
                     works = True
                     self._metrics.working += 1
-                caller = admission.admit(route, headers, scope)
+                caller, key = admission.admit(route, headers, scope)
                 _check_accept(headers.get(b"accept"), route)
                 path = route.path(*found) if found else ()
                 query = route.parse_query(scope["query_string"])
-                key = caller.key
                 if key is not None and key.rankings is not None:
                     await self._check_ranking(key, route, path)
                 if route.decode is None:
                     body = None
                 else:
-                    body = await self._bodies.read(
-                        route, route.decode, headers, receive, caller.name, COMPLETE in scope
-                    )
+                    body = await self._bodies.read(route, route.decode, headers, receive, caller, COMPLETE in scope)
                 try:
                     request = HttpRequest(path, query, body, "" if key is None else key.name, key)
                     response = await route.handler(self.handlers, request)
@@ -140,7 +137,7 @@ class App:
                 status, media = route.status, route.media
                 if route.is_change:  # only now is it sure that the name is that of a ranking, and no secret
                     ranking: str = path[0] if body is None or path else body.name
-                    self._log.change(request_id, route.route.name, ranking, caller.name)
+                    self._log.change(request_id, route.route.name, ranking, caller)
                 if isinstance(response, Struct):  # the most frequent case
                     content = self._encode(response)
                 elif isinstance(response, StreamResponse):
@@ -176,11 +173,10 @@ class App:
                 self._metrics.working -= 1
             seconds = perf_counter() - started
             self._metrics.count_request(method if label != _UNROUTED else "", label, status, seconds)
-            name = caller.name
             if status in _REFUSED:
-                name = admission.refused_caller(headers.get(b"authorization"), status) or name
+                caller = admission.refused_caller(headers.get(b"authorization"), status) or caller
             self._log.request(
-                request_id, method, label, status, seconds, name, size, address if status in _REFUSED else ""
+                request_id, method, label, status, seconds, caller, size, address if status in _REFUSED else ""
             )
 
     def record_unread(self, problem: HttpProblem, caller: str, size: int) -> bytes:

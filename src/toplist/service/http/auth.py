@@ -36,7 +36,6 @@ class KnownKey(NamedTuple):
     """An accepted API key."""
 
     name: str
-    digest: bytes
     scopes: frozenset[Scope]
     rankings: frozenset[str] | None  # None: all
     expires: float  # seconds since the epoch
@@ -47,7 +46,7 @@ class KnownKey(NamedTuple):
         """The key of a setting."""
         rankings = None if setting.rankings is None else frozenset(setting.rankings)
         expires = math.inf if setting.expires is None else setting.expires.timestamp()
-        return cls(setting.name, bytes.fromhex(setting.sha256), setting.scopes, rankings, expires, setting)
+        return cls(setting.name, setting.scopes, rankings, expires, setting)
 
     def check_ranking(self, ranking: str | None) -> None:
         """Raise a problem if the key is not for this ranking; None: for what concerns all of them."""
@@ -62,7 +61,7 @@ class ApiKeys:
     """The accepted API keys. If there are none, no key is needed and the service listens on loopback only."""
 
     def __init__(self, accepted: Sequence[ApiKeySetting] = (), clock: Callable[[], float] = time.time) -> None:
-        self._accepted = [KnownKey.of(each) for each in accepted]
+        self._accepted = [(bytes.fromhex(each.sha256), KnownKey.of(each)) for each in accepted]
         self._clock = clock
 
     def __bool__(self) -> bool:
@@ -74,8 +73,8 @@ class ApiKeys:
             return None
         given = hashlib.sha256(authorization[7:].strip()).digest()
         found = None
-        for known in self._accepted:
-            if hmac.compare_digest(known.digest, given):
+        for digest, known in self._accepted:
+            if hmac.compare_digest(digest, given):
                 found = known
         return found
 
