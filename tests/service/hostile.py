@@ -10,11 +10,11 @@ import asyncio
 import gc
 import io
 import json
-import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +182,7 @@ ATTACKS: dict[str, tuple[Attack, int, int, int, str, float]] = {
 
 async def growth(name: str, folder: Path) -> dict[str, Any]:
     """By how many bytes an attack makes the process grow, and the statuses of its requests."""
-    attack, features, items, positions, policy, seconds = ATTACKS[name]
+    begin, features, items, positions, policy, seconds = ATTACKS[name]
     service: Service = service_of(folder / name, SETTINGS, SlowStore)
     await service.start()
     client = Client(make_app(service, SETTINGS, Log("none", io.StringIO())))
@@ -190,7 +190,7 @@ async def growth(name: str, folder: Path) -> dict[str, Any]:
     gc.collect()
     base = most = resident()
     SlowStore.seconds = seconds
-    attacking = asyncio.ensure_future(attack(client))
+    attacking = asyncio.ensure_future(begin(client))
     while not attacking.done():
         most = max(most, resident())
         await asyncio.sleep(0.001)
@@ -200,17 +200,20 @@ async def growth(name: str, folder: Path) -> dict[str, Any]:
     return {"attack": name, "grown": max(most, resident()) - base, "allowed": ALLOWED, "statuses": client.statuses}
 
 
+def attack(name: str, folder: Path) -> None:
+    """Attack, and print the growth."""
+    print(json.dumps(asyncio.run(growth(name, folder))), flush=True)
+
+
 def main() -> None:
-    """Attack."""
+    """Attack in all the ways that are named."""
     gc.set_threshold(*GC_THRESHOLD)
     return_freed_memory()
     folder, *names = sys.argv[1:]
     for name in names or ATTACKS:
-        child = os.fork()  # a process of its own: else it could use what the attack before has freed
-        if not child:
-            print(json.dumps(asyncio.run(growth(name, Path(folder)))), flush=True)
-            os._exit(0)
-        os.waitpid(child, 0)
+        child = get_context("fork").Process(target=attack, args=(name, Path(folder)))
+        child.start()  # a process of its own: else it could use what the attack before has freed
+        child.join()
 
 
 if __name__ == "__main__":

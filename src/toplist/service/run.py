@@ -88,7 +88,7 @@ def _exit_now() -> NoReturn:
 def service_of(store: Path, settings: Settings, open_store: OpenStore | None = None) -> Service:
     """The service with the limits of the settings; in tests, with another kind of store."""
     limits = settings.limits
-    more = {} if open_store is None else {"open_store": open_store}
+    more: dict[str, Any] = {} if open_store is None else {"open_store": open_store}
     return Service(
         store,
         learner_bytes=settings.memory << 20,
