@@ -36,7 +36,11 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 2**20
     bodies_bytes: Annotated[
         int,
-        Meta(ge=1024, description="bytes of large bodies in flight, half of them for one caller; more gets 503"),
+        Meta(
+            ge=1024,
+            description="bytes of large bodies on their way, of requests and responses, half of them for one caller; "
+            "more gets 503",
+        ),
     ] = 128 * 2**20
     head_bytes: Annotated[int, Meta(ge=1024, description="largest head of a request, in bytes; much more gets 431")] = (
         64 * 2**10
@@ -86,9 +90,24 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(
             ge=16,
             le=2**20,
-            description="megabytes for loading and copying learners; requests wait for room, larger learners get 422",
+            description="megabytes for loading, copying and training learners, and for lists until they are on disk; "
+            "requests wait for room, larger learners get 422",
         ),
     ] = 1024
+    bodies_memory: Annotated[
+        int,
+        Meta(
+            ge=16,
+            le=2**20,
+            description="megabytes for bodies of requests and responses as objects; requests wait for room, larger "
+            "bodies get 413",
+        ),
+    ] = 512
+    items_memory: Annotated[
+        int, Meta(ge=1, le=2**20, description="megabytes for the items of all rankings; more gets 422")
+    ] = 1024
+    rankings: Annotated[int, Meta(ge=1, description="rankings; more gets 422")] = 1000
+    segments: Annotated[int, Meta(ge=1, description="segments of a ranking; more gets 422")] = 1_000_000
 
 
 class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

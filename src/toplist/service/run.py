@@ -31,6 +31,7 @@ from toplist.service.http.logs import JsonLogHandler, Log
 from toplist.service.http.server import Server, listening, url
 from toplist.service.http.tls import load_tls
 from toplist.service.live.service import Service
+from toplist.service.live.transaction import OpenStore
 from toplist.service.reload import Reload
 from toplist.support.files import check_writable, private_files
 
@@ -75,7 +76,7 @@ def serve(
             rare_garbage_collection(),
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
-            service = (open_service or _open_service)(store, settings)
+            service = (open_service or service_of)(store, settings)
             runner.run(_serve(settings, service, listeners, tls, log, on_ready, reload))
     if service.is_compiling:
         _exit_now()
@@ -94,8 +95,19 @@ def _exit_now() -> NoReturn:
     os._exit(0)
 
 
-def _open_service(store: Path, settings: Settings) -> Service:
-    return Service(store, learner_bytes=settings.memory << 20, work_bytes=settings.limits.request_memory << 20)
+def service_of(store: Path, settings: Settings, open_store: OpenStore | None = None) -> Service:
+    """The service with the limits of the settings; in tests, with another kind of store."""
+    limits = settings.limits
+    more: dict[str, Any] = {} if open_store is None else {"open_store": open_store}
+    return Service(
+        store,
+        learner_bytes=settings.memory << 20,
+        work_bytes=limits.request_memory << 20,
+        item_bytes=limits.items_memory << 20,
+        most_rankings=limits.rankings,
+        most_segments=limits.segments,
+        **more,
+    )
 
 
 async def _serve(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from time import perf_counter
 from typing import Any
 
@@ -18,18 +17,20 @@ from toplist.service.http import openapi, problems
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import COMPLETE, AsgiMessage, Bodies, Disconnected, Receive
+from toplist.service.http.bodies import COMPLETE, Bodies, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
 from toplist.service.http.metrics import Metrics
 from toplist.service.http.problems import HttpProblem
+from toplist.service.http.replies import PIECE, BrokenStream, Send, StreamReply, send_reply
 from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import (
     CompiledRoute,
     HttpRequest,
     JsonResponse,
     RawResponse,
+    Response,
     Route,
     Router,
     StreamResponse,
@@ -38,25 +39,9 @@ from toplist.service.live.service import Service
 from toplist.service.wire import PROBLEM_MEDIA, Fault
 
 AsgiScope = MutableMapping[str, Any]
-Send = Callable[[AsgiMessage], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
-
-_COMMON: Headers = [
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-]
 _PROBLEM = PROBLEM_MEDIA.encode()
 _REFUSED = (401, 403, 421, 429)  # statuses of requests that were not admitted: their lines have the address
 _UNROUTED = "(none)"  # label of all unknown paths, so that strangers cannot fill the metrics
-
-
-class BrokenStream(Exception):
-    """A response that failed after its head and `size` bytes of its body were sent."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(f"the response failed after {size} bytes")
-        self.size = size
 
 
 class App:
@@ -101,6 +86,9 @@ class App:
         status, size = 500, 0
         more: Mapping[str, str] = {}
         works = False  # whether it counts in `working`
+        body: Any = None
+        response: Response = None
+        held = sending = 0  # bytes of the budgets of bodies
         self._metrics.in_flight += 1
         try:
             try:
@@ -122,12 +110,14 @@ class App:
                 query = route.parse_query(scope["query_string"])
                 if key is not None and key.rankings is not None:
                     await self._check_ranking(key, route, path)
-                if route.decode is None:
-                    body = None
-                else:
-                    body = await self._bodies.read(route, route.decode, headers, receive, caller, COMPLETE in scope)
+                if route.decode is not None:
+                    is_complete = COMPLETE in scope
+                    body, held = await self._bodies.read(route, route.decode, headers, receive, caller, is_complete)
                 try:
                     request = HttpRequest(path, query, body, "" if key is None else key.name, key)
+                    if route.reply_size is not None:
+                        size = route.reply_size(self.handlers, request)
+                        held = await self._bodies.hold_reply(size)
                     response = await route.handler(self.handlers, request)
                 except (HttpProblem, Refused) as refused:
                     await self.handlers.service.settle()  # the reason for the refusal may not be committed yet
@@ -141,7 +131,11 @@ class App:
                 if isinstance(response, Struct):  # the most frequent case
                     content = self._encode(response)
                 elif isinstance(response, StreamResponse):
-                    size = await _stream(response, status, request_id, receive, send, method == "HEAD")
+                    works = False  # it takes as long as its reader does
+                    self._metrics.working -= 1
+                    stream = StreamReply(response, self._bodies.on_the_way, caller)
+                    await stream.send(status, request_id, receive, send, method == "HEAD")
+                    size = stream.size
                     return
                 elif isinstance(response, RawResponse):
                     status, content, more = response.status, response.body, response.headers
@@ -150,6 +144,8 @@ class App:
                     status, content, more = response.status, self._encode(response.body), response.headers
                 else:
                     content = b""
+                if len(content) > PIECE and not isinstance(response, RawResponse):  # raw ones are always the same
+                    sending = self._bodies.hold_content(caller, len(content))
             except Exception as error:
                 problem = self._problem(error, request_id, label)
                 status, more, media = problem.status, problem.headers, _PROBLEM
@@ -159,7 +155,11 @@ class App:
             if works:  # a slow reader keeps nobody else waiting
                 works = False
                 self._metrics.working -= 1
-            await _send(send, status, content, media, request_id, more, method == "HEAD")
+            if held:
+                body = response = None
+                self._bodies.memory.give_back(held)
+                held = 0
+            await send_reply(send, status, content, media, request_id, more, method == "HEAD")
         except Disconnected:
             status = 499  # nginx's status for a client that closed the connection
         except BrokenStream as broken:
@@ -171,6 +171,9 @@ class App:
             self._metrics.in_flight -= 1
             if works:
                 self._metrics.working -= 1
+            if held or sending:
+                self._bodies.memory.give_back(held)
+                self._bodies.on_the_way.give_back(caller, sending)
             seconds = perf_counter() - started
             self._metrics.count_request(method if label != _UNROUTED else "", label, status, seconds)
             if status in _REFUSED:
@@ -272,49 +275,6 @@ def _weight(parameters: Iterable[str]) -> float:
             except ValueError:
                 return 0.0
     return 1.0
-
-
-async def _send(
-    send: Send, status: int, content: bytes, media: bytes, request_id: bytes, more: Mapping[str, str], head: bool
-) -> None:
-    headers: Headers = [(b"x-request-id", request_id), *_COMMON]
-    if status != 204:
-        headers += ((b"content-type", media), (b"content-length", b"%d" % len(content)))
-    if more:
-        headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head else content})
-
-
-async def _stream(
-    response: StreamResponse, status: int, request_id: bytes, receive: Receive, send: Send, head: bool
-) -> int:
-    """Send a response in chunks until the client disconnects; the number of bytes sent."""
-    headers: Headers = [(b"x-request-id", request_id), (b"content-type", response.media.encode()), *_COMMON]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    size = 0
-    if not head:
-        disconnected = asyncio.ensure_future(_disconnected(receive))
-        try:
-            async for chunk in response.chunks:
-                if disconnected.done():
-                    raise Disconnected
-                size += len(chunk)
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        except Disconnected:
-            raise
-        except Exception as error:
-            raise BrokenStream(size) from error
-        finally:
-            disconnected.cancel()
-    await send({"type": "http.response.body", "body": b""})
-    return size
-
-
-async def _disconnected(receive: Receive) -> None:
-    """Return when the client has disconnected."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -97,7 +97,8 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET", path="/v1/rankings", name="list_rankings", tag="rankings", scope="read",
         summary="All rankings that the key is for.", handler=Handlers.list_rankings,
-        checks_rankings=True, reply=Rankings, reply_example={"rankings": [_RANKING]},
+        checks_rankings=True, reply=Rankings, reply_size=Handlers.rankings_size,
+        reply_example={"rankings": [_RANKING]},
     ),
     Route(
         method="GET", path="/v1/rankings/{name}", name="read_ranking", tag="rankings", scope="read",
@@ -121,7 +122,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET", path="/v1/rankings/{name}/items", name="list_items", tag="items", scope="read",
         summary="The items, page by page.", handler=Handlers.list_items, parameters=_NAME,
-        query=ItemsQuery, reply=ItemsPage, problems=(404,),
+        query=ItemsQuery, reply=ItemsPage, reply_size=Handlers.items_size, problems=(404,),
         reply_example={"items": [_ITEM], "next": None},
     ),
     Route(
@@ -195,7 +196,7 @@ ROUTES: tuple[Route, ...] = (
         method="GET", path="/v1/rankings/{name}/estimates", name="estimates", tag="learning", scope="read",
         summary="The estimates of the items: the largest index first, or the largest mean if the policy has no index.",
         handler=Handlers.estimates, parameters=_NAME,
-        query=EstimatesQuery, reply=Estimates, problems=(404, 409),
+        query=EstimatesQuery, reply=Estimates, reply_size=Handlers.estimates_size, problems=(404, 409),
         reply_example={
             "ranking": "front-page", **_OF_ALL, "policy": "dcm-ts", "learned": 120, "items": [_ESTIMATE],
         },
@@ -223,14 +224,14 @@ ROUTES: tuple[Route, ...] = (
         method="GET", path="/v1/rankings/{name}/segments", name="list_segments", tag="learning", scope="read",
         summary="The segments that have a learner of their own, page by page.",
         handler=Handlers.list_segments, parameters=_NAME,
-        query=SegmentsQuery, reply=SegmentsPage, problems=(404,),
+        query=SegmentsQuery, reply=SegmentsPage, reply_size=Handlers.segments_size, problems=(404,),
         reply_example={"segments": ["query: red shoes"], "next": None},
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/keys", name="list_keys", tag="learning", scope="read",
         summary="The segments under their former name, page by page.",
         handler=Handlers.list_keys, parameters=_NAME,
-        query=SegmentsQuery, reply=KeysPage, problems=(404,), deprecated=True,
+        query=SegmentsQuery, reply=KeysPage, reply_size=Handlers.segments_size, problems=(404,), deprecated=True,
         reply_example={"keys": ["query: red shoes"], "next": None},
     ),
     Route(
