@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench bench-peers coverage tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises default-policy
+.PHONY: run test check bench bench-peers coverage tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
@@ -31,6 +31,9 @@ coverage: $(VENV)/ready  ## fits of click models to thousands of simulated logs:
 
 promises: $(VENV)/ready  ## long tests of the service's guarantees; each prints its figure (about 35 minutes)
 	$(BIN)/python -m tests.service.promises
+
+soak: $(VENV)/ready  ## the service under attack, with honest traffic at 300 lists a second; prints the figures (about 35 minutes)
+	$(BIN)/python -m tests.service.soak --minutes 30
 
 service-fuzz: $(VENV)/ready  ## 20,000 valid and invalid requests, generated from the service's OpenAPI document (some minutes)
 	$(BIN)/python tests/service/fuzz.py --requests 20000

@@ -161,12 +161,17 @@ class Line(Wire):
         _, line = await asyncio.get_running_loop().create_connection(cls, HOST, port)
         return line
 
-    async def ask(self, method: str, path: str, body: bytes = b"") -> Answer:
+    @property
+    def is_lost(self) -> bool:
+        """Whether the server has closed it."""
+        return self._lost
+
+    async def ask(self, method: str, path: str, body: bytes = b"", headers: str = "") -> Answer:
         """Send a request and wait for its answer."""
         if self._lost:
             raise ConnectionError("the server hung up before the request was sent")
         self._waiting = asyncio.get_running_loop().create_future()
-        self._transport.write(request(method, path, body).message)
+        self._transport.write(request(method, path, body, headers=headers).message)
         return await self._waiting
 
     def answered(self, answer: Answer) -> None:

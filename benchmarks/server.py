@@ -22,6 +22,7 @@ from toplist.core.compiling import LIBRARY_VARIABLES
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 60.0  # seconds for operations that should take one or two; the machine may be busy
 POLL = 0.01
+UNLIMITED = {"limits.rate": "0"}  # one caller is all of the load
 
 
 class Broken(AssertionError):
@@ -31,18 +32,23 @@ class Broken(AssertionError):
 class Server:
     """`toplist serve`, or a program with the same flags, on a store and a port; can be started again and again."""
 
-    def __init__(self, store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None) -> None:
+    def __init__(
+        self, store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None,
+        settings: Mapping[str, str] = UNLIMITED, api_key: str | None = None,
+    ) -> None:  # fmt: skip
         self.store = store
         self.port = free_port()
         self.output = store.with_suffix(".log")  # its stdout and stderr
         self.process: subprocess.Popen[bytes] | None = None
         self._program = program
         self._core = core  # the only core it may use
+        self._settings = settings
+        self._authorization = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
 
     def launch(self) -> Self:
         """Start the process without waiting for it."""
         flags = ["--store", str(self.store), "--port", str(self.port), "--set", "logs.requests=failed"]
-        flags += ["--set", "limits.rate=0"]  # one caller is all of the load
+        flags += [part for name, value in self._settings.items() for part in ("--set", f"{name}={value}")]
         others = {
             name: value
             for name, value in os.environ.items()
@@ -122,9 +128,10 @@ class Server:
         connection = http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE)
         try:
             if body is None:
-                connection.request(method, path)
+                connection.request(method, path, headers=self._authorization)
             else:
-                connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+                headers = {"Content-Type": "application/json", **self._authorization}
+                connection.request(method, path, json.dumps(body), headers)
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
@@ -166,9 +173,12 @@ def item_names(items: int) -> list[str]:
 
 
 @contextmanager
-def serving(store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None) -> Iterator[Server]:
+def serving(
+    store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None,
+    settings: Mapping[str, str] = UNLIMITED, api_key: str | None = None,
+) -> Iterator[Server]:  # fmt: skip
     """A ready server, which is always stopped at the end."""
-    server = Server(store, program, core)
+    server = Server(store, program, core, settings, api_key)
     try:
         yield server.start()
     finally:

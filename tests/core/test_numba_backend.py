@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
 import toplist
 from toplist.clicks import DCM
@@ -206,3 +208,6 @@ def test_direct_returns_machine_code() -> None:
 
     values = np.arange(4.0)
     assert direct(total, values)(values) == 6.0
+    # The service makes lists while another thread compiles for half a minute.
+    with ThreadPoolExecutor(1) as other, global_compiler_lock:
+        assert other.submit(direct, total, values).result(timeout=5.0)(values) == 6.0

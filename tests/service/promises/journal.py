@@ -96,6 +96,18 @@ class Log:
             log.due = {as_text(raw): due for raw, due in opened.execute("SELECT id, due FROM impressions")}
         return log
 
+    @classmethod
+    def of_export(cls, export: Path) -> Log:
+        """Everything that `toplist store export` wrote, as NDJSON."""
+        log = cls()
+        with export.open("rb") as lines:
+            for line in lines:
+                event = json.loads(line)
+                log.events += 1
+                if event["impression"] is not None:
+                    log.add_event(event["kind"], 0, event["impression"], event["segment"], event["body"])
+        return log
+
     def add_event(self, kind: str, at: int, impression: str, segment: str | None, body: dict[str, Any]) -> None:
         if kind == "list":
             if impression in self.lists:

@@ -154,7 +154,8 @@ def direct(function: Callable[P, R], *examples: P.args, **_: P.kwargs) -> Callab
         return function
     signature = tuple(numba.typeof(example) for example in examples)  # type: ignore[no-untyped-call]
     try:
-        dispatcher.compile(signature)
+        if signature not in dispatcher.overloads:  # to ask the compiler, one waits while it compiles something else
+            dispatcher.compile(signature)
     except COMPILE_ERRORS as error:
         raise DoesNotCompile(explain_compile_error(error, *examples)) from None
     entry: Callable[P, R] = dispatcher.get_overload(signature)

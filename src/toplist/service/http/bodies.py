@@ -89,6 +89,7 @@ class Bodies:
         length = headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length[:20]) > most:
             raise _too_large(most)
+        texts = route.route.most_texts
         if is_complete:  # the most frequent case, which needs no timer
             message = await receive()
         else:
@@ -98,20 +99,24 @@ class Bodies:
                     message = await receive()
                     if message["type"] == "http.request" and message.get("more_body", False):
                         message = await chunks.receive(message, receive)
-                return await self._decode(message, decode, most)
+                return await self._decode(message, decode, most, texts)
             except TimeoutError:
                 raise problems.too_slow("body", self._limits.seconds) from None
             finally:
                 chunks.give_back()
-        return await self._decode(message, decode, most)
+        return await self._decode(message, decode, most, texts)
 
-    async def _decode(self, message: AsgiMessage, decode: Callable[[bytes], Any], most: int) -> tuple[Any, int]:
+    async def _decode(
+        self, message: AsgiMessage, decode: Callable[[bytes], Any], most: int, texts: int | None
+    ) -> tuple[Any, int]:
         if message["type"] != "http.request":
             raise Disconnected
         raw: bytes = message.get("body", b"")
         size = len(raw)
         if size > most:
             raise _too_large(most)
+        if texts is not None and size > texts and _count_texts(raw) > texts:
+            raise problems.invalid(f"The body has more than {texts} texts; send less per request.")
         held = 0
         if size > SMALL_BODY:
             held = await self._hold(raw)
@@ -188,6 +193,15 @@ def decoded_size(raw: bytes) -> int:
     is_narrow = raw.isascii() and b"\\u" not in raw  # else a letter may take four bytes
     values = 40 * raw.count(b",") + 100 * raw.count(b":") + 64 * (raw.count(b"[") + raw.count(b"{"))
     return values + 12 * raw.count(b'"') + (3 if is_narrow else 6) * len(raw)
+
+
+def _count_texts(raw: bytes) -> int:
+    """At most how many texts a body has: quotes within texts count, too.
+
+    >>> _count_texts(b'{"ids": ["a", "b", 7]}')
+    3
+    """
+    return raw.count(b'"') // 2
 
 
 def _too_large(limit: int) -> HttpProblem:

@@ -75,6 +75,9 @@ _REASON = {
     "why": "its random draw, mostly 0.14 to 0.40, is among the largest of 8 eligible",
 }  # fmt: skip
 _NAME = {"name": Name}
+# A text takes a microsecond to decode, in which nobody else is served, and the numbers of items and clicks are checked
+# afterwards. These limits are several times what 10,000 items and 2,000 clicks can have.
+_TEXTS_OF_ITEMS, _TEXTS_OF_REPORT = 100_000, 20_000
 _OF_ITEM = {"name": Name, "item": ItemText}
 _OF_IMPRESSION = {"impression": ImpressionId}
 _TO_RANKING = tuple(
@@ -128,13 +131,13 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="PUT", path="/v1/rankings/{name}/items", name="put_items", tag="items", scope="admin",
         summary="Add or change items, up to 10,000, all or none.", handler=Handlers.put_items, parameters=_NAME,
-        request=ItemsBody, has_items=True, reply=ItemsChanged, problems=(404, 409),
+        request=ItemsBody, has_items=True, most_texts=_TEXTS_OF_ITEMS, reply=ItemsChanged, problems=(404, 409),
         request_example={"items": [{"id": "tea"}, {"id": "coffee"}, {"id": "cocoa"}]}, reply_example=_CHANGED,
     ),
     Route(
         method="POST", path="/v1/rankings/{name}/items/remove", name="remove_items", tag="items", scope="admin",
         summary="Remove items; after the reply they are in no list.", handler=Handlers.remove_items, parameters=_NAME,
-        request=RemoveBody, has_items=True, reply=Removed, problems=(404, 409),
+        request=RemoveBody, has_items=True, most_texts=_TEXTS_OF_ITEMS, reply=Removed, problems=(404, 409),
         request_example={"ids": ["tea", "cocoa"]}, reply_example={"removed": 2},
     ),
     Route(
@@ -164,7 +167,7 @@ ROUTES: tuple[Route, ...] = (
         method="PUT", path="/v1/impressions/{impression}/clicks", name="report", tag="lists", scope="report",
         summary="Report the clicks so far, as positions or items; repeated ones count once.",
         handler=Handlers.report, parameters=_OF_IMPRESSION,
-        request=Report, reply=ReportReply, problems=(404,),
+        request=Report, most_texts=_TEXTS_OF_REPORT, reply=ReportReply, problems=(404,),
         request_example={"clicks": [1], "final": True}, reply_example=_COUNTED,
     ),
     Route(

@@ -111,6 +111,7 @@ class Route:
     has_items: bool = False  # whether its body is a batch of items, which may be large
     checks_rankings: bool = False  # whether its handler heeds the rankings that a key is for; see `App`
     reply_size: ReplySize | None = None  # bytes of its reply before it is encoded, if that can be large
+    most_texts: int | None = None  # in its body; more are refused before they are decoded
     limited: bool = True  # whether it counts against the limits of in-flight requests and of callers without a key
 
     @property
