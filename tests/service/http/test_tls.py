@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import ssl
@@ -23,6 +24,7 @@ from test_connections import GET, LARGE, Host, hosted, reply, run, until
 
 from toplist.core.problem import InvalidInput
 from toplist.service.config import Limits, TlsFiles
+from toplist.service.http.connection import Connection
 from toplist.service.http.logs import Log
 from toplist.service.http.tls import load_tls
 
@@ -139,6 +141,30 @@ def test_plain_http_and_noise_are_dropped(authority: Authority) -> None:
             await until(lambda: len(host.server.counts) == 0)
             assert host.server.counts.refused["handshake"] == 4
         assert errors == []
+
+    run(work())
+
+
+def test_handshakes_that_fail_or_are_given_up_leave_no_garbage(authority: Authority) -> None:
+    """The service collects garbage rarely."""
+
+    async def work() -> None:
+        async with hosted(tls=authority.issue(), limits=Limits(connections=1)) as host:
+            gc.collect()
+            gc.disable()
+            try:
+                for number in range(6):
+                    reader, writer = await host.connect()
+                    await until(lambda: len(host.server.counts) == 1)
+                    await asyncio.sleep(0.12)  # idle connections are looked for now and then
+                    if number % 2:
+                        writer.write(GET)
+                        await reader.read()
+                await until(lambda: len(host.server.counts) == 0)
+                await asyncio.sleep(0.01)
+                assert [each for each in gc.get_objects() if isinstance(each, Connection)] == []
+            finally:
+                gc.enable()
 
     run(work())
 

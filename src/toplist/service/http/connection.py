@@ -71,6 +71,11 @@ class Connection(HttpToolsProtocol):
             self._counted = False
             self.counts.remove(self, self._address)
 
+    def give_up(self) -> None:
+        """Count the connection, which was never made, as closed, and break its cycle: garbage is collected rarely."""
+        self.end()
+        self.parser = None  # type: ignore[assignment]  # as uvicorn does
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)

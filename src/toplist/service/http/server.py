@@ -103,15 +103,16 @@ class Server(uvicorn.Server):
         except OSError:  # it has gone already, or its handshake failed or took too long
             if options:
                 self.counts.refused["handshake"] += 1
-            connection.end()
+            connection.give_up()
             accepted.close()
 
     def _begun(self, connection: Connection, accepted: socket.socket, begun: asyncio.Task[None]) -> None:
         """A connection was made or given up."""
         self._beginning.discard(begun)
+        connection.end_handshake = None  # it holds the task, which holds the connection
         if begun.cancelled():  # perhaps before its first step
             self.counts.refused["handshake"] += 1
-            connection.end()
+            connection.give_up()
             accepted.close()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
