@@ -33,7 +33,7 @@ async def nothing(_: object, request: HttpRequest) -> Response:
 
 
 NOTHING = Route(
-    method="POST", path=PATH, name="nothing", tag="service", scope="serve", summary="Does nothing.", handler=nothing,
+    method="POST", path=PATH, name="nothing", tag="service", scope="list", summary="Does nothing.", handler=nothing,
     request=Nothing, reply=Nothing, request_example={"segment": "some"}, reply_example={"segment": "some", "number": 0},
 )  # fmt: skip
 

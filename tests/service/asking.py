@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import httpx
 from double import Double
 
-from toplist.service.config import ApiKeySetting, Limits, Settings
+from toplist.service.api_keys import ApiKeySetting
+from toplist.service.config import Limits, Settings
 from toplist.service.http.app import App, make_app
 from toplist.service.http.auth import hash_api_key
 from toplist.service.http.logs import Log

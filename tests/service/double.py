@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,8 +11,8 @@ from typing import Any, cast
 import msgspec
 
 from toplist.core.defaults import DEFAULT_POLICY
-from toplist.core.item_id import ItemId, id_order
-from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
+from toplist.core.item_id import ItemId, id_order, item_text
+from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, UnknownRanking
 from toplist.service.live.impression_state import report_in_positions
 from toplist.service.live.service import Service
 from toplist.service.log.events import ListOutcome, MergedReport, encode
@@ -26,6 +26,7 @@ from toplist.service.wire import (
     Impression,
     Item,
     ItemsChanged,
+    ItemsPage,
     ListReply,
     ListRequest,
     NextList,
@@ -63,6 +64,23 @@ class _Grouped:
         if name in GROUPS:
             return SimpleNamespace(**{short: getattr(self._double, long) for short, long in GROUPS[name].items()})
         return getattr(self._double, name)
+
+
+class DoublePages:
+    """A log in pages, any of which can be read again."""
+
+    def __init__(self, log: list[Event], after: int) -> None:
+        self._log, self.after = log, after
+
+    def __aiter__(self) -> DoublePages:
+        return self
+
+    async def __anext__(self) -> EventPage:
+        page = [event for event in self._log if event.seq > self.after][:500]
+        if not page:
+            raise StopAsyncIteration
+        self.after = page[-1].seq
+        return EventPage(self.after, page)
 
 
 class Double:
@@ -153,7 +171,7 @@ class Double:
 
     async def ranking(self, name: str) -> Ranking:
         if name not in self.kept:
-            raise NotFound(f"There is no ranking {name!r}.")
+            raise UnknownRanking(name, f"perhaps you mean {min(self.kept, default='')!r}")
         return msgspec.structs.replace(self.kept[name], items=len(self.item_of[name]))
 
     async def rankings(self) -> list[Ranking]:
@@ -199,6 +217,18 @@ class Double:
         await self.ranking(name)
         ids = sorted(self.item_of[name], key=id_order)
         return [self.item_of[name][id] for id in ids if after is None or id_order(id) > id_order(after)][:limit]
+
+    async def items_page(self, name: str, after: ItemId | None, limit: int) -> ItemsPage:
+        rows = await self.items(name, after, limit + 1)
+        page = rows[:limit]
+        return ItemsPage(items=page, next=item_text(page[-1].id) if len(rows) > limit else None)
+
+    def items_size(self, name: str, limit: int) -> int:
+        return 0
+
+    @property
+    def ranking_count(self) -> int:
+        return len(self.kept)
 
     async def make_list(self, name: str, request: ListRequest) -> ListReply:
         ranking = await self.ranking(name)
@@ -247,6 +277,9 @@ class Double:
             raise NotFound(f"There is no impression {impression}.")
         return self.lists[impression]
 
+    async def ranking_of(self, impression: str) -> str | None:
+        return self.lists[impression].ranking if impression in self.lists else None
+
     async def estimates(
         self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
     ) -> Estimates:
@@ -288,15 +321,9 @@ class Double:
         self._note(name, "erased", {"learner": 1, "by": by})
         self.lists = {id: one for id, one in self.lists.items() if (one.ranking, one.segment) != (name, segment)}
 
-    async def event_pages(self, name: str, after: int = 0) -> AsyncIterator[EventPage]:
+    async def event_pages(self, name: str, after: int = 0) -> DoublePages:
         await self.ranking(name)
-        log = [event for event in self.log if event.ranking == name and event.seq > after]
-
-        async def pages() -> AsyncIterator[EventPage]:
-            for at in range(0, len(log), 500):
-                yield EventPage(log[at : at + 500][-1].seq, log[at : at + 500])
-
-        return pages()
+        return DoublePages([event for event in self.log if event.ranking == name], after)
 
     async def close_due(self, now: int | None = None) -> int:
         return 0

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import httpx
 
-from toplist.service.http.auth import new_api_key, settings_lines
+from toplist.service.api_keys import ApiKeySetting, settings_lines
+from toplist.service.http.auth import hash_api_key, new_api_key
 
 # A request that matches the schema may still be refused: the schema does not list policies or items.
 EXCLUDED_CHECK = "positive_data_acceptance"
@@ -48,7 +49,8 @@ def fuzz(requests: int, examples: int) -> Outcome:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
     api_key = new_api_key()
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "toplist.toml").write_text(settings_lines(api_key, "fuzz", "admin"))
+        key = ApiKeySetting(name="fuzz", scope="admin", sha256=hash_api_key(api_key))
+        (Path(folder) / "toplist.toml").write_text(settings_lines(key))
         command = [sys.executable, "-m", "toplist", "serve", "--port", "0", "--set", "logs.requests=none"]
         with subprocess.Popen(command, cwd=folder, env=clean, stdout=subprocess.PIPE, text=True) as service:
             try:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from toplist.core.problem import InvalidInput
+from toplist.service.api_keys import settings_lines, settings_text
 from toplist.service.config import Limits, Settings, is_loopback, read_settings, setting_fields
 from toplist.service.http.auth import hash_api_key
 
 ROOT = Path(__file__).parent.parent.parent
-HASH = hash_api_key("x")
+HASH, OTHER = hash_api_key("x"), hash_api_key("y")
 KEY = f'[[keys]]\nname = "page"\nscope = "serve"\nsha256 = "{HASH}"\n'
 
 
@@ -68,18 +70,29 @@ def test_an_empty_variable_is_ignored(empty: str, tmp_path: Path) -> None:
         ("port = 70000", "port in .* is 70000, but must be int <= 65535; .*"),
         ("port = ", "The settings file is .*, but must be TOML; correct it: .*"),
         ('[logs]\nrequests = "some"', "logs.requests in .* is 'some', but must be .*"),
-        ("[[keys]]\nname = 'a'", "The keys of .* cannot be used: Object missing required field scope .*"),
+        ("[[keys]]\nname = 'a'", "Key 1 of .* cannot be used: Object missing required field scope; .*"),
         (KEY + 'scop = "serve"', "Unknown setting 'scop' of a key in .*; perhaps you mean 'scope'."),
         (KEY + "xyzzy = 1", "Unknown setting 'xyzzy' of a key in .*; leave it out."),
-        ("keys = 1", "The keys of .* cannot be used: Expected array, got int; .*"),
-        ("keys = [1]", "The keys of .* cannot be used: Expected object, got int .*"),
-        (KEY + KEY, "Two keys of .* have the name 'page'; give each its own."),
+        ("keys = 1", r"The keys of .* must be tables, \[\[keys\]\]; .*"),
+        ("keys = [1]", "Key 1 of .* cannot be used: Expected object, got int; .*"),
+        (KEY + KEY, "Two keys of .* have the sha256 .*; give each its own."),
         (KEY + KEY.replace("page", "other"), "Two keys of .* have the sha256 .*"),
-        (KEY.replace("serve", "root"), "The keys of .* cannot be used: Invalid enum value 'root' .*"),
+        (KEY + KEY.replace(HASH, OTHER).replace("serve", "admin"), "Two keys of .* have the name 'page', but not .*"),
+        (KEY + KEY.replace(HASH, OTHER) + 'rankings = ["a"]', "Two keys of .* have the name 'page', but not .*"),
+        (KEY + KEY.replace(HASH, OTHER) + KEY.replace(HASH, "0" * 64), "3 keys of .* have the name 'page', but two .*"),
+        (KEY.replace("serve", "root"), "Key 1 of .* must have a scope that is list, report, read, .*"),
+        (KEY.replace("serve", "list+"), "Key 1 of .* must have a scope that is list, report, read, .*"),
+        (KEY + "rankings = []", "Key 1 of .* must have a value of rankings that is one or more names of rankings; .*"),
+        (KEY + 'rankings = ["a", "b/c"]', "Key 1 of .* must have a value of rankings that is one or more names .*"),
+        (KEY + "expires = 2027-01-31T12:00:00", "Key 1 of .* must have a value of expires that is .* its offset, .*"),
+        (KEY + "expires = 2027-01-31", "Key 1 of .* must have a value of expires that is a date and time .*"),
+        (KEY + 'expires = "soon"', "Key 1 of .* must have a value of expires that is a date and time .*"),
         ('proxies = ["::1", "lb"]', "One of the proxies is 'lb', but must be an IP address, a network .*"),
         ('proxies = ["10.0.0.1/8"]', "One of the proxies is '10.0.0.1/8', but must be .*has host bits set.*"),
         ('proxies = ["10.0.0.0/8", "*"]', "The setting proxies is .*, but must be .* alone, or addresses; leave .*"),
         ('proxies = ["::1"]', "There are proxies, ::1, but no keys: everybody could use the service through them; .*"),
+        ('tls = {certificate = "a.pem"}', "There is tls.certificate, but no tls.key; name both files, or neither .*"),
+        ('tls = {key = "a.pem"}', "There is tls.key, but no tls.certificate; name both files, or neither .*"),
         ('health = {host = "0.0.0.0", port = 1}', "The host is '0.0.0.0', which other machines can reach, .*"),
         ('host = "0.0.0.0"', "The host is '0.0.0.0', which other machines can reach, but no keys are configured; .*"),
     ],
@@ -105,14 +118,17 @@ def test_a_named_file_must_exist(tmp_path: Path) -> None:
         ("TOPLIST_KEYS", f"page:serve:{HASH},", "Key 2 of TOPLIST_KEYS must have three parts .*"),
         ("TOPLIST_KEYS", f"page:serve:{HASH}:x", "Key 1 of TOPLIST_KEYS must have three parts .*"),
         ("TOPLIST_KEYS", f"pa ge:serve:{HASH}", "Key 1 of TOPLIST_KEYS must have a name that is 1 to 50 letters, .*"),
-        ("TOPLIST_KEYS", f"page:secret:{HASH}", "Key 1 of TOPLIST_KEYS must have a scope that is serve or admin; .*"),
+        ("TOPLIST_KEYS", f"page:secret:{HASH}", "Key 1 of TOPLIST_KEYS must have a scope that is list, report, .*"),
         ("TOPLIST_KEYS", "page:serve:secret", "Key 1 of TOPLIST_KEYS must have a sha256 that is 64 digits .*"),
         ("TOPLIST_KEYS", f"page:serve:{HASH.upper()}", "Key 1 of TOPLIST_KEYS must have a sha256 that is 64 .*"),
         (
             "TOPLIST_KEYS",
             f"a:serve:{HASH},a:admin:{hash_api_key('y')}",
-            "Two keys of TOPLIST_KEYS have the name 'a'; .*",
+            "Two keys of TOPLIST_KEYS have the name 'a', but not the same scope .*",
         ),
+        ("TOPLIST_KEYS", f"a:read:{HASH}:expires=secret", "Key 1 of TOPLIST_KEYS must have a value of expires .*"),
+        ("TOPLIST_KEYS", f"a:read:{HASH}:rankings=", "Key 1 of TOPLIST_KEYS must have a value of rankings .*"),
+        ("TOPLIST_KEYS", f"a:read:{HASH}:rankings=a:rankings=b", "Key 1 of TOPLIST_KEYS must have three parts .*"),
         ("TOPLIST_KEYS", f"a:serve:{HASH},b:admin:{HASH}", "Two keys of TOPLIST_KEYS have the sha256 .*"),
     ],
 )
@@ -143,6 +159,38 @@ def test_api_keys_of_the_environment_override_the_file_and_those_of_a_flag_both(
     ]
     assert [key.name for key in read_settings(path, given, {"keys": f"flag:admin:{HASH}"}).keys] == ["flag"]
     assert read_settings(environment=given | {"TOPLIST_HOST": "0.0.0.0"}).host == "0.0.0.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "scopes"),
+    [
+        ("list", {"list"}),
+        ("report", {"report"}),
+        ("list+report", {"list", "report"}),
+        ("serve", {"list", "report", "read"}),
+        ("admin", {"list", "report", "read", "admin"}),
+        ("read+admin", {"list", "report", "read", "admin"}),
+    ],
+)
+def test_scopes_are_the_same_in_the_file_and_in_the_environment(text: str, scopes: set[str], tmp_path: Path) -> None:
+    file = read_settings(written(tmp_path, KEY.replace("serve", text)), {})
+    environment = read_settings(environment={"TOPLIST_KEYS": f"page:{text}:{HASH}"})
+    assert file.keys == environment.keys
+    assert file.keys[0].scopes == scopes
+
+
+def test_a_key_may_expire_and_be_for_certain_rankings(tmp_path: Path) -> None:
+    text = f'{KEY}rankings = ["a", "b.c"]\nexpires = 2027-01-31T12:30:00+01:00\n{KEY.replace("page", "x")}'
+    (key, _) = read_settings(written(tmp_path, text.replace(HASH, OTHER, 1)), {}).keys
+    assert (key.rankings, key.expires) == (["a", "b.c"], datetime(2027, 1, 31, 11, 30, tzinfo=UTC))
+    assert read_settings(environment={"TOPLIST_KEYS": settings_text(key)}).keys == [key]
+    assert read_settings(written(tmp_path, settings_lines(key)), {}).keys == [key]
+    assert settings_text(key).endswith(":expires=2027-01-31T12:30:00+01:00:rankings=a+b.c")
+
+
+def test_a_name_may_have_two_keys_to_replace_one_by_the_other(tmp_path: Path) -> None:
+    keys = read_settings(written(tmp_path, KEY + KEY.replace(HASH, OTHER) + "expires = 2027-01-31T12:30:00Z"), {}).keys
+    assert [(key.name, key.sha256) for key in keys] == [("page", HASH), ("page", OTHER)]
 
 
 def test_every_setting_is_documented() -> None:

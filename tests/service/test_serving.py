@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import sleep
+from typing import Any
 
 import httpx
 import pytest
@@ -35,6 +36,15 @@ class Running:
     def __init__(self, process: subprocess.Popen[str], url: str) -> None:
         self.process, self.url = process, url
 
+    def reload(self) -> dict[str, Any]:
+        """Send SIGHUP, and return the line of the log about it."""
+        self.process.send_signal(signal.SIGHUP)
+        assert self.process.stderr is not None
+        while True:
+            line: dict[str, Any] = json.loads(self.process.stderr.readline())
+            if line["event"].startswith("reload"):
+                return line
+
     def end(self, number: int = signal.SIGTERM) -> tuple[int, list[dict[str, object]]]:
         self.process.send_signal(number)
         _, log = self.process.communicate(timeout=30)
@@ -42,16 +52,16 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, *flags: str) -> Iterator[Running]:
+def running(folder: Path, *flags: str, stdin: int | None = None) -> Iterator[Running]:
     command = [sys.executable, "-W", "error", str(HERE / "process.py"), "--port", "0", *flags]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
     process = subprocess.Popen(
-        command, cwd=folder, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=folder, env=clean, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None
         first = process.stdout.readline()
-        found = re.fullmatch(r"toplist serves toplist.db at (http://127.0.0.1:\d+)\n", first)
+        found = re.fullmatch(r"toplist serves toplist.db at (https?://127.0.0.1:\d+)\n", first)
         assert found, (first, process.communicate(timeout=30))
         yield Running(process, found[1])
     finally:
@@ -321,4 +331,4 @@ def test_a_new_api_key_is_printed_with_its_settings(capsys: pytest.CaptureFixtur
         with Client(service.url, api_key, retries=Retries(0)) as client:
             assert client.rankings().rankings == []
     assert main(["keys", "new", "--scope", "serve", "--name", "a b"]) == Exit.INPUT
-    assert "--name is 'a b', but must be" in capsys.readouterr().err
+    assert "The new key must have a name that is 1 to 50 letters" in capsys.readouterr().err

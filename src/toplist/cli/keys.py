@@ -10,9 +10,11 @@ from toplist.cli.parser import add_command
 
 EXAMPLES = """examples:
   toplist keys new --scope serve --name shop-window
+  toplist keys new --scope list+report --rankings front-page,offers --expires 2027-01-31T12:00:00Z
 
 The key is printed once and stored nowhere. The settings hold only its hash, so
-reading them does not give access.
+reading them does not give access. To replace a key, make another of the same name,
+add it beside the old one, send SIGHUP to the service, and remove the old one later.
 """
 
 
@@ -21,29 +23,32 @@ def add_parser(commands: Any) -> None:
     parser = add_command(commands, "keys", run, "create an API key for the service", EXAMPLES)
     parser.add_argument("action", choices=["new"], help="new: create a key")
     parser.add_argument(
-        "--scope", choices=["serve", "admin"], required=True,
-        help="permissions of the key: serve may request lists, report clicks and read; admin may do everything",
+        "--scope", required=True,
+        help="what the key may do: list (request lists), report (report clicks), read, serve (these three) or admin "
+        "(everything); several are joined by +",
     )  # fmt: skip
     parser.add_argument("--name", default="key-1", help="name of the key in the log (default: key-1)")
+    parser.add_argument("--rankings", metavar="NAMES", help="rankings that it is for, by commas (default: all)")
+    parser.add_argument("--expires", metavar="TIME", help="when it expires, as 2027-01-31T12:00:00Z (default: never)")
 
 
 def run(arguments: Namespace) -> int:
     """Print a new key, and the lines for the settings."""
-    from toplist.core.problem import refuse
     from toplist.support.files import import_optional
 
-    msgspec = import_optional("msgspec", "serve")
-    from toplist.service.config import FILE, PREFIX, ApiKeySetting
-    from toplist.service.http.auth import hash_api_key, new_api_key, settings_lines
+    import_optional("msgspec", "serve")
+    from toplist.service.api_keys import check_api_key, settings_lines, settings_text
+    from toplist.service.config import FILE, PREFIX
+    from toplist.service.http.auth import hash_api_key, new_api_key
 
     api_key = new_api_key()
-    try:
-        stored = {"name": arguments.name, "scope": arguments.scope, "sha256": hash_api_key(api_key)}
-        msgspec.convert(stored, ApiKeySetting)
-    except msgspec.ValidationError:
-        accepted = "1 to 50 letters, digits, dots, dashes and underscores"
-        raise refuse("--name", arguments.name, accepted, "choose another one") from None
+    values: dict[str, Any] = {"name": arguments.name, "scope": arguments.scope, "sha256": hash_api_key(api_key)}
+    if arguments.rankings is not None:
+        values["rankings"] = [name.strip() for name in arguments.rankings.split(",")]
+    if arguments.expires is not None:
+        values["expires"] = arguments.expires
+    key = check_api_key(values, "The new key", "change --{field}")
     print(f"The key, which is shown only once:\n\n{api_key}\n")
-    print(f"Set it in the environment:\n\n{PREFIX}KEYS={':'.join(stored.values())}\n\nor add to {FILE}:\n")
-    print(settings_lines(api_key, arguments.name, arguments.scope), end="")
+    print(f"Set it in the environment:\n\n{PREFIX}KEYS={settings_text(key)}\n\nor add to {FILE}:\n")
+    print(settings_lines(key), end="")
     return Exit.FINE

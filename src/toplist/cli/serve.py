@@ -16,7 +16,7 @@ EXAMPLES = """examples:
 
 By default the store is toplist.db in the current folder, and the service listens
 on http://127.0.0.1:8600, for this machine only. Ctrl-C or SIGTERM ends it, after
-the requests in flight are answered.
+the requests in flight are answered. SIGHUP makes it read its settings again.
 """
 
 
@@ -43,7 +43,11 @@ def run(arguments: Namespace) -> int:
     settings = settings_of(arguments)
     from toplist.service.run import serve
 
-    serve(settings, on_ready=lambda address: print(f"toplist serves {settings.store} at {address}", flush=True))
+    serve(
+        settings,
+        on_ready=lambda address: print(f"toplist serves {settings.store} at {address}", flush=True),
+        read_again=lambda: settings_of(arguments),
+    )
     return Exit.FINE
 
 

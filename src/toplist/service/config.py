@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from toplist.core.compiling import LIBRARY_VARIABLES
 from toplist.core.problem import InvalidInput, nearest, refuse
+from toplist.service.api_keys import ApiKeySetting, keys_of_file, keys_of_text
 
 FILE = "toplist.toml"  # default, in the current folder
 PREFIX = "TOPLIST_"
@@ -22,23 +23,6 @@ OTHER_VARIABLES = (CONFIG, *LIBRARY_VARIABLES)  # not settings of the service
 
 SHORTEST_SECRET = 32  # characters
 SECRETS = ("segment_secret",)  # settings whose values are never shown
-
-Scope = Literal["serve", "admin"]
-
-
-class ApiKeySetting(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The owner of an API key; the key itself is stored nowhere."""
-
-    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,50}(?![\s\S])")]
-    scope: Scope
-    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}(?![\s\S])")]
-
-
-_KEY_PARTS = {
-    "name": "1 to 50 letters, digits, dots, dashes and underscores",
-    "scope": "serve or admin",
-    "sha256": "64 digits 0-9 and a-f, the hash of the key, never the key itself",
-}
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +36,11 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 2**20
     bodies_bytes: Annotated[
         int,
-        Meta(ge=1024, description="bytes of large bodies in flight, half of them for one caller; more gets 503"),
+        Meta(
+            ge=1024,
+            description="bytes of large bodies on their way, of requests and responses, half of them for one caller; "
+            "more gets 503",
+        ),
     ] = 128 * 2**20
     head_bytes: Annotated[int, Meta(ge=1024, description="largest head of a request, in bytes; much more gets 431")] = (
         64 * 2**10
@@ -102,9 +90,24 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(
             ge=16,
             le=2**20,
-            description="megabytes for loading and copying learners; requests wait for room, larger learners get 422",
+            description="megabytes for loading, copying and training learners, and for lists until they are on disk; "
+            "requests wait for room, larger learners get 422",
         ),
     ] = 1024
+    bodies_memory: Annotated[
+        int,
+        Meta(
+            ge=16,
+            le=2**20,
+            description="megabytes for bodies of requests and responses as objects; requests wait for room, larger "
+            "bodies get 413",
+        ),
+    ] = 512
+    items_memory: Annotated[
+        int, Meta(ge=1, le=2**20, description="megabytes for the items of all rankings; more gets 422")
+    ] = 1024
+    rankings: Annotated[int, Meta(ge=1, description="rankings; more gets 422")] = 1000
+    segments: Annotated[int, Meta(ge=1, description="segments of a ranking; more gets 422")] = 1_000_000
 
 
 class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,6 +128,15 @@ class HealthListener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Annotated[int, Meta(ge=0, le=65_535)] | None,
         Meta(description="port for these, which answers when all connections are taken"),
     ] = None
+
+
+class TlsFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Files for TLS; without them, the service speaks plain HTTP."""
+
+    certificate: Annotated[
+        str, Meta(description="file with the certificate and those above it, in PEM, to serve HTTPS; needs tls.key")
+    ] = ""
+    key: Annotated[str, Meta(description="file with the private key of the certificate, in PEM")] = ""
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -148,6 +160,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Megabytes for learners in memory; others stay in the store.
     grace : int, default 30
         Seconds for requests in flight to finish at shutdown.
+    tls : TlsFiles
+        Files for TLS.
     health : HealthListener
         A second listener, for health checks.
     limits : Limits
@@ -174,6 +188,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         int, Meta(ge=1, le=2**20, description="megabytes for learners in memory; others stay in the store")
     ] = 512
     grace: Annotated[int, Meta(ge=1, le=3600, description="seconds for requests in flight to finish at shutdown")] = 30
+    tls: TlsFiles = TlsFiles()
     health: HealthListener = HealthListener()
     limits: Limits = Limits()
     logs: Logs = Logs()
@@ -284,6 +299,7 @@ def read_settings(
     check_reach(made)
     _check_proxies(made)
     _check_secret(made)
+    _check_tls(made)
     return made
 
 
@@ -334,6 +350,13 @@ def _check_secret(made: Settings) -> None:
             f"The segment_secret has {len(made.segment_secret)} characters, but must have at least {SHORTEST_SECRET}; "
             f"make one with `openssl rand -hex 32`."
         )
+
+
+def _check_tls(made: Settings) -> None:
+    """Refuse one file of TLS without the other."""
+    if bool(made.tls.certificate) != bool(made.tls.key):
+        given, missing = ("certificate", "key") if made.tls.certificate else ("key", "certificate")
+        raise InvalidInput(f"There is tls.{given}, but no tls.{missing}; name both files, or neither for plain HTTP.")
 
 
 def is_loopback(host: str) -> bool:
@@ -390,7 +413,7 @@ def _value_at(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 def _convert(setting: SettingField, value: Any, what: str, *, strict: bool) -> Any:
     """A value converted to the type of its setting; not strict for text from the environment and flags."""
     if setting.name == "keys":
-        return _api_keys(value, what) if strict else _api_keys_from_text(value, what)
+        return keys_of_file(value, what) if strict else keys_of_text(value, what)
     if setting.is_list and isinstance(value, str) and not strict:
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
@@ -399,51 +422,6 @@ def _convert(setting: SettingField, value: Any, what: str, *, strict: bool) -> A
         reason = str(error).partition(" - at ")[0].replace("`", "")
         value = "(not shown)" if setting.name in SECRETS else value
         raise refuse(what, value, reason.removeprefix("Expected ").partition(", got")[0], setting.description) from None
-
-
-def _api_keys(given: Any, where: str) -> list[ApiKeySetting]:
-    known = [field.encode_name for field in msgspec.structs.fields(ApiKeySetting)]
-    for each in given if isinstance(given, list) else []:
-        for name in each if isinstance(each, dict) else []:
-            if name not in known:
-                advice = nearest(name, known, "leave it out")
-                raise InvalidInput(f"Unknown setting {name!r} of a key in {where}; {advice}.")
-    try:
-        keys = msgspec.convert(given, list[ApiKeySetting])
-    except msgspec.ValidationError as error:
-        reason = str(error).replace("`", "")
-        advice = "`toplist keys new` prints the lines for a key"
-        raise InvalidInput(f"The keys of {where} cannot be used: {reason}; {advice}.") from None
-    return _check_unique(keys, where)
-
-
-def _api_keys_from_text(text: str, where: str) -> list[ApiKeySetting]:
-    """API keys from the environment or a flag. Errors do not quote the text: it may be a key instead of its hash.
-
-    >>> [key.scope for key in _api_keys_from_text(f"page:serve:{'0' * 64}, editor:admin:{'1' * 64}", "keys")]
-    ['serve', 'admin']
-    """
-    keys: list[ApiKeySetting] = []
-    for number, part in enumerate(text.split(","), 1):
-        pieces = part.strip().split(":")
-        wrong = "three parts separated by colons, name:scope:sha256, and a comma between two keys"
-        if len(pieces) == 3:
-            name, scope, sha256 = pieces
-            try:
-                keys.append(msgspec.convert({"name": name, "scope": scope, "sha256": sha256}, ApiKeySetting))
-                continue
-            except msgspec.ValidationError as error:
-                field = str(error).rpartition("$.")[2].rstrip("`")
-                wrong = f"a {field} that is {_KEY_PARTS[field]}"
-        raise InvalidInput(f"Key {number} of {where} must have {wrong}; `toplist keys new` prints a valid one.")
-    return _check_unique(keys, where)
-
-
-def _check_unique(keys: list[ApiKeySetting], where: str) -> list[ApiKeySetting]:
-    for what, seen in (("name", [key.name for key in keys]), ("sha256", [key.sha256 for key in keys])):
-        if double := {value for value in seen if seen.count(value) > 1}:
-            raise InvalidInput(f"Two keys of {where} have the {what} {double.pop()!r}; give each its own.")
-    return keys
 
 
 def _build(of: Any, above: tuple[str, ...], given: Mapping[tuple[str, ...], Any]) -> Any:

@@ -17,6 +17,14 @@ class NotFound(Refused):
     """The ranking, item, segment or impression does not exist."""
 
 
+class UnknownRanking(NotFound):
+    """There is no ranking of this name; the message may name another one, which not every caller may know."""
+
+    def __init__(self, name: str, advice: str) -> None:
+        super().__init__(f"There is no ranking {name!r}; {advice}.")
+        self.name = name
+
+
 class Conflict(Refused):
     """The request conflicts with the current state."""
 

@@ -9,9 +9,11 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,12 +24,15 @@ from toplist import __version__
 from toplist.service.config import Limits, Settings, check_reach
 from toplist.service.errors import StoreUnavailable
 from toplist.service.http.addresses import TrustedProxies
-from toplist.service.http.app import make_app, make_health_app
+from toplist.service.http.app import App, make_app, make_health_app
 from toplist.service.http.connection_limits import ConnectionLimits, allow_files
 from toplist.service.http.log_stream import LogStream
 from toplist.service.http.logs import JsonLogHandler, Log
 from toplist.service.http.server import Server, listening, url
+from toplist.service.http.tls import load_tls
 from toplist.service.live.service import Service
+from toplist.service.live.transaction import OpenStore
+from toplist.service.reload import Reload
 from toplist.support.files import check_writable, private_files
 
 # Seconds between two runs of periodic work:
@@ -45,8 +50,12 @@ def serve(
     *,
     on_ready: Callable[[str], None] = lambda _: None,
     open_service: Callable[[Path, Settings], Service] | None = None,
+    read_again: Callable[[], Settings] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; `on_ready` is called with the URL once requests are accepted."""
+    """Serve until SIGTERM or SIGINT; `on_ready` is called with the URL once requests are accepted.
+
+    On SIGHUP, `read_again` reads the settings, and those that can change while the service runs are applied.
+    """
     check_reach(settings)
     store = check_writable(settings.store, "The store")
     with ExitStack() as opened:
@@ -56,6 +65,8 @@ def serve(
         if health.port is not None:
             listeners.append(opened.enter_context(listening(health.host, health.port)))
         log = opened.enter_context(log_to_stderr(settings))
+        tls = load_tls(settings.tls, log)
+        reload = None if read_again is None else partial(Reload, settings, read_again, log)
         settings = with_files(settings, log)
         return_freed_memory()
         # Segments and items may be personal data: files are private_files.
@@ -65,8 +76,8 @@ def serve(
             rare_garbage_collection(),
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
-            service = (open_service or _open_service)(store, settings)
-            runner.run(_serve(settings, service, listeners, log, on_ready))
+            service = (open_service or service_of)(store, settings)
+            runner.run(_serve(settings, service, listeners, tls, log, on_ready, reload))
     if service.is_compiling:
         _exit_now()
 
@@ -84,17 +95,30 @@ def _exit_now() -> NoReturn:
     os._exit(0)
 
 
-def _open_service(store: Path, settings: Settings) -> Service:
-    return Service(store, learner_bytes=settings.memory << 20, work_bytes=settings.limits.request_memory << 20)
+def service_of(store: Path, settings: Settings, open_store: OpenStore | None = None) -> Service:
+    """The service with the limits of the settings; in tests, with another kind of store."""
+    limits = settings.limits
+    more: dict[str, Any] = {} if open_store is None else {"open_store": open_store}
+    return Service(
+        store,
+        learner_bytes=settings.memory << 20,
+        work_bytes=limits.request_memory << 20,
+        item_bytes=limits.items_memory << 20,
+        most_rankings=limits.rankings,
+        most_segments=limits.segments,
+        **more,
+    )
 
 
 async def _serve(
-    settings: Settings, service: Service, listeners: list[socket.socket], log: Log, on_ready: Callable[[str], None]
-) -> None:
+    settings: Settings, service: Service, listeners: list[socket.socket], tls: ssl.SSLContext | None, log: Log,
+    on_ready: Callable[[str], None], make_reload: Callable[[Sequence[App], Server], Reload] | None,
+) -> None:  # fmt: skip
     """Start the service, serve until a signal, and stop the service; the second listener is for health checks."""
     app = make_app(service, settings, log)
-    server = Server(app, settings, app.handlers.metrics.connections)
-    health = Server(make_health_app(app, log), settings, ConnectionLimits(HEALTH_LIMITS, TrustedProxies(())))
+    server = Server(app, settings, app.handlers.metrics.connections, tls)
+    health_app = make_health_app(app, log)
+    health = Server(health_app, settings, ConnectionLimits(HEALTH_LIMITS, TrustedProxies(())))
     stop_requested = asyncio.Event()
 
     def stop() -> None:
@@ -103,6 +127,16 @@ async def _serve(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
+    if make_reload is not None:
+        reload, had_terminal = make_reload([app, health_app], server), _has_terminal()
+
+        def hang_up() -> None:
+            if had_terminal and not _has_terminal():  # whoever started the service has closed its window
+                stop()
+            else:
+                reload()
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
     await service.start()
     periodic: list[asyncio.Task[None]] = []
     try:
@@ -116,7 +150,7 @@ async def _serve(
         stopping = asyncio.create_task(stop_requested.wait())
         started = asyncio.create_task(server.started_event.wait())
         await asyncio.wait({serving, started}, return_when=asyncio.FIRST_COMPLETED)
-        address = url(listeners[0])
+        address = url(listeners[0], tls=tls is not None)
         log.event("ready", address=address, version=__version__, store=settings.store, keys=len(settings.keys))
         on_ready(address)
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -134,6 +168,14 @@ async def _serve(
         await asyncio.gather(*periodic, return_exceptions=True)
         await service.stop()
         log.event("ended")
+
+
+def _has_terminal() -> bool:
+    """Whether standard input is a terminal that is still there."""
+    try:
+        return os.isatty(sys.stdin.fileno())
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 async def repeat(work: Callable[[], Awaitable[Any]], seconds: float, log: Log, name: str) -> None:

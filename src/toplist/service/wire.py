@@ -104,6 +104,7 @@ PROBLEM_TYPE_PREFIX = "urn:toplist:problem:"
 PROBLEM_STATUSES = {  # status of each kind of problem; where several share a status, the first is the usual one
     "malformed": 400,
     "unauthorized": 401,
+    "key-expired": 401,
     "forbidden": 403,
     "not-found": 404,
     "no-such-path": 404,

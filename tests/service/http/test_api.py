@@ -10,10 +10,12 @@ from urllib.parse import quote
 import msgspec
 import pytest
 from asking import LocalService, Make, problem
+from double import DoublePages
 
 from toplist.service.config import Limits
 from toplist.service.errors import NotFound, StoreUnavailable
 from toplist.service.http.routes import ROUTES
+from toplist.service.log.export import EventPage
 from toplist.service.wire import Event, Impression, ListReply, ListRequest, Ranking
 
 UNKNOWN = "019a8b5e-7c1f-7d3a-9b42-ffffffffffff"
@@ -545,16 +547,15 @@ def test_a_client_that_disconnects_stops_its_export(service: LocalService) -> No
 def test_an_export_that_fails_halfway_is_broken_off_and_logged(
     service: LocalService, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    async def broken_pages(name: str, after: int) -> Any:
-        whole = await event_pages(name, after)
+    class BrokenPages(DoublePages):
+        async def __anext__(self) -> EventPage:
+            if self.after:
+                raise error
+            return await super().__anext__()
 
-        async def pages() -> Any:
-            yield await anext(whole)
-            raise error
+    async def broken_pages(name: str, after: int) -> DoublePages:
+        return BrokenPages([event for event in service.double.log if event.ranking == name], after)
 
-        return pages()
-
-    event_pages = service.double.event_pages
     monkeypatch.setattr(service.double, "event_pages", broken_pages)
     sent: list[Any] = []
 

@@ -14,6 +14,7 @@ import pytest
 from asking import LocalService, Make, problem
 
 from toplist.service.config import Limits
+from toplist.service.http.bodies import decoded_size
 from toplist.service.http.problems import LARGEST_SEARCHED, HttpProblem, undecodable
 from toplist.service.wire import ListRequest
 
@@ -63,6 +64,91 @@ def test_large_bodies_in_flight_share_a_budget_and_small_ones_need_none(make_ser
         return [same, third, small, *(await asyncio.gather(*waiting)), await ask(stalled(3000), "10.0.0.3")]
 
     assert service.run(work()) == [503, 503, 200, 200, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("raw", "least"),
+    [
+        (b"[" + b"0," * 10_000 + b"0]", 32 * 10_000),
+        (b'["ab"' + b',"ab"' * 10_000 + b"]", 64 * 10_000),
+        (b'"' + b"a" * 10_000 + b'\\ud83d\\ude00"', 40_000),
+        (b'{"items":[' + b",".join([b'{"id":1}'] * 10_000) + b"]}", 96 * 10_000),
+    ],
+    ids=["numbers", "texts", "wide letters", "items"],
+)  # fmt: skip
+def test_the_memory_of_a_body_is_foretold(raw: bytes, least: int) -> None:
+    assert decoded_size(raw) >= least
+
+
+def test_a_body_that_would_take_too_much_memory_is_refused_before_it_is_decoded(make_service: Make) -> None:
+    service = make_service(stocked=True, limits=Limits(bodies_memory=16))
+    many = b'{"items":[{"id":"tea","features":[' + b"0," * 450_000 + b"0]}]}"
+    reply = service.ask("PUT", "/v1/rankings/front-page/items", content=many, headers=JSON)
+    assert "limits.bodies_memory" in problem(reply, 413)["detail"]
+
+
+def test_large_replies_on_their_way_share_the_budget_of_bodies(make_service: Make) -> None:
+    service = make_service(stocked=True, limits=Limits(bodies_bytes=400_000))
+    items = [{"id": f"{n}-{'x' * 180}"} for n in range(900)]  # a reply of about 190 kB
+    assert service.ask("PUT", "/v1/rankings/front-page/items", json={"items": items}).status_code == 200
+    path = "/v1/rankings/front-page/items?limit=10000"
+
+    async def work() -> tuple[list[int], int]:
+        slow = [asyncio.create_task(unread(service, path, f"10.0.0.{n // 2}")) for n in range(6)]
+        await asyncio.sleep(0.1)
+        statuses = [one.result() if one.done() else 200 for one in slow]
+        small = (await service.ask_async("GET", "/v1/rankings/front-page", client=("10.0.0.1", 1))).status_code
+        for one in slow:
+            one.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+        return statuses, small
+
+    statuses, small = service.run(work())
+    assert statuses == [200, 503, 200, 503, 503, 503]  # one of each caller, and two of all
+    assert small == 200
+    assert service.ask("GET", path).status_code == 200  # all was given back
+
+
+def test_a_part_of_a_stream_waits_for_room_and_holds_nothing_meanwhile(make_service: Make) -> None:
+    service = make_service(stocked=True, limits=Limits(bodies_bytes=200_000))
+    for _ in range(1000):
+        service.double.as_if_learned("front-page", [])
+    path = "/v1/rankings/front-page/events"
+
+    async def work() -> list[int]:
+        slow = asyncio.create_task(unread(service, path, "10.0.0.1"))
+        await asyncio.sleep(0.1)
+        other = asyncio.create_task(service.ask_async("GET", path, client=("10.0.0.1", 1)))
+        await asyncio.sleep(0.1)
+        assert not other.done()
+        slow.cancel()
+        await asyncio.gather(slow, return_exceptions=True)
+        lines = (await other).text.splitlines()
+        return [json.loads(line)["seq"] for line in lines]
+
+    assert service.run(work()) == [event.seq for event in service.double.log if event.ranking == "front-page"]
+
+
+async def unread(service: LocalService, path: str, caller: str) -> int:
+    """Ask, and never take more than the first piece of the body; the status of a refusal."""
+    path, _, query = path.partition("?")
+    scope: dict[str, Any] = {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query.encode(),
+        "headers": [(b"host", b"localhost")], "client": (caller, 1),
+    }  # fmt: skip
+    status = 0
+
+    async def send(message: Any) -> None:
+        nonlocal status
+        status = message.get("status", status)
+        if message["type"] == "http.response.body" and status == 200:
+            await asyncio.Event().wait()
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    await service.app(scope, receive, send)
+    return status
 
 
 @pytest.mark.parametrize("first", ["among", "pins"])

@@ -17,7 +17,9 @@ from double import Double
 
 from toplist.service.config import Limits, Settings
 from toplist.service.http.connection import Connection
+from toplist.service.http.logs import Log
 from toplist.service.http.server import Server, listening
+from toplist.service.http.tls import load_tls
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LARGE = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -35,14 +37,14 @@ class Host:
     def connections(self) -> list[Connection]:
         return [cast(Connection, each) for each in self.server.server_state.connections]
 
-    async def connect(self, source: str = "127.0.0.1", buffer: int = 0) -> tuple[asyncio.StreamReader, Any]:
+    async def connect(self, source: str = "127.0.0.1", buffer: int = 0, **tls: Any) -> tuple[asyncio.StreamReader, Any]:
         raw = socket.socket()
         if buffer:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         raw.bind((source, 0))
         raw.setblocking(False)
         await asyncio.get_running_loop().sock_connect(raw, self.address)
-        reader, writer = await asyncio.open_connection(sock=raw, limit=2**10 if buffer else 2**20)
+        reader, writer = await asyncio.open_connection(sock=raw, limit=2**10 if buffer else 2**20, **tls)
         self.opened.append(writer)
         return reader, writer
 
@@ -63,7 +65,7 @@ async def hosted(**settings: Any) -> AsyncIterator[Host]:
     app = app_of(double, made, io.StringIO())
     await double.start()
     with listening("127.0.0.1", 0) as listener:
-        server = Server(app, made, app.handlers.metrics.connections)
+        server = Server(app, made, app.handlers.metrics.connections, load_tls(made.tls, Log(stream=io.StringIO())))
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         await server.started_event.wait()
         host = Host(server, listener.getsockname()[:2])

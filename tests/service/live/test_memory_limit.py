@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import subprocess
 import sys
 import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from running import at_work, events, front, run, shown, state_of, told
+from running import at_work, check, events, front, ranking_of, read, run, shown, state_of, told
 
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import Refused
+from toplist.service.live import change_policy, learners, queries, state
+from toplist.service.live.learners import WORTH_A_SNAPSHOT
 from toplist.service.live.service import Service
 from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log import export
-from toplist.service.wire import Item, RankingSpec
+from toplist.service.wire import Item, RankingChange, RankingSpec
 
 FEATURES = 300  # a learner takes 3 MB
 
@@ -164,51 +168,124 @@ def test_a_page_of_the_log_ends_where_it_gets_large(tmp_path: Path, monkeypatch:
     run(play())
 
 
-ATTACK = """
-import asyncio, ctypes, gc, sys
-from pathlib import Path
-from toplist.service.live.service import Service
-from toplist.service.run import GC_THRESHOLD, return_freed_memory
-from toplist.service.wire import Item, ListRequest, RankingSpec
-
-MEMORY, WORK, FEATURES = 30 << 20, 60 << 20, 300
-
-def resident():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-async def main():
-    service = Service(Path(sys.argv[1]), learner_bytes=MEMORY, work_bytes=WORK)
-    await service.start()
-    await service.rankings.create(RankingSpec(name="a", positions=3, policy="cascade-lin-ucb", features=FEATURES))
-    await service.items.put("a", [Item(id=n, features=[1.0 / (n + 1 + m) for m in range(FEATURES)]) for n in range(10)])
-    await service.lists.make("a", ListRequest())
-    base = most = resident()
-    ended = asyncio.Event()
-
-    async def watch():
-        nonlocal most
-        while not ended.is_set():
-            most = max(most, resident())
-            await asyncio.sleep(0)
-
-    watching = asyncio.create_task(watch())
-    await asyncio.gather(*(service.lists.make("a", ListRequest(segment=str(n))) for n in range(40)))
-    await asyncio.gather(*(service.queries.estimates("a", str(n % 40)) for n in range(60)))
-    ended.set()
-    await watching
-    await service.stop()
-    print(most - base, MEMORY * 5 // 4 + WORK)
-
-gc.set_threshold(*GC_THRESHOLD)
-return_freed_memory()
-asyncio.run(main())
-"""
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, int]]:
+    """By how much each attack of hostile.py makes a service grow, and by how much it may."""
+    path = Path(__file__).parents[1] / "hostile.py"
+    command = [sys.executable, str(path), str(tmp_path_factory.mktemp("attacked")), *ATTACKS]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {line["attack"]: line for line in map(json.loads, found.stdout.splitlines())}
 
 
-def test_resident_memory_stays_within_its_limits(tmp_path: Path) -> None:
-    """40 learners of 3 MB and 60 questions at once, in a process of its own."""
-    found = subprocess.run(
-        [sys.executable, "-c", ATTACK, str(tmp_path / "db")], capture_output=True, text=True, check=True
-    )
-    grown, limit = map(int, found.stdout.split())
-    assert grown <= limit, f"{grown >> 20} MB, but {limit >> 20} MB are allowed"
+ATTACKS = ("items", "exports", "bodies", "changes", "lists", "questions")
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_resident_memory_stays_within_its_limits(grown: dict[str, dict[str, int]], attack: str) -> None:
+    found, allowed = grown[attack]["grown"], grown[attack]["allowed"]
+    assert found <= allowed, f"{found >> 20} MB, but {allowed >> 20} MB are allowed"
+
+
+def test_a_new_policy_trains_as_many_learners_as_find_room_and_the_others_when_they_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_policy, "TRAINED_PART", 1 << 30)  # room for one
+    monkeypatch.setattr(learners, "MANY_EVENTS", 10)  # then they are trained in another thread
+
+    async def play() -> dict[tuple[str, str | None], bytes]:
+        async with at_work(tmp_path / "db") as service:
+            await front(service)
+            for n in range(4 * WORTH_A_SNAPSHOT):
+                await told(service, await shown(service, segment=str(n % 4)), 1 + n % 3, final=True)
+            await service.rankings.change("front", RankingChange(seed=5))
+            trained = await read(service, lambda reader: reader.learners_with_snapshots(ranking_of(service).id))
+            assert [row.segment for row in trained] == ["0"]
+            for segment in range(4):
+                await shown(service, segment=str(segment))
+            return await service.beliefs()
+
+    live = run(play())
+    assert len(live) == 4
+    assert check(tmp_path / "db", live) == []
+
+
+def test_a_page_of_items_ends_where_their_features_are_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "PAGE_NUMBERS", 4 * FEATURES)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await wide(service)
+            found: list[object] = []
+            page = await service.queries.items_page("front", None, 10_000)
+            while page.next is not None:
+                assert len(page.items) == 4
+                found += [item.id for item in page.items]
+                page = await service.queries.items_page("front", page.next, 10_000)
+            assert found + [item.id for item in page.items] == [f"item-{n}" for n in range(10)]
+            assert [item.id for item in (await service.queries.items_page("front", None, 2)).items] == [
+                "item-0",
+                "item-1",
+            ]
+
+    run(play())
+
+
+def test_long_lists_are_remembered_for_a_shorter_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "REMEMBERED_POSITIONS", 100)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service)  # three positions
+            made = [await shown(service) for _ in range(50)]
+            assert len(state_of(service).impressions) <= 34
+            for one in made:  # those that were forgotten are read again
+                assert (await told(service, one, 1, final=True)).counted
+            assert len(state_of(service).impressions) <= 34
+
+    run(play())
+
+
+def test_deleted_learners_are_forgotten_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learners, "REMEMBERED_DELETIONS", 2)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service)
+            for n in range(5):
+                await shown(service, segment=str(n))
+                await service.segments.delete("front", str(n))
+            while await service.retention.purge_deleted():
+                pass
+            assert len(state_of(service).learners.deleted) == 2
+            assert ranking_of(service).segments == 0
+
+    run(play())
+
+
+def test_rankings_segments_and_items_have_limits(tmp_path: Path) -> None:
+    async def play() -> None:
+        limits: dict[str, Any] = {"most_rankings": 2, "most_segments": 3, "item_bytes": 9000}
+        async with at_work(tmp_path / "db", **limits) as service:
+            await front(service)
+            for n in range(3):
+                await shown(service, segment=str(n))
+            await shown(service)  # without a segment
+            with pytest.raises(Refused, match=r"has 3 segments, and 3 are the most; .*limits\.segments") as refused:
+                await shown(service, segment="more")
+            assert refused.value.field == "/segment"
+            await shown(service, segment="2")
+            await service.segments.delete("front", "2")
+            await shown(service, segment="more")
+            await service.items.put("front", [Item(id=f"more-{n}") for n in range(10)])
+            with pytest.raises(Refused, match=r"limits\.items_memory") as refused:
+                await service.items.put("front", [Item(id="one more")])
+            assert refused.value.field == "/items"
+            await service.items.put("front", [Item(id="more-1", hidden=True)])  # a change is no addition
+            await service.rankings.create(RankingSpec(name="second", positions=2))
+            with pytest.raises(Refused, match=r"There are 2 rankings, and 2 are the most; .*limits\.rankings"):
+                await service.rankings.create(RankingSpec(name="third", positions=2))
+        async with at_work(tmp_path / "db", **limits) as service:  # they are counted again after a restart
+            with pytest.raises(Refused, match="has 3 segments"):
+                await shown(service, segment="another")
+
+    run(play())

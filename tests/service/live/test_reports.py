@@ -313,3 +313,19 @@ def test_ids_are_ordered_and_of_version_7() -> None:
         assert id[8] >> 6 == 2
         assert parse_id(id_text(id)) == id
     assert int.from_bytes(ids[0][:6], "big") == 5
+
+
+def test_the_ranking_of_an_impression_is_known_until_either_is_deleted(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with at_work(tmp_path / "a.db") as service:
+            await front(service)
+            made = await shown(service)
+            assert await service.queries.ranking_of(made.impression) == "front"
+            assert await service.queries.ranking_of("019a8b5e-7c1f-7d3a-9b42-ffffffffffff") is None
+        async with at_work(tmp_path / "a.db") as service:  # from the store
+            assert await service.queries.ranking_of(made.impression) == "front"
+            await service.rankings.delete("front")
+            await front(service)  # another one of the same name
+            assert await service.queries.ranking_of(made.impression) is None
+
+    run(work())

@@ -6,6 +6,8 @@ It retries requests, which is safe: every list has a `request_id`, and a report 
 from __future__ import annotations
 
 import asyncio
+import os
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import wraps
@@ -16,12 +18,14 @@ import httpx
 import msgspec
 
 from toplist import __version__
+from toplist.core.problem import refuse
 from toplist.service.client import requests
 from toplist.service.client.arguments import encode_unknown
 from toplist.service.client.client_request import ClientRequest, decode_reply
 from toplist.service.client.retries import Retries
 from toplist.service.wire import PROBLEM_TYPE_PREFIX, Event, Fault, ProblemBody
 
+StrPath = str | os.PathLike[str]
 T = TypeVar("T")
 P = ParamSpec("P")
 URL = "http://127.0.0.1:8600"
@@ -84,11 +88,15 @@ class Unreachable(Exception):
 class _ClientBase:
     """Headers, retries and errors of both clients."""
 
-    def __init__(self, url: str, key: str | None, timeout: float, retries: Retries | None) -> None:
+    def __init__(
+        self, url: str, key: str | None, timeout: float, retries: Retries | None, ca_file: StrPath | None
+    ) -> None:
         headers = {"user-agent": f"toplist/{__version__}"}
         if key is not None:
             headers["authorization"] = f"Bearer {key}"
         self._options: dict[str, Any] = {"base_url": url, "headers": headers, "timeout": timeout}
+        if ca_file is not None:
+            self._options["verify"] = _trust(ca_file)
         self._retries = retries or Retries()
         self._encode = msgspec.json.Encoder(enc_hook=encode_unknown).encode
 
@@ -110,6 +118,17 @@ class _ClientBase:
             tried = f"{request.method} {request.path} got no answer in {attempt + 1} attempts"
             raise Unreachable(f"{tried}: {outcome or type(outcome).__name__}") from outcome
         raise ServiceError(_problem(outcome), outcome.headers.get("x-request-id"))
+
+
+def _trust(ca_file: StrPath) -> ssl.SSLContext:
+    """TLS that trusts the authorities in a file."""
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except ssl.SSLError as error:
+        accepted, why = "a file with certificates in PEM", str(error)
+    except OSError as error:
+        accepted, why = "a readable file", str(error)
+    raise refuse("ca_file", str(ca_file), accepted, f"name that of your certificate authority ({why})")
 
 
 def _problem(reply: httpx.Response) -> ProblemBody:
@@ -168,6 +187,8 @@ class Client(_ClientBase):
         Seconds to wait for an answer; requests that may have to wait for the compiler get at least 600.
     retries : Retries or None, default None
         When to send a request again; None: `Retries()`.
+    ca_file : path-like or None, default None
+        File with certificates of authorities, in PEM, that are trusted for https instead of the public ones.
     transport : httpx.BaseTransport or None, default None
         Network of httpx; None: the real one.
     sleep : callable, default time.sleep
@@ -200,10 +221,11 @@ class Client(_ClientBase):
         *,
         timeout: float = 10.0,
         retries: Retries | None = None,
+        ca_file: StrPath | None = None,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        super().__init__(url, key, timeout, retries)
+        super().__init__(url, key, timeout, retries, ca_file)
         self._http = httpx.Client(transport=transport, **self._options)
         self._sleep = sleep
 
@@ -295,6 +317,8 @@ class AsyncClient(_ClientBase):
         Seconds to wait for an answer; requests that may have to wait for the compiler get at least 600.
     retries : Retries or None, default None
         When to send a request again; None: `Retries()`.
+    ca_file : path-like or None, default None
+        File with certificates of authorities, in PEM, that are trusted for https instead of the public ones.
     transport : httpx.AsyncBaseTransport or None, default None
         Network of httpx; None: the real one.
     sleep : coroutine function, default asyncio.sleep
@@ -319,10 +343,11 @@ class AsyncClient(_ClientBase):
         *,
         timeout: float = 10.0,
         retries: Retries | None = None,
+        ca_file: StrPath | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        super().__init__(url, key, timeout, retries)
+        super().__init__(url, key, timeout, retries, ca_file)
         self._http = httpx.AsyncClient(transport=transport, **self._options)
         self._sleep = sleep
 

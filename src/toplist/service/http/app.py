@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from time import perf_counter
 from typing import Any
 
@@ -13,23 +12,25 @@ from msgspec import Struct
 
 from toplist.core.problem import InvalidInput
 from toplist.service.config import Settings
-from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable
+from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, UnknownRanking
 from toplist.service.http import openapi, problems
-from toplist.service.http.addresses import TrustedProxies, address_group
-from toplist.service.http.auth import ApiKeys, Hosts
-from toplist.service.http.bodies import COMPLETE, AsgiMessage, Bodies, Disconnected, Receive
+from toplist.service.http.addresses import TrustedProxies
+from toplist.service.http.admission import Admission
+from toplist.service.http.auth import KnownKey
+from toplist.service.http.bodies import COMPLETE, Bodies, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
 from toplist.service.http.metrics import Metrics
 from toplist.service.http.problems import HttpProblem
-from toplist.service.http.rate_limit import TokenBuckets
+from toplist.service.http.replies import PIECE, BrokenStream, Send, StreamReply, send_reply
 from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import (
     CompiledRoute,
     HttpRequest,
     JsonResponse,
     RawResponse,
+    Response,
     Route,
     Router,
     StreamResponse,
@@ -38,25 +39,9 @@ from toplist.service.live.service import Service
 from toplist.service.wire import PROBLEM_MEDIA, Fault
 
 AsgiScope = MutableMapping[str, Any]
-Send = Callable[[AsgiMessage], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
-
-_COMMON: Headers = [
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-]
 _PROBLEM = PROBLEM_MEDIA.encode()
 _REFUSED = (401, 403, 421, 429)  # statuses of requests that were not admitted: their lines have the address
 _UNROUTED = "(none)"  # label of all unknown paths, so that strangers cannot fill the metrics
-
-
-class BrokenStream(Exception):
-    """A response that failed after its head and `size` bytes of its body were sent."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(f"the response failed after {size} bytes")
-        self.size = size
 
 
 class App:
@@ -68,19 +53,19 @@ class App:
         settings = handlers.settings
         self.handlers, self._log = handlers, log
         self._find = Router(routes).find
-        self._api_keys, self._hosts = ApiKeys(settings.keys), Hosts(settings.hosts)
-        self._proxies = TrustedProxies(settings.proxies)
-        limits = settings.limits
-        self._buckets = TokenBuckets(limits.rate, limits.burst)
-        self._strangers = self._buckets
-        if settings.keys:
-            self._strangers = TokenBuckets(limits.stranger_rate, limits.stranger_burst, closes=True)
+        self._admission = Admission(settings, log.event, any_host=any_host)
         self._ids = RequestIds()
         self._bodies = Bodies(settings.limits)
         self._max_in_flight = settings.limits.in_flight
-        self._any_host = any_host  # whether public routes are answered whatever host a request names
+        self._any_host = any_host  # see `Admission`
         self._encode = msgspec.json.Encoder().encode
         self._metrics = handlers.metrics
+
+    def reload(self, settings: Settings) -> None:
+        """Admit requests by new settings from now on; those admitted before are answered as before."""
+        if bool(settings.keys) != bool(self._admission.keys):
+            self.handlers.description = openapi.document_json(with_keys=bool(settings.keys))
+        self._admission = Admission(settings, self._log.event, self._admission, any_host=self._any_host)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope; only HTTP is supported."""
@@ -97,10 +82,13 @@ class App:
         request_id = self._ids.of(headers.get(b"x-request-id"))
         method: str = scope["method"]
         address = scope["client"][0] if scope.get("client") else ""
-        caller, label = address, _UNROUTED
+        admission, caller, label = self._admission, address, _UNROUTED
         status, size = 500, 0
         more: Mapping[str, str] = {}
         works = False  # whether it counts in `working`
+        body: Any = None
+        response: Response = None
+        held = sending = 0  # bytes of the budgets of bodies
         self._metrics.in_flight += 1
         try:
             try:
@@ -108,7 +96,7 @@ class App:
                 try:
                     route, found = self._find(method, raw_path if raw_path is not None else scope["path"].encode())
                 except HttpProblem:
-                    self._admit(None, headers, scope)  # the limits also apply to unknown paths
+                    admission.admit(None, headers, scope)  # the limits also apply to unknown paths
                     raise
                 label = route.label
                 if route.limited:  # health and metrics are answered, above all under load
@@ -116,19 +104,25 @@ class App:
                         raise _busy(self._max_in_flight)
                     works = True
                     self._metrics.working += 1
-                caller = self._admit(route, headers, scope)
+                caller, key = admission.admit(route, headers, scope)
                 _check_accept(headers.get(b"accept"), route)
                 path = route.path(*found) if found else ()
                 query = route.parse_query(scope["query_string"])
-                if route.decode is None:
-                    body = None
-                else:
-                    body = await self._bodies.read(route, route.decode, headers, receive, caller, COMPLETE in scope)
+                if key is not None and key.rankings is not None:
+                    await self._check_ranking(key, route, path)
+                if route.decode is not None:
+                    is_complete = COMPLETE in scope
+                    body, held = await self._bodies.read(route, route.decode, headers, receive, caller, is_complete)
                 try:
-                    by = caller if self._api_keys else ""
-                    response = await route.handler(self.handlers, HttpRequest(path, query, body, by))
-                except (HttpProblem, Refused):
+                    request = HttpRequest(path, query, body, "" if key is None else key.name, key)
+                    if route.reply_size is not None:
+                        size = route.reply_size(self.handlers, request)
+                        held = await self._bodies.hold_reply(size)
+                    response = await route.handler(self.handlers, request)
+                except (HttpProblem, Refused) as refused:
                     await self.handlers.service.settle()  # the reason for the refusal may not be committed yet
+                    if isinstance(refused, UnknownRanking) and key is not None and key.rankings is not None:
+                        raise NotFound(f"There is no ranking {refused.name!r}.") from None  # suggests no other
                     raise
                 status, media = route.status, route.media
                 if route.is_change:  # only now is it sure that the name is that of a ranking, and no secret
@@ -137,7 +131,11 @@ class App:
                 if isinstance(response, Struct):  # the most frequent case
                     content = self._encode(response)
                 elif isinstance(response, StreamResponse):
-                    size = await _stream(response, status, request_id, receive, send, method == "HEAD")
+                    works = False  # it takes as long as its reader does
+                    self._metrics.working -= 1
+                    stream = StreamReply(response, self._bodies.on_the_way, caller)
+                    await stream.send(status, request_id, receive, send, method == "HEAD")
+                    size = stream.size
                     return
                 elif isinstance(response, RawResponse):
                     status, content, more = response.status, response.body, response.headers
@@ -146,6 +144,8 @@ class App:
                     status, content, more = response.status, self._encode(response.body), response.headers
                 else:
                     content = b""
+                if len(content) > PIECE and not isinstance(response, RawResponse):  # raw ones are always the same
+                    sending = self._bodies.hold_content(caller, len(content))
             except Exception as error:
                 problem = self._problem(error, request_id, label)
                 status, more, media = problem.status, problem.headers, _PROBLEM
@@ -155,7 +155,11 @@ class App:
             if works:  # a slow reader keeps nobody else waiting
                 works = False
                 self._metrics.working -= 1
-            await _send(send, status, content, media, request_id, more, method == "HEAD")
+            if held:
+                body = response = None
+                self._bodies.memory.give_back(held)
+                held = 0
+            await send_reply(send, status, content, media, request_id, more, method == "HEAD")
         except Disconnected:
             status = 499  # nginx's status for a client that closed the connection
         except BrokenStream as broken:
@@ -167,10 +171,13 @@ class App:
             self._metrics.in_flight -= 1
             if works:
                 self._metrics.working -= 1
+            if held or sending:
+                self._bodies.memory.give_back(held)
+                self._bodies.on_the_way.give_back(caller, sending)
             seconds = perf_counter() - started
             self._metrics.count_request(method if label != _UNROUTED else "", label, status, seconds)
-            if status in _REFUSED and (known := self._api_keys.caller(headers.get(b"authorization"))) is not None:
-                caller = known.name
+            if status in _REFUSED:
+                caller = admission.refused_caller(headers.get(b"authorization"), status) or caller
             self._log.request(
                 request_id, method, label, status, seconds, caller, size, address if status in _REFUSED else ""
             )
@@ -186,28 +193,16 @@ class App:
         """Log how many connections were refused since the start, by the limit that they broke."""
         self._log.event("connections refused", counts=counts)
 
-    def _admit(self, route: CompiledRoute | None, headers: Mapping[bytes, bytes], scope: AsgiScope) -> str:
-        """The caller, by the name of its API key or its address; raises a problem if it may not call."""
-        client = scope.get("client")
-        address: str = client[0] if client else ""
-        if self._proxies:
-            forwarded = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
-            address = self._proxies.caller(address, forwarded)
-        if not self._api_keys:
-            if self._any_host and route is not None and route.scope is None:
-                return address
-            self._hosts.admit(headers, scope.get("http_version", "1.1"))
-        elif route is not None and route.scope is not None:
-            try:
-                name = self._api_keys.admit(headers.get(b"authorization"), route.scope).name
-            except HttpProblem:
-                self._strangers.admit(address_group(address))  # slows down guessing keys
-                raise
-            self._buckets.admit(f"key {name}")
-            return name
-        if route is None or route.limited:
-            self._strangers.admit(address_group(address))
-        return address
+    async def _check_ranking(self, key: KnownKey, route: CompiledRoute, path: tuple[Any, ...]) -> None:
+        """Raise a problem if a request concerns a ranking that its key is not for."""
+        if route.names[:1] == ["name"]:
+            key.check_ranking(path[0])
+        elif route.names == ["impression"]:
+            ranking = await self.handlers.service.queries.ranking_of(path[0])
+            if ranking is not None:  # else the request has no effect
+                key.check_ranking(ranking)
+        elif not route.route.checks_rankings:
+            key.check_ranking(None)
 
     def _problem(self, error: Exception, request_id: bytes, label: str) -> HttpProblem:
         """The problem to send for an error."""
@@ -280,49 +275,6 @@ def _weight(parameters: Iterable[str]) -> float:
             except ValueError:
                 return 0.0
     return 1.0
-
-
-async def _send(
-    send: Send, status: int, content: bytes, media: bytes, request_id: bytes, more: Mapping[str, str], head: bool
-) -> None:
-    headers: Headers = [(b"x-request-id", request_id), *_COMMON]
-    if status != 204:
-        headers += ((b"content-type", media), (b"content-length", b"%d" % len(content)))
-    if more:
-        headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head else content})
-
-
-async def _stream(
-    response: StreamResponse, status: int, request_id: bytes, receive: Receive, send: Send, head: bool
-) -> int:
-    """Send a response in chunks until the client disconnects; the number of bytes sent."""
-    headers: Headers = [(b"x-request-id", request_id), (b"content-type", response.media.encode()), *_COMMON]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    size = 0
-    if not head:
-        disconnected = asyncio.ensure_future(_disconnected(receive))
-        try:
-            async for chunk in response.chunks:
-                if disconnected.done():
-                    raise Disconnected
-                size += len(chunk)
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        except Disconnected:
-            raise
-        except Exception as error:
-            raise BrokenStream(size) from error
-        finally:
-            disconnected.cancel()
-    await send({"type": "http.response.body", "body": b""})
-    return size
-
-
-async def _disconnected(receive: Receive) -> None:
-    """Return when the client has disconnected."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from toplist.service.config import ApiKeySetting, Scope
+from toplist.service.api_keys import ApiKeySetting, Scope, time_text
 from toplist.service.http.problems import HttpProblem
 from toplist.service.wire import Fault
 
@@ -29,48 +32,74 @@ def hash_api_key(api_key: str) -> str:
     return hashlib.sha256(api_key.encode()).hexdigest()
 
 
-def settings_lines(api_key: str, name: str, scope: Scope) -> str:
-    """The lines of an API key for the settings file."""
-    return f'[[keys]]\nname = "{name}"\nscope = "{scope}"\nsha256 = "{hash_api_key(api_key)}"\n'
+class KnownKey(NamedTuple):
+    """An accepted API key."""
+
+    name: str
+    scopes: frozenset[Scope]
+    rankings: frozenset[str] | None  # None: all
+    expires: float  # seconds since the epoch
+    setting: ApiKeySetting
+
+    @classmethod
+    def of(cls, setting: ApiKeySetting) -> KnownKey:
+        """The key of a setting."""
+        rankings = None if setting.rankings is None else frozenset(setting.rankings)
+        expires = math.inf if setting.expires is None else setting.expires.timestamp()
+        return cls(setting.name, setting.scopes, rankings, expires, setting)
+
+    def check_ranking(self, ranking: str | None) -> None:
+        """Raise a problem if the key is not for this ranking; None: for what concerns all of them."""
+        if self.rankings is None or ranking in self.rankings:
+            return
+        own = ", ".join(sorted(self.rankings))
+        needed = "this needs a key for all rankings" if ranking is None else "this concerns another"
+        raise HttpProblem("forbidden", f"The key {self.name!r} is for the rankings {own} alone, but {needed}.")
 
 
 class ApiKeys:
     """The accepted API keys. If there are none, no key is needed and the service listens on loopback only."""
 
-    def __init__(self, accepted: Sequence[ApiKeySetting] = ()) -> None:
-        self._accepted = [(bytes.fromhex(each.sha256), each) for each in accepted]
+    def __init__(self, accepted: Sequence[ApiKeySetting] = (), clock: Callable[[], float] = time.time) -> None:
+        self._accepted = [(bytes.fromhex(each.sha256), KnownKey.of(each)) for each in accepted]
+        self._clock = clock
 
     def __bool__(self) -> bool:
         return bool(self._accepted)
 
-    def caller(self, authorization: bytes | None) -> ApiKeySetting | None:
-        """The owner of the key in the header, or None. Compares all keys in constant time, against timing attacks."""
+    def find(self, authorization: bytes | None) -> KnownKey | None:
+        """The key in the header, expired or not, or None. Compares all in constant time, against timing attacks."""
         if authorization is None or authorization[:7].lower() != _BEARER:
             return None
         given = hashlib.sha256(authorization[7:].strip()).digest()
         found = None
-        for digest, caller in self._accepted:
+        for digest, known in self._accepted:
             if hmac.compare_digest(digest, given):
-                found = caller
+                found = known
         return found
 
-    def admit(self, authorization: bytes | None, scope: Scope) -> ApiKeySetting:
-        """The owner of the key in the header; raises a problem if the key is missing, unknown or lacks the scope."""
-        caller = self.caller(authorization)
-        if caller is None:
+    def admit(self, authorization: bytes | None, scope: Scope) -> KnownKey:
+        """The key in the header; raises a problem if it is missing, unknown, expired or lacks the scope."""
+        known = self.find(authorization)
+        if known is None:
             detail = "An API key is needed; send Authorization: Bearer KEY."
             if authorization is not None:
                 detail = "The Authorization header has no known API key; send Authorization: Bearer KEY."
-            fault = Fault(header="Authorization", detail=detail)
-            raise HttpProblem("unauthorized", detail, [fault], {"www-authenticate": 'Bearer realm="toplist"'})
-        if scope == "admin" and caller.scope != "admin":
-            detail = f"The key {caller.name!r} has the scope serve, but this needs admin."
-            raise HttpProblem(
-                "forbidden",
-                detail,
-                headers={"www-authenticate": 'Bearer error="insufficient_scope", scope="admin"'},
-            )
-        return caller
+            raise _unauthorized("unauthorized", detail)
+        if known.expires <= self._clock():  # who knows the key may know this
+            assert known.setting.expires is not None
+            detail = f"The key {known.name!r} expired at {time_text(known.setting.expires)}; send a new one."
+            raise _unauthorized("key-expired", detail)
+        if scope not in known.scopes:
+            detail = f"The key {known.name!r} has the scope {known.setting.scope}, but this needs {scope}."
+            header = f'Bearer error="insufficient_scope", scope="{scope}"'
+            raise HttpProblem("forbidden", detail, headers={"www-authenticate": header})
+        return known
+
+
+def _unauthorized(name: str, detail: str) -> HttpProblem:
+    fault = Fault(header="Authorization", detail=detail)
+    return HttpProblem(name, detail, [fault], {"www-authenticate": 'Bearer realm="toplist"'})
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")

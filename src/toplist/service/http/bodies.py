@@ -1,4 +1,4 @@
-"""Bodies of requests: read within limits of size, time and memory, and decoded."""
+"""Bodies of requests and responses: read, decoded and sent within limits of size, time and memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from toplist.service.config import Limits
 from toplist.service.http import problems
 from toplist.service.http.problems import HttpProblem
 from toplist.service.http.routing import CompiledRoute
+from toplist.service.live.work_memory import SMALL, WorkMemory
 from toplist.service.wire import Fault
 
 AsgiMessage = MutableMapping[str, Any]
 COMPLETE = "toplist.complete"  # in the scope of a request whose body has arrived
 Receive = Callable[[], Awaitable[AsgiMessage]]
+SMALL_BODY = 4096  # bytes; the objects of such a body are too small to be counted
 
 
 class Disconnected(Exception):
@@ -25,7 +27,7 @@ class Disconnected(Exception):
 
 
 class ByteBudget:
-    """Memory for bodies that arrive in parts; one caller may have half of it.
+    """Memory for bodies that arrive or leave in parts; one caller may have half of it.
 
     >>> budget = ByteBudget(100)
     >>> budget.take("a", 50), budget.take("a", 1), budget.take("b", 50), budget.take("c", 1)
@@ -45,6 +47,10 @@ class ByteBudget:
         self._by_caller[caller] += size
         return True
 
+    def share(self, size: int) -> int:
+        """What a body of so many bytes takes: one that is larger than a caller's share takes all of that."""
+        return min(size, self.total // 2)
+
     def give_back(self, caller: str, size: int) -> None:
         """Give bytes back."""
         self._taken -= size
@@ -54,16 +60,27 @@ class ByteBudget:
 
 
 class Bodies:
-    """Reads and decodes the bodies of requests."""
+    """Reads and decodes the bodies of requests.
+
+    Attributes
+    ----------
+    on_the_way : ByteBudget
+        The bytes of large bodies that arrive or leave. Clients can hold them, so that each has a share.
+    memory : WorkMemory
+        The memory of large bodies as objects. It is never held while a client is waited for, so that requests get it
+        in turn.
+    """
 
     def __init__(self, limits: Limits) -> None:
-        self._limits, self._budget = limits, ByteBudget(limits.bodies_bytes)
+        self._limits = limits
+        self.on_the_way = ByteBudget(limits.bodies_bytes)
+        self.memory = WorkMemory(limits.bodies_memory << 20)
 
     async def read(
         self, route: CompiledRoute, decode: Callable[[bytes], Any], headers: Mapping[bytes, bytes], receive: Receive,
         caller: str, is_complete: bool,
-    ) -> Any:  # fmt: skip
-        """The decoded body of a request, or the problem with it."""
+    ) -> tuple[Any, int]:  # fmt: skip
+        """The decoded body of a request, and how much of `memory` it holds; or the problem with it."""
         media = headers.get(b"content-type", b"")
         if media != b"application/json" and not _is_json(media):
             detail = "The body must be JSON, at least {}; send it with Content-Type: application/json."
@@ -76,33 +93,67 @@ class Bodies:
         if is_complete:  # the most frequent case, which needs no timer
             message = await receive()
         else:
-            chunks = _Chunks(self._budget, caller, most)
+            chunks = _Chunks(self.on_the_way, caller, most)
             try:
                 async with asyncio.timeout(self._limits.seconds):
                     message = await receive()
                     if message["type"] == "http.request" and message.get("more_body", False):
                         message = await chunks.receive(message, receive)
-                return self._decode(message, decode, most, texts)
+                return await self._decode(message, decode, most, texts)
             except TimeoutError:
                 raise problems.too_slow("body", self._limits.seconds) from None
             finally:
                 chunks.give_back()
-        return self._decode(message, decode, most, texts)
+        return await self._decode(message, decode, most, texts)
 
-    def _decode(
+    async def _decode(
         self, message: AsgiMessage, decode: Callable[[bytes], Any], most: int, texts: int | None
-    ) -> Any:  # fmt: skip
+    ) -> tuple[Any, int]:
         if message["type"] != "http.request":
             raise Disconnected
         raw: bytes = message.get("body", b"")
-        if len(raw) > most:
+        size = len(raw)
+        if size > most:
             raise _too_large(most)
-        if texts is not None and len(raw) > texts and _count_texts(raw) > texts:
+        if texts is not None and size > texts and _count_texts(raw) > texts:
             raise problems.invalid(f"The body has more than {texts} texts; send less per request.")
+        held = 0
+        if size > SMALL_BODY:
+            held = await self._hold(raw)
         try:
-            return decode(raw)
+            return decode(raw), held
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise problems.undecodable(error, raw, decode) from None
+            try:
+                raise problems.undecodable(error, raw, decode) from None
+            finally:
+                self.memory.give_back(held)
+
+    async def hold_reply(self, size: int) -> int:
+        """Wait for the memory of a reply that is not encoded yet, and take it."""
+        if size < SMALL:
+            return 0
+        size = min(size, self.memory.most_bytes)
+        await self.memory.take(size)
+        return size
+
+    def hold_content(self, caller: str, size: int) -> int:
+        """Take the bytes of a large response until it is sent; raises the problem if there are too many."""
+        size = self.on_the_way.share(size)
+        if not self.on_the_way.take(caller, size):
+            raise _too_many(self.on_the_way.total)
+        return size
+
+    async def _hold(self, raw: bytes) -> int:
+        """Wait for the memory that a body takes until it is on disk, and take it."""
+        size = decoded_size(raw)
+        if size > self.memory.most_bytes:
+            detail = (
+                f"The body would take {size >> 20} MB of memory, but {self.memory.most_bytes >> 20} MB are the most; "
+                f"send less per request, or raise limits.bodies_memory."
+            )
+            raise HttpProblem("too-large", detail)
+        await self.memory.take(size)
+        return size
 
 
 class _Chunks:
@@ -133,6 +184,17 @@ class _Chunks:
         self._budget.give_back(self._caller, self._taken)
 
 
+def decoded_size(raw: bytes) -> int:
+    """Bytes that a body takes as objects and as rows of the store, at most; it is not decoded for that.
+
+    >>> decoded_size(b"[" + b"0," * 1000 + b"0]") >= 1001 * 32
+    True
+    """
+    is_narrow = raw.isascii() and b"\\u" not in raw  # else a letter may take four bytes
+    values = 40 * raw.count(b",") + 100 * raw.count(b":") + 64 * (raw.count(b"[") + raw.count(b"{"))
+    return values + 12 * raw.count(b'"') + (3 if is_narrow else 6) * len(raw)
+
+
 def _count_texts(raw: bytes) -> int:
     """At most how many texts a body has: quotes within texts count, too.
 
@@ -147,7 +209,7 @@ def _too_large(limit: int) -> HttpProblem:
 
 
 def _too_many(limit: int) -> HttpProblem:
-    detail = f"Large bodies in flight have {limit} bytes, the limit, or half of it from you alone; try again soon."
+    detail = f"Large bodies on their way have {limit} bytes, the limit, or half of it yours alone; try again soon."
     return HttpProblem("busy", detail, headers={"retry-after": "1"})
 
 

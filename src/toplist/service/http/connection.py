@@ -18,6 +18,7 @@ from toplist.service.http.connection_limits import ConnectionLimits
 from toplist.service.http.problems import HttpProblem, too_slow
 from toplist.service.wire import PROBLEM_MEDIA
 
+TLS_UNSENT = 64 << 10  # bytes of a response that may wait to be sent by TLS; its own default is 512 KiB
 PIECE = 512  # bytes parsed at once where several requests may follow each other
 LEAST_TAKEN = 4096  # bytes of a response that a client must take within `limits.seconds`
 _HEAD_END = b"\r\n\r\n"
@@ -55,11 +56,13 @@ class Connection(HttpToolsProtocol):
         self._half_closed = False  # the client sends no more, but reads
         self._refusal: HttpProblem | None = None
         self._running: RequestResponseCycle | None = None  # the request being answered; `cycle` is the newest
+        self.end_handshake: Callable[[], object] | None = None  # of TLS, before `connection_made`
         self._mark: tuple[float, int] | None = None  # when the client had taken so many bytes of a response
 
     def begin(self, address: str) -> None:
         """Count the connection, which the server has accepted."""
         self._address, self._counted = address, True
+        self._since = self.loop.time()
         self.counts.add(self, address)
 
     def end(self) -> None:
@@ -68,10 +71,17 @@ class Connection(HttpToolsProtocol):
             self._counted = False
             self.counts.remove(self, self._address)
 
+    def give_up(self) -> None:
+        """Count the connection, which was never made, as closed, and break its cycle: garbage is collected rarely."""
+        self.end()
+        self.parser = None  # type: ignore[assignment]  # as uvicorn does
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
         self._since = self.loop.time()
+        if self.scheme == "https":
+            transport.set_write_buffer_limits(TLS_UNSENT)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request being answered; uvicorn tells the newest."""
@@ -205,8 +215,10 @@ class Connection(HttpToolsProtocol):
 
     @property
     def idle_since(self) -> float | None:
-        """Since when it waits for a request; None if it does not."""
-        if not self._in_head or self._head_begun or self.transport is None or self.transport.is_closing():
+        """Since when it waits for a request, or for the handshake of TLS before; None if it does not."""
+        if self.transport is None:
+            return None if self.end_handshake is None else self._since
+        if not self._in_head or self._head_begun or self.transport.is_closing():
             return None
         return self._since if self._running is None or self._running.response_complete else None
 
@@ -243,8 +255,11 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
 
     def close_idle(self) -> None:
-        """Close the connection, which waits for a request."""
-        self.transport.close()
+        """Close the connection, which waits for a request or its handshake."""
+        if self.transport is not None:
+            self.transport.close()
+        elif self.end_handshake is not None:
+            self.end_handshake()
 
     def _count(self, more: int) -> None:
         self._parsed += more

@@ -14,7 +14,7 @@ from toplist.service.http.addresses import TrustedProxies, address_group
 RESERVED_FILES = 128  # open files that are no connections: the store, listeners, logs, health checks
 LOOK_EVERY = 0.1  # seconds between two searches for idle connections, which a flood would repeat
 
-Refusal = Literal["address", "total", "files"]
+Refusal = Literal["address", "total", "files", "handshake"]
 
 
 class Closable(Protocol):
@@ -40,7 +40,7 @@ class ConnectionLimits:
     """
 
     def __init__(self, limits: Limits, proxies: TrustedProxies) -> None:
-        self._total, self._per_address, self._proxies = limits.connections, limits.address_connections, proxies
+        self._total, self._per_address, self.proxies = limits.connections, limits.address_connections, proxies
         self._open: set[Closable] = set()
         self._by_address: Counter[str] = Counter()
         self._idle: list[Closable] = []  # those that were idle when last looked for, the longest last
@@ -53,7 +53,7 @@ class ConnectionLimits:
     def refusal(self, address: str) -> Refusal | None:
         """Why a new connection is refused, or None: then `add` it."""
         group = address_group(address)
-        if self._by_address[group] >= self._per_address and not self._proxies.trusts(address):
+        if self._by_address[group] >= self._per_address and not self.proxies.trusts(address):
             self.refused["address"] += 1
             return "address"
         if len(self._open) >= self._total and not self._close_idle():

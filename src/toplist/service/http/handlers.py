@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
@@ -11,11 +10,12 @@ from urllib.parse import quote
 import msgspec
 
 from toplist import __version__
-from toplist.core.item_id import ItemId, item_of_text, item_text
+from toplist.core.item_id import ItemId, item_of_text
 from toplist.core.problem import InvalidInput
 from toplist.service.config import Settings
 from toplist.service.errors import NotFound, Refused
 from toplist.service.http import problems
+from toplist.service.http.event_lines import EventLines
 from toplist.service.http.history import Histories
 from toplist.service.http.metrics import Metrics
 from toplist.service.http.page import load_page
@@ -33,8 +33,10 @@ from toplist.service.http.routing import (
 from toplist.service.http.segment_hash import SegmentHash
 from toplist.service.live.ranking import TOO_LARGE
 from toplist.service.live.service import Service
-from toplist.service.log.export import EventPage
-from toplist.service.wire import Health, Item, ItemsPage, KeysPage, Rankings, Removed, SegmentsPage, too_large
+from toplist.service.wire import Health, Item, KeysPage, Rankings, Removed, SegmentsPage, too_large
+
+# Bytes of one of these in a reply, as objects and encoded.
+RANKING_BYTES, SEGMENT_BYTES, ESTIMATE_BYTES = 4000, 2000, 1000
 
 
 class Handlers:
@@ -63,12 +65,17 @@ class Handlers:
 
     async def create_ranking(self, request: HttpRequest) -> Response:
         """POST /v1/rankings."""
+        if request.key is not None:
+            request.key.check_ranking(request.body.name)
         made = await self.service.rankings.create(request.body, request.by)
         return JsonResponse(made, 201, {"location": f"/v1/rankings/{quote(made.name)}"})
 
     async def list_rankings(self, request: HttpRequest) -> Response:
-        """GET /v1/rankings."""
-        return Rankings(rankings=await self.service.queries.rankings())
+        """GET /v1/rankings: those that the key is for."""
+        found = await self.service.queries.rankings()
+        if request.key is not None and request.key.rankings is not None:
+            found = [ranking for ranking in found if ranking.name in request.key.rankings]
+        return Rankings(rankings=found)
 
     async def read_ranking(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}."""
@@ -86,9 +93,23 @@ class Handlers:
     async def list_items(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/items."""
         after = None if request.query.after is None else item_parameter("after", request.query.after)
-        rows = await self.service.queries.items(request.path[0], after, request.query.limit + 1)
-        page = rows[: request.query.limit]
-        return ItemsPage(items=page, next=item_text(page[-1].id) if len(rows) > len(page) else None)
+        return await self.service.queries.items_page(request.path[0], after, request.query.limit)
+
+    def items_size(self, request: HttpRequest) -> int:
+        """Bytes of a page of items."""
+        return self.service.queries.items_size(request.path[0], request.query.limit)
+
+    def rankings_size(self, request: HttpRequest) -> int:
+        """Bytes of all rankings."""
+        return RANKING_BYTES * self.service.queries.ranking_count
+
+    def segments_size(self, request: HttpRequest) -> int:
+        """Bytes of a page of segments."""
+        return SEGMENT_BYTES * int(request.query.limit)
+
+    def estimates_size(self, request: HttpRequest) -> int:
+        """Bytes of estimates."""
+        return ESTIMATE_BYTES * int(request.query.limit)
 
     async def put_items(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/items."""
@@ -200,9 +221,9 @@ class Handlers:
     async def export(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/events."""
         pages = await self.service.queries.event_pages(request.path[0], request.query.after)
-        first = await anext(pages, None)  # an error of the first read becomes a proper response
-        limit = None if request.query.limit is msgspec.UNSET else request.query.limit
-        return StreamResponse(event_lines(first, pages, limit), NDJSON)
+        lines = EventLines(pages, None if request.query.limit is msgspec.UNSET else request.query.limit)
+        await lines.read_first()  # an error of it becomes a proper response
+        return StreamResponse(lines, NDJSON)
 
     async def health(self, request: HttpRequest) -> Response:
         """GET /healthz: the process answers."""
@@ -233,23 +254,6 @@ def item_parameter(name: str, text: str) -> ItemId:
         return item_of_text(text)
     except InvalidInput as problem:
         raise problems.invalid_parameter(name, str(problem)) from None
-
-
-async def event_lines(
-    page: EventPage | None, pages: AsyncIterator[EventPage], limit: int | None
-) -> AsyncIterator[bytes]:
-    """Events as JSON lines, a page at a time; other requests run between pages."""
-    encode = msgspec.json.Encoder().encode_lines
-    while page is not None:
-        events = page.events[:limit]
-        if events:
-            yield encode(events)
-        if limit is not None:
-            limit -= len(events)
-            if limit == 0:
-                return
-        await asyncio.sleep(0)
-        page = await anext(pages, None)
 
 
 @contextmanager

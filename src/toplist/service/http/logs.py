@@ -22,6 +22,9 @@ _ACCEPTED = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _FLUSH_AFTER = 0.05  # seconds; request lines are buffered, to write many at once
 
 
+Which = Literal["all", "failed", "none"]  # of all requests
+
+
 class TextStream(Protocol):
     """What log lines are written to."""
 
@@ -84,12 +87,16 @@ class TimestampWriter:
 class Log:
     """Writes log lines; request lines are buffered for a moment, so that one write serves many."""
 
-    def __init__(self, requests: Literal["all", "failed", "none"] = "all", stream: TextStream | None = None) -> None:
-        self._min_status = {"all": 0, "failed": 400, "none": 1000}[requests]
+    def __init__(self, requests: Which = "all", stream: TextStream | None = None) -> None:
+        self.log_requests(requests)
         self._stream = stream
         self._buffer: list[bytes] = []
         self._encode = msgspec.json.Encoder().encode
         self._time = TimestampWriter()
+
+    def log_requests(self, which: Which) -> None:
+        """Log these requests from now on."""
+        self._min_status = {"all": 0, "failed": 400, "none": 1000}[which]
 
     @property
     def dropped(self) -> int:

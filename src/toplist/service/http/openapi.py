@@ -24,8 +24,8 @@ _REQUEST_ID = {
 }
 _MEANINGS = {
     400: "The request cannot be read.",
-    401: "A key is missing or unknown.",
-    403: "The key has the wrong scope.",
+    401: "The key is missing, unknown or expired.",
+    403: "The key lacks the scope, or is for other rankings.",
     404: "The ranking, item, segment or impression does not exist.",
     406: "The Accept header excludes the media type of the response.",
     408: "The request did not arrive in time.",
@@ -69,7 +69,8 @@ def document(routes: Iterable[Route] = ROUTES, *, with_keys: bool = True) -> dic
         },
     }
     if with_keys:
-        scheme = {"type": "http", "scheme": "bearer", "description": "An API key, with the scope serve or admin."}
+        about = "An API key. Each operation names the scope that it needs; a key may be for certain rankings alone."
+        scheme = {"type": "http", "scheme": "bearer", "description": about}
         whole["components"]["securitySchemes"] = {"key": scheme}
     return whole
 
@@ -129,7 +130,7 @@ def problem_statuses(route: Route, with_keys: bool) -> list[int]:
     if not with_keys:
         statuses.add(421)
     elif route.scope is not None:
-        statuses |= {401, 403} if route.scope == "admin" else {401}
+        statuses |= {401, 403}
     if route.limited:
         statuses.add(429)
     if route.request is not None:

@@ -34,6 +34,11 @@ class TokenBuckets:
     def __len__(self) -> int:
         return len(self._buckets)
 
+    def take_over(self, before: TokenBuckets) -> None:
+        """Go on with the tokens of other buckets, if the rate is the same."""
+        if (before.rate, before.burst) == (self.rate, self.burst):
+            self._buckets = before._buckets
+
     def wait(self, caller: str) -> float:
         """Take a token and return 0, or return the seconds until the next token."""
         if self.rate <= 0.0:

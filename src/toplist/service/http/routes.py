@@ -93,17 +93,18 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="POST", path="/v1/rankings", name="create_ranking", tag="rankings", scope="admin",
         summary="Create a ranking.", handler=Handlers.create_ranking,
-        request=RankingSpec, status=201, reply=Ranking, problems=(409,), links=_TO_RANKING,
+        request=RankingSpec, checks_rankings=True, status=201, reply=Ranking, problems=(409,), links=_TO_RANKING,
         request_example={"name": "front-page", "positions": 3, "policy": "dcm-ts"},
         reply_example=_RANKING | {"items": 0},
     ),
     Route(
-        method="GET", path="/v1/rankings", name="list_rankings", tag="rankings", scope="serve",
-        summary="All rankings.", handler=Handlers.list_rankings,
-        reply=Rankings, reply_example={"rankings": [_RANKING]},
+        method="GET", path="/v1/rankings", name="list_rankings", tag="rankings", scope="read",
+        summary="All rankings that the key is for.", handler=Handlers.list_rankings,
+        checks_rankings=True, reply=Rankings, reply_size=Handlers.rankings_size,
+        reply_example={"rankings": [_RANKING]},
     ),
     Route(
-        method="GET", path="/v1/rankings/{name}", name="read_ranking", tag="rankings", scope="serve",
+        method="GET", path="/v1/rankings/{name}", name="read_ranking", tag="rankings", scope="read",
         summary="One ranking.", handler=Handlers.read_ranking, parameters=_NAME,
         reply=Ranking, problems=(404,), reply_example=_RANKING,
     ),
@@ -122,9 +123,9 @@ ROUTES: tuple[Route, ...] = (
         status=204, problems=(404,),
     ),
     Route(
-        method="GET", path="/v1/rankings/{name}/items", name="list_items", tag="items", scope="serve",
+        method="GET", path="/v1/rankings/{name}/items", name="list_items", tag="items", scope="read",
         summary="The items, page by page.", handler=Handlers.list_items, parameters=_NAME,
-        query=ItemsQuery, reply=ItemsPage, problems=(404,),
+        query=ItemsQuery, reply=ItemsPage, reply_size=Handlers.items_size, problems=(404,),
         reply_example={"items": [_ITEM], "next": None},
     ),
     Route(
@@ -140,7 +141,7 @@ ROUTES: tuple[Route, ...] = (
         request_example={"ids": ["tea", "cocoa"]}, reply_example={"removed": 2},
     ),
     Route(
-        method="GET", path="/v1/rankings/{name}/items/{item}", name="read_item", tag="items", scope="serve",
+        method="GET", path="/v1/rankings/{name}/items/{item}", name="read_item", tag="items", scope="read",
         summary="One item.", handler=Handlers.read_item, parameters=_OF_ITEM,
         reply=Item, problems=(404,), reply_example=_ITEM,
     ),
@@ -156,26 +157,26 @@ ROUTES: tuple[Route, ...] = (
         status=204, problems=(404, 409),
     ),
     Route(
-        method="POST", path="/v1/rankings/{name}/lists", name="make_list", tag="lists", scope="serve",
+        method="POST", path="/v1/rankings/{name}/lists", name="make_list", tag="lists", scope="list",
         summary="Ask for a list to show; the same request_id gets the same list.",
         handler=Handlers.make_list, parameters=_NAME,
         request=ListRequest, reply=ListReply, problems=(404, 409), links=_TO_IMPRESSION,
         request_example={"positions": 2, "exclude": ["cocoa"], "request_id": "page-view-4711"}, reply_example=_LIST,
     ),
     Route(
-        method="PUT", path="/v1/impressions/{impression}/clicks", name="report", tag="lists", scope="serve",
+        method="PUT", path="/v1/impressions/{impression}/clicks", name="report", tag="lists", scope="report",
         summary="Report the clicks so far, as positions or items; repeated ones count once.",
         handler=Handlers.report, parameters=_OF_IMPRESSION,
         request=Report, most_texts=_TEXTS_OF_REPORT, reply=ReportReply, problems=(404,),
         request_example={"clicks": [1], "final": True}, reply_example=_COUNTED,
     ),
     Route(
-        method="PUT", path="/v1/impressions/{impression}/activation", name="activate", tag="lists", scope="serve",
+        method="PUT", path="/v1/impressions/{impression}/activation", name="activate", tag="lists", scope="report",
         summary="Say that a deferred list is shown now.", handler=Handlers.activate, parameters=_OF_IMPRESSION,
         reply=ReportReply, problems=(404,), reply_example=_COUNTED,
     ),
     Route(
-        method="GET", path="/v1/impressions/{impression}", name="read_impression", tag="lists", scope="serve",
+        method="GET", path="/v1/impressions/{impression}", name="read_impression", tag="lists", scope="read",
         summary="A list that was made, with its clicks so far.",
         handler=Handlers.read_impression, parameters=_OF_IMPRESSION,
         reply=Impression, problems=(404,),
@@ -186,7 +187,7 @@ ROUTES: tuple[Route, ...] = (
         },
     ),
     Route(
-        method="GET", path="/v1/impressions/{impression}/explanation", name="explain", tag="lists", scope="serve",
+        method="GET", path="/v1/impressions/{impression}/explanation", name="explain", tag="lists", scope="read",
         summary="Why the items of a list are at their positions.", handler=Handlers.explain, parameters=_OF_IMPRESSION,
         reply=Explanation, problems=(404, 409),
         reply_example={
@@ -195,16 +196,16 @@ ROUTES: tuple[Route, ...] = (
         },
     ),
     Route(
-        method="GET", path="/v1/rankings/{name}/estimates", name="estimates", tag="learning", scope="serve",
+        method="GET", path="/v1/rankings/{name}/estimates", name="estimates", tag="learning", scope="read",
         summary="The estimates of the items: the largest index first, or the largest mean if the policy has no index.",
         handler=Handlers.estimates, parameters=_NAME,
-        query=EstimatesQuery, reply=Estimates, problems=(404, 409),
+        query=EstimatesQuery, reply=Estimates, reply_size=Handlers.estimates_size, problems=(404, 409),
         reply_example={
             "ranking": "front-page", **_OF_ALL, "policy": "dcm-ts", "learned": 120, "items": [_ESTIMATE],
         },
     ),
     Route(
-        method="GET", path="/v1/rankings/{name}/explanation", name="explain_next", tag="learning", scope="serve",
+        method="GET", path="/v1/rankings/{name}/explanation", name="explain_next", tag="learning", scope="read",
         summary="The list that would be made next, and why; this makes none.",
         handler=Handlers.explain_next, parameters=_NAME,
         query=NextQuery, reply=NextList, problems=(404, 409),
@@ -213,7 +214,7 @@ ROUTES: tuple[Route, ...] = (
         },
     ),
     Route(
-        method="GET", path="/v1/rankings/{name}/history", name="history", tag="learning", scope="serve",
+        method="GET", path="/v1/rankings/{name}/history", name="history", tag="learning", scope="read",
         summary="Click-through so far, in points of equally many lists.",
         handler=Handlers.history, parameters=_NAME,
         reply=History, problems=(404,),
@@ -223,17 +224,17 @@ ROUTES: tuple[Route, ...] = (
         },
     ),
     Route(
-        method="GET", path="/v1/rankings/{name}/segments", name="list_segments", tag="learning", scope="serve",
+        method="GET", path="/v1/rankings/{name}/segments", name="list_segments", tag="learning", scope="read",
         summary="The segments that have a learner of their own, page by page.",
         handler=Handlers.list_segments, parameters=_NAME,
-        query=SegmentsQuery, reply=SegmentsPage, problems=(404,),
+        query=SegmentsQuery, reply=SegmentsPage, reply_size=Handlers.segments_size, problems=(404,),
         reply_example={"segments": ["query: red shoes"], "next": None},
     ),
     Route(
-        method="GET", path="/v1/rankings/{name}/keys", name="list_keys", tag="learning", scope="serve",
+        method="GET", path="/v1/rankings/{name}/keys", name="list_keys", tag="learning", scope="read",
         summary="The segments under their former name, page by page.",
         handler=Handlers.list_keys, parameters=_NAME,
-        query=SegmentsQuery, reply=KeysPage, problems=(404,), deprecated=True,
+        query=SegmentsQuery, reply=KeysPage, reply_size=Handlers.segments_size, problems=(404,), deprecated=True,
         reply_example={"keys": ["query: red shoes"], "next": None},
     ),
     Route(
@@ -261,7 +262,7 @@ ROUTES: tuple[Route, ...] = (
         reply=Health, reply_example={"status": "ready", "version": __version__},
     ),
     Route(
-        method="GET", path="/metrics", name="metrics", tag="service", scope="serve", limited=False,
+        method="GET", path="/metrics", name="metrics", tag="service", scope="read", limited=False,
         summary="Metrics for Prometheus.", handler=Handlers.show_metrics, reply=str, media=PROMETHEUS,
     ),
     Route(

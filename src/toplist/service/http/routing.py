@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from msgspec import Struct
 
 from toplist.core.problem import nearest
-from toplist.service.config import Scope
+from toplist.service.api_keys import Scope
 from toplist.service.http import problems
+from toplist.service.http.auth import KnownKey
 from toplist.service.http.problems import HttpProblem
 
 JSON = "application/json"
@@ -30,6 +31,7 @@ class HttpRequest(NamedTuple):
     query: Any = None  # of the type of the route's `query`
     body: Any = None  # of the type of the route's `request`
     by: str = ""  # name of the API key; empty without keys
+    key: KnownKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +53,29 @@ class RawResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+class StreamParts(Protocol):
+    """The parts of a response."""
+
+    async def read(self) -> bytes | None:
+        """The next part, None after the last; the same again until `advance`."""
+        ...
+
+    def advance(self) -> None:
+        """Go on to the part after the one that was read."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class StreamResponse:
     """A response that is too long to hold in memory."""
 
-    chunks: AsyncIterator[bytes]
+    parts: StreamParts
     media: str
 
 
 Response = Struct | JsonResponse | RawResponse | StreamResponse | None  # a Struct is sent with the route's own status
 Handler = Callable[[Any, HttpRequest], Awaitable[Response]]  # called with the `Handlers` and the request
+ReplySize = Callable[[Any, HttpRequest], int]  # the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +109,8 @@ class Route:
     links: tuple[Link, ...] = ()
     deprecated: bool = False
     has_items: bool = False  # whether its body is a batch of items, which may be large
+    checks_rankings: bool = False  # whether its handler heeds the rankings that a key is for; see `App`
+    reply_size: ReplySize | None = None  # bytes of its reply before it is encoded, if that can be large
     most_texts: int | None = None  # in its body; more are refused before they are decoded
     limited: bool = True  # whether it counts against the limits of in-flight requests and of callers without a key
 
@@ -117,8 +134,8 @@ class CompiledRoute:
     """A route with its decoders, built once."""
 
     __slots__ = (
-        "decode", "handler", "is_change", "label", "limited", "media", "names", "parameters", "path", "query", "route",
-        "scope", "status",
+        "decode", "handler", "is_change", "label", "limited", "media", "names", "parameters", "path", "query",
+        "reply_size", "route", "scope", "status",
     )  # fmt: skip
 
     def __init__(self, route: Route) -> None:
@@ -128,6 +145,7 @@ class CompiledRoute:
         self.limited = route.limited
         self.is_change = route.is_change
         self.status = route.status
+        self.reply_size = route.reply_size
         self.label = route.path
         self.media = route.media.encode()
         self.names = route.names

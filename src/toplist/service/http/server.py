@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 
@@ -17,6 +19,7 @@ from toplist.service.http.app import App
 from toplist.service.http.connection import Connection, problem_response
 from toplist.service.http.connection_limits import ConnectionLimits
 from toplist.service.http.problems import HttpProblem
+from toplist.service.http.tls import GOODBYE, HANDSHAKE
 
 _UNSENT = 128 << 10  # bytes in the kernel that a slow reader does not take; it would buffer megabytes
 _ACCEPTS = 128  # connections accepted before others are served
@@ -25,10 +28,15 @@ _LOG_EVERY = 10.0  # seconds between two lines about refused connections
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server with limits of connections; `started_event` is set once it accepts requests."""
+    """uvicorn's server with limits of connections; `started_event` is set once it accepts requests.
 
-    def __init__(self, app: App, settings: Settings, counts: ConnectionLimits) -> None:
-        self._app, self._limits, self._counts = app, settings.limits, counts
+    With `tls`, which may be replaced at any time, new connections begin with a TLS handshake.
+    """
+
+    def __init__(
+        self, app: App, settings: Settings, counts: ConnectionLimits, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._app, self._limits, self.counts, self.tls = app, settings.limits, counts, tls
         super().__init__(_configuration(app, settings, counts))
         self.started_event = asyncio.Event()
         self._checking: asyncio.Task[None] | None = None
@@ -62,29 +70,58 @@ class Server(uvicorn.Server):
             except ConnectionError:
                 continue  # it has gone already
             except OSError:  # too many files or too little memory: let connections end
-                self._counts.refused["files"] += 1
+                self.counts.refused["files"] += 1
                 loop = asyncio.get_running_loop()
                 loop.remove_reader(listener)
                 loop.call_later(_PAUSE, self._listen, listener)
                 return
             accepted.setblocking(False)
-            refused = self._counts.refusal(peer[0])
+            refused = self.counts.refusal(peer[0])
             if refused is not None:
                 with accepted, suppress(OSError):
-                    accepted.send(_TOO_MANY[refused])  # not logged one by one: a line has their number
+                    if self.tls is None:  # else the client could not read it
+                        accepted.send(_TOO_MANY[refused])  # not logged one by one: a line has their number
                 continue
             connection: Connection = self.config.http_protocol_class(  # type: ignore[call-arg, assignment]
                 config=self.config, server_state=self.server_state, app_state=self.lifespan.state
             )
             connection.begin(peer[0])
-            begun = asyncio.create_task(_connect(connection, accepted))
+            begun = asyncio.create_task(self._connect(connection, accepted))
+            if self.tls is not None:
+                connection.end_handshake = begun.cancel
             self._beginning.add(begun)
-            begun.add_done_callback(self._beginning.discard)
+            begun.add_done_callback(partial(self._begun, connection, accepted))
+
+    async def _connect(self, connection: Connection, accepted: socket.socket) -> None:
+        """Serve an accepted connection, after the handshake of TLS."""
+        options: dict[str, Any] = {}
+        if self.tls is not None:
+            handshake = min(HANDSHAKE, self._limits.seconds)
+            options = {"ssl": self.tls, "ssl_handshake_timeout": handshake, "ssl_shutdown_timeout": GOODBYE}
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted, **options)
+        except OSError:  # it has gone already, or its handshake failed or took too long
+            if options:
+                self.counts.refused["handshake"] += 1
+            connection.give_up()
+            accepted.close()
+
+    def _begun(self, connection: Connection, accepted: socket.socket, begun: asyncio.Task[None]) -> None:
+        """A connection was made or given up."""
+        self._beginning.discard(begun)
+        connection.end_handshake = None  # it holds the task, which holds the connection
+        if begun.cancelled():  # perhaps before its first step
+            self.counts.refused["handshake"] += 1
+            connection.give_up()
+            accepted.close()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more, answer requests in flight, and close all connections."""
         for listener in sockets or []:
             asyncio.get_running_loop().remove_reader(listener)
+        if self.tls is not None:
+            for begun in self._beginning:  # they have sent no request yet
+                begun.cancel()
         await super().shutdown(sockets)
         if self._checking is not None:
             self._checking.cancel()
@@ -96,20 +133,11 @@ class Server(uvicorn.Server):
         logged, logged_at = 0, 0.0
         while True:
             await asyncio.sleep(every)
-            if self._counts.refused.total() > logged and loop.time() - logged_at > _LOG_EVERY:
-                logged, logged_at = self._counts.refused.total(), loop.time()
-                self._app.log_refused(self._counts.refused)
+            if self.counts.refused.total() > logged and loop.time() - logged_at > _LOG_EVERY:
+                logged, logged_at = self.counts.refused.total(), loop.time()
+                self._app.log_refused(self.counts.refused)
             for connection in list(self.server_state.connections):
                 cast(Connection, connection).check(loop.time())
-
-
-async def _connect(connection: Connection, accepted: socket.socket) -> None:
-    """Serve an accepted connection."""
-    try:
-        await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted)
-    except OSError:  # it has gone already
-        connection.end()
-        accepted.close()
 
 
 def _too_many(detail: str) -> bytes:
@@ -170,7 +198,8 @@ def _listen_error(host: str, port: int, error: OSError) -> InvalidInput:
     return refuse("The address", f"{host}:{port}", "one to listen on", str(error))
 
 
-def url(listener: socket.socket) -> str:
+def url(listener: socket.socket, *, tls: bool) -> str:
     """The URL of a listening socket."""
     host, port, *_ = listener.getsockname()
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if tls else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

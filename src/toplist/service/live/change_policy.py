@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -20,7 +21,7 @@ from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.learners import WORTH_A_SNAPSHOT
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.transaction import Transactions
-from toplist.service.live.work_memory import check_size
+from toplist.service.live.work_memory import TIMES_LEARNER, check_size
 from toplist.service.log import training
 from toplist.service.log.events import decode_items
 from toplist.service.log.replay import change_items, new_ranker
@@ -29,6 +30,7 @@ from toplist.service.store.protocol import ITEMS, EventRow, LearnerRow, LogReade
 from toplist.service.wire import RankingChange, RankingSpec
 
 T = TypeVar("T")
+TRAINED_PART = 4  # of the memory for requests, for learners that are trained before they serve; others are at first use
 LAST_ROUND = 1000  # events that may be left to learn when a new policy takes over
 MOST_ROUNDS = 5
 
@@ -52,6 +54,7 @@ class PolicyChange:
     def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
         self._transactions, self._compiler = transactions, compiler
         self._stopping = threading.Event()  # for training, which runs in other threads
+        self._trained_bytes = transactions.work.most_bytes // TRAINED_PART
 
     def start(self) -> None:
         """Allow training, again after `stop`."""
@@ -61,14 +64,27 @@ class PolicyChange:
         """Give up training that is in progress."""
         self._stopping.set()
 
+    @asynccontextmanager
     async def new_learners(
         self, ranking: LiveRanking, spec: RankingSpec, train: bool, needed: bool, blame: Blame
-    ) -> NewLearners | None:
-        """Make learners for other settings, as far as it takes long; refused if there cannot be any.
+    ) -> AsyncIterator[NewLearners | None]:
+        """Context with learners for other settings, as far as making them takes long, and with the memory for them.
 
-        None if the present ones can go on: only fewer positions ask for new ones, and lists need all places of the
-        learners.
+        Refused if there cannot be any. None if the present ones can go on: only fewer positions ask for new ones, and
+        lists need all places of the learners.
         """
+        async with AsyncExitStack() as memory:
+            yield await self._new_learners(ranking, spec, train, needed, blame, memory)
+
+    async def _new_learners(
+        self,
+        ranking: LiveRanking,
+        spec: RankingSpec,
+        train: bool,
+        needed: bool,
+        blame: Blame,
+        memory: AsyncExitStack,
+    ) -> NewLearners | None:
         before = ranking.settings
         ranking.is_changing_policy = True
         try:
@@ -81,6 +97,9 @@ class PolicyChange:
                 if ranking.items:
                     check_size(settings, len(ranking.items), self._transactions.work, blame(lambda _: False))
                 _check_items(ranking, settings, before, blame)
+            if needed and train and ranking.has_learner:
+                size = self._trained_bytes + TIMES_LEARNER * settings.learner_size(len(ranking.items))
+                await memory.enter_async_context(self._transactions.work.reserve(size))
             while needed and train and ranking.has_learner:
                 settings = before.for_new_learners(spec, train, max(longest, ranking.longest))
                 snapshots = await self.train(ranking, settings, blame)
@@ -140,29 +159,34 @@ class PolicyChange:
             )  # fmt: skip
         await self._transactions.commit([])  # training reads the store, which must have all learners and their events
         rows = await self._learners_to_train(ranking)
-        stops = self._stopping.is_set
-        trained: list[SnapshotRow] | None = None
+        trained: list[SnapshotRow] = []
         for _ in range(MOST_ROUNDS):
-            work = functools.partial(_train, settings, rows, trained, stops)
+            work = functools.partial(_train, settings, rows, trained, self._trained_bytes, self._stopping.is_set)
             try:
-                trained, events = await self._in_thread(work)
+                events = await self._in_thread(work)
             except InvalidInput as problem:
                 raise _cannot_have_had(settings, problem, blame) from problem
             if events < LAST_ROUND:
                 break
-        return trained or []
+        return trained
 
     async def _learners_to_train(self, ranking: LiveRanking) -> list[LearnerRow]:
-        """Learners with a snapshot or with many events, and the first, which met every item that any other did."""
+        """Learners with a snapshot or with many events, those in memory before others.
+
+        The very first is the one that met every item that any other did.
+        """
         state = await self._transactions.state()
-        long = [one.segment for one in state.learners.of_ranking(ranking) if one.unkept >= WORTH_A_SNAPSHOT]
+        loaded = state.learners.of_ranking(ranking)
+        long = [one.segment for one in loaded if one.unkept >= WORTH_A_SNAPSHOT]
+        in_memory = {one.id for one in loaded}
 
-        def read(reader: LogReader) -> set[LearnerRow | None]:
+        def read(reader: LogReader) -> tuple[list[LearnerRow], set[LearnerRow | None]]:
             first, kept = reader.learners(ranking.id, 0, 1), reader.learners_with_snapshots(ranking.id)
-            return {*first, *kept, *(reader.learner(ranking.id, segment) for segment in long)}
+            return first, {*kept, *(reader.learner(ranking.id, segment) for segment in long)}
 
-        rows = await state.store.read(read)
-        return sorted((row for row in rows if row is not None), key=lambda row: row.id)
+        first, found = await state.store.read(read)
+        others = [row for row in found if row is not None and row not in first]
+        return first + sorted(others, key=lambda row: (row.id not in in_memory, row.id))
 
     async def _check_new_items(
         self, ranking: LiveRanking, settings: LearnerSettings, first: SnapshotRow, blame: Blame
@@ -193,11 +217,12 @@ class PolicyChange:
 def _train(
     settings: LearnerSettings,
     rows: list[LearnerRow],
-    snapshots: list[SnapshotRow] | None,
+    trained: list[SnapshotRow],
+    most_bytes: int,
     stops: training.Stops,
     reader: LogReader,
-) -> tuple[list[SnapshotRow], int]:
-    return training.train_learners(reader, settings, rows, snapshots, stops)
+) -> int:
+    return training.train_learners(reader, settings, rows, trained, most_bytes, stops)
 
 
 def _is_item_event(event: EventRow, ranking: LiveRanking) -> bool:

@@ -30,6 +30,7 @@ from toplist.service.store.protocol import (
 from toplist.service.wire import Report, ReportReply
 
 CLOSED_AT_ONCE = 500  # impressions; more would keep requests waiting
+BYTES_CLOSED_AT_ONCE = 16 << 20  # of their lists, where these have many features
 
 ListEvents = dict[int, ListEvent]  # lists that had to be read from the log, by seq
 
@@ -57,6 +58,7 @@ class Impressions:
                 rows = close_rows(state, one, lists, now, until) or report_rows(state, one, merged, lists, now)
             reply = report_reply(impression, one, merged)
             reason = one.outcome.reason if was_open else None  # now, as another report may close it during the commit
+        del lists  # large ones, and the disk may be slow
         await self._transactions.commit(rows)
         self._count_learned(reason)
         return reply
@@ -74,6 +76,7 @@ class Impressions:
                 rows.append(change_row(one))
             reply = report_reply(impression, one, MergedReport())
             reason = one.outcome.reason if was_open else None
+        del lists
         await self._transactions.commit(rows)
         self._count_learned(reason)
         return reply
@@ -91,7 +94,7 @@ class Impressions:
             if shifted:
                 await self._transactions.commit(shifted)
                 continue
-            due = await state.load_due(at, CLOSED_AT_ONCE)
+            due = _fitting(state, await state.load_due(at, CLOSED_AT_ONCE))
             lists = await state.load_lists([one for one in due if needs_list(state, one)])
             for one in due:
                 if one.damage is not None:
@@ -107,6 +110,7 @@ class Impressions:
                     rows += close_rows(state, one, lists, at, at)
                     reasons.append(one.outcome.reason)
             state.evict_impressions()
+        del lists
         await self._transactions.commit(rows)
         for reason in reasons:
             self._count_learned(reason)
@@ -131,6 +135,18 @@ class Impressions:
     def _count_learned(self, reason: str | None) -> None:
         if reason is not None:
             self.learned[reason] += 1
+
+
+def _fitting(state: LiveState, due: list[ImpressionState]) -> list[ImpressionState]:
+    """As many of the first impressions as there is memory for, at least one."""
+    size = 0
+    for n, one in enumerate(due):
+        ranking = state.rankings_by_id.get(one.ranking)
+        if ranking is not None and ranking.can.needs_features:
+            size += ranking.list_bytes(None)
+            if n and size > BYTES_CLOSED_AT_ONCE:
+                return due[:n]
+    return due
 
 
 def report_reply(impression: str, one: ImpressionState, merged: MergedReport) -> ReportReply:

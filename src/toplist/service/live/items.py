@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from toplist.core.item_id import ItemId, item_text
+from toplist.service.errors import Refused
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
@@ -19,8 +20,8 @@ from toplist.service.wire import Item, ItemsChanged
 class Items:
     """Adds, changes and removes items."""
 
-    def __init__(self, transactions: Transactions) -> None:
-        self._transactions = transactions
+    def __init__(self, transactions: Transactions, most_bytes: int) -> None:
+        self._transactions, self._most_bytes = transactions, most_bytes
 
     async def put(self, name: str, items: Sequence[Item], by: str = "") -> ItemsChanged:
         """Add or change items, as `by` asks; fields that are left out stay as they were."""
@@ -29,10 +30,20 @@ class Items:
         event = ranking.checked_items(items)
         added = sum(put.id not in ranking.items for put in event.put)
         if added:
+            self._check_room(state, ranking, added)
             check_size(ranking.settings, len(ranking.items) + added, self._transactions.work, "/items")
         await self._transactions.commit(self._change(state, ranking, event, by) if event.put else [])
         changed = len(event.put) - added
         return ItemsChanged(added=added, changed=changed, unchanged=len(items) - len(event.put))
+
+    def _check_room(self, state: LiveState, ranking: LiveRanking, added: int) -> None:
+        """Refuse items for which there is no memory."""
+        taken = sum(one.item_bytes * len(one.items) for one in state.rankings.values())
+        if taken + added * ranking.item_bytes > self._most_bytes:
+            raise Refused(
+                f"The items of all rankings would take {taken + added * ranking.item_bytes >> 20} MB, but "
+                f"{self._most_bytes >> 20} MB are the most; put or keep fewer, or raise limits.items_memory.", "/items",
+            )  # fmt: skip
 
     async def remove(self, name: str, ids: Sequence[ItemId], by: str = "") -> int:
         """Remove items, which are in no list from then on; unknown ids are ignored. Returns the number removed."""
@@ -47,7 +58,7 @@ class Items:
         with self._transactions.change():
             seq = state.next_seq()
             ranking.change_items(seq, event)
-            state.learners.trim_changes(ranking)
+            state.learners.trim_changes(ranking, sum(one.change_bytes for one in state.rankings.values()))
         body = encode(msgspec.structs.replace(event, by=by))
         rows: list[Row] = [EventRow(seq, self._transactions.clock(), ranking.id, WHOLE_RANKING, ITEMS, None, body)]
         for put in event.put:

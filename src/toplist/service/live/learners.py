@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
 
@@ -28,9 +29,12 @@ from toplist.service.store.protocol import ITEMS, LEARNER, EventRow, LearnerRow,
 SNAPSHOT_EVERY = 1000  # events of a learner; more if a snapshot is large
 WORTH_A_SNAPSHOT = 64  # events; fewer are replayed faster than a snapshot is written
 MANY_CHANGES = 200  # of a ranking's items, which are replayed in another thread
+MANY_EVENTS = 2000  # of a learner, which are replayed in another thread
 TRIES_IN_THREAD = 2  # events that come meanwhile may need another read; then the event loop waits
 MEASURED_EVERY = 64  # events of a learner; it grows with its open lists
+REMEMBERED_DELETIONS = 10_000  # of learners of which nothing is left; reads in progress may bring them once more
 MOST_CHANGES = 1000  # of a ranking's items, kept in memory until all learners have applied them
+MOST_CHANGE_BYTES = 32 << 20  # of the changes of all rankings
 
 
 class LoadedLearner:
@@ -98,6 +102,7 @@ class Learners:
         self._by_id: dict[int, LoadedLearner] = {}
         self._bytes = 0
         self.deleted: set[int] = set()  # ids of learners whose segments were deleted
+        self._purged: deque[int] = deque()  # those of them of which nothing is left, in that order
 
     def __len__(self) -> int:
         return len(self._loaded)
@@ -214,6 +219,7 @@ class Learners:
         ranker = new_ranker(ranking.settings, segment, ranking.items)
         learner = LoadedLearner(seq, ranking, segment, ranker, seq, 1)
         ranking.has_learner = True
+        ranking.segments += segment is not None
         self._add(learner)
         event = EventRow(seq, now, ranking.id, seq, LEARNER, None, encode(LearnerEvent(segment)))
         return learner, [event, LearnerRow(seq, ranking.id, segment)]
@@ -227,6 +233,7 @@ class Learners:
         """Undo `create`; `had_learner` is the former `has_learner` of the ranking."""
         self._remove(learner)
         learner.ranking.has_learner = had_learner
+        learner.ranking.segments -= learner.segment is not None
 
     def remove(self, ranking: LiveRanking) -> None:
         """Remove the learners of a ranking from memory."""
@@ -238,6 +245,12 @@ class Learners:
         self.deleted.add(id)
         if (learner := self._by_id.get(id)) is not None:
             self._remove(learner)
+
+    def forget_deleted(self, id: int) -> None:
+        """Forget a deleted learner of which nothing is left, once nobody can have read of it before."""
+        self._purged.append(id)
+        if len(self._purged) > REMEMBERED_DELETIONS:
+            self.deleted.discard(self._purged.popleft())
 
     def size(self, ranking: LiveRanking, segment: str | None) -> int:
         """Bytes of the learner of a segment: measured if it is in memory, else foretold."""
@@ -285,9 +298,9 @@ class Learners:
         learner.room = learner.ranker.room
         self._bytes += learner.room
 
-    def trim_changes(self, ranking: LiveRanking) -> None:
-        """If a ranking keeps many changes of its items, apply them to all its learners and drop them."""
-        if len(ranking.changes) < MOST_CHANGES:
+    def trim_changes(self, ranking: LiveRanking, change_bytes: int) -> None:
+        """If changes of items are many or, of all rankings, large, apply a ranking's to its learners and drop them."""
+        if len(ranking.changes) < MOST_CHANGES and change_bytes <= MOST_CHANGE_BYTES:
             return
         for learner in self.of_ranking(ranking):
             self._apply_changes(learner)
@@ -348,10 +361,16 @@ class _LearnerLoad:
             return self._replay(reader)
 
     def takes_long(self, reader: LogReader) -> bool:
-        """Whether the event loop would be held up: after a crash, every learner replays the same changes of items."""
+        """Whether the event loop would be held up.
+
+        After a crash, every learner replays the same changes of items; after a change of the policy, one that was not
+        trained before replays all of its lists.
+        """
         kept = self._latest_snapshot(reader)
         start = self._settings.first_event(self._row.id) if kept is None else kept.seq
-        return reader.has_item_events(self._row.ranking, start, MANY_CHANGES)
+        return reader.has_item_events(self._row.ranking, start, MANY_CHANGES) or reader.has_learner_events(
+            self._row.id, start, MANY_EVENTS
+        )
 
     def in_thread(self, store: Store) -> Replay:
         """Read and replay in another thread."""
@@ -366,7 +385,7 @@ class _LearnerLoad:
         kept = self._latest_snapshot(reader)
         start = settings.first_event(row.id) if kept is None else kept.seq
         pending = [event for event in self._events if event.seq > start and self.concerns(event)]
-        changes = list(self._committed(reader.item_events(row.ranking, start)))
+        changes = self._committed(reader.item_events(row.ranking, start))  # one by one: each may have all items
 
         def fetch(seq: int) -> EventRow | None:
             if seq >= self._first_pending:
@@ -377,7 +396,7 @@ class _LearnerLoad:
 
         if kept is not None:
             replay = replay_from_snapshot(settings, row, kept, fetch)
-        elif changes or any(event.kind == ITEMS for event in pending):
+        elif reader.has_item_events(row.ranking, start, 1) or any(event.kind == ITEMS for event in pending):
             waiting = (event for event in self._events if event.kind == ITEMS)
             ever = chain(self._committed(reader.item_events(row.ranking, 0)), waiting)
             replay = replay_from_start(settings, row, items_at(ever, start), fetch)

@@ -9,7 +9,7 @@ import msgspec
 from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput
 from toplist.ranker import Record
-from toplist.service.errors import Conflict
+from toplist.service.errors import Conflict, Refused
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.impression_state import ImpressionState
 from toplist.service.live.learners import LoadedLearner
@@ -18,6 +18,7 @@ from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.request_errors import check_features, list_length, pins_by_position, request_error
 from toplist.service.live.state import LiveState, RememberedRequest
 from toplist.service.live.transaction import Transactions
+from toplist.service.live.work_memory import SMALL, TIMES_LEARNER
 from toplist.service.log.events import ListEvent, ListOutcome, encode, rows_by_item
 from toplist.service.log.impression_id import ImpressionIds, id_text
 from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
@@ -32,44 +33,59 @@ NO_OUTCOME_JSON = encode(NO_OUTCOME)
 class Lists:
     """Makes lists."""
 
-    def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
-        self._transactions, self._compiler = transactions, compiler
+    def __init__(self, transactions: Transactions, compiler: PolicyCompiler, most_segments: int) -> None:
+        self._transactions, self._compiler, self._most_segments = transactions, compiler, most_segments
         self._ids = ImpressionIds()
 
     async def make(self, name: str, request: ListRequest) -> ListReply:
         """Make a list to show; the same request id gives the same list."""
-        while True:
-            state = self._transactions.ready_state or await self._transactions.state()
-            ranking = state.ranking(name)
-            settings = ranking.settings
-            if ranking.compiled is not settings:
-                await self._compiler.wait_for(settings)
-                ranking.compiled = settings
-                continue
-            remembered: RememberedRequest | None = None
-            if request.request_id is not None:
-                known = await state.load_request(ranking.id, request.request_id)
-                remembered = state.requests.get((ranking.id, request.request_id))
-                made = None if known is None else await state.load_impression(known.impression)
-                if known is not None and made is not None and not state.is_deleted(made):
-                    return await self._repeat(state, made, known, name, request)
-            if not ranking.items:
-                raise Conflict(f"The ranking {name!r} has no items yet; put some.")
-            if not state.learners.has(ranking, request.segment):
-                learner = await state.learners.load(ranking, request.segment)
-                if learner is None and not state.learners.has_room(ranking.learner_size):
-                    await state.learners.make_room(ranking.learner_size)
-                    continue  # another request may have made it meanwhile
-                if learner is not None and not state.learners.has(ranking, request.segment):
-                    continue  # it exists, and must not be made again
-            if self._can_make(state, ranking, request, remembered):
-                break
-        with self._transactions.change():
-            made, rows = self._make(state, ranking, request)
-            assert made.items is not None
-            reply = list_reply(made, made.items, name, request)
-        await self._transactions.commit(rows)
-        return reply
+        work, held = self._transactions.work, 0
+        try:
+            while True:
+                state = self._transactions.ready_state or await self._transactions.state()
+                ranking = state.ranking(name)
+                settings = ranking.settings
+                if ranking.compiled is not settings:
+                    await self._compiler.wait_for(settings)
+                    ranking.compiled = settings
+                    continue
+                remembered: RememberedRequest | None = None
+                if request.request_id is not None:
+                    known = await state.load_request(ranking.id, request.request_id)
+                    remembered = state.requests.get((ranking.id, request.request_id))
+                    made = None if known is None else await state.load_impression(known.impression)
+                    if known is not None and made is not None and not state.is_deleted(made):
+                        return await self._repeat(state, made, known, name, request)
+                if not ranking.items:
+                    raise Conflict(f"The ranking {name!r} has no items yet; put some.")
+                has_learner = state.learners.has(ranking, request.segment)
+                needed = ranking.list_bytes(request.positions) if ranking.can.needs_features else 0
+                if not has_learner:
+                    needed += TIMES_LEARNER * ranking.learner_size
+                if needed > held and needed >= SMALL:  # until it is committed: the disk may be slow
+                    give_back, held = held, 0
+                    work.give_back(give_back)
+                    await work.take(needed, urgent=True)
+                    held = needed
+                    continue
+                if not has_learner:
+                    learner = await state.learners.load(ranking, request.segment, reserved=True)
+                    if learner is None and not state.learners.has_room(ranking.learner_size):
+                        await state.learners.make_room(ranking.learner_size)
+                        continue  # another request may have made it meanwhile
+                    if learner is not None and not state.learners.has(ranking, request.segment):
+                        continue  # it exists, and must not be made again
+                if self._can_make(state, ranking, request, remembered):
+                    break
+            with self._transactions.change():
+                made, rows = self._make(state, ranking, request)
+                assert made.items is not None
+                reply = list_reply(made, made.items, name, request)
+            await self._transactions.commit(rows)
+            return reply
+        finally:
+            if held:
+                work.give_back(held)
 
     def _can_make(
         self, state: LiveState, ranking: LiveRanking, request: ListRequest, remembered: RememberedRequest | None
@@ -107,6 +123,11 @@ class Lists:
         had_learner = ranking.has_learner
         learner = state.learners.get(ranking, request.segment)
         if learner is None:
+            if request.segment is not None and ranking.segments >= self._most_segments:
+                raise Refused(
+                    f"The ranking {ranking.name!r} has {ranking.segments} segments, and {self._most_segments} are the "
+                    f"most; name one of them, delete some, or raise limits.segments.", "/segment",
+                )  # fmt: skip
             try:
                 learner, rows = state.learners.create(ranking, request.segment, state.next_seq(), now)
             except InvalidInput as problem:

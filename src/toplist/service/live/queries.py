@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import islice
 from time import monotonic
 from typing import TypeVar
 
-from toplist.core.item_id import ItemId, twin_id
+from toplist.core.item_id import ItemId, item_text, twin_id
 from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.service.clock import as_time
@@ -27,11 +28,48 @@ from toplist.service.log.impression_id import id_text
 from toplist.service.log.replay import logged_list
 from toplist.service.log.settings import ItemState, ItemStates
 from toplist.service.store.protocol import STATE_NAMES, Store
-from toplist.service.wire import Estimate, Estimates, Explanation, Impression, Item, NextList, Ranking, Reason
+from toplist.service.wire import (
+    Estimate,
+    Estimates,
+    Explanation,
+    Impression,
+    Item,
+    ItemsPage,
+    NextList,
+    Ranking,
+    Reason,
+)
 
 T = TypeVar("T")
+PAGE_NUMBERS = 1 << 18  # features in a page of items, at most, unless one item has more
+NUMBER_BYTES, ITEM_BYTES = 60, 1000  # of a feature and of an item in a reply, as objects and encoded
 COUNT_EVERY = 1.0  # seconds between two counts of open impressions
 DELETED = "The ranking or the segment of this list was deleted, and the list with it."
+
+
+class LogPages:
+    """The log of a ranking, in pages; other requests are served between two of them."""
+
+    def __init__(self, transactions: Transactions, pages: EventPages) -> None:
+        self._transactions, self._pages = transactions, pages
+
+    @property
+    def after(self) -> int:
+        """The next page has later events than this one; it can be set."""
+        return self._pages.after
+
+    @after.setter
+    def after(self, seq: int) -> None:
+        self._pages.after = seq
+
+    def __aiter__(self) -> LogPages:
+        return self
+
+    async def __anext__(self) -> EventPage:
+        page = await self._transactions.store.read(self._pages.read_next)
+        if page is None:
+            raise StopAsyncIteration
+        return page
 
 
 class Queries:
@@ -76,13 +114,31 @@ class Queries:
     async def items(self, name: str, after: ItemId | None = None, limit: int = 1000) -> list[Item]:
         """Items in the order in which they were added, those behind the item `after`."""
         async with self._reading() as state:
+            return _items(state.ranking(name), after, limit)
+
+    async def items_page(self, name: str, after: ItemId | None, limit: int) -> ItemsPage:
+        """A page of items; it ends where their features are many."""
+        async with self._reading() as state:
             ranking = state.ranking(name)
-            ids = list(ranking.items)
-            begin = 0
-            if after is not None:
-                _item_state(ranking, after)
-                begin = ids.index(after) + 1
-            return [item_reply(id, ranking.items[id]) for id in ids[begin : begin + limit]]
+            limit = min(limit, max(1, PAGE_NUMBERS // max(1, ranking.spec.features)))
+            rows = _items(ranking, after, limit + 1)
+        page = rows[:limit]
+        return ItemsPage(items=page, next=item_text(page[-1].id) if len(rows) > limit else None)
+
+    def items_size(self, name: str, limit: int) -> int:
+        """Bytes of a page of items before it is encoded, and then."""
+        state = self._transactions.loaded_state
+        ranking = None if state is None else state.rankings.get(name)
+        if ranking is None:
+            return 0
+        numbers = min(limit * ranking.spec.features, PAGE_NUMBERS + ranking.spec.features)
+        return NUMBER_BYTES * numbers + ITEM_BYTES * min(limit, len(ranking.items))
+
+    @property
+    def ranking_count(self) -> int:
+        """Number of rankings in memory."""
+        state = self._transactions.loaded_state
+        return 0 if state is None else len(state.rankings)
 
     async def impression(self, impression: str) -> Impression:
         """A list with its reports so far."""
@@ -91,6 +147,15 @@ class Queries:
                 reply = await _impression_reply(state, impression)
                 if self._transactions.is_current(state):  # else it may show changes whose commit failed
                     return reply
+
+    async def ranking_of(self, impression: str) -> str | None:
+        """Name of an impression's ranking, which never changes; None if either does not exist."""
+        state = self._transactions.ready_state or await self._transactions.state()
+        try:
+            ranking = state.rankings_by_id.get((await state.find_impression(impression)).ranking)
+        except NotFound:
+            return None
+        return None if ranking is None else ranking.name
 
     async def estimates(
         self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
@@ -113,11 +178,11 @@ class Queries:
         async with self._reading() as state:
             one = await _existing_impression(state, impression)
             name, segment = await _origin(state, one)
-            event = (await state.load_lists([one])).get(one.seq)
-            if event is None:
-                raise NotFound(f"The list of this impression cannot be read: {one.damage}")
-            made = event
             async with self._learner(name, segment) as learner:
+                event = (await state.load_lists([one])).get(one.seq)
+                if event is None:
+                    raise NotFound(f"The list of this impression cannot be read: {one.damage}")
+                made = event
                 settings = learner.ranking.settings
                 is_known = one.seq > settings.first_event(learner.id)
 
@@ -158,7 +223,7 @@ class Queries:
             state = await self._transactions.state()
             ranking = state.ranking(name)
             await self._compiler.wait_for(ranking.settings)
-            size = TIMES_LEARNER * state.learners.size(ranking, segment)
+            size = TIMES_LEARNER * state.learners.size(ranking, segment) + ranking.list_bytes(None)
             async with self._transactions.work.reserve(size):
                 learner = await state.learners.load(ranking, segment, reserved=True)
                 if not self._transactions.is_current(state) or state.rankings.get(name) is not ranking:
@@ -175,15 +240,11 @@ class Queries:
             ranking = state.ranking(name).id
             return await state.store.read(lambda reader: reader.segments(ranking, after or "", limit))
 
-    async def event_pages(self, name: str, after: int = 0) -> AsyncIterator[EventPage]:
+    async def event_pages(self, name: str, after: int = 0) -> LogPages:
         """The log of a ranking, in pages; other requests are served between two of them."""
         async with self._reading() as state:
             ranking = state.ranking(name)
-        return self._pages(EventPages(ranking.id, ranking.name, after))
-
-    async def _pages(self, pages: EventPages) -> AsyncIterator[EventPage]:
-        while (page := await self._transactions.store.read(pages.read_next)) is not None:
-            yield page
+        return LogPages(self._transactions, EventPages(ranking.id, ranking.name, after))
 
     async def open_impressions(self) -> int:
         """Number of lists that wait for reports, deferred ones included."""
@@ -202,6 +263,14 @@ def _count_open(store: Store) -> int:
         return reader.open_impressions()
     finally:
         reader.close()
+
+
+def _items(ranking: LiveRanking, after: ItemId | None, limit: int) -> list[Item]:
+    ids = iter(ranking.items)
+    if after is not None:
+        _item_state(ranking, after)
+        next(id for id in ids if id == after)
+    return [item_reply(id, ranking.items[id]) for id in islice(ids, limit)]
 
 
 def _item_state(ranking: LiveRanking, item: ItemId) -> ItemState:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from toplist.core.item_id import ItemId
@@ -15,6 +16,11 @@ from toplist.service.log.settings import SHORTEST, ItemState, ItemStates, Learne
 from toplist.service.wire import LARGEST, Item, RankingSpec, too_large
 
 TOO_LARGE = f"features must be numbers between {-LARGEST:,.0f} and {LARGEST:,.0f}; scale them, best to about 1."
+
+
+BYTES_PER_ITEM = 500  # its id, its state and its place in a dictionary
+BYTES_PER_LISTED = 32  # of a feature of an item in a list: as row, as JSON, and while it is written
+BYTES_PER_CHANGE = 128  # of an item in a remembered change, without its features
 
 
 class ItemsChange(NamedTuple):
@@ -33,11 +39,17 @@ class LiveRanking:
         self.items: ItemStates = {}
         self.changes: list[ItemsChange] = []  # recent ones, for learners that have not applied them yet
         self.dropped_changes = 0  # number of changes before these, since the ranking is in memory
+        self.change_bytes = 0  # of the remembered changes
         self.has_learner = False
+        self.segments = 0  # number of them that have a learner
         self.is_deleted = False
         self.longest = SHORTEST  # longest list that its policy made since it is in memory
         self.is_changing_policy = False
         self.compiled: LearnerSettings | None = None  # settings whose policy is known to be compiled
+        spec = settings.spec
+        self.item_bytes = BYTES_PER_ITEM + 8 * spec.features
+        joined = spec.features * spec.person if spec.person and spec.join == "outer" else spec.features + spec.person
+        self._listed_bytes = BYTES_PER_LISTED * joined
         self._largest_norm = (-1, 1.0)  # of the items' features, after so many changes
 
     @property
@@ -72,6 +84,10 @@ class LiveRanking:
             norm = float(np.linalg.norm(row))
             scaled[text] = row if norm <= largest else (np.asarray(row) * (largest / norm)).tolist()
         return scaled
+
+    def list_bytes(self, positions: int | None) -> int:
+        """Bytes of the features of a list and of its rows until they are on disk, if the policy learns from them."""
+        return self._listed_bytes * (self.spec.positions if positions is None else positions)
 
     @property
     def learner_size(self) -> int:
@@ -130,12 +146,21 @@ class LiveRanking:
     def change_items(self, seq: int, event: ItemsEvent) -> None:
         """Change the items, and remember the change for learners, which apply it when they are next used."""
         apply_items(self.items, seq, event)
+        event = msgspec.structs.replace(event, put=[self._with_array(put) for put in event.put])
         self.changes.append(ItemsChange(seq, event))
+        numbers = sum(len(put.features) for put in event.put if put.features is not None)
+        self.change_bytes += 8 * numbers + BYTES_PER_CHANGE * (len(event.put) + len(event.removed))
+
+    def _with_array(self, put: PutItem) -> PutItem:
+        """An item with the array of its features that the ranking has: a list would take four times as much."""
+        features: Any = self.items[put.id].features
+        return put if put.features is None else msgspec.structs.replace(put, features=features)
 
     def drop_changes(self) -> None:
         """Drop the remembered changes, once all learners in memory have applied them."""
         self.dropped_changes += len(self.changes)
         self.changes.clear()
+        self.change_bytes = 0
 
 
 def wrong_width(what: str, row: Sequence[float], width: int) -> InvalidInput:

@@ -45,8 +45,8 @@ FIXED_FIELDS = ("features", "person", "join")  # items and lists of the log were
 class RankingManager:
     """Creates, changes and deletes rankings."""
 
-    def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
-        self._transactions, self._compiler = transactions, compiler
+    def __init__(self, transactions: Transactions, compiler: PolicyCompiler, most: int) -> None:
+        self._transactions, self._compiler, self._most = transactions, compiler, most
         self.policy_change = PolicyChange(transactions, compiler)
 
     async def create(self, spec: RankingSpec, by: str = "") -> Ranking:
@@ -76,6 +76,11 @@ class RankingManager:
         state = await self._transactions.state()
         if name in state.rankings:
             raise Conflict(f"There is a ranking {name!r} already; change it, or choose another name.", "/name")
+        if len(state.rankings) >= self._most:
+            raise Refused(
+                f"There are {len(state.rankings)} rankings, and {self._most} are the most; delete some, or raise "
+                f"limits.rankings."
+            )
         return state
 
     async def change(self, name: str, change: RankingChange, by: str = "") -> Ranking:
@@ -94,10 +99,14 @@ class RankingManager:
         needed = needs_new_learners(ranking, spec, change)
         if ranking.is_changing_policy and (needed or "positions" in given):
             raise Conflict(f"The ranking {name!r} is getting another policy already; wait for that.")
-        new: NewLearners | None = None
-        if needed or (change.train and has_spare_places(ranking, spec)):
-            blame = functools.partial(setting_at_fault, spec, ranking.spec, given=given)
-            new = await self.policy_change.new_learners(ranking, spec, change.train, needed, blame)
+        if not needed and not (change.train and has_spare_places(ranking, spec)):
+            return await self._change(ranking, given, None, by)
+        blame = functools.partial(setting_at_fault, spec, ranking.spec, given=given)
+        async with self.policy_change.new_learners(ranking, spec, change.train, needed, blame) as new:
+            return await self._change(ranking, given, new, by)
+
+    async def _change(self, ranking: LiveRanking, given: dict[str, Any], new: NewLearners | None, by: str) -> Ranking:
+        """Change settings of a ranking, and put new learners in the place of its present ones."""
         state = await self._transactions.state()
         now, seq = self._transactions.clock(), state.next_seq()
         rows: list[Row] = []

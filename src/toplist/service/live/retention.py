@@ -29,6 +29,7 @@ from toplist.service.store.protocol import (
 )
 
 LEARNERS_AT_ONCE = 10  # each is loaded and gets a snapshot
+LARGE_LEARNER = 1 << 20  # bytes
 BATCHES_PER_RANKING = 20  # in one call of `forget_old`
 WIPE_AGAIN = 1.0  # seconds between attempts to overwrite what was deleted, which also gathers deletions
 PURGED_AT_ONCE = 1000  # seqs of the log, and items
@@ -106,6 +107,8 @@ class Retention:
                 rows = forget_rows(state, ranking, row, count, until, now)
             written = self._transactions.commit(rows)
             impressions += count
+            if ranking.learner_size > LARGE_LEARNER:
+                await written  # else several large snapshots would wait for the disk
         if written is not None:
             await written  # and with it all before
         self.next_learner[ranking.id] = counted[-1][0].id if len(counted) == LEARNERS_AT_ONCE else 0
@@ -137,7 +140,7 @@ class Retention:
         """Delete a part of the rows of a deleted learner; when none is left, overwrite all that was deleted."""
 
         def read(reader: LogReader) -> tuple[DeletedLearnerRow, bool] | None:
-            rows = reader.deleted_learners()
+            rows = reader.deleted_learners(1)
             return (rows[0], reader.has_events(rows[0].learner)) if rows else None
 
         found = await state.store.read(read)
@@ -150,6 +153,8 @@ class Retention:
             with self._transactions.change():
                 state.purge_learner(row.learner)
                 rows = [purge if has_events else PurgeLearnerDone(row.learner)]
+                if not has_events:
+                    state.learners.forget_deleted(row.learner)
         elif state.store.keeps_deleted and monotonic() >= self._wipe_at:
             self._wipe_at = monotonic() + WIPE_AGAIN
             rows = [WipeLog()]

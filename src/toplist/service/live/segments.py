@@ -31,6 +31,7 @@ class Segments:
         with self._transactions.change():
             now, seq = self._transactions.clock(), state.next_seq()
             state.learners.delete(row.id)
+            ranking.segments -= 1
             event = EventRow(seq, now, ranking.id, WHOLE_RANKING, ERASED, None, encode(ErasedEvent(row.id, by)))
         gone = DeletedLearnerRow(row.id, ranking.id)
         await self._transactions.commit([event, DeleteLearner(ranking.id, row.id), gone])

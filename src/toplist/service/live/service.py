@@ -37,7 +37,13 @@ class Service:
     learner_bytes : int, default 512 MiB
         Limit of the memory for learners.
     work_bytes : int, default 1 GiB
-        Limit of the memory that requests take together to load and copy learners.
+        Limit of the memory that requests take together to load, copy and train learners, and for large lists.
+    item_bytes : int, default 1 GiB
+        Limit of the memory for the items of all rankings.
+    most_rankings : int, default 1000
+        Limit of the number of rankings.
+    most_segments : int, default 1,000,000
+        Limit of the number of segments of a ranking.
     open_store : callable, default SQLiteStore
         Opens the store at a path.
 
@@ -56,14 +62,17 @@ class Service:
         *,
         learner_bytes: int = 512 << 20,
         work_bytes: int = 1 << 30,
+        item_bytes: int = 1 << 30,
+        most_rankings: int = 1000,
+        most_segments: int = 1_000_000,
         open_store: OpenStore = SQLiteStore,
     ) -> None:
         own_clock = BelievedClock() if clock is None else GivenClock(clock)
         self.transactions = Transactions(path, own_clock, learner_bytes, work_bytes, open_store)
         self.compiler = PolicyCompiler()
-        self.rankings = RankingManager(self.transactions, self.compiler)
-        self.items = Items(self.transactions)
-        self.lists = Lists(self.transactions, self.compiler)
+        self.rankings = RankingManager(self.transactions, self.compiler, most_rankings)
+        self.items = Items(self.transactions, item_bytes)
+        self.lists = Lists(self.transactions, self.compiler, most_segments)
         self.impressions = Impressions(self.transactions)
         self.queries = Queries(self.transactions, self.compiler)
         self.segments = Segments(self.transactions)

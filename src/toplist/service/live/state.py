@@ -11,7 +11,7 @@ import numpy as np
 
 from toplist.core.item_id import item_of_text
 from toplist.core.problem import nearest
-from toplist.service.errors import NotFound
+from toplist.service.errors import NotFound, UnknownRanking
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
 from toplist.service.live.learners import Learners
 from toplist.service.live.quarantine import QuarantineCounts, QuarantinedLearners, reason_of
@@ -33,6 +33,7 @@ from toplist.service.store.protocol import (
 )
 
 REMEMBERED = 20_000  # impressions and requests in memory, besides those that are not committed yet
+REMEMBERED_POSITIONS = 500_000  # of these impressions together: long lists are remembered for a shorter time
 ALL_IMPRESSIONS = b""  # stands for all ids while due impressions are read
 EVICTED_AT_ONCE = 100  # of either: finding the first uncommitted event takes as long for many as for one
 
@@ -42,6 +43,7 @@ class RankingRows(NamedTuple):
 
     ranking: RankingRow
     has_learner: bool
+    segments: int  # number of them
     items: list[ItemRow]
 
 
@@ -57,7 +59,9 @@ def read_rankings(reader: LogReader) -> StateRows:
     """Read the rows for the state."""
     with reader.snapshot_reads():
         rankings = [
-            RankingRows(row, bool(reader.learners(row.id, 0, 1)), list(reader.items(row.id)))
+            RankingRows(
+                row, bool(reader.learners(row.id, 0, 1)), reader.segment_count(row.id), list(reader.items(row.id))
+            )
             for row in reader.rankings()
         ]
         return StateRows(reader.event(reader.last_seq()), rankings, reader.deleted_learners())
@@ -96,11 +100,12 @@ class LiveState:
         self.rankings_by_id: dict[int, LiveRanking] = {}
         self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()
         self.requests: OrderedDict[tuple[int, str], RememberedRequest] = OrderedDict()
+        self._positions = 0  # of the impressions
         self._being_read: Counter[bytes | tuple[int, str]] = Counter()
-        for row, has_learner, items in rows.rankings:
+        for row, has_learner, segments, items in rows.rankings:
             settings = LearnerSettings.of(decode_ranking(row.settings), row.policy_seq)
             ranking = LiveRanking(row.id, row.created, settings)
-            ranking.has_learner = has_learner
+            ranking.has_learner, ranking.segments = has_learner, segments
             for item in items:
                 features = None if item.features is None else np.frombuffer(item.features)
                 ranking.items[item_of_text(item.id)] = ItemState(item.place, features, item.hidden)
@@ -119,7 +124,7 @@ class LiveState:
             return self.rankings[name]
         except KeyError:
             advice = nearest(name, self.rankings, "create it first")
-            raise NotFound(f"There is no ranking {name!r}; {advice}.") from None
+            raise UnknownRanking(name, advice) from None
 
     def add_ranking(self, ranking: LiveRanking) -> None:
         """Add a ranking."""
@@ -192,6 +197,7 @@ class LiveState:
     def add_impression(self, impression: ImpressionState) -> None:
         """Keep a new impression in memory."""
         self.impressions[impression.id] = impression
+        self._positions += len(impression.items or ())
         self.evict_impressions()
 
     def has(self, impression: ImpressionState) -> bool:
@@ -200,13 +206,19 @@ class LiveState:
 
     def evict_impressions(self) -> None:
         """Drop the oldest impressions from memory if there are too many; stops at one with uncommitted changes."""
-        if len(self.impressions) >= REMEMBERED + EVICTED_AT_ONCE and ALL_IMPRESSIONS not in self._being_read:
+        too_many = len(self.impressions) >= REMEMBERED + EVICTED_AT_ONCE or self._positions > REMEMBERED_POSITIONS
+        if too_many and ALL_IMPRESSIONS not in self._being_read:
             pending = self.commits.first_pending_seq()
-            while len(self.impressions) > REMEMBERED:
+            most = REMEMBERED_POSITIONS * 99 // 100
+            while len(self.impressions) > REMEMBERED or self._positions > most:
                 oldest = next(iter(self.impressions.values()))
                 if oldest.last_seq >= pending or oldest.id in self._being_read:
                     break
-                del self.impressions[oldest.id]
+                self._remove_impression(oldest)
+
+    def _remove_impression(self, impression: ImpressionState) -> None:
+        del self.impressions[impression.id]
+        self._positions -= len(impression.items or ())
 
     async def load_lists(self, impressions: Sequence[ImpressionState]) -> dict[int, ListEvent]:
         """Lists of impressions by the seq of their events; one that is missing or unreadable is marked as damaged."""
@@ -218,6 +230,8 @@ class LiveState:
                 if event is None:
                     raise NotFound(UNKNOWN_IMPRESSION)
                 made = lists[impression.seq] = decode_list(event.body)
+                if self.has(impression) and impression.items is None:
+                    self._positions += len(made.items)
                 impression.items = made.items
             except UNREADABLE as problem:
                 impression.damage = reason_of(problem)
@@ -262,15 +276,16 @@ class LiveState:
     def purge(self, ranking: int) -> None:
         """Remove impressions and requests of a deleted ranking."""
         for impression in [one for one in self.impressions.values() if one.ranking == ranking]:
-            del self.impressions[impression.id]
+            self._remove_impression(impression)
         for known in [known for known in self.requests if known[0] == ranking]:
             del self.requests[known]
 
     def purge_learner(self, learner: int) -> None:
         """Remove impressions of a deleted learner, and the requests for them."""
-        purged = {impression.id for impression in self.impressions.values() if impression.learner == learner}
-        for id in purged:
-            del self.impressions[id]
+        gone = [impression for impression in self.impressions.values() if impression.learner == learner]
+        for impression in gone:
+            self._remove_impression(impression)
+        purged = {impression.id for impression in gone}
         for known in [known for known, request in self.requests.items() if request.impression in purged]:
             del self.requests[known]
 
@@ -278,4 +293,4 @@ class LiveState:
         """Remove a learner's impressions that were closed by events up to `seq`, as the store does."""
         for impression in list(self.impressions.values()):
             if impression.learner == learner and not impression.is_open and impression.last_seq <= seq:
-                del self.impressions[impression.id]
+                self._remove_impression(impression)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from toplist.service.clock import Clock
@@ -23,6 +24,7 @@ from toplist.service.store.group_commit import CommitCounts, GroupCommit
 from toplist.service.store.protocol import CLOCK, NO_RANKING, WHOLE_RANKING, EventRow, Row, ShiftWindows, Store
 
 PAUSE_AFTER_FAILURE = 200  # milliseconds before the next attempt
+SNAPSHOT_BYTES = 4 << 20  # of snapshots in one commit when the service stops
 
 OpenStore = Callable[[Path], Store]
 
@@ -94,16 +96,25 @@ class Transactions:
             await asyncio.wait([self._reload])
         await self._commits.drain()
         if self._state is not None:
-            rows: list[Row] = [
-                learner.snapshot() for learner in self._state.learners if learner.unkept >= WORTH_A_SNAPSHOT
-            ]
-            try:
-                if rows:
-                    await self._commits.write(rows)
-            except StoreUnavailable:
-                pass  # everything is in the log
+            with suppress(StoreUnavailable):  # everything is in the log
+                await self._write_snapshots(self._state, self._commits)
         await self._commits.drain()
         self._release()
+
+    async def _write_snapshots(self, state: LiveState, commits: GroupCommit) -> None:
+        """Write snapshots of learners, some megabytes at a time."""
+        rows: list[Row] = []
+        size = 0
+        for learner in state.learners:
+            if learner.unkept >= WORTH_A_SNAPSHOT:
+                kept = learner.snapshot()
+                rows.append(kept)
+                size += len(kept.body)
+                if size > SNAPSHOT_BYTES:
+                    await commits.write(rows)
+                    rows, size = [], 0
+        if rows:
+            await commits.write(rows)
 
     def _release(self) -> None:
         """Close the store and forget everything."""

@@ -1,4 +1,4 @@
-"""The memory that requests take together while they load, copy and use learners: those that find no room wait."""
+"""Budgets of the memory that requests take together: those that find no room wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from toplist.service.errors import Refused
 from toplist.service.log.settings import LearnerSettings
 
-SMALL = 1 << 18  # bytes; what takes less is not counted, since the number of requests in flight is limited
+SMALL = 1 << 17  # bytes; what takes less is not counted, since the number of requests in flight is limited
 TIMES_LEARNER = 3  # a learner in another form, the learner made of it, and a part of that while it is made
 
 
@@ -56,15 +56,24 @@ class WorkMemory:
         if size < SMALL:
             yield
             return
+        await self.take(size, urgent)
+        try:
+            yield
+        finally:
+            self.give_back(size)
+
+    async def take(self, size: int, urgent: bool = False) -> None:
+        """Wait for so many bytes and take them, until `give_back`; the caller waits for no other bytes meanwhile."""
         is_next = not self._urgent and (urgent or not self._others)
         if is_next and self._has_room(size):
             self.taken += size
         else:
             await self._wait(size, self._urgent if urgent else self._others)
-        try:
-            yield
-        finally:
-            self._release(size)
+
+    def give_back(self, size: int) -> None:
+        """Give bytes back, to those who wait."""
+        self.taken -= size
+        self._grant()
 
     def _has_room(self, size: int) -> bool:
         return self.taken == 0 or self.taken + size <= self.most_bytes
@@ -78,18 +87,15 @@ class WorkMemory:
             if waiting in queue:
                 queue.remove(waiting)
                 self._grant()  # to smaller ones behind it
-            else:
-                self._release(size)
+            elif not waiting.granted.cancelled():
+                self.give_back(size)
             raise
-
-    def _release(self, size: int) -> None:
-        self.taken -= size
-        self._grant()
 
     def _grant(self) -> None:
         while queue := self._urgent or self._others:
             if not self._has_room(queue[0].size):
                 return
             size, granted = queue.popleft()
-            self.taken += size
-            granted.set_result(None)
+            if not granted.done():  # else its client has left
+                self.taken += size
+                granted.set_result(None)

@@ -35,18 +35,18 @@ class EventPages:
 
     def __init__(self, ranking: int, name: str, after: int = 0) -> None:
         self._ranking, self._name = ranking, name
-        self._after = after
+        self.after = after  # the next page has later events; it can be set to read a page again
         self._segments: dict[int, str | None] = {WHOLE_RANKING: None}  # by learner
 
     def read_next(self, reader: LogReader) -> EventPage | None:
         """The next page, which may be empty; None after the last."""
         last = reader.last_seq()
-        if self._after >= last:
+        if self.after >= last:
             return None
-        until = min(self._after + EVENTS_PER_PAGE, last)
+        until = min(self.after + EVENTS_PER_PAGE, last)
         events: list[Event] = []
         size = 0
-        for event in reader.events(self._ranking, self._after, until):
+        for event in reader.events(self._ranking, self.after, until):
             if event.learner not in self._segments:
                 created = reader.event(event.learner)
                 if created is None:  # its segment was deleted, and its events are going
@@ -61,7 +61,7 @@ class EventPages:
             if size > BYTES_PER_PAGE:
                 until = event.seq
                 break
-        self._after = until
+        self.after = until
         return EventPage(until, events)
 
 

@@ -66,28 +66,34 @@ def train_learners(
     reader: LogReader,
     settings: LearnerSettings,
     rows: list[LearnerRow],
-    snapshots: list[SnapshotRow] | None = None,
+    trained: list[SnapshotRow],
+    most_bytes: int,
     stops: Stops = lambda: False,
-) -> tuple[list[SnapshotRow], int]:
-    """Train learners of a new policy on the log, or continue from `snapshots`.
+) -> int:
+    """Train learners of a new policy on the log, in their order, until their snapshots have so many bytes.
 
-    Returns their snapshots and the number of events. Raises `StoreUnavailable` once the service is stopping, since it
-    waits for this thread.
+    Their snapshots are put into `trained`, where those of an earlier round are continued. Returns the number of events.
+    Raises `StoreUnavailable` once the service is stopping, since it waits for this thread.
     """
     settings = settings._replace(policy_seq=ALL_EARLIER, trained=True)
-    trained: list[SnapshotRow] = []
     events = 0
+    is_first_round = not trained
     for n, row in enumerate(rows):
-        if snapshots is None:
+        if is_first_round and sum(len(kept.body) for kept in trained) >= most_bytes:
+            break
+        if is_first_round:
             replay = replay_from_log(reader, settings, row)
+        elif n < len(trained):
+            replay = replay_from_snapshot(settings, row, trained[n], reader.event)
         else:
-            replay = replay_from_snapshot(settings, row, snapshots[n], reader.event)
+            break
         until = reader.last_seq()  # later commits belong to the next round
         new = (event for event in events_since(reader, row, replay.seq) if event.seq <= until)
         replay.run(_while_running(stops, new))
         events += replay.events
-        trained.append(SnapshotRow(row.id, False, replay.seq, ALL_EARLIER, replay.ranker.to_bytes()))
-    return trained, events
+        kept = SnapshotRow(row.id, False, replay.seq, ALL_EARLIER, replay.ranker.to_bytes())
+        trained[n : n + 1] = [kept]  # in place: two of each would be twice as much memory
+    return events
 
 
 def _while_running(stops: Stops, events: Iterable[EventRow]) -> Iterator[EventRow]:

@@ -231,8 +231,8 @@ class LogReader(Protocol):
         """A deleted ranking with rows left to purge; None if there is none."""
         ...
 
-    def deleted_learners(self) -> list[DeletedLearnerRow]:
-        """Deleted learners with rows left to purge."""
+    def deleted_learners(self, limit: int = -1) -> list[DeletedLearnerRow]:
+        """Deleted learners with rows left to purge, all of them without a limit."""
         ...
 
     def has_events(self, learner: int) -> bool:
@@ -269,6 +269,14 @@ class LogReader(Protocol):
 
     def has_item_events(self, ranking: int, after: int, count: int) -> bool:
         """Whether there are at least so many changes of a ranking's items with seq > after."""
+        ...
+
+    def has_learner_events(self, learner: int, after: int, count: int) -> bool:
+        """Whether there are at least so many events of a learner with seq > after."""
+        ...
+
+    def segment_count(self, ranking: int) -> int:
+        """Number of segments that have a learner."""
         ...
 
     def longest_list(self, ranking: int, after: int, until: int) -> int:

@@ -87,10 +87,10 @@ class SQLiteReader:
         return None if row is None else DeletedRanking(DeletedRow(*row[:-1]), bool(row[-1]))
 
     @reads
-    def deleted_learners(self) -> list[DeletedLearnerRow]:
-        """Deleted learners with rows left to purge."""
-        query = f"SELECT {TABLES[DeletedLearnerRow].selected} FROM gone_learners ORDER BY learner"
-        return [DeletedLearnerRow(*row) for row in self._connection.execute(query)]
+    def deleted_learners(self, limit: int = -1) -> list[DeletedLearnerRow]:
+        """Deleted learners with rows left to purge, all of them without a limit."""
+        query = f"SELECT {TABLES[DeletedLearnerRow].selected} FROM gone_learners ORDER BY learner LIMIT ?"
+        return [DeletedLearnerRow(*row) for row in self._connection.execute(query, (limit,))]
 
     @reads
     def has_events(self, learner: int) -> bool:
@@ -132,6 +132,17 @@ class SQLiteReader:
                 raise cannot_read(problem) from problem
             yield from page
             after = page[-1].seq if page else after
+
+    @reads
+    def has_learner_events(self, learner: int, after: int, count: int) -> bool:
+        """Whether there are at least so many events of a learner with seq > after."""
+        query = "SELECT 1 FROM events WHERE learner = ? AND learner > 0 AND seq > ? LIMIT 1 OFFSET ?"
+        return self._first(query, learner, after, count - 1) is not None
+
+    @reads
+    def segment_count(self, ranking: int) -> int:
+        """Number of segments that have a learner."""
+        return int(self._first("SELECT count(*) FROM learners WHERE ranking = ? AND key IS NOT NULL", ranking)[0])
 
     @reads
     def has_item_events(self, ranking: int, after: int, count: int) -> bool:

@@ -1,0 +1,111 @@
+"""Sends responses in pieces, so that little of one waits in the connection of a client that does not take it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from toplist.service.http.bodies import AsgiMessage, ByteBudget, Disconnected, Receive
+from toplist.service.http.routing import StreamResponse
+
+PIECE = 64 << 10  # bytes handed to the connection at once
+LOOK_AGAIN = 0.05  # seconds until a part of a stream looks for room again
+
+Send = Callable[[AsgiMessage], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+_COMMON: Headers = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+
+
+class BrokenStream(Exception):
+    """A response that failed after its head and `size` bytes of its body were sent."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"the response failed after {size} bytes")
+        self.size = size
+
+
+async def send_reply(
+    send: Send, status: int, content: bytes, media: bytes, request_id: bytes, more: Mapping[str, str], head: bool
+) -> None:
+    """Send a whole response."""
+    headers: Headers = [(b"x-request-id", request_id), *_COMMON]
+    if status != 204:
+        headers += ((b"content-type", media), (b"content-length", b"%d" % len(content)))
+    if more:
+        headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    if len(content) > PIECE and not head:
+        await _send_pieces(send, content)
+        content = b""
+    await send({"type": "http.response.body", "body": b"" if head else content})
+
+
+async def _send_pieces(send: Send, content: bytes) -> None:
+    for begin in range(0, len(content), PIECE):
+        await send({"type": "http.response.body", "body": content[begin : begin + PIECE], "more_body": True})
+
+
+class StreamReply:
+    """Sends a response in parts, each of which finds room in the budget, until the client disconnects."""
+
+    def __init__(self, response: StreamResponse, budget: ByteBudget, caller: str) -> None:
+        self._parts, self._media = response.parts, response.media.encode()
+        self._budget, self._caller = budget, caller
+        self.size = 0  # bytes sent
+
+    async def send(self, status: int, request_id: bytes, receive: Receive, send: Send, head: bool) -> None:
+        """Send all of it."""
+        headers: Headers = [(b"x-request-id", request_id), (b"content-type", self._media), *_COMMON]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        if not head:
+            disconnected = asyncio.ensure_future(_disconnected(receive))
+            try:
+                while await self._send_part(send, disconnected):
+                    pass
+            except Disconnected:
+                raise
+            except Exception as error:
+                raise BrokenStream(self.size) from error
+            finally:
+                disconnected.cancel()
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _send_part(self, send: Send, disconnected: asyncio.Future[None]) -> bool:
+        """Send the next part; False after the last. One that finds no room is dropped, and read again when it does."""
+        held = 0
+        try:
+            while (part := await self._parts.read()) is not None:
+                size = len(part)
+                needed = self._budget.share(size) if size > PIECE else 0
+                if needed <= held:
+                    break
+                del part
+                self._budget.give_back(self._caller, held)
+                held = 0
+                while not self._budget.take(self._caller, needed):
+                    await asyncio.sleep(LOOK_AGAIN)
+                    if disconnected.done():
+                        raise Disconnected
+                held = needed
+            if disconnected.done():
+                raise Disconnected
+            if part is None:
+                return False
+            self.size += size
+            await _send_pieces(send, part)
+            self._parts.advance()
+            await asyncio.sleep(0)  # other requests run between two parts
+            return True
+        finally:
+            self._budget.give_back(self._caller, held)
+
+
+async def _disconnected(receive: Receive) -> None:
+    """Return when the client has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
