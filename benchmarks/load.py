@@ -154,6 +154,7 @@ class Line(Wire):
         super().__init__()
         self._waiting: asyncio.Future[Answer] | None = None
         self._lost = False
+        self._used_at = time.monotonic()
 
     @classmethod
     async def to(cls, port: int) -> Line:
@@ -166,13 +167,20 @@ class Line(Wire):
         """Whether the server has closed it."""
         return self._lost
 
+    @property
+    def idle(self) -> float:
+        """Seconds since it was last used."""
+        return time.monotonic() - self._used_at
+
     async def ask(self, method: str, path: str, body: bytes = b"", headers: str = "") -> Answer:
         """Send a request and wait for its answer."""
         if self._lost:
             raise ConnectionError("the server hung up before the request was sent")
         self._waiting = asyncio.get_running_loop().create_future()
         self._transport.write(request(method, path, body, headers=headers).message)
-        return await self._waiting
+        answer = await self._waiting
+        self._used_at = time.monotonic()
+        return answer
 
     def answered(self, answer: Answer) -> None:
         if self._waiting is not None and not self._waiting.done():

@@ -23,7 +23,9 @@ import pytest
 from toplist.cli import Exit, main
 from toplist.core.problem import InvalidInput
 from toplist.service.client import Client, Retries
+from toplist.service.config import Settings
 from toplist.service.http.server import listening
+from toplist.service.run import SWITCH_EVERY, serve
 from toplist.service.store.sqlite import SQLiteStore
 from toplist.service.wire import RankingSpec
 
@@ -247,6 +249,18 @@ def test_ctrl_c_is_a_clean_stop(tmp_path: Path) -> None:
         code, _ = service.end(signal.SIGINT)
     assert code == Exit.FINE
     assert (tmp_path / "stopped").exists()
+
+
+def test_other_threads_give_way_to_requests(tmp_path: Path) -> None:
+    usual, while_serving = sys.getswitchinterval(), []
+
+    def stop(_: str) -> None:
+        while_serving.append(sys.getswitchinterval())
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    serve(Settings(store=str(tmp_path / "db"), port=0), on_ready=stop)
+    assert while_serving == [pytest.approx(SWITCH_EVERY)]
+    assert sys.getswitchinterval() == usual
 
 
 def test_a_store_has_one_process(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

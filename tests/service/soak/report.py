@@ -95,7 +95,8 @@ def lines(outcome: Outcome) -> Iterator[str]:
             f"{kind:<8}{outcome.counts.get(kind, 0):>9,} answered; p50 / p99 unattacked {quantile(base, 0.5):.1f} / "
             f"{quantile(base, 0.99):.1f} ms; " + "; ".join(parts)
         )
-    yield f"honest requests that failed: {outcome.failed}"
+    again = outcome.counts.get("sent again", 0)
+    yield f"honest requests that failed: {outcome.failed}; {again} met the end of a long idle connection and were sent again"
     yield ""
     for name in ("service", "honest", "attacker"):
         attacked = watch.cpu_share(name, spans_by(slices, "stranger", "serve", "admin"))

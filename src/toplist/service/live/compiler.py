@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import sys
 import threading
 from contextlib import suppress
 
@@ -13,7 +12,6 @@ from toplist.service.log import training
 from toplist.service.log.settings import LearnerSettings
 
 MOST_KINDS = 1000  # policies that are remembered as compiled
-SWITCH_EVERY = 0.0005  # seconds after which the compiler gives way to requests; Python's own 5 ms add up to many
 
 
 class PolicyCompiler:
@@ -24,7 +22,6 @@ class PolicyCompiler:
         self._unfinished: set[asyncio.Future[None]] = set()
         self._threads: set[threading.Thread] = set()
         self._stopping = False
-        self._usual_switch = sys.getswitchinterval()
 
     def __len__(self) -> int:
         return len(self._kinds)
@@ -83,8 +80,6 @@ class PolicyCompiler:
             return compiled
 
         def finish(problem: Exception | None) -> None:
-            if not self._threads:
-                sys.setswitchinterval(self._usual_switch)
             if not compiled.done():
                 if problem is None:
                     compiled.set_result(None)
@@ -103,7 +98,6 @@ class PolicyCompiler:
 
         # A daemon thread: the process waits for the threads of a pool at its end, and the compiler cannot be stopped.
         thread = threading.Thread(target=work, name="toplist-compile", daemon=True)
-        sys.setswitchinterval(SWITCH_EVERY)
         self._threads.add(thread)
         thread.start()
         return compiled
