@@ -96,7 +96,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
             f"{quantile(base, 0.99):.1f} ms; " + "; ".join(parts)
         )
     again = outcome.counts.get("sent again", 0)
-    yield f"honest requests that failed: {outcome.failed}; {again} met the end of a long idle connection and were sent again"
+    yield f"honest requests that failed: {outcome.failed}; sent again, where a long idle connection had ended: {again}"
     yield ""
     for name in ("service", "honest", "attacker"):
         attacked = watch.cpu_share(name, spans_by(slices, "stranger", "serve", "admin"))
