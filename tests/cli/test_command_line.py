@@ -164,7 +164,7 @@ def test_a_store_of_another_kind_is_refused_by_name(
     )
     Path("empty.db").touch()
     assert main(["store", "check", "--store", "empty.db"]) == Exit.SYSTEM
-    assert "no such table: events; name a file that toplist serve wrote, or" in capsys.readouterr().err
+    assert "The store cannot be read: it is empty; name a file that toplist serve wrote, or" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flag", ["--plot", "--json", "--csv"])

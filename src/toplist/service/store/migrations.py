@@ -134,6 +134,12 @@ def foreign_reason(connection: apsw.Connection) -> str | None:
     return f"it is an SQLite file of another program, {named}"
 
 
+def empty_reason(connection: apsw.Connection) -> str | None:
+    """Why an SQLite file without tables is not a store; None if it has some."""
+    has_tables = connection.execute("SELECT EXISTS (SELECT 1 FROM sqlite_master)").get
+    return None if has_tables else "it is empty"
+
+
 def migrate(connection: apsw.Connection, scripts: tuple[str, ...] = SCRIPTS) -> None:
     """Bring the tables to the latest version, each step whole or not at all."""
     connection.create_scalar_function("digest_of", row_digest)

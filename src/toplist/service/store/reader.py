@@ -12,7 +12,7 @@ from toplist.service.store import protocol
 from toplist.service.store.connection import READ_ERRORS, cannot_read, connect, reads
 from toplist.service.store.digests import TABLES
 from toplist.service.store.integrity import Damage, find_damage
-from toplist.service.store.migrations import foreign_reason
+from toplist.service.store.migrations import empty_reason, foreign_reason
 from toplist.service.store.protocol import (
     DeletedLearnerRow,
     DeletedRanking,
@@ -43,11 +43,13 @@ class SQLiteReader:
         self.path = path
         try:
             self._connection = connect(path, read_only=True)
-            reason = foreign_reason(self._connection)
+            reason = foreign_reason(self._connection) or empty_reason(self._connection)
         except READ_ERRORS as problem:
             raise cannot_read(problem) from problem
         if reason is not None:
-            raise StoreUnavailable(f"The store cannot be read: {reason}; name a file that toplist serve wrote.")
+            raise StoreUnavailable(
+                f"The store cannot be read: {reason}; name a file that toplist serve wrote, or restore a backup."
+            )
 
     def close(self) -> None:
         """Close the connection."""
