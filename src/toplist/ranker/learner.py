@@ -38,7 +38,7 @@ class Learner:
         self.capabilities: Capabilities = self.policy.capabilities()
         self.problem = problem  # its number of items is the capacity
         self.belief = self.policy.begin(problem)
-        self._layout = ItemRows.of(self.policy, problem) if self.capabilities.adds_items else None
+        self._layout: ItemRows | None = None  # made when it is first needed: it takes two more beliefs
         self.caches: list[Any] = []  # one for each list ever made at the same time
         # Compiled code is bound to the types of its arguments by the first call. Until then there is None, not a method
         # of this object: such a cycle would keep the belief in memory until the next garbage collection.
@@ -76,8 +76,11 @@ class Learner:
 
     def forget(self, slot: int) -> None:
         """Reset what was learned of a slot, for its next item."""
-        if self._layout is not None:
-            self._layout.forget(self.belief, slot)
+        if not self.capabilities.adds_items:
+            return
+        if self._layout is None:
+            self._layout = ItemRows.of(self.policy, self.initial_problem)
+        self._layout.forget(self.belief, slot)
 
     def grow(self, capacity: int) -> None:
         """Make room for more slots."""

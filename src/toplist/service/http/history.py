@@ -10,7 +10,7 @@ from toplist.service.store.protocol import LEARN
 from toplist.service.wire import Event, History, Point
 
 MAX_POINTS = 200  # above this, neighbours are merged in pairs: a curve stays small however long the log is
-_PAGES_PER_READ = 20  # of the log; a long log takes several requests to read
+_PAGES_PER_READ = 100  # of the log; a long log takes several requests to read
 
 
 class Curve:
@@ -66,8 +66,8 @@ class Histories:
         """The rankings whose curves are in memory."""
         return set(self._curves)
 
-    async def of(self, name: str) -> History:
-        """The curve of a ranking, updated with new events of the log."""
+    async def of(self, name: str, by: str = "") -> History:
+        """The curve of a ranking, updated with new events of the log; each page of these is a turn of the caller."""
         created = (await self._service.queries.ranking(name)).created
         curve = self._curves.get(name)
         if curve is None or curve.created != created:
@@ -77,13 +77,13 @@ class Histories:
         async with curve.reading:
             pages = await self._service.queries.event_pages(name, curve.seq)
             for _ in range(_PAGES_PER_READ):
-                page = await anext(pages, None)
-                if page is None:
-                    return curve.history(name, complete=True)
-                for event in page.events:
-                    curve.add(event)
-                curve.seq = page.until  # even if empty: the events of other rankings are skipped once
-                await asyncio.sleep(0)
+                async with self._service.queries.lane.turn(by):
+                    page = await anext(pages, None)
+                    if page is None:
+                        return curve.history(name, complete=True)
+                    for event in page.events:
+                        curve.add(event)
+                    curve.seq = page.until  # even if empty: the events of other rankings are skipped once
             return curve.history(name, complete=await anext(pages, None) is None)
 
 

@@ -18,7 +18,7 @@ from toplist.service.store.protocol import WHOLE_RANKING, LogReader
 from toplist.service.wire import Event
 from toplist.support.files import check_writable, import_optional, replace_file
 
-EVENTS_PER_PAGE = 1000  # seqs that a page covers; other rankings' events among them are skipped
+EVENTS_PER_PAGE = 200  # seqs that a page covers, two milliseconds; other rankings' events among them are skipped
 BYTES_PER_PAGE = 1 << 20  # a page ends with the event that exceeds them
 ROWS_PER_BATCH = 10_000
 
