@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from toplist.service.live.service import Service
 from toplist.service.log.events import decode_outcome
 from toplist.service.store.protocol import LEARN
@@ -20,7 +18,6 @@ class Curve:
         self.created = created  # tells a ranking from a deleted one of the same name
         self.seq = 0  # of the last event read
         self.points: list[Point] = []
-        self.reading = asyncio.Lock()
         self._size = 10
         self._last: Point | None = None  # incomplete
 
@@ -74,17 +71,17 @@ class Histories:
             names = {ranking.name for ranking in await self._service.queries.rankings()}
             self._curves = {known: curve for known, curve in self._curves.items() if known in names}  # drop deleted
             curve = self._curves[name] = Curve(created)
-        async with curve.reading:
-            pages = await self._service.queries.event_pages(name, curve.seq)
-            for _ in range(_PAGES_PER_READ):
-                async with self._service.queries.lane.turn(by):
-                    page = await anext(pages, None)
-                    if page is None:
-                        return curve.history(name, complete=True)
-                    for event in page.events:
-                        curve.add(event)
-                    curve.seq = page.until  # even if empty: the events of other rankings are skipped once
-            return curve.history(name, complete=await anext(pages, None) is None)
+        pages = await self._service.queries.event_pages(name, curve.seq)
+        for _ in range(_PAGES_PER_READ):
+            async with self._service.queries.lane.turn(by):  # it is the only one at work
+                pages.after = curve.seq  # another request may have read on meanwhile
+                page = await anext(pages, None)
+                if page is None:
+                    return curve.history(name, complete=True)
+                for event in page.events:
+                    curve.add(event)
+                curve.seq = page.until  # even if empty: the events of other rankings are skipped once
+        return curve.history(name, complete=await anext(pages, None) is None)
 
 
 def _merge(first: Point, second: Point) -> Point:
