@@ -326,9 +326,9 @@ class Double:
         self._note(name, "erased", {"learner": 1, "by": by})
         self.lists = {id: one for id, one in self.lists.items() if (one.ranking, one.segment) != (name, segment)}
 
-    async def event_pages(self, name: str, after: int = 0) -> DoublePages:
+    async def event_pages(self, name: str, after: int = 0, kind: str | None = None) -> DoublePages:
         await self.ranking(name)
-        return DoublePages([event for event in self.log if event.ranking == name], after)
+        return DoublePages([one for one in self.log if one.ranking == name and kind in (None, one.kind)], after)
 
     async def close_due(self, now: int | None = None) -> int:
         return 0

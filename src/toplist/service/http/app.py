@@ -227,7 +227,8 @@ class App:
     def _record(self, exchange: Exchange) -> None:
         """Give back everything, and count and log a request that is over."""
         self._metrics.in_flight -= 1
-        self._give_back(exchange)
+        if exchange.works or exchange.held:
+            self._give_back(exchange)
         if exchange.sending:
             self._bodies.on_the_way.give_back(exchange.caller, exchange.sending)
         status, label, caller, address = exchange.status, exchange.label, exchange.caller, ""

@@ -22,9 +22,7 @@ class Curve:
         self._last: Point | None = None  # incomplete
 
     def add(self, event: Event) -> None:
-        """Add an event of the log; only learned lists count."""
-        if event.kind != LEARN:
-            return
+        """Add a learned list of the log."""
         clicks = len(decode_outcome(event.body).merged.clicks)
         one = Point(lists=1, clicked=int(clicks > 0), clicks=clicks, until=event.at)
         self._last = one if self._last is None else _merge(self._last, one)
@@ -71,7 +69,7 @@ class Histories:
             names = {ranking.name for ranking in await self._service.queries.rankings()}
             self._curves = {known: curve for known, curve in self._curves.items() if known in names}  # drop deleted
             curve = self._curves[name] = Curve(created)
-        pages = await self._service.queries.event_pages(name, curve.seq)
+        pages = await self._service.queries.event_pages(name, curve.seq, LEARN)
         for _ in range(_PAGES_PER_READ):
             async with self._service.queries.lane.turn(by):  # it is the only one at work
                 pages.after = curve.seq  # another request may have read on meanwhile

@@ -245,11 +245,11 @@ class Queries:
             ranking = state.ranking(name).id
             return await state.store.read(lambda reader: reader.segments(ranking, after or "", limit))
 
-    async def event_pages(self, name: str, after: int = 0) -> LogPages:
-        """The log of a ranking, in pages; other requests are served between two of them."""
+    async def event_pages(self, name: str, after: int = 0, kind: str | None = None) -> LogPages:
+        """The log of a ranking, or its events of a kind, in pages; other requests are served between two of them."""
         async with self._reading() as state:
             ranking = state.ranking(name)
-        return LogPages(self._transactions, EventPages(ranking.id, ranking.name, after))
+        return LogPages(self._transactions, EventPages(ranking.id, ranking.name, after, kind))
 
     async def open_impressions(self) -> int:
         """Number of lists that wait for reports, deferred ones included."""
