@@ -112,7 +112,7 @@ def work(
     for number in range(lists):
         asked = Request(
             request.candidates, request.positions, request.pins, request.order, request.features, request.edition,
-            request.labels, branch(key, number + 1),
+            request.labels, branch(key, number + 1), request.present, request.exceptions,
         )  # fmt: skip
         policy.rank(belief, cache, asked, slate)
         for position in range(len(page.clicks)):

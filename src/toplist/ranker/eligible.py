@@ -2,49 +2,139 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from toplist.core.compiling import helper, in_bulk
+from toplist.core.beliefs import BLOCK, MANY
+from toplist.core.compiling import BULK, compiled, helper, in_bulk
 from toplist.core.item_id import ItemId
 from toplist.core.problem import refuse
-from toplist.core.randomness import NEWCOMERS, branch
-from toplist.core.slate import Ints
+from toplist.core.randomness import NEWCOMERS, branch, leading_bits, spread
+from toplist.core.slate import EVERY, NONE, Bools, Ints
+from toplist.ranker.candidates import Candidates
 from toplist.ranker.item_slots import ItemSlots
+
+FEW = 1024  # exceptions of a request at most, or a share of 1 / MOST_EXCEPTED of the slots; more are taken out
+MOST_EXCEPTED = 64
+MOST_GAPS = 16  # if fewer than 1 / MOST_GAPS of the slots are eligible, they are listed
+LARGEST = (1 << 63) - 1  # the largest lot
 
 
 def eligible_slots(
-    items: ItemSlots, among: Sequence[ItemId] | None, exclude: Sequence[ItemId], pinned: dict[int, int]
-) -> Ints:
-    """The eligible slots, ascending, with the pinned ones."""
-    visible = items.visible_slots()
+    items: ItemSlots, among: Sequence[ItemId] | None, exclude: Sequence[ItemId], pinned: dict[int, int], wanted: int,
+    takes_gaps: bool,
+) -> Candidates:  # fmt: skip
+    """The eligible slots with the pinned ones; with gaps, if the policy takes them and most slots are eligible."""
+    present = items.present if takes_gaps else EVERY
     if among is None and not exclude:
-        return visible
-    excluded = items.slots(exclude, "exclude")
-    if contradiction := set(excluded) & set(pinned.values()):
+        if takes_gaps and items.visible_count < items.used and _are_most(items.visible_count, items.used, wanted):
+            return Candidates(items.used_slots(), present, NONE, items.visible_count)
+        return Candidates(items.visible_slots(), present, NONE, items.visible_count)
+    excluded = items.slots(exclude, "exclude") if exclude else []
+    if pinned and (contradiction := set(excluded) & set(pinned.values())):
         name = items.names[contradiction.pop()]
         raise refuse("exclude", name, "without the pinned items", "leave it out of exclude, or of pins")
-    slots = visible
     if among is not None:
-        named = [slot for slot in items.slots(among, "among") if not items.is_hidden(slot)]
-        slots = np.array(named, dtype=np.int64)
-    return np.union1d(np.setdiff1d(slots, excluded), list(pinned.values())).astype(np.int64)
+        slots = _named_slots(items, items.slots(among, "among"), excluded, list(pinned.values()))
+        return Candidates(slots, present, NONE, len(slots))
+    if items.has_hidden:
+        excluded = [slot for slot in excluded if not items.is_hidden(slot)]
+    count = items.visible_count - len(excluded)
+    if takes_gaps and len(excluded) <= max(FEW, items.used // MOST_EXCEPTED) and _are_most(count, items.used, wanted):
+        return Candidates(items.used_slots(), present, np.array(sorted(excluded), dtype=np.int64), count)
+    kept = items.present[: items.used].copy()
+    kept[excluded] = False
+    return Candidates(kept.nonzero()[0], present, NONE, count)
+
+
+def _are_most(count: int, slots: int, wanted: int) -> bool:
+    """Whether so many of the slots are eligible that a list can be made without listing them."""
+    return count >= max(MANY // 2, wanted) and MOST_GAPS * count >= slots
+
+
+def _named_slots(items: ItemSlots, named: list[int], excluded: list[int], pinned: list[int]) -> Ints:
+    """Some slots without hidden and excluded ones, and the pinned ones, ascending."""
+    if MOST_GAPS * len(named) < items.used:  # a sort is quicker than a scan of all
+        left_out = set(excluded)
+        some = {slot for slot in named if slot not in left_out and not items.is_hidden(slot)}
+        return np.array(sorted(some.union(pinned)), dtype=np.int64)
+    chosen = np.zeros(items.used, dtype=bool)
+    chosen[named] = True
+    chosen &= items.present[: items.used]
+    chosen[excluded] = False
+    chosen[pinned] = True
+    return np.flatnonzero(chosen)
 
 
 def limit_new_items(
-    items: ItemSlots, limit: int, candidates: Ints, wanted: int, key: int, pinned: dict[int, int]
-) -> Ints:
-    """The candidates with at most `limit` never-examined ones, drawn at random; more only to fill the list."""
-    examined = items.examined[candidates]
-    fixed = np.isin(candidates, list(pinned.values()))
-    new = np.flatnonzero(~examined & ~fixed)
-    allowed = max(limit, wanted - int(examined.sum())) - int((fixed & ~examined).sum())
-    if len(new) <= allowed:
+    items: ItemSlots, limit: int, candidates: Candidates, wanted: int, key: int, pinned: dict[int, int]
+) -> Candidates:
+    """The candidates with at most `limit` never-examined ones, drawn at random; more only to fill the list.
+
+    If the policy takes gaps, examined items are the present ones, and new ones are exceptions: a new item's block is
+    touched when it is examined.
+    """
+    takes_gaps = len(candidates.present) > 0
+    used, examined = items.used, items.examined[: items.used]
+    chosen = _chosen_slots(items, candidates)
+    seen = chosen & examined
+    known = int(np.count_nonzero(seen))
+    new = chosen & ~examined
+    fixed = [slot for slot in pinned.values() if not examined[slot]]
+    new[fixed] = False
+    count, allowed = candidates.count - known - len(fixed), max(limit, wanted - known) - len(fixed)
+    if count <= allowed and not takes_gaps:
         return candidates
-    lots = np.zeros(len(new), dtype=np.int64)
-    draw_lots_in_bulk(branch(key, NEWCOMERS), items.labels[candidates[new]], lots)
-    return np.delete(candidates, new[np.argsort(lots)[max(0, allowed) :]])
+    drawn = np.flatnonzero(new) if count <= allowed else draw_new(items, new, count, max(0, allowed), key)
+    added = np.sort(np.append(drawn, np.array(fixed, dtype=np.int64)))
+    total = known + len(added)
+    if not takes_gaps:
+        seen[added] = True
+        return Candidates(np.flatnonzero(seen), EVERY, NONE, total)
+    present = np.zeros(items.capacity, dtype=bool)
+    np.logical_and(items.present[:used], examined, out=present[:used])
+    if _are_most(total, used, wanted):
+        left_out = np.flatnonzero(present[:used] & ~seen)
+        if len(left_out) <= max(FEW, used // MOST_EXCEPTED):
+            exceptions = np.sort(np.concatenate([added, left_out]))
+            return Candidates(items.used_slots(), present, exceptions, total)
+    seen[added] = True
+    return Candidates(np.flatnonzero(seen), present, added, total)
+
+
+def _chosen_slots(items: ItemSlots, candidates: Candidates) -> Bools:
+    """Per used slot whether it is eligible."""
+    if len(candidates.slots) == items.used:  # all of them, perhaps with gaps
+        chosen = items.present[: items.used].copy()
+        chosen[candidates.exceptions] = False
+        return chosen
+    chosen = np.zeros(items.used, dtype=bool)
+    chosen[candidates.slots] = True
+    return chosen
+
+
+def draw_new(items: ItemSlots, new: Bools, count: int, wanted: int, key: int) -> Ints:
+    """The `wanted` of `count` new slots with the smallest lots."""
+    if wanted == 0:
+        return NONE
+    lots_key, labels = branch(key, NEWCOMERS), items.labels[: len(new)]
+    find = find_small_lots_compiled if len(new) >= BULK else find_small_lots
+    share = (wanted + 4.0 * math.sqrt(wanted) + 8.0) / count
+    while True:
+        bound = LARGEST if share >= 1.0 else int((2.0 * share - 1.0) * 2.0**63)
+        slots = np.zeros(count if share >= 1.0 else min(count, int(4.0 * share * count) + 64), dtype=np.int64)
+        found = find(lots_key, labels, new, bound, slots)
+        if found > len(slots):  # very unlikely: so many lots are small
+            slots = np.zeros(found, dtype=np.int64)
+            find(lots_key, labels, new, bound, slots)
+        if found >= wanted or share >= 1.0:
+            break
+        share *= 8.0  # rare: fewer than wanted lots are that small
+    lots = np.zeros(found, dtype=np.int64)
+    draw_lots_in_bulk(lots_key, labels[slots[:found]], lots)
+    return slots[np.argsort(lots)[:wanted]]
 
 
 @helper
@@ -55,6 +145,28 @@ def draw_lots(key: int, labels: Ints, lots: Ints) -> None:
 
 
 draw_lots_in_bulk = in_bulk(draw_lots)
+
+
+@helper
+def find_small_lots(key: int, labels: Ints, is_new: Bools, bound: int, slots: Ints) -> int:
+    """Fill the first slots whose item is new and whose lot is at most `bound`; returns the number of all of them."""
+    found, leading = 0, bound | ((1 << 33) - 1)  # a lot's leading bits are not above those of the bound
+    for begin in range(0, len(labels), BLOCK):
+        here, new = labels[begin : begin + BLOCK], is_new[begin : begin + BLOCK]
+        smallest = LARGEST
+        for i in range(len(here)):  # vectorised, and mostly finds nothing
+            smallest = min(smallest, leading_bits(key, spread(here[i])) if new[i] else LARGEST)
+        if smallest > leading:
+            continue
+        for i in range(len(here)):
+            if new[i] and branch(key, here[i]) <= bound:
+                if found < len(slots):
+                    slots[found] = begin + i
+                found += 1
+    return found
+
+
+find_small_lots_compiled = compiled(find_small_lots)
 
 
 def pinned_slots(items: ItemSlots, by_place: dict[int, ItemId]) -> dict[int, int]:

@@ -57,7 +57,9 @@ def reasons(shown: Shown, policy: Any, belief: Any, request: Request, items: Ite
     slate = shown.slate
     slots = slate.items[: len(shown)].tolist()
     here = [slot if items.names[slot] == item else -1 for slot, item in zip(slots, shown.items, strict=True)]
-    eligible = request.candidates if shown.among is None else np.intersect1d(shown.among, request.candidates)
+    eligible = request.candidates
+    if shown.among is not None:
+        eligible = np.intersect1d(shown.among.eligible(), eligible, assume_unique=True)
     eligible = np.union1d(eligible, [slot for slot in here if slot >= 0]).astype(np.int64)
     one_by_one = hasattr(policy, "proposal")  # then each position has a belief of its own
     candidates = assess(policy, belief, request._replace(candidates=eligible), 0)

@@ -12,7 +12,7 @@ import numpy as np
 
 from toplist.core.item_id import ItemId, checked_id, plain_id, twin_id
 from toplist.core.problem import InvalidInput, nearest, refuse, several
-from toplist.core.slate import Ints
+from toplist.core.slate import Bools, Ints
 
 SUGGESTED = 1000  # items at most among which the nearest to an unknown name is searched
 
@@ -41,7 +41,10 @@ class ItemSlots:
         self._used = 0  # slots ever occupied
         self._slot_of: dict[ItemId, int] = {}
         self._hidden: set[int] = set()  # slots of items that are never shown
-        self._occupied: Ints | None = None
+        # Per slot whether it has an item that may be shown. While it is shared with lists, a change replaces it.
+        self.present: Bools = np.zeros(capacity, dtype=bool)
+        self.is_shared = False
+        self._slots: Ints = np.zeros(0, dtype=np.int64)  # 0, 1, 2, ... up to the capacity, made when needed
         self._visible: Ints | None = None
 
     def state(self) -> ItemSlotsState:
@@ -60,6 +63,8 @@ class ItemSlots:
         items.examined[state.examined] = True
         items._used = state.used
         items._hidden = set(state.hidden)
+        items.present[list(items._slot_of.values())] = True
+        items.present[list(state.hidden)] = False
         return items
 
     @property
@@ -77,24 +82,57 @@ class ItemSlots:
         """All names, by slot."""
         return [name for name in self.names if name is not None]
 
+    @property
+    def used(self) -> int:
+        """The number of slots ever occupied: all others are beyond these."""
+        return self._used
+
+    def used_slots(self) -> Ints:
+        """All slots ever occupied, ascending."""
+        slots = self._slots
+        if len(slots) < self._used:
+            slots = self._slots = np.arange(self.capacity)
+        return slots[: self._used]
+
     def occupied_slots(self) -> Ints:
-        """All slots in use, ascending; the same array until an item is added or removed."""
-        if self._occupied is None:
-            self._occupied = np.array(sorted(self._slot_of.values()), dtype=np.int64)
-        return self._occupied
+        """All slots in use, ascending."""
+        if not self._hidden:
+            return self.visible_slots()
+        occupied = self.present.copy()
+        occupied[list(self._hidden)] = True
+        return np.flatnonzero(occupied)
+
+    @property
+    def visible_count(self) -> int:
+        """The number of items that may be shown."""
+        return len(self._slot_of) - len(self._hidden)
 
     def visible_slots(self) -> Ints:
         """All slots of items that may be shown, ascending; the same array until that changes."""
-        if not self._hidden:
-            return self.occupied_slots()
-        if self._visible is None:
-            self._visible = np.setdiff1d(self.occupied_slots(), list(self._hidden), assume_unique=True)
-        return self._visible
+        visible = self._visible
+        if visible is None:
+            is_full = self.visible_count == self._used
+            visible = self._visible = self.used_slots() if is_full else np.flatnonzero(self.present)
+        return visible
 
-    def set_hidden(self, name: ItemId, hidden: bool) -> None:
-        """Hide an item from all lists, or show it again."""
-        (self._hidden.add if hidden else self._hidden.discard)(self.slot(name))
+    def _set_present(self, slot: int, present: bool) -> None:
+        """Note whether a slot has an item that may be shown."""
+        if self.is_shared:
+            self.present, self.is_shared = self.present.copy(), False
+        self.present[slot] = present
         self._visible = None
+
+    def set_hidden(self, name: ItemId, hidden: bool) -> int:
+        """Hide an item from all lists, or show it again; returns its slot."""
+        slot = self.slot(name)
+        (self._hidden.add if hidden else self._hidden.discard)(slot)
+        self._set_present(slot, not hidden)
+        return slot
+
+    @property
+    def has_hidden(self) -> bool:
+        """Whether any item is hidden."""
+        return bool(self._hidden)
 
     def is_hidden(self, slot: int) -> bool:
         """Whether the item in a slot is hidden."""
@@ -150,7 +188,7 @@ class ItemSlots:
         self.labels[slot] = label(name)
         self.examined[slot] = False
         self._slot_of[name] = slot
-        self._occupied = self._visible = None
+        self._set_present(slot, True)
 
     def fill(self, names: Sequence[ItemId]) -> None:
         """Put the first items into the first slots."""
@@ -158,16 +196,18 @@ class ItemSlots:
         self.labels[: len(names)] = [label(name) for name in names]
         self._slot_of = dict(zip(names, range(len(names)), strict=True))
         self._used = len(names)
-        self._occupied = self._visible = None
+        self.present[: len(names)] = True
+        self._visible = None
 
-    def vacate(self, name: ItemId, lists_made: int) -> None:
-        """Remove an item."""
+    def vacate(self, name: ItemId, lists_made: int) -> int:
+        """Remove an item; returns its slot."""
         slot = self.slot(name)
         del self._slot_of[name]
         self.names[slot] = None
         self._hidden.discard(slot)
         self._freed.append((slot, lists_made))
-        self._occupied = self._visible = None
+        self._set_present(slot, False)
+        return slot
 
     def grow(self, capacity: int) -> None:
         """Make room for more items."""
@@ -175,6 +215,7 @@ class ItemSlots:
         self.names += [None] * more
         self.labels = np.concatenate([self.labels, np.zeros(more, dtype=np.int64)])
         self.examined = np.concatenate([self.examined, np.zeros(more, dtype=bool)])
+        self.present, self.is_shared = np.concatenate([self.present, np.zeros(more, dtype=bool)]), False
 
     def checked_new(self, names: Iterable[Any]) -> list[ItemId]:
         """`names`, if each is an id, new and given once."""

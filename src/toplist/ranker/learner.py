@@ -79,6 +79,11 @@ class Learner:
         if self._layout is not None:
             self._layout.forget(self.belief, slot)
 
+    def touch(self, slot: int) -> None:
+        """Note that the item of a slot went, was hidden or is shown again: caches built on the belief are outdated."""
+        if self._layout is not None:
+            self._layout.touch(self.belief, slot)
+
     def grow(self, capacity: int) -> None:
         """Make room for more slots."""
         assert self.capabilities.adds_items  # callers refuse other policies before

@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from toplist.core.beliefs import copy_arrays
+from toplist.core.beliefs import MANY, copy_arrays
 from toplist.core.coverage import COVERAGE_KINDS, gains
 from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import ItemId
@@ -175,6 +175,8 @@ class Ranker(EditableRanker):
             slate = self._learner.empty_slate()
             made = self._make_list(request, slate)
             items = tuple(self._names_of(slate.items[: slate.size[0]].tolist()))
+            if made.among is not None:
+                self._items.is_shared = True
             return Shown(
                 self._identity, made.number, made.life, items, slate, self._learned, pinned=made.pinned,
                 among=made.among,
@@ -199,8 +201,9 @@ class Ranker(EditableRanker):
         """Fill an empty slate with a new list, and open the list."""
         items, wanted = self._items, asked.wanted
         pinned = pinned_slots(items, asked.by_place) if asked.by_place else {}
-        candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned)
-        places = pins_within(pinned, min(wanted, len(candidates))) if pinned else {}
+        takes_gaps = self._capabilities.takes_gaps and items.capacity >= MANY
+        candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned, wanted, takes_gaps)
+        places = pins_within(pinned, min(wanted, candidates.count)) if pinned else {}
         rows, edition = self._features.rows_for_call(asked.features, items.slot)
         number, life = self._open_lists.open_new()
         try:
@@ -208,12 +211,16 @@ class Ranker(EditableRanker):
             limit = self.options.new_per_list
             if limit is not None:
                 candidates = limit_new_items(items, limit, candidates, wanted, key, pinned)
-            if len(candidates) > 0:
+            if candidates.count > 0:
                 pins_array = NONE
                 if places:
                     pins_array = np.full(self.positions, -1, dtype=np.int64)
-                    pins_array[list(places)] = list(places.values())
-                request = Request(candidates, wanted, pins_array, NONE, rows, edition, items.labels, key)
+                    for place, slot in places.items():
+                        pins_array[place] = slot
+                request = Request(
+                    candidates.slots, wanted, pins_array, NONE, rows, edition, items.labels, key, candidates.present,
+                    candidates.exceptions,
+                )  # fmt: skip
                 self._learner.rank(request, slate)
         except BaseException:
             self._open_lists.discard(number)

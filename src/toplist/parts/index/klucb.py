@@ -23,7 +23,7 @@ from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import gather, is_contiguous, select
-from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile
+from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, fill_eligible, is_worthwhile
 from toplist.parts.memory.counts import Counts
 
 ROUNDING = 1e-12  # margin of the bounds; the solver is accurate to a fiftieth of it
@@ -213,6 +213,10 @@ class KLUCB(NamedTuple):
         """Counts."""
         return "counts"
 
+    def takes_gaps(self) -> bool:
+        """Yes: exceptions of a request are left out of its shortlist."""
+        return True
+
     def exact(self, belief: Counts, request: Request) -> Floats:
         """Solved for every candidate."""
         upper = np.zeros(len(request.candidates))
@@ -232,7 +236,10 @@ class KLUCB(NamedTuple):
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget
-        contenders = fill_contenders(belief, cache, request.candidates, budget, len(chosen))
+        candidates = request.candidates
+        if len(request.present) > 0:
+            candidates = cache.ceilings.items[: fill_eligible(request, cache.ceilings.items)]
+        contenders = fill_contenders(belief, cache, candidates, budget, len(chosen))
         select(cache.value_of, cache.slot_of, contenders, request.labels, request.key, chosen, scores)
 
 
