@@ -38,10 +38,11 @@ class Request(NamedTuple):
     key : int
         Random key of this list.
     present : ndarray of bool, default empty
-        Per item whether it can be eligible; empty unless the policy `takes_gaps`. A candidate is eligible if it is
-        either present or an exception. Where it changes, `touched` counts it.
+        Per item whether it can be eligible; empty for all. A candidate is eligible if it is either present or an
+        exception. Where this changes, `touched` counts it.
     exceptions : ndarray of int, default empty
-        A few candidates, ascending: present items that are not eligible, and eligible items that are not present.
+        A few candidates, ascending: present items that are not eligible, and eligible items that are not present. Both
+        are empty unless the policy `takes_gaps`; a whole list of eligible items is then left.
     """
 
     candidates: Ints

@@ -20,7 +20,7 @@ class Candidates(NamedTuple):
     def eligible(self) -> Ints:
         """The eligible slots alone, ascending."""
         if len(self.present) == 0:
-            return self.slots
+            return np.setdiff1d(self.slots, self.exceptions, assume_unique=True) if len(self.exceptions) else self.slots
         chosen = np.zeros(len(self.present), dtype=bool)
         chosen[self.slots] = self.present[self.slots]
         chosen[self.exceptions] ^= True

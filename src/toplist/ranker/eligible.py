@@ -23,13 +23,17 @@ LARGEST = (1 << 63) - 1  # the largest lot
 
 
 def eligible_slots(
-    items: ItemSlots, among: Sequence[ItemId] | None, exclude: Sequence[ItemId], pinned: dict[int, int], wanted: int,
+    items: ItemSlots, among: Sequence[ItemId] | None, exclude: Sequence[ItemId], pinned: dict[int, int], longest: int,
     takes_gaps: bool,
 ) -> Candidates:  # fmt: skip
-    """The eligible slots with the pinned ones; with gaps, if the policy takes them and most slots are eligible."""
-    present = items.present if takes_gaps else EVERY
+    """The eligible slots with the pinned ones; with gaps, if the policy takes them and most slots are eligible.
+
+    `longest` is the length of the policy's slate.
+    """
+    is_many = items.capacity >= MANY  # with fewer, policies remember nothing about present items
+    present = items.present if takes_gaps and is_many else EVERY
     if among is None and not exclude:
-        if takes_gaps and items.visible_count < items.used and _are_most(items.visible_count, items.used, wanted):
+        if len(present) > 0 and items.visible_count < items.used and _are_most(items.visible_count, items, longest):
             return Candidates(items.used_slots(), present, NONE, items.visible_count)
         return Candidates(items.visible_slots(), present, NONE, items.visible_count)
     excluded = items.slots(exclude, "exclude") if exclude else []
@@ -42,16 +46,17 @@ def eligible_slots(
     if items.has_hidden:
         excluded = [slot for slot in excluded if not items.is_hidden(slot)]
     count = items.visible_count - len(excluded)
-    if takes_gaps and len(excluded) <= max(FEW, items.used // MOST_EXCEPTED) and _are_most(count, items.used, wanted):
-        return Candidates(items.used_slots(), present, np.array(sorted(excluded), dtype=np.int64), count)
+    if takes_gaps and len(excluded) <= max(FEW, items.used // MOST_EXCEPTED) and _are_most(count, items, longest):
+        slots = items.used_slots() if is_many else items.visible_slots()
+        return Candidates(slots, present, np.fromiter(sorted(excluded), np.int64, len(excluded)), count)
     kept = items.present[: items.used].copy()
     kept[excluded] = False
     return Candidates(kept.nonzero()[0], present, NONE, count)
 
 
-def _are_most(count: int, slots: int, wanted: int) -> bool:
+def _are_most(count: int, items: ItemSlots, longest: int) -> bool:
     """Whether so many of the slots are eligible that a list can be made without listing them."""
-    return count >= max(MANY // 2, wanted) and MOST_GAPS * count >= slots
+    return count >= longest and MOST_GAPS * count >= items.used
 
 
 def _named_slots(items: ItemSlots, named: list[int], excluded: list[int], pinned: list[int]) -> Ints:
@@ -69,14 +74,14 @@ def _named_slots(items: ItemSlots, named: list[int], excluded: list[int], pinned
 
 
 def limit_new_items(
-    items: ItemSlots, limit: int, candidates: Candidates, wanted: int, key: int, pinned: dict[int, int]
+    items: ItemSlots, limit: int, candidates: Candidates, wanted: int, key: int, pinned: dict[int, int], longest: int
 ) -> Candidates:
     """The candidates with at most `limit` never-examined ones, drawn at random; more only to fill the list.
 
-    If the policy takes gaps, examined items are the present ones, and new ones are exceptions: a new item's block is
-    touched when it is examined.
+    If the policy remembers which items are present, examined items are, and new ones are exceptions: a new item's block
+    is touched when it is examined.
     """
-    takes_gaps = len(candidates.present) > 0
+    remembers = len(candidates.present) > 0
     used, examined = items.used, items.examined[: items.used]
     chosen = _chosen_slots(items, candidates)
     seen = chosen & examined
@@ -85,17 +90,17 @@ def limit_new_items(
     fixed = [slot for slot in pinned.values() if not examined[slot]]
     new[fixed] = False
     count, allowed = candidates.count - known - len(fixed), max(limit, wanted - known) - len(fixed)
-    if count <= allowed and not takes_gaps:
+    if count <= allowed and not remembers:
         return candidates
     drawn = np.flatnonzero(new) if count <= allowed else draw_new(items, new, count, max(0, allowed), key)
     added = np.sort(np.append(drawn, np.array(fixed, dtype=np.int64)))
     total = known + len(added)
-    if not takes_gaps:
+    if not remembers:
         seen[added] = True
         return Candidates(np.flatnonzero(seen), EVERY, NONE, total)
     present = np.zeros(items.capacity, dtype=bool)
     np.logical_and(items.present[:used], examined, out=present[:used])
-    if _are_most(total, used, wanted):
+    if _are_most(total, items, longest):
         left_out = np.flatnonzero(present[:used] & ~seen)
         if len(left_out) <= max(FEW, used // MOST_EXCEPTED):
             exceptions = np.sort(np.concatenate([added, left_out]))
@@ -108,10 +113,10 @@ def _chosen_slots(items: ItemSlots, candidates: Candidates) -> Bools:
     """Per used slot whether it is eligible."""
     if len(candidates.slots) == items.used:  # all of them, perhaps with gaps
         chosen = items.present[: items.used].copy()
-        chosen[candidates.exceptions] = False
-        return chosen
-    chosen = np.zeros(items.used, dtype=bool)
-    chosen[candidates.slots] = True
+    else:
+        chosen = np.zeros(items.used, dtype=bool)
+        chosen[candidates.slots] = True
+    chosen[candidates.exceptions] = False
     return chosen
 
 

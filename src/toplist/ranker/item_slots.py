@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from toplist.core.item_id import ItemId, checked_id, plain_id, twin_id
 from toplist.core.problem import InvalidInput, nearest, refuse, several
 from toplist.core.slate import Bools, Ints
+from toplist.ranker.labels import label, labels_of
 
+PLAIN = frozenset((str, int))  # types of ids that need no conversion
 SUGGESTED = 1000  # items at most among which the nearest to an unknown name is searched
 
 
@@ -40,6 +40,7 @@ class ItemSlots:
         self._freed: deque[tuple[int, int]] = deque()  # vacated slots, with the number of lists made before
         self._used = 0  # slots ever occupied
         self._slot_of: dict[ItemId, int] = {}
+        self._has_integers = False  # whether an id ever was an integer
         self._hidden: set[int] = set()  # slots of items that are never shown
         # Per slot whether it has an item that may be shown. While it is shared with lists, a change replaces it.
         self.present: Bools = np.zeros(capacity, dtype=bool)
@@ -58,12 +59,14 @@ class ItemSlots:
         items = cls(len(state.names))
         items.names = list(state.names)
         items._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
-        items.labels[list(items._slot_of.values())] = list(map(label, items._slot_of))
+        names, slots = list(items._slot_of), np.fromiter(items._slot_of.values(), np.int64, len(items._slot_of))
+        items.labels[slots] = labels_of(names)
+        items._has_integers = int in set(map(type, names))
         items._freed.extend(state.freed)
         items.examined[state.examined] = True
         items._used = state.used
         items._hidden = set(state.hidden)
-        items.present[list(items._slot_of.values())] = True
+        items.present[slots] = True
         items.present[list(state.hidden)] = False
         return items
 
@@ -80,6 +83,8 @@ class ItemSlots:
 
     def all_names(self) -> list[ItemId]:
         """All names, by slot."""
+        if len(self._slot_of) == len(self.names):
+            return cast(list[ItemId], self.names.copy())
         return [name for name in self.names if name is not None]
 
     @property
@@ -162,10 +167,13 @@ class ItemSlots:
     def slots(self, names: Any, what: str) -> list[int]:
         """The slots of several items, which must be different."""
         names = several(what, names, "items")
+        slots: list[int] | None = None
         try:
-            slots = [self._slot_of[name] for name in names] if {str, int}.issuperset(map(type, names)) else None
-        except KeyError:
-            slots = None
+            # Nothing but text equals text, but 1.0 and True equal 1.
+            if not self._has_integers or PLAIN.issuperset(map(type, names)):
+                slots = list(map(self._slot_of.__getitem__, names))
+        except (KeyError, TypeError):
+            pass
         if slots is None:
             slots = [self.slot(name, f"An item of {what}") for name in names]
         if len(set(slots)) < len(slots):
@@ -187,13 +195,15 @@ class ItemSlots:
         self.names[slot] = name
         self.labels[slot] = label(name)
         self.examined[slot] = False
+        self._has_integers = self._has_integers or isinstance(name, int)
         self._slot_of[name] = slot
         self._set_present(slot, True)
 
     def fill(self, names: Sequence[ItemId]) -> None:
         """Put the first items into the first slots."""
         self.names[: len(names)] = names
-        self.labels[: len(names)] = [label(name) for name in names]
+        self.labels[: len(names)] = labels_of(names)
+        self._has_integers = int in set(map(type, names))
         self._slot_of = dict(zip(names, range(len(names)), strict=True))
         self._used = len(names)
         self.present[: len(names)] = True
@@ -219,6 +229,9 @@ class ItemSlots:
 
     def checked_new(self, names: Iterable[Any]) -> list[ItemId]:
         """`names`, if each is an id, new and given once."""
+        names = list(names)
+        if set(map(type, names)) == {str} and len(set(names)) == len(names) and self._slot_of.keys().isdisjoint(names):
+            return names  # the usual case, and many times quicker than one by one
         checked: dict[ItemId, None] = {}
         for given in names:
             name = checked_id("An item", given)
@@ -235,17 +248,3 @@ def refuse_unused_values(items: Any, features: Any) -> None:
     if isinstance(items, Mapping) and features is None:
         advice = "write list(items) for its keys, and features=items if its values are features"
         raise refuse("items", items, "a sequence of names", advice)
-
-
-@lru_cache(maxsize=1 << 18)  # the learners of many segments have the same items
-def label(name: ItemId) -> int:
-    """The number that identifies an item to the random-number generator: the same wherever and whenever it is added.
-
-    >>> label("a") == label("a") != label("b")
-    True
-    >>> label("7") == label(7)
-    False
-    """
-    kind = b"" if isinstance(name, str) else b"integer"
-    digest = hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8, person=kind).digest()
-    return int.from_bytes(digest, "little", signed=True)

@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from toplist.core.beliefs import MANY, copy_arrays
+from toplist.core.beliefs import copy_arrays
 from toplist.core.coverage import COVERAGE_KINDS, gains
 from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import ItemId
@@ -122,7 +122,9 @@ class Ranker(EditableRanker):
             self._refuse(f"needs items for all of its {options.positions} positions, not {len(names)}", "give more")
         self._items.fill(names)
         for slot, row in enumerate(rows):
-            self._set_prior(slot, options.prior_mean, options.prior_strength, row)
+            self._features.put(slot, row)
+        if options.prior_strength > 0.0:
+            self._learner.sample_first(len(names), options.prior_mean, options.prior_strength)
 
     # Lists ------------------------------------------------------------------------------------------------------------
 
@@ -201,8 +203,8 @@ class Ranker(EditableRanker):
         """Fill an empty slate with a new list, and open the list."""
         items, wanted = self._items, asked.wanted
         pinned = pinned_slots(items, asked.by_place) if asked.by_place else {}
-        takes_gaps = self._capabilities.takes_gaps and items.capacity >= MANY
-        candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned, wanted, takes_gaps)
+        takes_gaps = self._capabilities.takes_gaps
+        candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned, self.positions, takes_gaps)
         places = pins_within(pinned, min(wanted, candidates.count)) if pinned else {}
         rows, edition = self._features.rows_for_call(asked.features, items.slot)
         number, life = self._open_lists.open_new()
@@ -210,7 +212,7 @@ class Ranker(EditableRanker):
             key = branch(self._key, number)
             limit = self.options.new_per_list
             if limit is not None:
-                candidates = limit_new_items(items, limit, candidates, wanted, key, pinned)
+                candidates = limit_new_items(items, limit, candidates, wanted, key, pinned, self.positions)
             if candidates.count > 0:
                 pins_array = NONE
                 if places:

@@ -115,12 +115,13 @@ def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, An
     opened, given_up = (tuple(arrays[name].tolist()) for name in ("opened", "given_up"))
     lists = OpenListsState(header["made"], opened, given_up, header["lives"])
     present = [name for name in names if name is not None]
-    in_range = [*arrays["examined"].tolist(), *(slot for slot, _ in freed), *hidden]
+    in_range = [*(slot for slot, _ in freed), *hidden]
     if (
         problem.positions != options.positions
         or len(set(present)) < len(present)
-        or any(plain_id(name) is None for name in present)
+        or (set(map(type, present)) != {str} and any(plain_id(name) is None for name in present))
         or not all(0 <= slot < len(names) for slot in in_range)
+        or not ((arrays["examined"] >= 0) & (arrays["examined"] < len(names))).all()
         or any(names[slot] is None for slot in hidden)
         or not all(0 <= number < lists.made for number in (*opened, *given_up))
     ):

@@ -23,11 +23,12 @@ from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import gather, is_contiguous, select
-from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, fill_eligible, is_worthwhile
+from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile, leave_out
 from toplist.parts.memory.counts import Counts
 
 ROUNDING = 1e-12  # margin of the bounds; the solver is accurate to a fiftieth of it
 BELOW_1 = 1.0 - 2.0**-53
+BELOW_ALL = -2.0  # no index is below 0, and no bound below -1
 SHARED = 256  # cached solves for items with equal counts; a power of 2
 
 
@@ -236,10 +237,7 @@ class KLUCB(NamedTuple):
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget
-        candidates = request.candidates
-        if len(request.present) > 0:
-            candidates = cache.ceilings.items[: fill_eligible(request, cache.ceilings.items)]
-        contenders = fill_contenders(belief, cache, candidates, budget, len(chosen))
+        contenders = fill_contenders(belief, cache, request, budget, len(chosen))
         select(cache.value_of, cache.slot_of, contenders, request.labels, request.key, chosen, scores)
 
 
@@ -257,11 +255,13 @@ def exploration_budget(t: float, loglog: float) -> float:
 
 
 @helper
-def fill_contenders(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, wanted: int) -> int:
+def fill_contenders(belief: Counts, cache: LazyBounds, request: Request, budget: float, wanted: int) -> int:
     """Fill `slot_of` and `value_of` with all that can be among the best `wanted`, in true order; their number."""
+    candidates, low, high = request.candidates, cache.low, cache.high
     count = len(candidates)
-    low, high = cache.low, cache.high
     fill_bounds(belief, cache, candidates, budget)
+    leave_out(request, low, BELOW_ALL)
+    leave_out(request, high, BELOW_ALL)
     # Loops over all candidates only compare; the hits are processed afterwards.
     stale = 0
     for i in range(count):

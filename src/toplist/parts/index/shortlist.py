@@ -162,7 +162,7 @@ def shortlist(
     if found > (max(alike, LONG) if share > 0.0 else LONG):
         choose_common_counts(ceilings, belief, found)
     for item in request.exceptions:
-        if not request.present[item]:  # so it is eligible, but in no ceiling
+        if not is_present(request.present, item):  # so it is eligible, but in no ceiling
             ceilings.items[found] = item
             found += 1
     return found
@@ -318,12 +318,19 @@ def is_eligible(request: Request, item: int, absent: int) -> bool:
     """Whether an item that is present is eligible; `absent` items from the first to the last block are no candidates."""
     if item < 0 or (absent > 0 and not is_listed(request.candidates, item, absent)):
         return False
-    return len(request.exceptions) == 0 or not is_listed(request.exceptions, item, len(request.present))
+    return len(request.exceptions) == 0 or not is_listed(request.exceptions, item, item)
 
 
 @helper
 def is_listed(items: Ints, item: int, gaps: int) -> bool:
     """Whether an item is one of `items`, which ascend with at most so many gaps."""
+    place = place_of(items, item, gaps)
+    return bool(place < len(items) and items[place] == item)
+
+
+@helper
+def place_of(items: Ints, item: int, gaps: int) -> int:
+    """The place of an item among `items`, which ascend with at most so many gaps, or where it would stand."""
     low = max(0, item - items[0] - gaps)
     high = min(len(items), item - items[0] + 1)
     while low < high:
@@ -332,7 +339,7 @@ def is_listed(items: Ints, item: int, gaps: int) -> bool:
             low = middle + 1
         else:
             high = middle
-    return bool(low < len(items) and items[low] == item)
+    return int(low)
 
 
 @routine
@@ -427,14 +434,18 @@ def choose_common_counts(ceilings: BlockCeilings, belief: Counts, found: int) ->
 
 
 @routine
-def fill_eligible(request: Request, eligible: Ints) -> int:
-    """Fill in all eligible items of a request with gaps, ascending; their number."""
-    present, exceptions, found, at = request.present, request.exceptions, 0, 0
-    for item in request.candidates:
+def leave_out(request: Request, values: Floats, lowest: float) -> None:
+    """Set the values of candidates that are not eligible, where there is one value per candidate."""
+    candidates, present, exceptions, at = request.candidates, request.present, request.exceptions, 0
+    if len(present) == 0:
+        gaps = candidates[len(candidates) - 1] - candidates[0] + 1 - len(candidates)
+        for item in exceptions:
+            values[place_of(candidates, item, gaps)] = lowest
+        return
+    for i in range(len(candidates)):
+        item = candidates[i]
         while at < len(exceptions) and exceptions[at] < item:
             at += 1
         is_exception = at < len(exceptions) and exceptions[at] == item
-        if present[item] != is_exception:
-            eligible[found] = item
-            found += 1
-    return found
+        if present[item] == is_exception:
+            values[i] = lowest

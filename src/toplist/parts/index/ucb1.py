@@ -11,7 +11,7 @@ from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import gather, is_contiguous, select
-from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, fill_eligible, is_worthwhile
+from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile, leave_out
 from toplist.parts.memory.counts import Counts
 
 
@@ -83,9 +83,8 @@ def best_by_formula(
         best_of_many(scoring, belief, cache.ceilings, request, budget, chosen, scores)
         return
     candidates = request.candidates
-    if len(request.present) > 0:
-        candidates = cache.ceilings.items[: fill_eligible(request, cache.ceilings.items)]
     mean_plus_radius(belief, budget, candidates, cache.scores)
+    leave_out(request, cache.scores.score, -np.inf)
     select(cache.scores.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
