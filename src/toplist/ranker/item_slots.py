@@ -58,7 +58,9 @@ class ItemSlots:
         """The items that were saved."""
         items = cls(len(state.names))
         items.names = list(state.names)
-        items._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
+        items._slot_of = dict(zip(state.names, range(len(state.names)), strict=True))  # type: ignore[arg-type]
+        if None in items._slot_of:  # vacant slots
+            items._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
         names, slots = list(items._slot_of), np.fromiter(items._slot_of.values(), np.int64, len(items._slot_of))
         items.labels[slots] = labels_of(names)
         items._has_integers = int in set(map(type, names))
@@ -199,12 +201,22 @@ class ItemSlots:
         self._slot_of[name] = slot
         self._set_present(slot, True)
 
-    def fill(self, names: Sequence[ItemId]) -> None:
-        """Put the first items into the first slots."""
+    @classmethod
+    def numbered(cls, names: Sequence[Any]) -> dict[ItemId, int]:
+        """The first slots of the first items, by name; each must be an id, given once."""
+        if set(map(type, names)) == {str}:
+            found = dict(zip(names, range(len(names)), strict=True))
+            if len(found) == len(names):
+                return found  # the usual case, and many times quicker than one by one
+        return {name: slot for slot, name in enumerate(cls(0).checked_new(names))}
+
+    def fill(self, slot_of: dict[ItemId, int]) -> None:
+        """Put the first items into the first slots, as `numbered` says."""
+        names = list(slot_of)
         self.names[: len(names)] = names
         self.labels[: len(names)] = labels_of(names)
         self._has_integers = int in set(map(type, names))
-        self._slot_of = dict(zip(names, range(len(names)), strict=True))
+        self._slot_of = slot_of
         self._used = len(names)
         self.present[: len(names)] = True
         self._visible = None
@@ -229,9 +241,6 @@ class ItemSlots:
 
     def checked_new(self, names: Iterable[Any]) -> list[ItemId]:
         """`names`, if each is an id, new and given once."""
-        names = list(names)
-        if set(map(type, names)) == {str} and len(set(names)) == len(names) and self._slot_of.keys().isdisjoint(names):
-            return names  # the usual case, and many times quicker than one by one
         checked: dict[ItemId, None] = {}
         for given in names:
             name = checked_id("An item", given)

@@ -107,7 +107,8 @@ class Ranker(EditableRanker):
         name: str | None = None,
         compiled: bool = True,
     ) -> None:
-        names = ItemSlots(0).checked_new(several("items", items, "names"))
+        slot_of = ItemSlots.numbered(several("items", items, "names"))
+        names = list(slot_of)
         if name is not None and (not isinstance(name, str) or not name):
             raise refuse("The ranker's name", name, "text", "or leave it out")
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
@@ -120,7 +121,7 @@ class Ranker(EditableRanker):
         self._set_up(made, title, options, problem, identity, known, compiled)
         if len(names) < options.positions and not self._capabilities.takes_subsets:
             self._refuse(f"needs items for all of its {options.positions} positions, not {len(names)}", "give more")
-        self._items.fill(names)
+        self._items.fill(slot_of)
         for slot, row in enumerate(rows):
             self._features.put(slot, row)
         if options.prior_strength > 0.0:
