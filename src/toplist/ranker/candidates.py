@@ -15,7 +15,7 @@ class Candidates(NamedTuple):
     slots: Ints  # ascending
     present: Bools  # empty: all of them
     exceptions: Ints  # ascending
-    count: int  # number of eligible slots
+    total: int  # number of eligible slots
 
     def eligible(self) -> Ints:
         """The eligible slots alone, ascending."""

@@ -89,7 +89,7 @@ def limit_new_items(
     new = chosen & ~examined
     fixed = [slot for slot in pinned.values() if not examined[slot]]
     new[fixed] = False
-    count, allowed = candidates.count - known - len(fixed), max(limit, wanted - known) - len(fixed)
+    count, allowed = candidates.total - known - len(fixed), max(limit, wanted - known) - len(fixed)
     if count <= allowed and not remembers:
         return candidates
     drawn = np.flatnonzero(new) if count <= allowed else draw_new(items, new, count, max(0, allowed), key)

@@ -167,4 +167,3 @@ def _draw_reason(candidates: Assessment, at: int, among_known: bool) -> str:
 
 def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
-

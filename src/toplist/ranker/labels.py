@@ -1,4 +1,4 @@
-"""The label of an item: the number that identifies it to the random-number generator, wherever and whenever it is added.
+"""The label of an item: the number that identifies it to the random numbers, wherever and whenever it is added.
 
 A label is a BLAKE2b digest of 8 bytes (RFC 7693). Very many labels are computed in machine code; both ways give the
 same.
@@ -80,7 +80,7 @@ def labels_of(names: Sequence[ItemId]) -> Ints:
         lengths = np.fromiter(map(len, map(_encoded, texts)), np.int64)
     words = np.zeros(CHUNK // 8, dtype=np.int64)
     digest_compiled(np.frombuffer(content, np.uint8).copy(), lengths, persons, words, found)
-    for n in np.flatnonzero(lengths > CHUNK):
+    for n in np.flatnonzero(lengths > CHUNK).tolist():
         found[n] = label(names[n])
     return found
 

@@ -206,7 +206,7 @@ class Ranker(EditableRanker):
         pinned = pinned_slots(items, asked.by_place) if asked.by_place else {}
         takes_gaps = self._capabilities.takes_gaps
         candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned, self.positions, takes_gaps)
-        places = pins_within(pinned, min(wanted, candidates.count)) if pinned else {}
+        places = pins_within(pinned, min(wanted, candidates.total)) if pinned else {}
         rows, edition = self._features.rows_for_call(asked.features, items.slot)
         number, life = self._open_lists.open_new()
         try:
@@ -214,7 +214,7 @@ class Ranker(EditableRanker):
             limit = self.options.new_per_list
             if limit is not None:
                 candidates = limit_new_items(items, limit, candidates, wanted, key, pinned, self.positions)
-            if candidates.count > 0:
+            if candidates.total > 0:
                 pins_array = NONE
                 if places:
                     pins_array = np.full(self.positions, -1, dtype=np.int64)

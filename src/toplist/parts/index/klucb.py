@@ -22,8 +22,9 @@ import numpy as np
 from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.select import gather, is_contiguous, select
-from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile, leave_out
+from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile
 from toplist.parts.memory.counts import Counts
 
 ROUNDING = 1e-12  # margin of the bounds; the solver is accurate to a fiftieth of it

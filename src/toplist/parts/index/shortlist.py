@@ -29,6 +29,7 @@ from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, leading_bits, spread
 from toplist.core.slate import Bools, Floats, Ints, Request
+from toplist.parts.index.gaps import is_eligible, is_present
 from toplist.parts.index.select import select
 from toplist.parts.memory.counts import Counts
 
@@ -272,12 +273,6 @@ def is_all_common(belief: Counts, ceilings: BlockCeilings, present: Bools, begin
     return others == 0
 
 
-@helper
-def is_present(present: Bools, item: int) -> bool:
-    """Whether an item can be eligible."""
-    return bool(len(present) == 0 or present[item])
-
-
 @routine
 def least_of_best(
     scoring: Any,
@@ -311,35 +306,6 @@ def least_of_best(
         item = leader[position]
         least = min(least, scoring.tangent(ceilings.examined[item], ceilings.clicked[item], budget)[0])
     return lower_bound(least)
-
-
-@helper
-def is_eligible(request: Request, item: int, absent: int) -> bool:
-    """Whether an item that is present is eligible; `absent` items from the first to the last block are no candidates."""
-    if item < 0 or (absent > 0 and not is_listed(request.candidates, item, absent)):
-        return False
-    return len(request.exceptions) == 0 or not is_listed(request.exceptions, item, item)
-
-
-@helper
-def is_listed(items: Ints, item: int, gaps: int) -> bool:
-    """Whether an item is one of `items`, which ascend with at most so many gaps."""
-    place = place_of(items, item, gaps)
-    return bool(place < len(items) and items[place] == item)
-
-
-@helper
-def place_of(items: Ints, item: int, gaps: int) -> int:
-    """The place of an item among `items`, which ascend with at most so many gaps, or where it would stand."""
-    low = max(0, item - items[0] - gaps)
-    high = min(len(items), item - items[0] + 1)
-    while low < high:
-        middle = (low + high) // 2
-        if items[middle] < item:
-            low = middle + 1
-        else:
-            high = middle
-    return int(low)
 
 
 @routine
@@ -431,21 +397,3 @@ def choose_common_counts(ceilings: BlockCeilings, belief: Counts, found: int) ->
         ceilings.common[0], ceilings.common[1] = examined, clicked
         for block in range(len(ceilings.known)):
             ceilings.known[block] = -1
-
-
-@routine
-def leave_out(request: Request, values: Floats, lowest: float) -> None:
-    """Set the values of candidates that are not eligible, where there is one value per candidate."""
-    candidates, present, exceptions, at = request.candidates, request.present, request.exceptions, 0
-    if len(present) == 0:
-        gaps = candidates[len(candidates) - 1] - candidates[0] + 1 - len(candidates)
-        for item in exceptions:
-            values[place_of(candidates, item, gaps)] = lowest
-        return
-    for i in range(len(candidates)):
-        item = candidates[i]
-        while at < len(exceptions) and exceptions[at] < item:
-            at += 1
-        is_exception = at < len(exceptions) and exceptions[at] == item
-        if present[item] == is_exception:
-            values[i] = lowest
