@@ -125,20 +125,22 @@ def draw_new(items: ItemSlots, new: Bools, count: int, wanted: int, key: int) ->
     if wanted == 0:
         return NONE
     lots_key, labels = branch(key, NEWCOMERS), items.labels[: len(new)]
-    find = find_small_lots_compiled if len(new) >= BULK else find_small_lots
     share = (wanted + 4.0 * math.sqrt(wanted) + 8.0) / count
+    if len(new) < BULK or share >= 1.0:
+        return smallest_lots(lots_key, labels, np.flatnonzero(new), wanted)
     while True:
         bound = LARGEST if share >= 1.0 else int((2.0 * share - 1.0) * 2.0**63)
-        slots = np.zeros(count if share >= 1.0 else min(count, int(4.0 * share * count) + 64), dtype=np.int64)
-        found = find(lots_key, labels, new, bound, slots)
-        if found > len(slots):  # very unlikely: so many lots are small
-            slots = np.zeros(found, dtype=np.int64)
-            find(lots_key, labels, new, bound, slots)
-        if found >= wanted or share >= 1.0:
-            break
-        share *= 8.0  # rare: fewer than wanted lots are that small
-    lots = np.zeros(found, dtype=np.int64)
-    draw_lots_in_bulk(lots_key, labels[slots[:found]], lots)
+        slots = np.zeros(min(count, int(4.0 * share * count) + 64), dtype=np.int64)
+        found = find_small_lots_compiled(lots_key, labels, new, bound, slots)
+        if wanted <= found <= len(slots):
+            return smallest_lots(lots_key, labels, slots[:found], wanted)
+        share *= 8.0  # rare: fewer than wanted lots are that small, or very many
+
+
+def smallest_lots(key: int, labels: Ints, slots: Ints, wanted: int) -> Ints:
+    """The `wanted` slots with the smallest lots."""
+    lots = np.zeros(len(slots), dtype=np.int64)
+    draw_lots_in_bulk(key, labels[slots], lots)
     return slots[np.argsort(lots)[:wanted]]
 
 

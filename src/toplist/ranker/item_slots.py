@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from toplist.core.item_id import ItemId, checked_id, plain_id, twin_id
+from toplist.core.item_id import LARGEST_INTEGER, ItemId, checked_id, plain_id, twin_id
 from toplist.core.problem import InvalidInput, nearest, refuse, several
 from toplist.core.slate import Bools, Ints
 from toplist.ranker.labels import label, labels_of
@@ -204,7 +204,8 @@ class ItemSlots:
     @classmethod
     def numbered(cls, names: Sequence[Any]) -> dict[ItemId, int]:
         """The first slots of the first items, by name; each must be an id, given once."""
-        if set(map(type, names)) == {str}:
+        kinds = set(map(type, names))
+        if kinds == {str} or (kinds == {int} and -LARGEST_INTEGER <= min(names) <= max(names) <= LARGEST_INTEGER):
             found = dict(zip(names, range(len(names)), strict=True))
             if len(found) == len(names):
                 return found  # the usual case, and many times quicker than one by one

@@ -217,7 +217,7 @@ class Ranker(EditableRanker):
             if candidates.total > 0:
                 pins_array = NONE
                 if places:
-                    pins_array = np.full(self.positions, -1, dtype=np.int64)
+                    pins_array = self._no_pins.copy()
                     for place, slot in places.items():
                         pins_array[place] = slot
                 request = Request(
