@@ -6,8 +6,6 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, cast
 
-import numpy as np
-
 from toplist.core.beliefs import copy_arrays
 from toplist.core.coverage import COVERAGE_KINDS, gains
 from toplist.core.defaults import DEFAULT_POLICY
