@@ -208,3 +208,19 @@ def test_labels_in_machine_code_are_the_digests() -> None:
     assert labels_of(names).tolist() == [label(name) for name in names]
     texts = [f"item {n}" for n in range(MACHINE_CODE)]
     assert labels_of(texts).tolist() == [label(name) for name in texts]
+
+
+def test_eligible_slots_of_a_list_stay_known_whatever_changes_later() -> None:
+    ranker = Ranker([f"item {n}" for n in range(MANY + 10)], 2, "cascade-ucb1")
+    rng, names, kept = np.random.default_rng(4), [f"item {n}" for n in range(MANY + 10)], []
+    hidden: set[str] = set()
+    for _ in range(200):  # more changes than are noted
+        name = names[int(rng.integers(50))]
+        (ranker.unhide if name in hidden else ranker.hide)(name)
+        hidden ^= {name}
+        shown = ranker.rank()
+        kept.append((shown, sorted(slot for slot, each in enumerate(names) if each not in hidden)))
+    ranker.add([f"new {n}" for n in range(20)])
+    for shown, expected in kept[::7]:
+        assert shown.among is not None
+        assert shown.among.eligible().tolist() == expected

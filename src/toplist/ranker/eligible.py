@@ -34,24 +34,24 @@ def eligible_slots(
     present = items.present if takes_gaps and is_many else EVERY
     if among is None and not exclude:
         if len(present) > 0 and items.visible_count < items.used and _are_most(items.visible_count, items, longest):
-            return Candidates(items.used_slots(), present, NONE, items.visible_count)
-        return Candidates(items.visible_slots(), present, NONE, items.visible_count)
+            return items.candidates(items.used_slots(), present, NONE, items.visible_count)
+        return items.candidates(items.visible_slots(), present, NONE, items.visible_count)
     excluded = items.slots(exclude, "exclude") if exclude else []
     if pinned and (contradiction := set(excluded) & set(pinned.values())):
         name = items.names[contradiction.pop()]
         raise refuse("exclude", name, "without the pinned items", "leave it out of exclude, or of pins")
     if among is not None:
         slots = _named_slots(items, items.slots(among, "among"), excluded, list(pinned.values()))
-        return Candidates(slots, present, NONE, len(slots))
+        return items.candidates(slots, present, NONE, len(slots))
     if items.has_hidden:
         excluded = [slot for slot in excluded if not items.is_hidden(slot)]
     count = items.visible_count - len(excluded)
     if takes_gaps and len(excluded) <= max(FEW, items.used // MOST_EXCEPTED) and _are_most(count, items, longest):
         slots = items.used_slots() if is_many else items.visible_slots()
-        return Candidates(slots, present, np.fromiter(sorted(excluded), np.int64, len(excluded)), count)
+        return items.candidates(slots, present, np.fromiter(sorted(excluded), np.int64, len(excluded)), count)
     kept = items.present[: items.used].copy()
     kept[excluded] = False
-    return Candidates(kept.nonzero()[0], present, NONE, count)
+    return items.candidates(kept.nonzero()[0], present, NONE, count)
 
 
 def _are_most(count: int, items: ItemSlots, longest: int) -> bool:

@@ -11,9 +11,11 @@ import numpy as np
 from toplist.core.item_id import LARGEST_INTEGER, ItemId, checked_id, plain_id, twin_id
 from toplist.core.problem import InvalidInput, nearest, refuse, several
 from toplist.core.slate import Bools, Ints
+from toplist.ranker.candidates import Candidates
 from toplist.ranker.labels import label, labels_of
 
 PLAIN = frozenset((str, int))  # types of ids that need no conversion
+MOST_NOTED = 64  # slots for every noted change
 SUGGESTED = 1000  # items at most among which the nearest to an unknown name is searched
 
 
@@ -42,9 +44,9 @@ class ItemSlots:
         self._slot_of: dict[ItemId, int] = {}
         self._has_integers = False  # whether an id ever was an integer
         self._hidden: set[int] = set()  # slots of items that are never shown
-        # Per slot whether it has an item that may be shown. While it is shared with lists, a change replaces it.
-        self.present: Bools = np.zeros(capacity, dtype=bool)
-        self.is_shared = False
+        self.present: Bools = np.zeros(capacity, dtype=bool)  # whether a slot has an item that may be shown
+        self.is_shared = False  # whether a list refers to it; then changes of it are noted, and it is replaced in time
+        self._changes: list[tuple[int, bool]] = []  # slots, and whether they were present until then
         self._slots: Ints = np.zeros(0, dtype=np.int64)  # 0, 1, 2, ... up to the capacity, made when needed
         self._visible: Ints | None = None
 
@@ -125,9 +127,20 @@ class ItemSlots:
     def _set_present(self, slot: int, present: bool) -> None:
         """Note whether a slot has an item that may be shown."""
         if self.is_shared:
-            self.present, self.is_shared = self.present.copy(), False
+            if len(self._changes) * MOST_NOTED > self.capacity + SUGGESTED:
+                self._replace_present(self.present.copy())
+            else:
+                self._changes.append((slot, bool(self.present[slot])))
         self.present[slot] = present
         self._visible = None
+
+    def _replace_present(self, present: Bools) -> None:
+        """Leave the array to the lists that refer to it, with the changes that they may have to undo."""
+        self.present, self.is_shared, self._changes = present, False, []
+
+    def candidates(self, slots: Ints, present: Bools, exceptions: Ints, total: int) -> Candidates:
+        """Candidates among the present items; a caller that keeps them sets `is_shared`."""
+        return Candidates(slots, present, exceptions, total, self._changes, len(self._changes))
 
     def set_hidden(self, name: ItemId, hidden: bool) -> int:
         """Hide an item from all lists, or show it again; returns its slot."""
@@ -238,7 +251,7 @@ class ItemSlots:
         self.names += [None] * more
         self.labels = np.concatenate([self.labels, np.zeros(more, dtype=np.int64)])
         self.examined = np.concatenate([self.examined, np.zeros(more, dtype=bool)])
-        self.present, self.is_shared = np.concatenate([self.present, np.zeros(more, dtype=bool)]), False
+        self._replace_present(np.concatenate([self.present, np.zeros(more, dtype=bool)]))
 
     def checked_new(self, names: Iterable[Any]) -> list[ItemId]:
         """`names`, if each is an id, new and given once."""
