@@ -17,7 +17,6 @@ from benchmarks.contenders import Size
 from benchmarks.measure import Effort
 from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 from toplist import Ranker
-from toplist.core.randomness import uniform
 
 SIZES = (Size(1000, 10), Size(100_000, 10), Size(1_000_000, 10))
 QUICK_SIZES = (Size(200, 4),)
@@ -68,10 +67,9 @@ def exceptions(size: Size, lists: int) -> list[dict[str, Any]]:
     """The rows of one size."""
     names = [f"item {n}" for n in range(size.items)]
     ranker, limited = (Ranker(names, size.positions, POLICY, seed=1, new_per_list=limit) for limit in (None, 2))
+    for start in range(0, size.items, 2 * size.positions):
+        limited.learn(limited.adopt(names[start : start + size.positions]), clicks=())
     for each in (ranker, limited):
-        half = np.arange(size.items) % 2 == 0
-        each._items.examined[half] = each is limited
-        each._learner.belief.examined[half] = 5.0 if each is limited else 0.0
         play(each, 5 * lists)
     hundred, even = names[:: max(1, size.items // 100)][:100], names[::2]
     number = iter(range(10**9))
@@ -82,8 +80,10 @@ def exceptions(size: Size, lists: int) -> list[dict[str, Any]]:
         ranker.rank()
         ranker.add(name)
 
+    slot_of = {name: slot for slot, name in enumerate(names)}
+
     def by_sets() -> None:
-        slots = ranker._items.slots(even, "among")
+        slots = [slot_of[name] for name in even]
         np.union1d(np.setdiff1d(np.array(slots), [3]), [5])
 
     rows = [
@@ -112,7 +112,8 @@ def limited_to_plain(names: Sequence[str], size: Size) -> Callable[[], Any]:
 def play(ranker: Ranker, lists: int) -> None:
     """Make and learn lists."""
     for number in range(lists):
-        ranker.learn(ranker.rank(), clicks=[number % ranker.positions + 1] if number % 3 == 0 else [])
+        clicks = [{"position": number % ranker.positions + 1}] if number % 3 == 0 else []
+        ranker.learn(ranker.rank(), clicks)
 
 
 def compare(
@@ -216,9 +217,9 @@ def curve_cells(policy: str, items: int, spread: bool, lists: int) -> dict[str, 
     play(Ranker(range(5000), 10, policy), 20)  # compiles
     gc.collect()
     before = resident()
-    ranker = Ranker(range(items), 10, policy, seed=1)
+    ranker = KnownItems(range(items), 10, policy, seed=1)
     if spread:
-        spread_out(ranker)
+        ranker.spread_out()
     begun = time.process_time()
     ranker.rank()
     first = time.process_time() - begun
@@ -226,7 +227,7 @@ def curve_cells(policy: str, items: int, spread: bool, lists: int) -> dict[str, 
     for number in range(lists):
         begun = time.process_time()
         shown = ranker.rank()
-        ranker.learn(shown, clicks=[number % 10 + 1] if number % 3 == 0 else [])
+        ranker.learn(shown, clicks=[{"position": number % 10 + 1}] if number % 3 == 0 else [])
         seconds[number] = time.process_time() - begun
     middle, late = float(np.median(seconds)), float(np.quantile(seconds, 0.99))
     cells = {"first list": first, "median": middle, "p99": late, "bytes per item": (resident() - before) / items}
@@ -238,12 +239,15 @@ def curve_cells(policy: str, items: int, spread: bool, lists: int) -> dict[str, 
     }
 
 
-def spread_out(ranker: Ranker) -> None:
-    """Give all items different counts, as if many lists were learned."""
-    belief, numbers = ranker._learner.belief, np.random.default_rng(int(1e6 * uniform(1, 1)))
-    belief.examined[:] = np.floor(numbers.uniform(20.0, 400.0, len(ranker)))
-    belief.clicked[:] = np.floor(0.3 * numbers.uniform(0.0, 1.0, len(ranker)) * belief.examined)
-    belief.clock[0] = 1e6
+class KnownItems(Ranker):
+    """A ranker whose items can be given counts, as if many lists were learned."""
+
+    def spread_out(self) -> None:
+        """Give all items different counts."""
+        belief, numbers = self._learner.belief, np.random.default_rng(1)
+        belief.examined[:] = np.floor(numbers.uniform(20.0, 400.0, len(self)))
+        belief.clicked[:] = np.floor(0.3 * numbers.uniform(0.0, 1.0, len(self)) * belief.examined)
+        belief.clock[0] = 1e6
 
 
 def resident() -> int:

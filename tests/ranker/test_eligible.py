@@ -9,8 +9,7 @@ from hypothesis import given, settings
 
 from toplist import Ranker
 from toplist.core.beliefs import MANY
-from toplist.core.randomness import NEWCOMERS, branch
-from toplist.core.slate import NONE, Request
+from toplist.core.randomness import CHOICES, NEWCOMERS, branch
 from toplist.ranker import eligible
 from toplist.ranker.eligible import draw_new, eligible_slots, limit_new_items
 from toplist.ranker.item_slots import ItemSlots
@@ -25,6 +24,7 @@ class Site:
         self.names = [f"item {n}" for n in range(items)]
         self.hidden: set[str] = set()
         self.ranker = Ranker(self.names, positions, policy, seed=seed, **options)
+        self.key = branch(branch(branch(seed, 0), 0), CHOICES)
         self.made = self.added = 0
 
     def some(self, most: int) -> list[str]:
@@ -32,21 +32,16 @@ class Site:
         return [self.names[n] for n in self.rng.choice(len(self.names), count, replace=False)]
 
     def expected(self, asked: set[str], pins: dict[int, str], wanted: int) -> list[str]:
-        ranker, items = self.ranker, self.ranker._items
-        key = branch(ranker._key, self.made)
+        key, limit = branch(self.key, self.made), self.ranker.options.new_per_list
         names = (asked - self.hidden) | set(pins.values())
-        slots = {name: items.slot(name) for name in names}
-        belief, limit = ranker._learner.belief, ranker.options.new_per_list
+        estimates = {row["item"]: row for row in self.ranker.estimates()}
         if limit is not None:
-            new = {name for name, slot in slots.items() if belief.examined[slot] == 0.0}
+            new = {name for name in names if estimates[name]["examined"] == 0.0}
             fixed = new & set(pins.values())
             allowed = max(0, max(limit, wanted - (len(names) - len(new))) - len(fixed))
             lots = branch(key, NEWCOMERS)
             names -= set(sorted(new - fixed, key=lambda name: branch(lots, label(name)))[allowed:])
-        order = sorted(slots[name] for name in names)
-        request = Request(np.array(order, dtype=np.int64), 1, NONE, NONE, np.zeros((1, 0)), 0, items.labels, 0)
-        index = dict(zip(order, ranker._learner.policy.scoring.exact(belief, request).tolist(), strict=True))
-        best = sorted(names, key=lambda name: (-index[slots[name]], -branch(key, label(name))))
+        best = sorted(names, key=lambda name: (-estimates[name]["index"], -branch(key, label(name))))
         size = min(wanted, len(names))
         places, last = {}, size - 1
         for position in sorted(pins, reverse=True):

@@ -63,7 +63,9 @@ class ItemSlots:
         items._slot_of = dict(zip(state.names, range(len(state.names)), strict=True))  # type: ignore[arg-type]
         if None in items._slot_of:  # vacant slots
             items._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
-        names, slots = list(items._slot_of), np.fromiter(items._slot_of.values(), np.int64, len(items._slot_of))
+        names, count = list(items._slot_of), len(items._slot_of)
+        is_full = count == len(state.names)
+        slots = np.arange(count) if is_full else np.fromiter(items._slot_of.values(), np.int64, count)
         items.labels[slots] = labels_of(names)
         items._has_integers = int in set(map(type, names))
         items._freed.extend(state.freed)

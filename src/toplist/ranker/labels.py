@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from toplist.core.slate import Ints
 
 MACHINE_CODE = 100_000  # names; to compile takes longer than to hash fewer of them
 CHUNK = 128  # bytes of text that are hashed at once; longer names are left to hashlib
+LANES = 16  # texts that are hashed together
 PERSON = b"integer"  # distinguishes 7 from "7"
 
 # The first bits of the square roots of the first eight primes, and the order in which words are mixed in.
@@ -78,8 +79,7 @@ def labels_of(names: Sequence[ItemId]) -> Ints:
     content, lengths = "".join(texts).encode("utf-8", "surrogatepass"), np.fromiter(map(len, texts), np.int64)
     if len(content) > lengths.sum():  # not all of it is ASCII
         lengths = np.fromiter(map(len, map(_encoded, texts)), np.int64)
-    words = np.zeros(CHUNK // 8, dtype=np.int64)
-    digest_compiled(np.frombuffer(content, np.uint8).copy(), lengths, persons, words, found)
+    digest_compiled(np.frombuffer(content, np.uint8).copy(), lengths, persons, digest_scratch(), found)
     for n in np.flatnonzero(lengths > CHUNK).tolist():
         found[n] = label(names[n])
     return found
@@ -89,63 +89,73 @@ def _encoded(name: ItemId) -> bytes:
     return str(name).encode("utf-8", "surrogatepass")
 
 
+class DigestScratch(NamedTuple):
+    """Scratch space for LANES texts."""
+
+    words: Ints  # (16, LANES): eight bytes each, the lowest first
+    state: Ints  # (16, LANES)
+
+
+def digest_scratch() -> DigestScratch:
+    """Scratch space for the texts that are hashed together."""
+    return DigestScratch(np.zeros((16, LANES), dtype=np.int64), np.zeros((16, LANES), dtype=np.int64))
+
+
 @helper
-def turned(x: int, y: int, right: int) -> int:
-    """The bits of x ^ y, turned to the right."""
-    x ^= y
+def turned(x: int, right: int) -> int:
+    """The bits of a number, turned to the right."""
     return ((x >> right) & ((1 << (64 - right)) - 1)) | wrap(x << (64 - right))
 
 
 @helper
-def mixed(a: int, b: int, c: int, d: int, first: int, second: int) -> tuple[int, int, int, int]:
-    """Mix two words into four numbers: the function G."""
-    a = wrap(a + b + first)
-    d = turned(d, a, 32)
-    c = wrap(c + d)
-    b = turned(b, c, 24)
-    a = wrap(a + b + second)
-    d = turned(d, a, 16)
-    c = wrap(c + d)
-    b = turned(b, c, 63)
-    return a, b, c, d
+def mix(a: Ints, b: Ints, c: Ints, d: Ints, first: Ints, second: Ints) -> None:
+    """Mix two words into four numbers, for all lanes: the function G."""
+    for i in range(len(a)):  # vectorised
+        p = wrap(int(a[i]) + int(b[i]) + int(first[i]))
+        s = turned(int(d[i]) ^ p, 32)
+        r = wrap(int(c[i]) + s)
+        q = turned(int(b[i]) ^ r, 24)
+        p = wrap(p + q + int(second[i]))
+        s = turned(s ^ p, 16)
+        r = wrap(r + s)
+        a[i], b[i], c[i], d[i] = p, turned(q ^ r, 63), r, s
 
 
 @helper
-def digest(content: NDArray[np.uint8], lengths: Ints, persons: NDArray[np.bool_], words: Ints, found: Ints) -> None:
-    """Fill the digests of texts of at most CHUNK bytes, which follow each other in `content`; `words` is scratch."""
-    at = 0
-    for n in range(len(lengths)):
-        length = lengths[n]
-        if length <= CHUNK:
-            for i in range(len(words)):
-                words[i] = 0
-            for i in range(length):
-                words[i >> 3] |= wrap(int(content[at + i]) << (8 * (i & 7)))
-            found[n] = digest_one(words, length, bool(persons[n]))
-        at += length
-
-
-@helper
-def digest_one(words: Ints, length: int, person: bool) -> int:
-    """The digest of one text, given as words of eight bytes, the lowest first."""
-    start = int(START[0]) ^ PARAMETERS
-    a, b, c, d = start, int(START[1]), int(START[2]), int(START[3])
-    e, f, g, h = int(START[4]), int(START[5]), int(START[6]), int(START[7])
-    if person:
-        g ^= PERSON_WORD
-    i, j, k, m = int(START[0]), int(START[1]), int(START[2]), int(START[3])
-    o, p, q, r = int(START[4]) ^ int(length), int(START[5]), ~int(START[6]), int(START[7])
-    for turn in range(12):
-        s = ORDER[turn]
-        a, e, i, o = mixed(a, e, i, o, int(words[s[0]]), int(words[s[1]]))
-        b, f, j, p = mixed(b, f, j, p, int(words[s[2]]), int(words[s[3]]))
-        c, g, k, q = mixed(c, g, k, q, int(words[s[4]]), int(words[s[5]]))
-        d, h, m, r = mixed(d, h, m, r, int(words[s[6]]), int(words[s[7]]))
-        a, f, k, r = mixed(a, f, k, r, int(words[s[8]]), int(words[s[9]]))
-        b, g, m, o = mixed(b, g, m, o, int(words[s[10]]), int(words[s[11]]))
-        c, h, i, p = mixed(c, h, i, p, int(words[s[12]]), int(words[s[13]]))
-        d, e, j, q = mixed(d, e, j, q, int(words[s[14]]), int(words[s[15]]))
-    return start ^ a ^ i
+def digest(
+    content: NDArray[np.uint8], lengths: Ints, persons: NDArray[np.bool_], scratch: DigestScratch, found: Ints
+) -> None:
+    """Fill the digests of texts of at most CHUNK bytes, which follow each other in `content`; 0 for longer ones."""
+    words, v, at = scratch.words, scratch.state, 0
+    for begin in range(0, len(lengths), LANES):
+        count = min(LANES, len(lengths) - begin)
+        words[:] = 0
+        for row in range(8):
+            v[row] = START[row]
+            v[row + 8] = START[row]
+        v[14] = ~START[6]
+        for lane in range(count):
+            length = lengths[begin + lane]
+            v[0, lane] ^= PARAMETERS
+            v[12, lane] ^= length
+            if persons[begin + lane]:
+                v[6, lane] ^= PERSON_WORD
+            if length <= CHUNK:
+                for i in range(length):
+                    words[i >> 3, lane] |= wrap(int(content[at + i]) << (8 * (i & 7)))
+            at += length
+        for turn in range(12):
+            s = ORDER[turn]
+            for column in range(4):
+                first, second = words[s[2 * column]], words[s[2 * column + 1]]
+                mix(v[column], v[column + 4], v[column + 8], v[column + 12], first, second)
+            for column in range(4):
+                first, second = words[s[2 * column + 8]], words[s[2 * column + 9]]
+                e, f, g = 4 + (column + 1) % 4, 8 + (column + 2) % 4, 12 + (column + 3) % 4  # a diagonal
+                mix(v[column], v[e], v[f], v[g], first, second)
+        for lane in range(count):
+            fits = lengths[begin + lane] <= CHUNK
+            found[begin + lane] = START[0] ^ PARAMETERS ^ v[0, lane] ^ v[8, lane] if fits else 0
 
 
 PERSON_WORD = int.from_bytes(PERSON.ljust(8, b"\0"), "little")
