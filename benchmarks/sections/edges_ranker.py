@@ -245,8 +245,8 @@ class KnownItems(Ranker):
     def spread_out(self) -> None:
         """Give all items different counts."""
         belief, numbers = self._learner.belief, np.random.default_rng(1)
-        belief.examined[:] = np.floor(numbers.uniform(20.0, 400.0, len(self)))
-        belief.clicked[:] = np.floor(0.3 * numbers.uniform(0.0, 1.0, len(self)) * belief.examined)
+        belief.examined[:] = numbers.uniform(20.0, 400.0, len(self))
+        belief.clicked[:] = numbers.uniform(0.0, 0.3, len(self)) * belief.examined
         belief.clock[0] = 1e6
 
 
