@@ -42,7 +42,8 @@ def assess(policy: Any, belief: Any, request: Request, place: int | None) -> Ass
 def estimates(names: Sequence[ItemId], assessment: Assessment, learned: int) -> Table:
     """One row per item, the largest index first, or the largest mean if there is no index."""
     low, high = confidence_intervals(assessment)
-    columns = (assessment.examined, assessment.mean, low, high, assessment.index)
+    # Copies, since the rows are made when they are read, perhaps after more was learned.
+    columns = [np.array(column) for column in (assessment.examined, assessment.mean, low, high, assessment.index)]
     given = any(bool(np.isfinite(column).any()) for column in (assessment.examined, assessment.mean, assessment.index))
     note = "means as the policy reads clicks" if given or not names else "the policy gives no estimates"
     title = f"{count_text(len(names), 'item')}, {count_text(learned, 'list')} learned; {note}"
