@@ -29,9 +29,11 @@ from toplist.core.slate import NONE, Request
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, OneSample
 from toplist.parts.index import KLUCB
+from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
 from toplist.parts.memory import Everything, Logistic
-from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk
+from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk, find_small_lots
+from toplist.ranker.labels import digest, digest_scratch
 from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, jumping
 from toplist.worlds.topics import SearchPath, search
 
@@ -128,6 +130,12 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
         KLUCB().exact(Everything().begin(Problem(3, 1)), some_request(3))
         plain(search)(*SEARCHED)
         draw_lots_in_bulk(5, np.arange(3), np.zeros(3, dtype=np.int64))
+        find_small_lots(5, np.arange(300), np.arange(300) % 3 > 0, -(1 << 62), np.zeros(300, dtype=np.int64))
+        digest(np.arange(50, dtype=np.uint8), np.array([9, 30, 11]), np.array([True, False, False]), digest_scratch(),
+               np.zeros(3, dtype=np.int64))  # fmt: skip
+        for gapped in (some_request(9), some_request(9)._replace(present=np.arange(9) != 4)):
+            leave_out(gapped._replace(exceptions=np.array([3, 5])), np.zeros(9), -1.0)
+            assert not is_eligible(gapped._replace(exceptions=np.array([3, 5])), 5, 0)
         fill_click_probabilities(np.array([0.5, -1.0]), np.ones((3, 2)), np.zeros(3))
     assert {function.__name__ for function in left.values()} == {function.__name__ for function in calls}
     for function, several in calls.items():

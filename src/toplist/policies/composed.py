@@ -100,6 +100,7 @@ class Policy(_PolicyParts):
             covers_topics=self.arrangement.asks() == "gauge",
             samples="item" if self.memory.keeps() == "counts" else "nothing",
             detects=hasattr(self.memory, "alarms"),
+            takes_gaps=self.arrangement.asks() == "top" and takes_gaps(self.scoring),
             forgets=is_forgetful(self.memory),
         )
 
@@ -146,6 +147,11 @@ def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessm
 def is_forgetful(kept_by: Any) -> bool:
     """Whether a memory discounts or drops old observations."""
     return hasattr(kept_by, "forgetful") and bool(kept_by.forgetful())
+
+
+def takes_gaps(scoring: Any) -> bool:
+    """Whether an index reads from the request which candidates are present."""
+    return hasattr(scoring, "takes_gaps") and bool(scoring.takes_gaps())
 
 
 def draws_one(scoring: Any) -> bool:

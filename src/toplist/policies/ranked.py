@@ -10,7 +10,7 @@ from toplist.core.compiling import helper
 from toplist.core.problem import Problem, refuse
 from toplist.core.protocols import Assessment, Capabilities, Change
 from toplist.core.randomness import REPLACEMENT, branch, uniform
-from toplist.core.slate import CANDIDATES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.core.slate import CANDIDATES, EVERY, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.policies.composed import assess, check_fit, draws_one, is_forgetful
 
 
@@ -125,7 +125,9 @@ class Ranked(NamedTuple):
                 shown, proposed = pinned, pinned
                 cache.score[0] = 0.0
             else:
-                among = Request(cache.arms[:count], 1, NONE, NONE, request.features, request.edition, cache.labels, key)
+                among = Request(
+                    cache.arms[:count], 1, NONE, NONE, request.features, request.edition, cache.labels, key, EVERY, NONE
+                )
                 self.scoring.top(belief, cache.scoring, among, cache.chosen, cache.score)
                 proposed = cache.chosen[0] // positions
                 shown = (
