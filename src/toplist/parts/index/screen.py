@@ -44,7 +44,7 @@ class Screen(NamedTuple):
     product: Floats  # ... and its product with parts of the matrix
     # In single precision, relative to the width of the item that seems best, in the order of the features:
     matrix: Singles  # (d + 3, d + 3): the head's, its lower triangle, doubled off the diagonal
-    factors: Singles  # (2, d): weights of features; and of the head's widths, or the rest's squares
+    factors: Singles  # (3, d + 3): of the features, of the head's widths, and of the rest's squares
     rows: Singles  # ((d + 3) * TOGETHER): features of some items
     along: Singles  # (4 * TOGETHER): products of four rows of the matrix
     sums: Singles  # (3 * TOGETHER): means, the head's sums of widths, the rest's squares
@@ -65,7 +65,7 @@ def empty_screen(problem: Problem) -> Screen:
         row=np.zeros(d),
         product=np.zeros(d),
         matrix=np.zeros((d + 3, d + 3), dtype=np.float32),
-        factors=np.zeros((2, d), dtype=np.float32),
+        factors=np.zeros((3, d + 3), dtype=np.float32),
         rows=np.zeros((d + 3) * TOGETHER, dtype=np.float32),
         along=np.zeros(4 * TOGETHER, dtype=np.float32),
         sums=np.zeros(3 * TOGETHER, dtype=np.float32),
@@ -181,7 +181,8 @@ def fill_head(belief: Any, screen: Screen, weights: Floats, left: Floats, scale:
         i = order[place]
         screen.factors[0, place] = weights[i]
         own = scale * abs(left[i]) * math.sqrt(max(inverse[i, i], 0.0))
-        screen.factors[1, place] = own if place < head else screen.spread[i]
+        screen.factors[1, place] = own if place < head else 0.0
+        screen.factors[2, place] = 0.0 if place < head else screen.spread[i]
 
 
 @routine
@@ -197,9 +198,9 @@ def copy_features(
             already = covered[order[place]]
             for i in range(count):
                 row[i] = gain(column[candidates[begin + i]], already, MAXIMUM)
-        elif contiguous:
-            here = column[first : first + count]
-            for i in range(count):
+        elif contiguous and count == TOGETHER:
+            here = column[first : first + TOGETHER]
+            for i in range(TOGETHER):
                 row[i] = here[i]
         else:
             for i in range(count):
@@ -211,22 +212,21 @@ def copy_features(
 
 
 @routine
-def fill_sums(screen: Screen, head: int) -> None:
+def fill_sums(screen: Screen) -> None:
     """Fill the means, the head's sums of the widths of single features, and the bounds on the rest's squares."""
-    rows, sums = screen.rows, screen.sums
+    sums, factors = screen.sums, screen.factors
     for i in range(3 * TOGETHER):
         sums[i] = 0.0
-    for place in range(screen.factors.shape[1]):
-        weight, factor = screen.factors[0, place], screen.factors[1, place]
-        row = rows[place * TOGETHER : (place + 1) * TOGETHER]
-        if place < head:
-            for i in range(TOGETHER):
-                sums[i] += weight * row[i]
-                sums[i + TOGETHER] += factor * abs(row[i])
-        else:
-            for i in range(TOGETHER):
-                sums[i] += weight * row[i]
-                sums[i + 2 * TOGETHER] += factor * (row[i] * row[i])
+    for place in range(0, len(screen.order), 4):
+        x = screen.rows[place * TOGETHER : (place + 4) * TOGETHER]
+        a0, a1, a2, a3 = factors[0, place], factors[0, place + 1], factors[0, place + 2], factors[0, place + 3]
+        b0, b1, b2, b3 = factors[1, place], factors[1, place + 1], factors[1, place + 2], factors[1, place + 3]
+        c0, c1, c2, c3 = factors[2, place], factors[2, place + 1], factors[2, place + 2], factors[2, place + 3]
+        for i in range(TOGETHER):
+            p, q, r, s = x[i], x[i + TOGETHER], x[i + 2 * TOGETHER], x[i + 3 * TOGETHER]
+            sums[i] += (a0 * p + a1 * q) + (a2 * r + a3 * s)
+            sums[i + TOGETHER] += (b0 * abs(p) + b1 * abs(q)) + (b2 * abs(r) + b3 * abs(s))
+            sums[i + 2 * TOGETHER] += (c0 * (p * p) + c1 * (q * q)) + (c2 * (r * r) + c3 * (s * s))
 
 
 @routine
@@ -278,7 +278,7 @@ def fill_bounds(
     for begin in range(0, len(candidates), TOGETHER):
         count = min(TOGETHER, len(candidates) - begin)
         copy_features(screen, columns, candidates, begin, count, covered, kind)
-        fill_sums(screen, head)
+        fill_sums(screen)
         fill_squares_of_head(screen, head)
         for i in range(TOGETHER):
             size, rest = (1.0 + error) * sums[i + TOGETHER], (1.0 + error) * sums[i + 2 * TOGETHER]
