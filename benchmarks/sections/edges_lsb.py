@@ -59,6 +59,6 @@ def measure(effort: Effort) -> Sequence[Table]:
     power = exponent([size.dimension for size in sizes], costs)
     notes = [
         "CPU time per step: to make a list, to draw its clicks and to learn from them; ratio: median over rounds.",
-        f"At L={sizes[-1].items} the cost grows as d^{power:.2f}. Set OPENBLAS_NUM_THREADS=1: NumPy's threads count too.",
+        f"At L={sizes[-1].items} the cost grows as d^{power:.2f}. With OPENBLAS_NUM_THREADS=1 NumPy stays on one core.",
     ]
     return [Table("Edges: CascadeLSB with dense features", columns, rows, notes)]

@@ -19,8 +19,8 @@ from toplist.core.compiling import helper, routine
 from toplist.core.coverage import MAXIMUM, gain
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.link import apply_link
-from toplist.parts.index.select import largest
+from toplist.parts.index.link import LOGISTIC, apply_link
+from toplist.parts.index.select import is_contiguous, largest
 from toplist.parts.memory.symmetric import ROWS, add_rows, dot
 
 Singles = NDArray[np.float32]
@@ -283,12 +283,32 @@ def fill_bounds(
         for i in range(TOGETHER):
             size, rest = (1.0 + error) * sums[i + TOGETHER], (1.0 + error) * sums[i + 2 * TOGETHER]
             squares[i] = math.sqrt(max(squares[i] + deep * (size * size), 0.0)) + math.sqrt(rest)
+        for i in range(TOGETHER):
+            squares[i] = sums[i] + doubt + bonus * width * (squares[i] + SLACK * (1.0 + squares[i]))
+        if link == LOGISTIC:
+            for i in range(count):
+                total = sums[i] + doubt
+                squares[i] += apply_link(total, link) - total
+        keep_bounds(screen, candidates[begin : begin + count], values)
+
+
+@routine
+def keep_bounds(screen: Screen, candidates: Ints, values: Floats) -> None:
+    """Set the values of some candidates to their bounds, unless they are not to be chosen."""
+    bounds, count, first = screen.squares, len(candidates), candidates[0]
+    if is_contiguous(candidates):
+        here, known = values[first : first + count], screen.known[first : first + count]
         for i in range(count):
-            item = candidates[begin + i]
-            screen.known[item] = 0
-            if values[item] > -np.inf:
-                bound = apply_link(sums[i] + doubt, link) + bonus * width * (squares[i] + SLACK * (1.0 + squares[i]))
-                values[item] = bound if bound < np.inf else np.inf  # single precision may overflow
+            bound = bounds[i] if bounds[i] < np.inf else np.inf  # single precision may overflow
+            here[i] = bound if here[i] > -np.inf else -np.inf
+        for i in range(count):
+            known[i] = 0
+        return
+    for i in range(count):
+        item = candidates[i]
+        screen.known[item] = 0
+        if values[item] > -np.inf:
+            values[item] = bounds[i] if bounds[i] < np.inf else np.inf
 
 
 @routine
