@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.core.compiling import helper, routine
-from toplist.core.coverage import AS_IS, MAXIMUM, PROBABILISTIC, gain
+from toplist.core.coverage import MAXIMUM, PROBABILISTIC, gain
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.link import LOGISTIC, apply_link
@@ -22,7 +22,7 @@ CHUNK = 256  # items scored together: small enough for the L1 cache
 SPARSE = 3  # if at most 1/SPARSE of each item's features are not zero, items are scored feature by feature ...
 MOST_LISTED = 16_384  # ... as long as the lists of an item take at most so many bytes,
 TIMES_LISTED = 8  # or so many times as much as its features themselves
-FEW = 16  # dense items that are all scored, since bounds would not pay
+FEW_ITEMS, FEW_FEATURES = 16, 32  # below either, all dense items are scored, since bounds would not pay
 
 
 class Layout(NamedTuple):
@@ -143,16 +143,16 @@ def list_item(layout: Layout, at: int, item: int) -> int:
 
 @routine
 def fill_weights(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
-    """Fill `weights`, scaled by the uncovered share of each topic if gains are proportional to it.
+    """Fill `weights`, scaled by the uncovered share of each topic if gains are proportional to it."""
+    for i in range(len(covered)):
+        layout.left[i] = 1.0 - covered[i] if kind == PROBABILISTIC else 1.0
+        layout.weights[i] = layout.left[i] * belief.theta[i]
 
-    So is `matrix`, which only sparse features need.
-    """
-    d, left = len(covered), layout.left
-    for i in range(d):
-        left[i] = 1.0 - covered[i] if kind == PROBABILISTIC else 1.0
-        layout.weights[i] = left[i] * belief.theta[i]
-    if layout.edition[1] == 0:
-        return
+
+@routine
+def fill_matrix(belief: Any, layout: Layout) -> None:
+    """Fill `matrix`, scaled like the weights."""
+    d, left = len(layout.left), layout.left
     for i in range(d):
         row, inverse, own = layout.matrix[i * d : (i + 1) * d], belief.inverse[i], left[i]
         for j in range(d):
@@ -166,6 +166,7 @@ def score_all(
 ) -> None:
     """Fill link(theta'x) + bonus sqrt(x' M^-1 x) at each candidate, where x is its gain."""
     fill_weights(belief, layout, covered, kind)
+    fill_matrix(belief, layout)
     if layout.edition[1] == 1:
         if is_contiguous(candidates):
             first = candidates[0]
@@ -179,7 +180,7 @@ def score_all(
             score_listed(layout, candidates[begin], candidates[end - 1] + 1, link, bonus, covered, kind, values)
             begin = end
     else:
-        score_dense(belief, layout, candidates, link, bonus, covered, kind, values)
+        score_dense(layout, candidates, link, bonus, covered, kind, values)
 
 
 @routine
@@ -189,15 +190,17 @@ def score_changed(
 ) -> None:  # fmt: skip
     """Update the values after an item was placed: only items that share a feature with it have changed.
 
-    Dense items have all changed, and those that cannot be the best get upper bounds.
+    All dense items have changed; if there are many features, those that cannot be the best get upper bounds.
     """
     fill_weights(belief, layout, covered, kind)
+    screened = layout.edition[1] == 0 and bonus > 0.0
+    if screened and len(covered) >= FEW_FEATURES and len(request.candidates) >= FEW_ITEMS and score_contenders(
+        belief, layout.screen, layout.columns, layout.weights, layout.left, request, link, bonus, covered, kind, values
+    ):  # fmt: skip
+        return
+    fill_matrix(belief, layout)
     if layout.edition[1] == 0:
-        if bonus == 0.0 or len(request.candidates) < FEW or not score_contenders(
-            belief, layout.screen, layout.columns, layout.weights, layout.left, request, link, bonus, covered, kind,
-            values,
-        ):  # fmt: skip
-            score_dense(belief, layout, request.candidates, link, bonus, covered, kind, values)
+        score_dense(layout, request.candidates, link, bonus, covered, kind, values)
         return
     for row in range(layout.most[0]):
         if layout.degree[row, placed] != 0.0:
@@ -262,24 +265,26 @@ def add_bonus(mean: Floats, square: Floats, count: int, link: int, bonus: float)
 
 @routine
 def score_dense(
-    belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
+    layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
 ) -> None:
     """Score a chunk of items at a time; every loop over a chunk is vectorised."""
     mean, square = layout.sums[0], layout.sums[1]
-    as_they_are = is_contiguous(candidates) and (kind == AS_IS or (kind == PROBABILISTIC and bonus == 0.0))
-    weights = layout.weights if as_they_are else belief.theta
+    as_they_are = is_contiguous(candidates) and kind != MAXIMUM
     for begin in range(0, len(candidates), CHUNK):
         count = min(CHUNK, len(candidates) - begin)
         columns, first = layout.columns, candidates[begin]
         if not as_they_are:
             columns, first = layout.chunk, 0
-            for feature in range(len(weights)):
+            for feature in range(len(layout.weights)):
                 row, column = layout.chunk[feature], layout.columns[feature]
                 for i in range(count):
-                    row[i] = gain(column[candidates[begin + i]], covered[feature], kind)
-        fill_products(columns, first, count, weights, mean)
+                    row[i] = column[candidates[begin + i]]
+                if kind == MAXIMUM:
+                    for i in range(count):
+                        row[i] = gain(row[i], covered[feature], kind)
+        fill_products(columns, first, count, layout.weights, mean)
         if bonus > 0.0:
-            fill_squares(columns, first, count, belief.inverse, square)
+            fill_squares(columns, first, count, layout.matrix, square)
         add_bonus(mean, square, count, link, bonus)
         if as_they_are:
             here = values[first : first + count]
@@ -322,7 +327,7 @@ def fill_squares(columns: Floats, first: int, count: int, matrix: Floats, square
         squares[i] = 0.0
     for row in range(0, d - 1, 2):
         x, y = columns[row, here], columns[row + 1, here]
-        upper, lower = matrix[row], matrix[row + 1]
+        upper, lower = matrix[row * d : (row + 1) * d], matrix[(row + 1) * d : (row + 2) * d]
         own, both, other = 0.5 * upper[row], lower[row], 0.5 * lower[row + 1]
         for i in range(count):
             squares[i] += x[i] * (own * x[i] + both * y[i]) + other * y[i] * y[i]
@@ -343,7 +348,7 @@ def fill_squares(columns: Floats, first: int, count: int, matrix: Floats, square
                 squares[i] += p[i] * (a * x[i] + f * y[i])
             column += 1
     if d % 2 == 1:
-        x, last = columns[d - 1, here], matrix[d - 1]
+        x, last = columns[d - 1, here], matrix[(d - 1) * d :]
         for column in range(d):
             a, p = last[column] if column < d - 1 else 0.5 * last[column], columns[column, here]
             for i in range(count):
@@ -365,13 +370,17 @@ def score_everything(belief: Any, layout: Layout, link: int, bonus: float, value
         and layout.width_of[1] == belief.updates[1]
         and layout.width_of[2] <= belief.updates[0]
     )
-    known = layout.width_of[2] if same else 0
+    known, d = layout.width_of[2] if same else 0, len(belief.theta)
+    if not same:
+        for i in range(d):
+            for j in range(d):
+                layout.matrix[i * d + j] = belief.base[i, j]
     product = layout.sums[1]
     for begin in range(0, items, CHUNK):
         count = min(CHUNK, items - begin)
         width, mean = layout.width[begin : begin + count], values[begin : begin + count]
         if not same:
-            fill_squares(layout.columns, begin, count, belief.base, width)
+            fill_squares(layout.columns, begin, count, layout.matrix, width)
         for update in range(known, belief.updates[0]):
             fill_products(layout.columns, begin, count, belief.direction[update], product)
             shrink = belief.shrink[update]
