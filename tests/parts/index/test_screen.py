@@ -84,9 +84,8 @@ def test_features_are_sorted() -> None:
 
 @pytest.mark.parametrize("kind", COVERAGE_KINDS)
 @pytest.mark.parametrize("shape", ["even", "skewed", "equal"])
-@pytest.mark.parametrize("d", [FEW_FEATURES, 45])
-def test_values_are_exact_or_bounds_below_the_largest(kind: str, shape: str, d: int) -> None:
-    rows = features(shape, TOGETHER + 9, d)
+def test_values_are_exact_or_bounds_below_the_largest(kind: str, shape: str) -> None:
+    rows = features(shape, TOGETHER + 9, FEW_FEATURES + 1)
     policy, belief, cache = learned(Policy(ThroughFirstClick(), Ridge(), Ellipsoid(0.8), Diverse(kind)), rows, 3)
     placed = [5, 17, 80, 2]
     for count in (1, 4):
@@ -126,15 +125,21 @@ def greedy(rows: Floats, belief: Any, alpha: float, kind: str, candidates: Any) 
     return chosen, closest
 
 
-@pytest.mark.parametrize("kind", COVERAGE_KINDS)
-@pytest.mark.parametrize("shape", ["even", "skewed"])
-@pytest.mark.parametrize("memory", [Ridge(), DiscountedRidge(0.9)])
-def test_lists_are_those_of_scoring_everything(kind: str, shape: str, memory: Any) -> None:
+@pytest.mark.parametrize(
+    ("memory", "shape", "kind"),
+    [
+        (Ridge(), "even", "probabilistic"),
+        (Ridge(), "skewed", "probabilistic"),
+        (Ridge(), "even", "maximum"),
+        (DiscountedRidge(0.9), "even", "probabilistic"),
+    ],
+)
+def test_lists_are_those_of_scoring_everything(memory: Any, shape: str, kind: str) -> None:
     """Lists whose choice hangs on less than rounding are left out; there are none or one."""
     rows = features(shape, 40, FEW_FEATURES)
-    policy, belief, cache = learned(Policy(ThroughFirstClick(), memory, Ellipsoid(1.1), Diverse(kind)), rows, 6)
+    policy, belief, cache = learned(Policy(ThroughFirstClick(), memory, Ellipsoid(1.1), Diverse(kind)), rows, 3)
     left_out = 0
-    for number in range(8):
+    for number in range(4):
         candidates = np.arange(40) if number % 2 else np.setdiff1d(np.arange(40), [number, 3, 30])
         assert len(candidates) >= FEW_ITEMS
         slate: Slate = policy.slate(Problem(40, POSITIONS, FEW_FEATURES))
@@ -155,18 +160,18 @@ def test_equal_items_win_equally_often() -> None:
     rows = np.repeat(features("even", 12, 32), 4, axis=0)
     policy, belief, cache = learned(Policy(ThroughFirstClick(), Ridge(), Ellipsoid(0.5), Diverse()), rows, 4)
     seconds = []
-    for number in range(40):
+    for number in range(24):
         slate = policy.slate(Problem(48, POSITIONS, 32))
         policy.rank(belief, cache, ask(rows, number), slate)
         seconds.append(int(slate.items[1]))
     assert len({item // 4 for item in seconds}) == 1
-    assert np.bincount(np.array(seconds) % 4, minlength=4).min() > 2  # of 10 expected
+    assert np.bincount(np.array(seconds) % 4, minlength=4).min() > 0  # of 6 expected
 
 
 def test_a_list_does_not_depend_on_the_cache() -> None:
     rows = features("even", 50, 35)
-    policy, belief, cache = learned(Policy(ThroughFirstClick(), Ridge(), Ellipsoid(0.5), Diverse()), rows, 8)
-    for number in range(3):
+    policy, belief, cache = learned(Policy(ThroughFirstClick(), Ridge(), Ellipsoid(0.5), Diverse()), rows, 3)
+    for number in range(2):
         fresh, kept = policy.slate(Problem(50, POSITIONS, 35)), policy.slate(Problem(50, POSITIONS, 35))
         policy.rank(belief, cache, ask(rows, number), kept)
         policy.rank(belief, policy.scratch(Problem(50, POSITIONS, 35)), ask(rows, number), fresh)
@@ -193,7 +198,7 @@ def test_logistic_items_are_screened_too() -> None:
 def test_very_small_gains() -> None:
     """After eleven items that cover nearly everything, squares of gains are near the least of single precision."""
     rows = 0.9 + 0.09 * features("even", 60, 34)
-    policy, belief, cache = learned(Policy(ThroughFirstClick(), Ridge(), Ellipsoid(0.5), Diverse()), rows, 5)
+    policy, belief, cache = learned(Policy(ThroughFirstClick(), Ridge(), Ellipsoid(0.5), Diverse()), rows, 2)
     placed = list(range(11))
     values = gauge(policy, belief, cache, rows, placed, "probabilistic")
     exact = exact_values(rows, placed, belief.theta, belief.inverse, 0.5, "probabilistic")
