@@ -281,13 +281,13 @@ def fill_bounds(
         fill_sums(screen)
         fill_squares_of_head(screen, head)
         for i in range(TOGETHER):
-            size, rest = (1.0 + error) * sums[i + TOGETHER], (1.0 + error) * sums[i + 2 * TOGETHER]
+            size, rest = (1.0 + error) * float(sums[i + TOGETHER]), (1.0 + error) * float(sums[i + 2 * TOGETHER])
             squares[i] = math.sqrt(max(squares[i] + deep * (size * size), 0.0)) + math.sqrt(rest)
         for i in range(TOGETHER):
-            squares[i] = sums[i] + doubt + bonus * width * (squares[i] + SLACK * (1.0 + squares[i]))
+            squares[i] = float(sums[i]) + doubt + bonus * width * (squares[i] + SLACK * (1.0 + squares[i]))
         if link == LOGISTIC:
             for i in range(count):
-                total = sums[i] + doubt
+                total = float(sums[i]) + doubt
                 squares[i] += apply_link(total, link) - total
         keep_bounds(screen, candidates[begin : begin + count], values)
 
