@@ -38,6 +38,7 @@ from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, j
 from toplist.worlds.topics import SearchPath, search
 
 TOPICS = np.random.default_rng(1).dirichlet(np.ones(4), 12)
+MANY_TOPICS = np.random.default_rng(2).dirichlet(np.ones(34), 20)
 NINE = np.linspace(0.8, 0.05, 9)
 SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "many items, of which some are pinned, and users of CCM": (
@@ -53,6 +54,9 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     ),
     "topics, all of them in every item": (
         "cascade-lsb", TopicCoverage(TOPICS, [0.4, 0.3, 0.2, 0.1], 4), DCM(0.6), OneSample(), 60,
+    ),
+    "many topics, all of them in every item": (
+        "cascade-lsb", TopicCoverage(MANY_TOPICS, np.full(34, 1 / 34), 3), DCM(0.6), OneSample(), 4,
     ),
     "features that change with every list": (
         make("gl-cdcm")._replace(memory=Logistic(capacity=32)), Contextual(8, 3, 4), ChangingDCM(), OneSample(), 60,
