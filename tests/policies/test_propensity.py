@@ -90,6 +90,24 @@ def test_pinned_items_are_certain(policy: str) -> None:
     assert trial.weigh(trial.draw(0)).conditional[1] == 1.0
 
 
+@pytest.mark.parametrize("learned", [0, 200])
+@pytest.mark.parametrize("inner", ["dcm-ts", "cascade-ucb1", "top-rank", "bubble-rank", "ranked-exp3"])
+def test_lists_mixed_with_random_ones(inner: str, learned: int) -> None:
+    expect_agreement(Trial(f"exploring(policy='{inner}', share=0.3)", learned))
+    pinned = Trial(f"exploring(policy='{inner}', share=0.3)", learned, pins=np.array([-1, 4, -1]))
+    expect_agreement(pinned)
+
+
+@pytest.mark.parametrize("pins", [NONE, np.array([-1, -1, 4])])
+def test_lists_with_exchanged_neighbours(pins: Ints) -> None:
+    expect_agreement(Trial("exploring(policy='cascade-ucb1', share=0.3, by='swaps')", 200, pins))
+
+
+def test_exchanged_neighbours_of_a_random_list_have_no_closed_form() -> None:
+    trial = Trial("exploring(policy='dcm-ts', share=0.3, by='swaps')", 7)
+    assert trial.weigh(trial.draw(0)) is None
+
+
 @pytest.mark.parametrize("policy", ["random", "cascade-ucb1", "bubble-rank", "top-rank"])
 def test_positions_in_another_order(policy: str) -> None:
     expect_agreement(Trial(policy, 7, order=np.array([2, 0, 1])))
