@@ -9,9 +9,11 @@ import numpy as np
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Assessment, Capabilities, Change
 from toplist.core.protocols.kinds import expect_kind
-from toplist.core.slate import Page, Request, Slate, empty_slate
+from toplist.core.protocols.list_probabilities import ListProbabilities
+from toplist.core.slate import Ints, Page, Request, Slate, empty_slate
 from toplist.parts import index, memory
 from toplist.parts.arrange import ComposedCache, TopK
+from toplist.policies.propensity.composed_lists import composed_probabilities
 
 TOP_K = TopK()
 
@@ -127,6 +129,10 @@ class Policy(_PolicyParts):
         """Changes that the memory detected, without the first `after`."""
         found: list[Change] = self.memory.alarms(belief, after) if hasattr(self.memory, "alarms") else []
         return found
+
+    def list_probabilities(self, belief: Any, request: Request, items: Ints) -> ListProbabilities | None:
+        """Exact for an index over counts: ties are broken at random, and draws are independent."""
+        return composed_probabilities(self.scoring, self.arrangement, belief, request, items)
 
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
         """The same at every position."""

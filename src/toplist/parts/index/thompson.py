@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
+import numpy as np
+
 from toplist.core.problem import Problem, whole
 from toplist.core.randomness import beta, branch
 from toplist.core.slate import Floats, Ints, Request
@@ -41,6 +43,12 @@ class BetaPosterior(NamedTuple):
         """Yes: a draw from the posterior of each item."""
         return True
 
+    def log_density(self, belief: Counts, items: Ints, values: Floats) -> Floats:
+        """S log x + (T - S) log(1 - x)."""
+        clicks = belief.clicked[items, None] / belief.unit[0]
+        others = np.maximum(belief.examined[items, None] / belief.unit[0] - clicks, 0.0)
+        return times_log(clicks, values) + times_log(others, 1.0 - values)
+
     def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw for every candidate, take the best."""
         candidates = request.candidates
@@ -52,3 +60,10 @@ class BetaPosterior(NamedTuple):
             others = max(belief.examined[item] * per_unit - clicks, 0.0)
             cache.score[i] = beta(branch(key, request.labels[item]), 1.0 + clicks, 1.0 + others)
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
+
+
+def times_log(factor: Floats, values: Floats) -> Floats:
+    """factor log(values), and 0 where the factor is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        product: Floats = np.where(factor > 0.0, factor * np.log(values), 0.0)
+    return product
