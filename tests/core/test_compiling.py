@@ -106,6 +106,7 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two edits within a second would look alike
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # to other processes as well
     yield tmp_path
     for name in ("constants", "helpers", "loop", "parts"):
         sys.modules.pop(name, None)
