@@ -59,9 +59,7 @@ def _on(disk: Disk, times: int, seed: int, loaded: float) -> str:
     )
 
 
-async def _filled_under_load(
-    server: Server, disk: Disk, journal: Journal, times: int, seed: int, loaded: float
-) -> int:
+async def _filled_under_load(server: Server, disk: Disk, journal: Journal, times: int, seed: int, loaded: float) -> int:
     """Fill the disk and clear it again while visitors come; how many requests were refused."""
     over = asyncio.Event()
     visitors = [
