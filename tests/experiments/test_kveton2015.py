@@ -167,13 +167,13 @@ def test_figure_1_on_curves_made_by_hand(curves: Mapping[str, made_up.Curve], fl
 
 @pytest.mark.parametrize("policy", ["cascade-ucb1", "cascade-kl-ucb", "cascade-kl-ucb(order='last')", "random"])
 def test_theorem_1_holds_in_the_mean(policy: str) -> None:
-    """a D sum T <= R <= D sum T, exact at every n on B_top-K: 100 runs, each side within 4 standard errors."""
+    """a D sum T <= R <= D sum T, exact at every n on B_top-K: 200 runs, each side within 4 standard errors."""
     items, positions, attraction, gap = 16, 4, 0.3, 0.2
     world = b_top_k(items, positions, attraction, gap)
     setting = RunSetup.of(toplist.make(policy), world, Cascade(), OneSample(), 2000)
     for steps in (50, 500, 2000):
         above, below = [], []
-        for run in range(100):
+        for run in range(200):
             player = Player(setting, branch(7, run), np.array([steps]))
             player.play(steps)
             observed = player.belief.examined[positions:].sum()
