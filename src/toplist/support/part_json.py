@@ -70,8 +70,8 @@ def described(value: Any) -> Any:
         return _head(value) | {name: described(field) for name, field in value._asdict().items()}
     if isinstance(value, tuple | list):
         return [described(element) for element in value]
-    if isinstance(value, np.ndarray) and value.size > _LONG and value.dtype != object:
-        content = hashlib.sha256(np.ascontiguousarray(value).data)
+    if isinstance(value, np.ndarray) and max(value.size, *value.shape, 0) > _LONG and value.dtype != object:
+        content = hashlib.sha256(value.tobytes())
         return {"array": f"{value.dtype} {value.shape}", "sha256": content.hexdigest()}
     return as_plain(value)
 
