@@ -102,7 +102,10 @@ class RunScheduler:
             while pending:
                 self._news.wait(0.1)
                 self._news.clear()
-                ended, pending = [each for each in pending if each.done()], [each for each in pending if not each.done()]
+                ended, pending = (
+                    [each for each in pending if each.done()],
+                    [each for each in pending if not each.done()],
+                )
                 self._collect(ended)
                 if own is None:  # workers of a pool do not report steps: count whole runs
                     self._done = max(self._done, self.total - len(pending) * self._steps)
