@@ -142,9 +142,9 @@ class Player:
         self.policy = setup.policy if with_best_list is None else with_best_list(self.run.best_items)
         self.belief = self.policy.begin(problem)
         self.cache = self.policy.scratch(problem)
-        self._play = play_compiled if compiled else plain(play_compiled)
+        self._play: Any = play_compiled if compiled else plain(play_compiled)
         samples_compiled = compiled and setup.samples_compiled
-        self._sample = sample_every_item_compiled if samples_compiled else plain(sample_every_item_compiled)
+        self._sample: Any = sample_every_item_compiled if samples_compiled else plain(sample_every_item_compiled)
         self._sampled_positions = setup.sampled_positions()
         self._detects = self.policy.capabilities().detects
         self._fresh: list[tuple[Any, Any]] | None = None  # arrays, and copies of them before the first step

@@ -11,7 +11,7 @@ from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, whole
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.select import select
+from toplist.parts.index.select import is_contiguous, select
 from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.weights import Weights
 
@@ -47,8 +47,13 @@ class Chance(NamedTuple):
         """A uniform score for each item."""
         candidates = request.candidates
         key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
-        for i in range(len(candidates)):
-            cache.score[i] = uniform(key, request.labels[candidates[i]])
+        if is_contiguous(candidates):
+            labels = request.labels[candidates[0] : candidates[0] + len(candidates)]
+            for i in range(len(labels)):  # vectorised
+                cache.score[i] = uniform(key, labels[i])
+        else:
+            for i in range(len(candidates)):
+                cache.score[i] = uniform(key, request.labels[candidates[i]])
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
