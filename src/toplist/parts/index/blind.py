@@ -15,6 +15,8 @@ from toplist.parts.index.select import is_contiguous, select
 from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.weights import Weights
 
+LATE = 1.0 + 1e-12  # more than the rounding of a logarithm and a quotient
+
 
 class Chance(NamedTuple):
     """Every list equally likely, whatever was learned.
@@ -99,7 +101,10 @@ class ExploringDraw(NamedTuple):
         key = branch(request.key, -1 - self.stream)
         soonest = np.inf
         for i in range(len(candidates)):
-            rings = -math.log(1.0 - uniform(key, request.labels[candidates[i]])) / cache.score[i]
+            drawn = uniform(key, request.labels[candidates[i]])
+            if drawn > LATE * soonest * cache.score[i]:  # -log(1 - u) >= u: it rings later, without a logarithm
+                continue
+            rings = -math.log(1.0 - drawn) / cache.score[i]
             if rings < soonest:
                 soonest = rings
                 chosen[0] = candidates[i]
@@ -113,10 +118,13 @@ def fill_draw_probabilities(belief: Weights, candidates: Ints, probability: Floa
     largest = -np.inf
     for i in range(count):
         largest = max(largest, belief.logarithm[candidates[i]])
-    total = 0.0
+    total, before, weight = 0.0, np.nan, 0.0
     for i in range(count):
-        probability[i] = math.exp(belief.logarithm[candidates[i]] - largest)
-        total += probability[i]
+        logarithm = belief.logarithm[candidates[i]]
+        if logarithm != before:  # most are equal: those never clicked
+            before, weight = logarithm, math.exp(logarithm - largest)
+        probability[i] = weight
+        total += weight
     gamma = belief.exploration[0]
     for i in range(count):
         probability[i] = (1.0 - gamma) * probability[i] / total + gamma / count
