@@ -58,7 +58,9 @@ def test_machine_code_selects_any_number_of_many(wanted: int, different: int) ->
     values = np.random.default_rng(different).integers(0, different, count).astype(float)
     chosen, scores = np.full(wanted, -1), np.zeros(wanted)
     filled = select_compiled(values, np.arange(count), count, labels, key, chosen, scores)
-    by_rule = sorted(range(count), key=lambda slot: (values[slot], branch(key, labels[slot])), reverse=True)[:wanted]
+    by_rule = sorted(range(count), key=lambda slot: (values[slot], branch(key, int(labels[slot]))), reverse=True)[
+        :wanted
+    ]
     assert chosen[:filled].tolist() == by_rule
     assert scores[:filled].tolist() == values[by_rule].tolist()
 
