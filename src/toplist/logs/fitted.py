@@ -204,7 +204,7 @@ class FittedModel:
         InvalidInput
             If a list is too long.
         """
-        theta, rows = self._rows(log)
+        theta, rows = self.prediction_rows(log)
         given, marginal = np.zeros(len(log.item)), np.zeros(len(log.item))
         loop = speed(predict_rows, len(log.item))
         loop(self.model, theta, rows, given, marginal, workspace(self.positions))
@@ -230,10 +230,10 @@ class FittedModel:
         InvalidInput
             If a list is too long.
         """
-        theta, rows = self._rows(log)
+        theta, rows = self.prediction_rows(log)
         return replace(log, click=sample_clicks(self.model, theta, rows, seed), left=None, weight=None)
 
-    def _rows(self, log: ClickLog) -> tuple[Floats, FitRows]:
+    def prediction_rows(self, log: ClickLog) -> tuple[Floats, FitRows]:
         """All coins, those of an unknown pair and an unknown query last of their sort, and the lists of a log."""
         if log.positions > self.positions:
             raise InvalidInput(
