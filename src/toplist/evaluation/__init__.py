@@ -8,6 +8,7 @@ from toplist.evaluation.doubly_robust import cascade_doubly_robust
 from toplist.evaluation.evaluate import evaluate
 from toplist.evaluation.logged_lists import LoggedLists
 from toplist.evaluation.named_estimators import ESTIMATORS
+from toplist.evaluation.position_bias import Neighbours, PositionBias, position_bias
 from toplist.evaluation.ranker_target import make_target, ranker_target, sample_ranker
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.result import PolicyEstimate, PolicyEvaluation
@@ -26,15 +27,18 @@ __all__ = [
     "GivenProbabilities",
     "ListMixture",
     "LoggedLists",
+    "Neighbours",
     "PerQuery",
     "PolicyEstimate",
     "PolicyEvaluation",
+    "PositionBias",
     "RankedGroups",
     "ShownLists",
     "TargetPolicy",
     "cascade_doubly_robust",
     "evaluate",
     "make_target",
+    "position_bias",
     "ranker_target",
     "sample_ranker",
 ]
