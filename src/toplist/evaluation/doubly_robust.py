@@ -111,6 +111,6 @@ def doubly_robust_clicks(
 
 def fold_of(units: IndependentUnits, lists: int, folds: int, seed: int) -> Ints:
     """The part of each list: units are dealt in random order."""
-    count = lists if units.unit is None else units.count
+    count = lists if units.unit is None else units.independent
     dealt = np.random.Generator(np.random.Philox(key=[seed, 2])).permutation(count) % folds
     return np.asarray(dealt if units.unit is None else dealt[units.unit])

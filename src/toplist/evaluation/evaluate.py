@@ -134,7 +134,7 @@ def evaluate(
         except CannotEstimate as error:
             refused[name] = str(error)
     return PolicyEvaluation(
-        policy_text(policy), units.lists, units.name, units.count, interval, level, logged.value,
+        policy_text(policy), units.lists, units.name, units.independent, interval, level, logged.value,
         interval_of(logged, units, settings), estimates, refused,
     )  # fmt: skip
 

@@ -133,8 +133,8 @@ def bernstein_interval(estimate: MeanEstimate, units: IndependentUnits, level: f
         count, width = units.lists, high - low
         spread = units.standard_error(estimate.per_list) ** 2 * count
     else:
-        sizes = np.bincount(units.unit, weights=units.weight, minlength=units.count)
-        count, per_unit = float(units.count), units.lists / units.count
+        sizes = np.bincount(units.unit, weights=units.weight, minlength=units.independent)
+        count, per_unit = float(units.independent), units.lists / units.independent
         sums = units.sums(estimate.per_list[:, None])[:, 0] / per_unit
         width, spread = (high - low) * float(sizes.max()) / per_unit, float(sums.var(ddof=1)) if count > 1 else np.nan
     doubt = math.log(4.0 / (1.0 - level))

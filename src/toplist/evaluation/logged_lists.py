@@ -76,7 +76,7 @@ class LoggedLists(NamedTuple):
             None if log.marginal is None else as_matrix(log, log.marginal, 1.0),
         )  # fmt: skip
 
-    def __len__(self) -> int:  # type: ignore[override]  # lists, not fields
+    def __len__(self) -> int:
         """Number of lists, each row counted once whatever its weight."""
         return len(self.length)
 

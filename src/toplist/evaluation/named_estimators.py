@@ -12,7 +12,7 @@ from toplist.evaluation.estimators import clipped_clicks, normalised_clicks, wei
 from toplist.evaluation.pseudoinverse import pseudoinverse_clicks, uniform_weights
 from toplist.evaluation.question import Answer, Question
 from toplist.evaluation.refusals import CannotEstimate
-from toplist.evaluation.replay import check_uniform, replayed_clicks
+from toplist.evaluation.replay import check_uniform, match_of, replayed_clicks
 from toplist.evaluation.weights import ImportanceWeights, described
 
 Estimator = Callable[[Question], Answer]
@@ -75,7 +75,7 @@ def _direct(question: Question) -> Answer:
 def _replay(question: Question, prefixes: bool) -> Answer:
     check_uniform(question.lists, question.settings.is_uniform)
     estimate = replayed_clicks(question.given, question.lists, prefixes)
-    match = np.cumprod(question.given, axis=1) if prefixes else np.prod(question.given, axis=1)[:, None]
+    match = match_of(question.given, prefixes)
     weights = described(match, question.units, match[:, -1] == 0)
     return Answer(estimate, weights.effective, weights.unsupported)
 

@@ -158,10 +158,10 @@ def position_bias(log: ClickLog, *, level: float = 0.95, by: str = "auto") -> Po
                 f"the log does not tell how position {lower + 1} is examined."
             )
             break
-        here = np.bincount(row[step.used], weights=step.influence, minlength=len(log))
+        here: Floats = np.bincount(row[step.used], weights=step.influence, minlength=len(log)).astype(np.float64)
         moved, total = moved + here, total + step.logarithm
         lists = units.lists
-        ratio_error, error = (units.standard_error(each * lists) for each in (here, moved))
+        ratio_error, error = units.standard_error(lists * here), units.standard_error(lists * moved)
         around_ratio = _around(step.logarithm, ratio_error * settings.quantile)
         around_total = _around(total, error * settings.quantile)
         ratio = math.exp(step.logarithm)

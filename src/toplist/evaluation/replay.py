@@ -65,8 +65,14 @@ def replayed_clicks(given: Floats, lists: LoggedLists, prefixes: bool) -> MeanEs
     CannotEstimate
         If nothing matches.
     """
-    match = np.cumprod(given, axis=1) if prefixes else np.prod(given, axis=1)[:, None]
-    return matched_clicks(match, lists)
+    return matched_clicks(match_of(given, prefixes), lists)
+
+
+def match_of(given: Floats, prefixes: bool) -> Floats:
+    """How much each list, or each position with the items above it, counts: its probability under the policy."""
+    if prefixes:
+        return np.cumprod(given, axis=1, dtype=np.float64)
+    return np.asarray(np.prod(given, axis=1)[:, None])
 
 
 def matched_clicks(match: Floats, lists: LoggedLists) -> MeanEstimate:

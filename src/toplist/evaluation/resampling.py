@@ -47,12 +47,12 @@ def resampled_means(columns: Floats, units: IndependentUnits, resamples: int, se
     if units.unit is not None:  # visitors have different numbers of lists
         sums = np.concatenate([sums, units.sums(np.ones((len(columns), 1)))], axis=1)
     kept = np.ascontiguousarray(sums[(sums != 0).any(axis=1)])
-    draws = rng.binomial(units.count, len(kept) / units.count, size=resamples).astype(np.int64)
+    draws = rng.binomial(units.independent, len(kept) / units.independent, size=resamples).astype(np.int64)
     totals = np.zeros((resamples, sums.shape[1]))
     if len(kept):
         speed(add_draws, int(draws.sum()))(kept, draws, branch(seed, 1), totals)
     found = totals[:, : columns.shape[1]]
-    return found / (units.count if units.unit is None else totals[:, -1:])
+    return found / (units.independent if units.unit is None else totals[:, -1:])
 
 
 @compiled

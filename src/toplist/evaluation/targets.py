@@ -268,9 +268,7 @@ class PerQuery:
         for code, rows in zip(codes.tolist(), np.split(order, first[1:]), strict=True):
             if code not in self._targets:
                 name = lists.log.queries[code]
-                raise refuse(
-                    "The policies by query", "no policy", f"one for the query {name!r}", "add it, or cut the log"
-                )
+                raise InvalidInput(f"There is no policy for the query {name!r}; add one, or leave its lists out.")
             found.append((self._targets[code], rows))
         return found
 

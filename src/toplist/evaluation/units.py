@@ -22,13 +22,13 @@ class IndependentUnits(NamedTuple):
         Number of equal lists that each row stands for.
     unit : ndarray of int or None
         The visitor of each row; None if every list is independent of the others.
-    count : int
+    independent : int
         Number of visitors; of rows if lists are independent.
     """
 
     weight: Floats
     unit: Ints | None
-    count: int
+    independent: int
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class IndependentUnits(NamedTuple):
         weighted = columns * self.weight[:, None]
         if self.unit is None:
             return weighted
-        found = [np.bincount(self.unit, weights=column, minlength=self.count) for column in weighted.T]
+        found = [np.bincount(self.unit, weights=column, minlength=self.independent) for column in weighted.T]
         return np.stack(found, axis=1)
 
     def mean(self, values: Floats) -> float:
@@ -58,10 +58,10 @@ class IndependentUnits(NamedTuple):
         lists = self.lists
         if self.unit is None:  # a row that stands for several equal lists counts as so many independent ones
             return float(np.sqrt((self.weight @ off**2) / lists / (lists - 1.0))) if lists > 1 else np.nan
-        if self.count < 2:
+        if self.independent < 2:
             return np.nan
-        sums = np.bincount(self.unit, weights=self.weight * off, minlength=self.count)
-        return float(np.sqrt((sums @ sums) * self.count / (self.count - 1.0)) / lists)
+        sums = np.bincount(self.unit, weights=self.weight * off, minlength=self.independent)
+        return float(np.sqrt((sums @ sums) * self.independent / (self.independent - 1.0)) / lists)
 
 
 def units_of(log: ClickLog, by: str = "auto") -> IndependentUnits:

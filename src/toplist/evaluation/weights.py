@@ -120,7 +120,7 @@ def prefix_weights(target: Floats, logged: Floats, units: IndependentUnits) -> I
     ImportanceWeights
         A column per position.
     """
-    ratio = np.cumprod(target / logged, axis=1)
+    ratio: Floats = np.cumprod(target / logged, axis=1, dtype=np.float64)
     return described(ratio, units, ratio[:, -1] == 0)
 
 
