@@ -130,7 +130,7 @@ def test_the_difference_from_the_log_is_paired() -> None:
 def test_units_are_visitors_if_the_log_has_them() -> None:
     log = ClickLog.from_lists(["q"] * 3, [["a"]] * 3, [[]] * 3, visitors=["x", "y", "x"])
     assert units_of(log).unit is not None
-    assert units_of(log).count == 2
+    assert units_of(log).independent == 2
     assert units_of(log, "list").unit is None
     bare = ClickLog.from_lists(["q"], [["a"]], [[]])
     assert units_of(bare).name == "list"

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow
 import pytest
 
 from toplist.logs import ClickLog, read_log
+from toplist.logs.arrow import arrow
 from toplist.logs.readers.open_bandit_slate import conditional
 
 SLATES = {
@@ -21,7 +21,7 @@ SLATES = {
 
 
 def test_prefix_probabilities_of_slates_become_conditional_ones() -> None:
-    log = read_log(pyarrow.table(SLATES))
+    log = read_log(arrow.lib.table(SLATES))
     assert log.propensity is not None
     assert log.marginal is not None
     assert log.propensity.tolist() == pytest.approx([0.5, 0.2, 0.4, 0.5])
@@ -38,7 +38,7 @@ def test_evaluation_policy_columns_are_the_target() -> None:
         "evaluation_policy_pscore_cascade": [0.25, 0.0, 0.4, 0.4],
         "evaluation_policy_pscore_item_position": [0.25, 0.1, 0.4, 1.0],
     }
-    log = read_log(pyarrow.table(SLATES | target))
+    log = read_log(arrow.lib.table(SLATES | target))
     assert log.target_propensity is not None
     assert log.target_marginal is not None
     assert log.target_propensity.tolist() == pytest.approx([0.25, 0.0, 0.4, 1.0])
@@ -46,7 +46,7 @@ def test_evaluation_policy_columns_are_the_target() -> None:
 
 
 def test_a_slate_whose_prefix_probability_grows_is_skipped() -> None:
-    log = read_log(pyarrow.table(SLATES | {"pscore_cascade": [0.5, 0.6, 0.4, 0.2]}))
+    log = read_log(arrow.lib.table(SLATES | {"pscore_cascade": [0.5, 0.6, 0.4, 0.2]}))
     assert len(log) == 1
     assert log.report is not None
     assert "a propensity is not in (0, 1]" in str(log.report)

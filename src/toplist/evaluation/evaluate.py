@@ -15,7 +15,7 @@ from toplist.evaluation.estimate import MeanEstimate
 from toplist.evaluation.intervals import IntervalSettings, interval_of
 from toplist.evaluation.logged_lists import LoggedLists
 from toplist.evaluation.named_estimators import ESTIMATORS
-from toplist.evaluation.question import MODEL, Answer, EstimatorSettings, Question
+from toplist.evaluation.question import MODEL, EstimatorAnswer, EstimatorSettings, Question
 from toplist.evaluation.ranker_target import BATCHES, DRAWS, SampledRanker, load, make_target
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.replay import check_uniform, replay_learning
@@ -124,7 +124,11 @@ def evaluate(
     else:
         question = Question(lists, units, make_target(policy, shown, draws), own)
         answers = {name: ask(question, name) for name in names}
-        errors = {name: sampling_error(question, name) for name, found in answers.items() if isinstance(found, Answer)}
+        errors = {
+            name: sampling_error(question, name)
+            for name, found in answers.items()
+            if isinstance(found, EstimatorAnswer)
+        }
     estimates, refused = {}, {}
     for name, found in answers.items():
         try:
@@ -158,7 +162,7 @@ def checked_clip(clip: float | None) -> float | None:
     return clip
 
 
-def ask(question: Question, name: str) -> Answer | str:
+def ask(question: Question, name: str) -> EstimatorAnswer | str:
     """The answer of an estimator, or the reason why there is none."""
     try:
         return ESTIMATORS[name](question)
@@ -172,16 +176,16 @@ def sampling_error(question: Question, name: str) -> float:
     if not isinstance(target, SampledRanker) or target.is_certain:
         return 0.0
     found = [ask(question.of_target(batch), name) for batch in target.batches()]
-    values = np.array([each.estimate.value for each in found if isinstance(each, Answer)])
+    values = np.array([each.estimate.value for each in found if isinstance(each, EstimatorAnswer)])
     return float(values.std(ddof=1) / math.sqrt(BATCHES)) if len(values) > 1 else math.nan
 
 
 def learned_answers(
     policy: Any, lists: LoggedLists, units: IndependentUnits, names: Sequence[str], uniform: bool
-) -> dict[str, Answer | str]:
+) -> dict[str, EstimatorAnswer | str]:
     """The answers of replay for a ranker that goes on learning."""
     ranker = policy if isinstance(policy, Ranker) else load(policy)
-    found: dict[str, Answer | str] = {}
+    found: dict[str, EstimatorAnswer | str] = {}
     for name in names:
         if name not in REPLAYS:
             found[name] = LEARNS
@@ -194,12 +198,12 @@ def learned_answers(
             continue
         weights = described(played.match, units, played.match[:, -1] == 0)
         note = f"over the first {played.learned:,} lists that it learned from"
-        found[name] = Answer(played.estimate, weights.effective, weights.unsupported, notes=(note,))
+        found[name] = EstimatorAnswer(played.estimate, weights.effective, weights.unsupported, notes=(note,))
     return found
 
 
 def described_estimate(
-    name: str, found: Answer, clicks: Floats, units: IndependentUnits, settings: IntervalSettings, error: float
+    name: str, found: EstimatorAnswer, clicks: Floats, units: IndependentUnits, settings: IntervalSettings, error: float
 ) -> PolicyEstimate:
     """An answer with its intervals and warnings."""
     estimate, notes = found.estimate, list(found.notes)

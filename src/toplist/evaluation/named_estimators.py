@@ -10,36 +10,38 @@ from toplist.evaluation.direct import direct_clicks
 from toplist.evaluation.doubly_robust import doubly_robust_clicks
 from toplist.evaluation.estimators import clipped_clicks, normalised_clicks, weighted_clicks
 from toplist.evaluation.pseudoinverse import pseudoinverse_clicks, uniform_weights
-from toplist.evaluation.question import Answer, Question
+from toplist.evaluation.question import EstimatorAnswer, Question
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.replay import check_uniform, match_of, replayed_clicks
 from toplist.evaluation.weights import ImportanceWeights, described
 
-Estimator = Callable[[Question], Answer]
+Estimator = Callable[[Question], EstimatorAnswer]
 LOWER_BOUND = "of the value with clipped weights, at most the true one"
 
 
-def _plain(weights: ImportanceWeights, question: Question, largest: float) -> Answer:
+def _plain(weights: ImportanceWeights, question: Question, largest: float) -> EstimatorAnswer:
     weights.check()
     lists = question.lists
-    return Answer.weighted(weighted_clicks(weights.value, lists.click, lists.weight, largest), weights)
+    return EstimatorAnswer.weighted(weighted_clicks(weights.value, lists.click, lists.weight, largest), weights)
 
 
-def _normalised(weights: ImportanceWeights, question: Question) -> Answer:
+def _normalised(weights: ImportanceWeights, question: Question) -> EstimatorAnswer:
     weights.check()
     lists = question.lists
-    return Answer.weighted(normalised_clicks(weights.value, lists.click, lists.weight, lists.is_shown), weights)
+    return EstimatorAnswer.weighted(
+        normalised_clicks(weights.value, lists.click, lists.weight, lists.is_shown), weights
+    )
 
 
-def _clipped(weights: ImportanceWeights, question: Question) -> Answer:
+def _clipped(weights: ImportanceWeights, question: Question) -> EstimatorAnswer:
     weights.check(lower_bound=True)
     lists = question.lists
     estimate = clipped_clicks(weights.value, lists.click, lists.weight, question.clip)
     is_cut = bool((weights.value > question.clip).any())
-    return Answer.weighted(estimate, weights, (LOWER_BOUND,) if is_cut or weights.is_low else ())
+    return EstimatorAnswer.weighted(estimate, weights, (LOWER_BOUND,) if is_cut or weights.is_low else ())
 
 
-def _pseudoinverse(question: Question) -> Answer:
+def _pseudoinverse(question: Question) -> EstimatorAnswer:
     lists = question.lists
     candidates = lists.uniform_candidates()
     if candidates is None:
@@ -54,30 +56,30 @@ def _pseudoinverse(question: Question) -> Answer:
     value = uniform_weights(at_place, included, candidates, lists.length)
     weights = described(value[:, None], question.units, included.sum(axis=1) == 0)
     weights.check()
-    return Answer.weighted(pseudoinverse_clicks(value, lists.click, lists.weight), weights)
+    return EstimatorAnswer.weighted(pseudoinverse_clicks(value, lists.click, lists.weight), weights)
 
 
-def _doubly_robust(question: Question) -> Answer:
+def _doubly_robust(question: Question) -> EstimatorAnswer:
     weights, settings = question.by_prefix, question.settings
     weights.check()
     estimate = doubly_robust_clicks(
         weights.value, question.target, question.lists, question.units, settings.model, settings.folds, settings.seed
     )
-    return Answer.weighted(estimate, weights)
+    return EstimatorAnswer.weighted(estimate, weights)
 
 
-def _direct(question: Question) -> Answer:
+def _direct(question: Question) -> EstimatorAnswer:
     found = direct_clicks(question.target, question.lists, question.settings.model)
     note = f"{found.unknown:.1%} of the policy's positions have items that the log never shows for the query"
-    return Answer(found.estimate, unsupported=found.unknown, notes=(note,) if found.unknown > 0 else ())
+    return EstimatorAnswer(found.estimate, unsupported=found.unknown, notes=(note,) if found.unknown > 0 else ())
 
 
-def _replay(question: Question, prefixes: bool) -> Answer:
+def _replay(question: Question, prefixes: bool) -> EstimatorAnswer:
     check_uniform(question.lists, question.settings.is_uniform)
     estimate = replayed_clicks(question.given, question.lists, prefixes)
     match = match_of(question.given, prefixes)
     weights = described(match, question.units, match[:, -1] == 0)
-    return Answer(estimate, weights.effective, weights.unsupported)
+    return EstimatorAnswer(estimate, weights.effective, weights.unsupported)
 
 
 ESTIMATORS: Mapping[str, Estimator] = {

@@ -42,7 +42,7 @@ class EstimatorSettings(NamedTuple):
     is_uniform: bool = False
 
 
-class Answer(NamedTuple):
+class EstimatorAnswer(NamedTuple):
     """What an estimator says.
 
     Parameters
@@ -67,7 +67,9 @@ class Answer(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def weighted(cls, estimate: MeanEstimate, weights: ImportanceWeights, notes: tuple[str, ...] = ()) -> Answer:
+    def weighted(
+        cls, estimate: MeanEstimate, weights: ImportanceWeights, notes: tuple[str, ...] = ()
+    ) -> EstimatorAnswer:
         """An estimate by weights."""
         return cls(estimate, weights.effective, weights.unsupported, weights.worst_mean, notes)
 
