@@ -10,6 +10,7 @@ from benchmarks.sections import (
     anybody,
     baselines,
     changing,
+    evaluation,
     features,
     growth,
     logistic,
@@ -34,6 +35,7 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "ranker": ranker.measure,
     "many": many.measure,
     "logs": logs.measure,
+    "evaluation": evaluation.measure,
     "service": service.measure,
     "startup": startup.measure,
 }

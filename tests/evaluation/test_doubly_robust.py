@@ -8,7 +8,7 @@ from small_worlds import mixture
 from toplist.core.slate import Floats
 from toplist.evaluation import cascade_doubly_robust
 from toplist.evaluation.direct import predicted_clicks, target_pages
-from toplist.evaluation.doubly_robust import doubly_robust_clicks, fold_of
+from toplist.evaluation.doubly_robust import SETTINGS, doubly_robust_clicks, fold_of
 from toplist.evaluation.logged_lists import LoggedLists
 from toplist.evaluation.units import IndependentUnits, units_of
 from toplist.evaluation.weights import prefix_weights
@@ -87,11 +87,11 @@ def test_each_part_is_predicted_by_a_fit_to_the_others() -> None:
     found = doubly_robust_clicks(weights, target, lists, units, "dcm", folds=2, seed=5)
     fold, expected = fold_of(units, len(lists), 2, 5), np.zeros(len(lists))
     for here in (fold == 0, fold == 1):
-        fitted = fit_model(log.take(~here), "dcm", errors="none")
+        fitted = fit_model(log.take(~here), "dcm", errors="none", settings=SETTINGS)
         marginal = fitted.predict(log.take(here)).marginal.reshape(-1, small.PLACES)
         residual = (weights[here] * (lists.click[here] - marginal)).sum(axis=1)
         expected[here] = predicted_clicks(fitted, target_pages(target, lists))[here] + residual
-    assert found.per_list == pytest.approx(expected, abs=1e-6)
+    assert found.per_list == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_lists_of_a_visitor_are_in_one_part() -> None:

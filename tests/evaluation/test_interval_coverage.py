@@ -1,0 +1,34 @@
+"""A short form of the coverage study, with a fixed seed; `make evaluation-coverage` is the long one."""
+
+import numpy as np
+import pytest
+from interval_coverage import CASES, FITTED, Case, World, cover
+
+LOGS = 200
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.estimator not in FITTED], ids=lambda case: case.estimator
+)
+def test_intervals_hold_the_truth_about_as_often_as_they_say(case: Case) -> None:
+    found = cover(case, LOGS, seed=3, resamples=100)
+    assert 0.90 <= found.normal <= 0.99
+    assert 0.89 <= found.bootstrap <= 0.99
+    assert np.isnan(found.bernstein) or found.bernstein >= 0.95
+    assert found.effective >= 200
+    assert abs(found.bias) < 0.1 * found.wide
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [case for case in CASES if case.estimator in FITTED], ids=lambda case: case.estimator)
+def test_intervals_of_fitted_models_hold_the_truth(case: Case) -> None:
+    found = cover(case, 60, seed=4, resamples=0)
+    assert 0.88 <= found.normal <= 1.0
+    assert abs(found.bias) < 0.2 * found.wide
+
+
+@pytest.mark.parametrize(("estimator", "users"), [("iips", "cascade"), ("rips", "neighbours"), ("iips", "any")])
+def test_a_wrong_assumption_shows_as_bias(estimator: str, users: str) -> None:
+    case = next(case for case in CASES if case.estimator == estimator)
+    found = cover(case._replace(users=users), 30, seed=5, resamples=0)
+    assert abs(found.bias) > 0.01 * World(case.setting, users).truth(estimator)
