@@ -45,7 +45,7 @@ def test_it_prints_one_screen(log: str, policy: str, capsys: Output) -> None:
     assert main(["evaluate", log, "--policy", policy]) == Exit.FINE
     printed = capsys.readouterr().out
     assert "400 lists read" in printed
-    assert "on 400 lists of 200 visitors: clicks per list, 0.95 normal intervals" in printed
+    assert "on 400 lists of 200 visitors: clicks per list, 95% normal intervals" in printed
     for name in ("the log itself", "ips", "snrips", "pseudoinverse", "doubly-robust", "direct", "replay-prefix"):
         assert f"\n{name} " in printed
     assert len(printed.splitlines()) < 30

@@ -139,6 +139,17 @@ def test_each_query_has_its_own_policy() -> None:
     assert sum(len(rows) for rows, _ in both.shown(LoggedLists.of(log))) == 4
 
 
+def test_sampled_policies_of_queries_have_the_error_of_sampling() -> None:
+    found = ranker("dcm-ts")
+    by_query = evaluate(LOG, {"q": found}, "snips", draws=400)["snips"]
+    alone = evaluate(LOG, found, "snips", draws=400)["snips"]
+    assert by_query.value == pytest.approx(alone.value)
+    assert by_query.sampling_error == pytest.approx(alone.sampling_error)
+    assert evaluate(LOG, {"q": ranker("random")}, "snips")["snips"].sampling_error == 0.0
+    with pytest.raises(ValueError, match="one function for the whole log"):
+        make_target({"q": lambda log: log.propensity}, LOG)
+
+
 def test_probabilities_come_from_a_function_or_from_columns() -> None:
     certain = make_target(lambda log: np.ones(len(log.item)), LOG)
     assert certain.given(LISTS).min() == 1.0

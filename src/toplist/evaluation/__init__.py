@@ -17,6 +17,7 @@ from toplist.evaluation.targets import (
     ListMixture,
     PerQuery,
     RankedGroups,
+    SampledTarget,
     ShownLists,
     TargetPolicy,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "PolicyEvaluation",
     "PositionBias",
     "RankedGroups",
+    "SampledTarget",
     "ShownLists",
     "TargetPolicy",
     "cascade_doubly_robust",

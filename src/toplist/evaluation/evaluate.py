@@ -16,10 +16,11 @@ from toplist.evaluation.intervals import IntervalSettings, interval_of
 from toplist.evaluation.logged_lists import LoggedLists
 from toplist.evaluation.named_estimators import ESTIMATORS
 from toplist.evaluation.question import MODEL, EstimatorAnswer, EstimatorSettings, Question
-from toplist.evaluation.ranker_target import BATCHES, DRAWS, SampledRanker, load, make_target
+from toplist.evaluation.ranker_target import DRAWS, load, make_target
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.replay import check_uniform, replay_learning
 from toplist.evaluation.result import PolicyEstimate, PolicyEvaluation
+from toplist.evaluation.targets import BATCHES, SampledTarget
 from toplist.evaluation.units import IndependentUnits, units_of
 from toplist.evaluation.weights import SMALL_SAMPLE, described
 from toplist.logs import ClickLog, read_log
@@ -173,9 +174,10 @@ def ask(question: Question, name: str) -> EstimatorAnswer | str:
 def sampling_error(question: Question, name: str) -> float:
     """The standard error of an estimate that comes from sampling the target's probabilities."""
     target = question.target
-    if not isinstance(target, SampledRanker) or target.is_certain:
+    batches = target.batches() if isinstance(target, SampledTarget) else ()
+    if not batches:
         return 0.0
-    found = [ask(question.of_target(batch), name) for batch in target.batches()]
+    found = [ask(question.of_target(batch), name) for batch in batches]
     values = np.array([each.estimate.value for each in found if isinstance(each, EstimatorAnswer)])
     return float(values.std(ddof=1) / math.sqrt(BATCHES)) if len(values) > 1 else math.nan
 

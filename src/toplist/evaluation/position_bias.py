@@ -90,7 +90,7 @@ class PositionBias:
             )
             for each in self.neighbours
         ]  # fmt: skip
-        return Table(f"Examination of each position over that above and over the first, {self.level:.4g} intervals",
+        return Table(f"Examination of each position over that above and over the first, {100 * self.level:g}% intervals",
                      COLUMNS, rows)  # fmt: skip
 
     def __str__(self) -> str:

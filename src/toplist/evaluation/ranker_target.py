@@ -12,6 +12,7 @@ from toplist.core.problem import InvalidInput, refuse, whole
 from toplist.core.slate import Floats, Ints
 from toplist.evaluation.logged_lists import LoggedLists
 from toplist.evaluation.targets import (
+    BATCHES,
     ListMixture,
     PerQuery,
     RankedGroups,
@@ -22,6 +23,7 @@ from toplist.evaluation.targets import (
     target_of_function,
 )
 from toplist.logs import ClickLog
+from toplist.parts.arrange import TopK
 from toplist.parts.index import Chance
 from toplist.policies.composed import Policy
 from toplist.policies.fixed_list import ShowList
@@ -29,7 +31,6 @@ from toplist.ranker import Ranker
 from toplist.support.files import AnyPath
 
 DRAWS = 2000  # lists that are made of a ranker whose probabilities have no closed form
-BATCHES = 10  # into which the draws are divided, for the error of their number
 
 
 class SampledRanker:
@@ -73,14 +74,16 @@ class SampledRanker:
         """Whether all lists of a length were the same."""
         return all((lists == lists[0]).all() for lists in self._by_length.values())
 
-    def batches(self) -> list[ListMixture]:
+    def batches(self) -> Sequence[TargetPolicy]:
         """The same policy from parts of the draws, whose differences show the error of sampling.
 
         Returns
         -------
-        list of ListMixture
-            Ten targets.
+        sequence of TargetPolicy
+            Ten targets; none if all lists of a length were the same.
         """
+        if self.is_certain:
+            return []
         parts = [{length: lists[part::BATCHES] for length, lists in self._by_length.items()} for part in range(BATCHES)]
         return [mixture_of(part, self._items) for part in parts]
 
@@ -126,6 +129,9 @@ def make_target(policy: Any, log: ClickLog, draws: int = DRAWS) -> TargetPolicy:
         return ranker_target(policy, log, draws)
     if isinstance(policy, Mapping):
         known = {query: each for query, each in policy.items() if query in log.queries}
+        for query, each in known.items():
+            if callable(each) and not isinstance(each, Ranker | TargetPolicy):
+                raise refuse(f"The policy of {query!r}", each, "a ranker", "give one function for the whole log")
         return PerQuery({log.queries.code(query): make_target(each, log, draws) for query, each in known.items()})
     if isinstance(policy, TargetPolicy):
         return policy
@@ -180,14 +186,15 @@ def tied_groups(ranker: Ranker) -> list[list[Any]] | None:
     policy = ranker.policy
     if isinstance(policy, ShowList) and len(policy.items):
         return [[name] for name in _copy(ranker).rank().items]
-    if not isinstance(policy, Policy) or type(policy.arrangement).__name__ != "TopK":
+    if not isinstance(policy, Policy) or not isinstance(policy.arrangement, TopK):
         return None
-    if policy.arrangement.order != "first":
+    if not (isinstance(policy.arrangement.order, str) and policy.arrangement.order == "first"):
         return None
     hidden = set(ranker.hidden)
     if isinstance(policy.scoring, Chance):
         return [[name for name in ranker.items if name not in hidden]]
-    if hasattr(policy.scoring, "draws_each") or ranker.capabilities.needs_features:
+    is_drawn = hasattr(policy.scoring, "draws_each") and policy.scoring.draws_each()
+    if is_drawn or ranker.capabilities.needs_features:
         return None
     index = {row["item"]: row["index"] for row in ranker.estimates() if row["item"] not in hidden}
     if any(value is None for value in index.values()):

@@ -141,7 +141,9 @@ class PolicyEvaluation:
             for each in self.estimates.values()
         ]  # fmt: skip
         unit = "" if self.independent == "list" else f" of {self.units:,} visitors"
-        title = f"{self.policy} on {self.lists:,.0f} lists{unit}: clicks per list, {self.level:.4g} {self.interval}"
+        title = (
+            f"{self.policy} on {self.lists:,.0f} lists{unit}: clicks per list, {100 * self.level:g}% {self.interval}"
+        )
         return Table(f"{title} intervals", COLUMNS, rows)
 
     def __str__(self) -> str:

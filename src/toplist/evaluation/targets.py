@@ -14,6 +14,7 @@ from toplist.evaluation.refusals import CannotEstimate
 from toplist.logs import ClickLog
 
 MOST_LISTS = 5000  # different lists of ties that are written out
+BATCHES = 10  # into which drawn lists are divided, for the error of their number
 
 
 class ShownLists(NamedTuple):
@@ -56,6 +57,15 @@ class TargetPolicy(Protocol):
 
     def shown(self, lists: LoggedLists) -> Sequence[tuple[Ints, ShownLists]]:
         """The lists that the policy shows instead: rows of the log, and what it shows for each of them."""
+        ...
+
+
+@runtime_checkable
+class SampledTarget(TargetPolicy, Protocol):
+    """A target whose probabilities are frequencies of drawn lists."""
+
+    def batches(self) -> Sequence[TargetPolicy]:
+        """The same policy from ten parts of the draws, whose differences show the error; none if it is exact."""
         ...
 
 
@@ -232,7 +242,7 @@ class PerQuery:
     """
 
     def __init__(self, targets: Mapping[int, TargetPolicy]) -> None:
-        self._targets = targets
+        self._targets = dict(targets)
 
     def given(self, lists: LoggedLists) -> Floats:
         """Those of each query's target."""
@@ -252,6 +262,16 @@ class PerQuery:
             (rows[inner], shown)
             for target, rows in self._parts(lists)
             for inner, shown in target.shown(lists.take(rows))
+        ]
+
+    def batches(self) -> Sequence[TargetPolicy]:
+        """Targets by query from parts of the draws; none if all are exact."""
+        sampled = {code: each.batches() for code, each in self._targets.items() if isinstance(each, SampledTarget)}
+        sampled = {code: parts for code, parts in sampled.items() if parts}
+        if not sampled:
+            return []
+        return [
+            PerQuery(self._targets | {code: parts[part] for code, parts in sampled.items()}) for part in range(BATCHES)
         ]
 
     def _filled(self, lists: LoggedLists, method: str) -> Floats:
