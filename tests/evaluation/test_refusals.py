@@ -120,3 +120,16 @@ def test_the_result_prints_and_is_plain_data() -> None:
     assert data["estimates"][0]["estimator"] == "ips"
     assert data["refused"][0]["estimator"] == "pseudoinverse"
     assert data["logged"]["value"] == pytest.approx(small.true_value(LOGGED, USERS))
+
+
+def test_a_single_list_has_no_interval() -> None:
+    log = ClickLog.from_lists(["q"], [["a"]], [[1]], propensities=[[1.0]])
+    found = evaluate(log, lambda log: log.propensity, "ips")
+    assert found.to_dict()["estimates"][0]["interval"] == [None, None]
+    assert found.to_dict()["logged"]["interval"] == [None, None]
+    assert found["ips"].value == 1.0
+
+
+def test_only_a_ranker_goes_on_learning() -> None:
+    with pytest.raises(ValueError, match="to go on learning"):
+        evaluate(LOG, TARGET, learning=True)

@@ -186,6 +186,8 @@ def learned_answers(
     policy: Any, lists: LoggedLists, units: IndependentUnits, names: Sequence[str], uniform: bool
 ) -> dict[str, EstimatorAnswer | str]:
     """The answers of replay for a ranker that goes on learning."""
+    if not isinstance(policy, Ranker | str) and not hasattr(policy, "__fspath__"):
+        raise refuse("The policy", policy, "a Ranker or the file of a saved one, to go on learning", "give one")
     ranker = policy if isinstance(policy, Ranker) else load(policy)
     found: dict[str, EstimatorAnswer | str] = {}
     for name in names:

@@ -90,8 +90,8 @@ class PositionBias:
             )
             for each in self.neighbours
         ]  # fmt: skip
-        return Table(f"Examination of each position over that above and over the first, {100 * self.level:g}% intervals",
-                     COLUMNS, rows)  # fmt: skip
+        title = f"Examination of each position over that above and over the first, {100 * self.level:g}% intervals"
+        return Table(title, COLUMNS, rows)
 
     def __str__(self) -> str:
         """The table, and where it ends."""

@@ -16,6 +16,13 @@ from toplist.support.tables import Table
 COLUMNS = ("estimator", "clicks", "low", "high", "difference", "diff. low", "diff. high", "effective", "no support")
 
 
+def without_nan(value: Any) -> Any:
+    """A value for JSON, which has no NaN: None instead, also in a list."""
+    if isinstance(value, list):
+        return [without_nan(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
 class PolicyEstimate(NamedTuple):
     """What a policy would have earned, by one estimator.
 
@@ -64,13 +71,11 @@ class PolicyEstimate(NamedTuple):
             By name.
         """
         found = self._asdict() | {
-            "interval": [self.interval.low, self.interval.high],
-            "difference_interval": [self.difference_interval.low, self.difference_interval.high],
+            "interval": list(self.interval),
+            "difference_interval": list(self.difference_interval),
             "notes": list(self.notes),
         }
-        return {
-            name: None if isinstance(value, float) and math.isnan(value) else value for name, value in found.items()
-        }
+        return {name: without_nan(value) for name, value in found.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +176,7 @@ class PolicyEvaluation:
         return {
             "policy": self.policy, "lists": self.lists, "independent": self.independent, "units": self.units,
             "interval": self.interval, "level": self.level,
-            "logged": {"value": self.logged, "interval": list(self.logged_interval)},
+            "logged": {"value": self.logged, "interval": without_nan(list(self.logged_interval))},
             "estimates": [each.to_dict() for each in self.estimates.values()],
             "refused": [{"estimator": name, "reason": reason} for name, reason in self.refused.items()],
         }  # fmt: skip
