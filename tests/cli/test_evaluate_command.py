@@ -65,6 +65,20 @@ def test_json_has_everything(log: str, policy: str, tmp_path: Path, capsys: Outp
     assert json.loads(capsys.readouterr().out) == found
 
 
+def test_the_ranker_of_the_log_gives_its_probabilities(log: str, policy: str, tmp_path: Path, capsys: Output) -> None:
+    Ranker(["a", "b", "c"], positions=2, policy="random", compiled=False).save(tmp_path / "random.npz")
+    bare = tmp_path / "bare.jsonl"
+    lines = [json.loads(line) for line in Path(log).read_text().splitlines()]
+    bare.write_text(
+        "\n".join(json.dumps({name: row[name] for name in ("items", "clicked", "visitor")}) for row in lines)
+    )
+    found = []
+    for words in ([log], [str(bare), "--logged-by", str(tmp_path / "random.npz")]):
+        assert main(["evaluate", *words, "--policy", policy, "--estimator", "ips,iips", "--json", "-"]) == Exit.FINE
+        found.append(json.loads(capsys.readouterr().out)["estimates"])
+    assert found[0] == found[1]
+
+
 def test_a_policy_that_learns_is_replayed(log: str, policy: str, capsys: Output) -> None:
     assert main(["evaluate", log, "--policy", policy, "--learning", "--by", "list"]) == Exit.FINE
     printed = capsys.readouterr().out
@@ -86,6 +100,7 @@ def test_position_bias_needs_no_policy(log: str, capsys: Output) -> None:
         ([], "Nothing is asked for"),
         (["--policy", "nowhere.npz"], "The policy is 'nowhere.npz'"),
         (["--policy", "log"], "no column target_propensity"),
+        (["--policy", "log", "--logged-by", "nowhere.npz"], "--logged-by is 'nowhere.npz'"),
         (["--policy", "log", "--learning"], "--learning needs a ranker"),
         (["--policy", "log", "--estimator", "ipz"], "perhaps you mean 'ips'"),
         (["--policy", "log", "--level", "95"], "above 0 and below 1"),

@@ -4,6 +4,7 @@ On other users they are not, or the test would say nothing.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -76,6 +77,18 @@ def test_the_pseudoinverse_of_any_policy_is_right_for_clicks_that_add_up(target:
     of_rows = weights[[number[tuple(row)] for row in lists.item.tolist()]]
     found = pseudoinverse_clicks(of_rows, lists.click, lists.weight).value
     assert found == pytest.approx(small.true_value(target, users), abs=EXACT)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_the_policy_of_the_log_gives_what_the_log_lacks(target: small.Chances) -> None:
+    users = small.position_users(13)
+    log = replace(small.population(LOGGED, users), propensity=None, marginal=None)
+    names = ["ips", "sniips", "rips", "pseudoinverse"]
+    found = evaluate(log, mixture(target), names, logged_by=mixture(LOGGED))
+    truth = small.true_value(target, users)
+    assert [found[name].value for name in names] == pytest.approx([truth] * 4, abs=EXACT)
+    with pytest.raises(ValueError, match="logged_by would not show"):
+        evaluate(log, mixture(target), names, logged_by=mixture(small.certain((0, 1, 2))))
 
 
 @pytest.mark.parametrize(("items", "places"), [(4, 3), (3, 3), (6, 2), (5, 1)])

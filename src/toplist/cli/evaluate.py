@@ -40,6 +40,10 @@ def add_parser(commands: Any) -> None:
         help="saved ranker to judge; log for the columns target_propensity and target_marginal of the log",
     )  # fmt: skip
     parser.add_argument(
+        "--logged-by", metavar="FILE",
+        help="saved ranker that made the log as it was then: gives the probabilities that the log lacks",
+    )  # fmt: skip
+    parser.add_argument(
         "--estimator", type=names, default="all", metavar="NAMES",
         help="estimators, separated by commas: ips, iips, rips, snips, sniips, snrips, clipped-ips, clipped-iips, "
         "clipped-rips, pseudoinverse, doubly-robust, direct, replay, replay-prefix (default: all)",
@@ -112,7 +116,7 @@ def run(arguments: Namespace) -> int:
     if arguments.policy is not None:
         found = evaluate(
             log, arguments.policy, arguments.estimator, interval=arguments.interval, level=arguments.level,
-            by=arguments.by, clip=arguments.clip, model=arguments.model, learning=arguments.learning,
+            logged_by=arguments.logged_by, by=arguments.by, clip=arguments.clip, model=arguments.model, learning=arguments.learning,
             uniform=arguments.uniform, draws=arguments.draws, resamples=arguments.resamples, seed=arguments.seed,
         )  # fmt: skip
     bias = position_bias(log, level=arguments.level, by=arguments.by) if arguments.position_bias else None
@@ -135,6 +139,8 @@ def check_flags(arguments: Namespace) -> None:
         raise InvalidInput("Nothing is asked for; give the file of a saved ranker with --policy, or --position-bias.")
     if arguments.policy not in (None, "log") and not os.path.exists(arguments.policy):
         raise refuse("The policy", arguments.policy, "the file of a saved ranker, or log", "see that the path is right")
+    if arguments.logged_by is not None and not os.path.exists(arguments.logged_by):
+        raise refuse("--logged-by", arguments.logged_by, "the file of a saved ranker", "see that the path is right")
     if arguments.learning and arguments.policy in (None, "log"):
         raise InvalidInput("--learning needs a ranker that learns; give its file with --policy.")
     chosen_estimators(arguments.estimator)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from toplist.core.problem import checked_seed, nearest, refuse, several, whole
+from toplist.core.problem import InvalidInput, checked_seed, nearest, refuse, several, whole
 from toplist.core.slate import Floats
 from toplist.evaluation.estimate import MeanEstimate
 from toplist.evaluation.intervals import IntervalSettings, interval_of
@@ -20,7 +21,7 @@ from toplist.evaluation.ranker_target import DRAWS, load, make_target
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.replay import check_uniform, replay_learning
 from toplist.evaluation.result import PolicyEstimate, PolicyEvaluation
-from toplist.evaluation.targets import BATCHES, SampledTarget
+from toplist.evaluation.targets import BATCHES, SampledTarget, TargetPolicy
 from toplist.evaluation.units import IndependentUnits, units_of
 from toplist.evaluation.weights import SMALL_SAMPLE, described
 from toplist.logs import ClickLog, read_log
@@ -38,6 +39,7 @@ def evaluate(
     *,
     interval: str = "normal",
     level: float = 0.95,
+    logged_by: Any = None,
     by: str = "auto",
     clip: float | None = None,
     model: str = MODEL,
@@ -66,6 +68,9 @@ def evaluate(
         Sort of the confidence intervals; "bernstein" also holds for small samples and is wide.
     level : float, default 0.95
         Their level.
+    logged_by : Ranker, path, mapping, callable or TargetPolicy, optional
+        The policy that made the log, frozen, if it is known as a whole: propensities and marginals that the log lacks
+        come from it, and the pseudoinverse works for any policy that shows some lists.
     by : {"auto", "list", "visitor"}, default "auto"
         What is independent; by default visitors if the log has them.
     clip : float, optional
@@ -123,7 +128,8 @@ def evaluate(
         answers = learned_answers(policy, lists, units, names, uniform)
         errors = dict.fromkeys(answers, 0.0)
     else:
-        question = Question(lists, units, make_target(policy, shown, draws), own)
+        maker = None if logged_by is None else make_target(logged_by, shown, draws)
+        question = Question(with_propensities(lists, maker), units, make_target(policy, shown, draws), own, maker)
         answers = {name: ask(question, name) for name in names}
         errors = {
             name: sampling_error(question, name)
@@ -142,6 +148,28 @@ def evaluate(
         policy_text(policy), units.lists, units.name, units.independent, interval, level, logged.value,
         interval_of(logged, units, settings), estimates, refused,
     )  # fmt: skip
+
+
+def with_propensities(lists: LoggedLists, maker: TargetPolicy | None) -> LoggedLists:
+    """The lists, with the probabilities that they lack from the policy that made them."""
+    if maker is None:
+        return lists
+    if lists.propensity is None:
+        lists = replace(lists, propensity=possible(maker.given(lists)))
+    if lists.marginal is None:
+        lists = replace(lists, marginal=possible(maker.at_place(lists)))
+    return lists
+
+
+def possible(probability: Floats) -> Floats:
+    """Probabilities under the policy of the log, which must be above 0."""
+    wrong = int((probability == 0).any(axis=1).sum())
+    if wrong:
+        raise InvalidInput(
+            f"logged_by would not show {wrong:,} of {len(probability):,} lists of the log; give the policy that made "
+            f"them."
+        )
+    return probability
 
 
 def chosen_estimators(names: str | Sequence[str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ NO_ITEM = -1
 SAME = 1e-6  # relative difference up to which a propensity counts as that of a uniform draw
 
 
-class LoggedLists(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LoggedLists:
     """The lists of a log, with empty cells after the end of short ones.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from toplist.evaluation.direct import direct_clicks
 from toplist.evaluation.doubly_robust import doubly_robust_clicks
 from toplist.evaluation.estimators import clipped_clicks, normalised_clicks, weighted_clicks
-from toplist.evaluation.pseudoinverse import pseudoinverse_clicks, uniform_weights
+from toplist.evaluation.pseudoinverse import mixture_weights, pseudoinverse_clicks, uniform_weights
 from toplist.evaluation.question import EstimatorAnswer, Question
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.replay import check_uniform, match_of, replayed_clicks
@@ -43,18 +43,20 @@ def _clipped(weights: ImportanceWeights, question: Question) -> EstimatorAnswer:
 
 def _pseudoinverse(question: Question) -> EstimatorAnswer:
     lists = question.lists
-    candidates = lists.uniform_candidates()
-    if candidates is None:
+    candidates, shown = lists.uniform_candidates(), lists.is_shown
+    at_place = np.where(shown, question.target.at_place(lists), 0.0)
+    if candidates is not None:
+        included = np.where(shown, question.target.included(lists), 0.0)
+        value = uniform_weights(at_place, included, candidates, lists.length)
+    elif question.logged_by is not None:
+        value = mixture_weights(question.logged_by, question.target, lists)
+    else:
         lists.known_propensity()
         raise CannotEstimate(
             "the pseudoinverse needs the probabilities of any two items together under the policy of the log; they "
-            "are known for uniformly random lists only"
+            "are known for uniformly random lists, or if that policy is given"
         )
-    shown = lists.is_shown
-    at_place = np.where(shown, question.target.at_place(lists), 0.0)
-    included = np.where(shown, question.target.included(lists), 0.0)
-    value = uniform_weights(at_place, included, candidates, lists.length)
-    weights = described(value[:, None], question.units, included.sum(axis=1) == 0)
+    weights = described(value[:, None], question.units, at_place.sum(axis=1) == 0)
     weights.check()
     return EstimatorAnswer.weighted(pseudoinverse_clicks(value, lists.click, lists.weight), weights)
 

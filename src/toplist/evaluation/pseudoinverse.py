@@ -11,7 +11,9 @@ import numpy as np
 
 from toplist.core.slate import Floats, Ints
 from toplist.evaluation.estimate import MeanEstimate
+from toplist.evaluation.logged_lists import NO_ITEM, LoggedLists
 from toplist.evaluation.refusals import CannotEstimate
+from toplist.evaluation.targets import TargetPolicy
 
 MOST_PAIRS = 2000  # (item, position) pairs of a query, whose matrix is inverted
 
@@ -83,6 +85,60 @@ def general_weights(lists: Ints, probability: Floats, target: Floats, items: int
     together = (marks * probability[:, None]).T @ marks
     found: Floats = marks @ (np.linalg.pinv(together, hermitian=True) @ target.ravel())
     return found
+
+
+def mixture_weights(logged_by: TargetPolicy, target: TargetPolicy, lists: LoggedLists) -> Floats:
+    """The weights of logged lists, from the lists that the policy of the log may show.
+
+    Parameters
+    ----------
+    logged_by : TargetPolicy
+        The policy of the log, which must say which lists it shows.
+    target : TargetPolicy
+        The target.
+    lists : LoggedLists
+        The log.
+
+    Returns
+    -------
+    ndarray of float
+        A weight per list.
+
+    Raises
+    ------
+    CannotEstimate
+        If the policy of the log does not show a logged list, or shows too many.
+    """
+    found, items = np.full(len(lists), np.nan), len(lists.log.items)
+    for rows, shown in logged_by.shown(lists):
+        for query in np.unique(lists.query[rows]).tolist():
+            here = rows[lists.query[rows] == query]
+            length = shown.item.shape[1]
+            possible, inverse = np.unique(
+                np.concatenate([shown.item, lists.item[here, :length]]), axis=0, return_inverse=True
+            )
+            inverse = inverse.ravel()
+            chance = np.bincount(inverse[: len(shown.item)], weights=shown.probability, minlength=len(possible)).astype(
+                np.float64
+            )
+            if (possible < 0).any() or (chance[inverse[len(shown.item) :]] == 0).any():
+                raise CannotEstimate("the policy that is said to have made the log would not show some of its lists")
+            wanted = np.zeros((items, length))
+            wanted[possible, np.arange(length)] = target.at_place(_as_lists(possible, query, lists))[:, :length]
+            found[here] = general_weights(possible, chance, wanted, items)[inverse[len(shown.item) :]]
+    if np.isnan(found).any():
+        raise CannotEstimate("the policy that is said to have made the log shows no lists of some length that it has")
+    return found
+
+
+def _as_lists(item: Ints, query: int, lists: LoggedLists) -> LoggedLists:
+    """Lists of a query as if they were logged, without clicks and probabilities."""
+    count, length = item.shape
+    wide = np.full((count, lists.positions), NO_ITEM, dtype=np.int64)
+    wide[:, :length] = item
+    return LoggedLists(
+        lists.log, np.full(count, query), wide, np.zeros(wide.shape), np.full(count, length), np.ones(count), None, None
+    )
 
 
 def pseudoinverse_clicks(weights: Floats, click: Floats, weight: Floats) -> MeanEstimate:

@@ -87,16 +87,24 @@ class Question:
         The policy to judge.
     settings : EstimatorSettings
         Settings of the estimators.
+    logged_by : TargetPolicy, optional
+        The policy of the log, if it is known as a whole.
     """
 
     def __init__(
-        self, lists: LoggedLists, units: IndependentUnits, target: TargetPolicy, settings: EstimatorSettings
+        self,
+        lists: LoggedLists,
+        units: IndependentUnits,
+        target: TargetPolicy,
+        settings: EstimatorSettings,
+        logged_by: TargetPolicy | None = None,
     ) -> None:
         self.lists, self.units, self.target, self.settings = lists, units, target, settings
+        self.logged_by = logged_by
 
     def of_target(self, target: Any) -> Question:
         """The same question about another target."""
-        return Question(self.lists, self.units, target, self.settings)
+        return Question(self.lists, self.units, target, self.settings, self.logged_by)
 
     @cached_property
     def given(self) -> Floats:
