@@ -116,8 +116,9 @@ def run(arguments: Namespace) -> int:
     if arguments.policy is not None:
         found = evaluate(
             log, arguments.policy, arguments.estimator, interval=arguments.interval, level=arguments.level,
-            logged_by=arguments.logged_by, by=arguments.by, clip=arguments.clip, model=arguments.model, learning=arguments.learning,
-            uniform=arguments.uniform, draws=arguments.draws, resamples=arguments.resamples, seed=arguments.seed,
+            logged_by=arguments.logged_by, by=arguments.by, clip=arguments.clip, model=arguments.model,
+            learning=arguments.learning, uniform=arguments.uniform, draws=arguments.draws,
+            resamples=arguments.resamples, seed=arguments.seed,
         )  # fmt: skip
     bias = position_bias(log, level=arguments.level, by=arguments.by) if arguments.position_bias else None
     write_outputs(arguments, str(log.report), found, bias)
