@@ -30,7 +30,7 @@ LISTS: Ints = np.array(list(permutations(range(ITEMS), PLACES)), dtype=np.int64)
 CLICKS: Ints = np.array(list(product((0, 1), repeat=PLACES)), dtype=np.int64)
 LOW, HIGH = 0.93, 0.97
 CLIP = 2.0
-EFFECTIVE = 200.0
+QUERIES, NAMES = IdTable(["q"]), IdTable(range(ITEMS))
 
 
 class Setting(NamedTuple):
@@ -113,6 +113,11 @@ class Case(NamedTuple):
     estimator: str
     users: str
     setting: Setting
+    learns: bool = False  # whether the policy of the log learns from its clicks
+
+    @property
+    def title(self) -> str:
+        return f"{self.estimator}, learning log" if self.learns else self.estimator
 
 
 CASES = (
@@ -122,7 +127,12 @@ CASES = (
     Case("pseudoinverse", "position", RANDOM), Case("doubly-robust", "cascade", SOFT),
     Case("direct", "cascade", SOFT), Case("replay", "any", RANDOM), Case("replay-prefix", "cascade", RANDOM),
 )  # fmt: skip
+LEARNING = (
+    Case("ips", "any", SOFT, True), Case("snips", "any", SOFT, True), Case("iips", "position", SOFT, True),
+    Case("rips", "cascade", SOFT, True), Case("snrips", "cascade", SOFT, True),
+)  # fmt: skip
 FITTED = ("direct", "doubly-robust")
+BATCHES = 10  # after which a learning policy changes
 
 
 class World:
@@ -164,15 +174,33 @@ class World:
 
     def log(self, rng: np.random.Generator) -> ClickLog:
         """A log, as counts of lists with clicks."""
-        count = rng.multinomial(self.setting.lists, self.cell)
+        return self.counted(rng.multinomial(self.setting.lists, self.cell), self.given, self.marginal)
+
+    def counted(self, count: Ints, given: Floats, marginal: Floats) -> ClickLog:
+        """A log of some number of each list with clicks, with these probabilities."""
         kept = np.flatnonzero(count)
         rows = self.row[kept]
         return ClickLog(
-            IdTable(["q"]), IdTable(range(ITEMS)), np.zeros(len(kept), dtype=np.int32),
-            np.arange(0, len(kept) * PLACES + 1, PLACES), self.items[kept].astype(np.int32).ravel(),
-            self.clicks[kept].astype(np.uint8).ravel(), propensity=self.given[rows].ravel(),
-            marginal=self.marginal[rows].ravel(), weight=count[kept].astype(np.float64),
+            QUERIES, NAMES, np.zeros(len(kept), dtype=np.int32), np.arange(0, len(kept) * PLACES + 1, PLACES),
+            self.items[kept].astype(np.int32).ravel(), self.clicks[kept].astype(np.uint8).ravel(),
+            propensity=given[rows].ravel(), marginal=marginal[rows].ravel(), weight=count[kept].astype(np.float64),
         )  # fmt: skip
+
+
+class LearningWorld(World):
+    """Logs of a policy that draws items by the click-through that it has seen, and changes after each batch."""
+
+    def log(self, rng: np.random.Generator) -> ClickLog:
+        """A log whose propensities depend on its own past."""
+        clicked, shown, parts = np.ones(ITEMS), np.full(ITEMS, 3.0), []
+        for _ in range(BATCHES):
+            policy = plackett_luce(clicked / shown)
+            chances = (policy[:, None] * self.chances).ravel()
+            count = rng.multinomial(self.setting.lists // BATCHES, chances / chances.sum())
+            np.add.at(shown, self.items, count[:, None])
+            np.add.at(clicked, self.items, count[:, None] * self.clicks)
+            parts.append(self.counted(count, *self.probabilities(policy)))
+        return ClickLog.concatenate(parts)
 
 
 class Covered(NamedTuple):
@@ -188,7 +216,7 @@ class Covered(NamedTuple):
 
 def cover(case: Case, logs: int, seed: int, resamples: int) -> Covered:
     """The share of logs whose intervals hold the truth."""
-    world = World(case.setting, case.users)
+    world = (LearningWorld if case.learns else World)(case.setting, case.users)
     truth = world.truth(case.estimator)
     held, values, effective, wide = np.zeros((logs, 3)), np.zeros(logs), np.zeros(logs), np.zeros(logs)
     for number in range(logs):
@@ -246,7 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     patterns.SHORT = 0  # of thousands of fits, even short ones are worth compiling
     print(f"95% intervals over {options.logs} logs, on users that the estimator assumes: share that hold the truth.")
     rows, failed = [["estimator", "users", "normal", "bootstrap", "bernstein", "effective", "seconds", ""]], 0
-    for case in CASES:
+    for case in (*CASES, *LEARNING):
         if options.estimators and case.estimator not in options.estimators:
             continue
         begun = time.process_time()
@@ -256,7 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shares = [f"{share:.3f}" if not np.isnan(share) else "-" for share in found[:3]]
         effective = f"{found.effective:.0f}" if not np.isnan(found.effective) else "-"
         seconds = f"{time.process_time() - begun:.0f}"
-        rows.append([case.estimator, case.users, *shares, effective, seconds, ", ".join(wrong)])
+        rows.append([case.title, case.users, *shares, effective, seconds, ", ".join(wrong)])
         print("  ".join(rows[-1]), file=sys.stderr, flush=True)
     print("\n".join(aligned_lines(list(zip(*rows, strict=True)), left=(0, 1, 7))))
     if options.bias_logs:
