@@ -10,6 +10,8 @@ from toplist.core.slate import Floats, Ints
 from toplist.evaluation.units import IndependentUnits
 from toplist.logs.patterns import speed
 
+FEW = 4  # lists per row up to which rows that stand for several lists are drawn list by list
+
 
 def resampled_means(columns: Floats, units: IndependentUnits, resamples: int, seed: int) -> Floats:
     """Means of columns over resampled lists, or visitors.
@@ -38,6 +40,9 @@ def resampled_means(columns: Floats, units: IndependentUnits, resamples: int, se
     rng = np.random.Generator(np.random.Philox(key=[seed, 0]))
     if units.unit is None and not np.all(units.weight == 1.0):
         total = round(units.lists)
+        if total <= FEW * len(columns) and np.all(units.weight % 1 == 0):
+            each = np.repeat(columns, units.weight.astype(np.int64), axis=0)
+            return resampled_means(each, IndependentUnits(np.ones(total), None, total), resamples, seed)
         share = units.weight / units.weight.sum()
         found = np.zeros((resamples, columns.shape[1]))
         for number in range(resamples):
