@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.core.slate import Floats, Ints
-from toplist.evaluation import ESTIMATORS, ListMixture, LoggedLists, ShownLists
+from toplist.evaluation import ESTIMATORS, CannotEstimate, ListMixture, LoggedLists, ShownLists
 from toplist.evaluation.intervals import IntervalSettings, interval_of
 from toplist.evaluation.question import EstimatorSettings, Question
 from toplist.evaluation.units import units_of
@@ -212,6 +212,7 @@ class Covered(NamedTuple):
     effective: float
     bias: float
     wide: float
+    refused: int  # logs whose mean weight is not 1 by its 99.9% interval, which are left out
 
 
 def cover(case: Case, logs: int, seed: int, resamples: int) -> Covered:
@@ -223,7 +224,11 @@ def cover(case: Case, logs: int, seed: int, resamples: int) -> Covered:
         log = world.log(np.random.default_rng([seed, number]))
         lists, units = LoggedLists.of(log), units_of(log)
         question = Question(lists, units, world.target, EstimatorSettings(clip=CLIP, seed=number))
-        answer = ESTIMATORS[case.estimator](question)
+        try:
+            answer = ESTIMATORS[case.estimator](question)
+        except CannotEstimate:
+            values[number] = np.nan
+            continue
         estimate = answer.estimate
         values[number], effective[number] = estimate.value, answer.effective
         for place, kind in enumerate(("normal", "bootstrap", "bernstein")):
@@ -234,9 +239,9 @@ def cover(case: Case, logs: int, seed: int, resamples: int) -> Covered:
             held[number, place] = low <= truth <= high
             if kind == "normal":
                 wide[number] = high - low
-    return Covered(
-        *held.mean(axis=0).tolist(), float(effective.min()), float(values.mean() - truth), float(wide.mean())
-    )
+    kept = ~np.isnan(values)
+    bias, shares = float(values[kept].mean() - truth), held[kept].mean(axis=0).tolist()
+    return Covered(*shares, float(effective[kept].min()), bias, float(wide[kept].mean()), int((~kept).sum()))
 
 
 def outside(found: Covered) -> list[str]:
@@ -273,7 +278,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     patterns.SHORT = 0  # of thousands of fits, even short ones are worth compiling
     print(f"95% intervals over {options.logs} logs, on users that the estimator assumes: share that hold the truth.")
-    rows, failed = [["estimator", "users", "normal", "bootstrap", "bernstein", "effective", "seconds", ""]], 0
+    rows, failed = (
+        [["estimator", "users", "normal", "bootstrap", "bernstein", "effective", "refused", "seconds", ""]],
+        0,
+    )
     for case in (*CASES, *LEARNING):
         if options.estimators and case.estimator not in options.estimators:
             continue
@@ -284,9 +292,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shares = [f"{share:.3f}" if not np.isnan(share) else "-" for share in found[:3]]
         effective = f"{found.effective:.0f}" if not np.isnan(found.effective) else "-"
         seconds = f"{time.process_time() - begun:.0f}"
-        rows.append([case.title, case.users, *shares, effective, seconds, ", ".join(wrong)])
+        rows.append([case.title, case.users, *shares, effective, str(found.refused), seconds, ", ".join(wrong)])
         print("  ".join(rows[-1]), file=sys.stderr, flush=True)
-    print("\n".join(aligned_lines(list(zip(*rows, strict=True)), left=(0, 1, 7))))
+    print("\n".join(aligned_lines(list(zip(*rows, strict=True)), left=(0, 1, 8))))
     if options.bias_logs:
         print(f"\nBias in percent of the value, on all users ({options.bias_logs} logs):")
         print("\n".join(bias_table(options.bias_logs, options.seed)))
