@@ -278,10 +278,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     patterns.SHORT = 0  # of thousands of fits, even short ones are worth compiling
     print(f"95% intervals over {options.logs} logs, on users that the estimator assumes: share that hold the truth.")
-    rows, failed = (
-        [["estimator", "users", "normal", "bootstrap", "bernstein", "effective", "refused", "seconds", ""]],
-        0,
-    )
+    rows = [["estimator", "users", "normal", "bootstrap", "bernstein", "effective", "refused", "seconds", ""]]
+    failed = 0
     for case in (*CASES, *LEARNING):
         if options.estimators and case.estimator not in options.estimators:
             continue
