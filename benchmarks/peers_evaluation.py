@@ -32,7 +32,7 @@ LEAST = Target(10.0)
 
 def main(home: Path) -> None:
     """Install obp if it is not there, and print the table."""
-    python = home / "bin" / "python"
+    python = str(home / "bin" / "python")
     if not (home / "ready").exists():
         print(f"Installing {', '.join(OBP)} in {home} ...", flush=True)
         venv.create(home, with_pip=True)
@@ -45,7 +45,7 @@ def main(home: Path) -> None:
         paths = []
         for kind, log in logs.items():
             paths.append(str(Path(folder) / f"{kind}.npz"))
-            np.savez(paths[-1], **slate_columns(log))  # type: ignore[arg-type]  # arrays by name
+            np.savez(paths[-1], **slate_columns(log))
         script = Path(__file__).with_name("peers_obp.py")
         done = subprocess.run([python, script, *paths, str(RESAMPLES)], check=True, capture_output=True, text=True)
     theirs: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])

@@ -53,7 +53,7 @@ def plackett_luce(scores: Floats) -> Floats:
 
 
 def certain(shown: Sequence[int]) -> Floats:
-    return (np.array(shown) == LISTS).all(axis=1).astype(np.float64)
+    return np.asarray((np.array(shown) == LISTS).all(axis=1), dtype=np.float64)
 
 
 RANDOM = Setting(plackett_luce(np.ones(ITEMS)), certain([1, 0, 3]), 20_000)
@@ -240,7 +240,8 @@ def cover(case: Case, logs: int, seed: int, resamples: int) -> Covered:
             if kind == "normal":
                 wide[number] = high - low
     kept = ~np.isnan(values)
-    bias, shares = float(values[kept].mean() - truth), held[kept].mean(axis=0).tolist()
+    bias, (normal, bootstrap, bernstein) = float(values[kept].mean() - truth), held[kept].mean(axis=0).tolist()
+    shares = normal, bootstrap, bernstein
     return Covered(*shares, float(effective[kept].min()), bias, float(wide[kept].mean()), int((~kept).sum()))
 
 

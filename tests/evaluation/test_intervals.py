@@ -37,7 +37,7 @@ def test_rows_that_stand_for_several_lists_are_as_good_as_these_lists() -> None:
     drawn = resampled_means(VALUES[:, None], weighted, 4000, 3)
     assert drawn.mean() == pytest.approx(copied.mean(), abs=0.01)
     assert drawn.std() == pytest.approx(one_by_one.standard_error(copied), rel=0.05)
-    many = IndependentUnits(9.0 * times, None, 60)  # too many to draw list by list
+    many = IndependentUnits((9 * times).astype(np.float64), None, 60)  # too many to draw list by list
     assert 3 * resampled_means(VALUES[:, None], many, 4000, 3).std() == pytest.approx(drawn.std(), rel=0.06)
 
 
