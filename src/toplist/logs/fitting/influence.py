@@ -12,7 +12,7 @@ import numpy as np
 
 from toplist.core.slate import Floats
 from toplist.logs.click_log import ClickLog
-from toplist.logs.fitted import FittedModel
+from toplist.logs.fitted import FittedModel, prediction_rows
 from toplist.logs.fitting.loops import FitRows, predict_rows
 from toplist.logs.fitting.maximise import Maximiser
 from toplist.logs.fitting.partition import Partition
@@ -59,7 +59,7 @@ def click_slopes(fitted: FittedModel, lists: ClickLog) -> ClickSlopes:
     ClickSlopes
         The clicks and the derivatives.
     """
-    theta, rows = fitted.prediction_rows(lists)
+    theta, rows = prediction_rows(fitted, lists)
     kinds, places = fitted.own.value.shape[1], len(rows.pair)
     # Each position has coins of its own, so that those of one place of all lists can be moved at once.
     own = theta[: rows.first_shared].reshape(-1, kinds)[rows.pair]
