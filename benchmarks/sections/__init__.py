@@ -11,6 +11,7 @@ from benchmarks.sections import (
     baselines,
     changing,
     edges,
+    evaluation,
     features,
     growth,
     logistic,
@@ -36,6 +37,7 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "many": many.measure,
     "edges": edges.measure,
     "logs": logs.measure,
+    "evaluation": evaluation.measure,
     "service": service.measure,
     "startup": startup.measure,
 }
