@@ -1,0 +1,71 @@
+"""Lets numba-cuda compile what numba compiles for the CPU: the loop, marked functions and the methods of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from toplist.core.compiling.callees import callees, methods
+from toplist.core.compiling.compile import method_finder
+from toplist.core.randomness import overload_wrap, wrap
+from toplist.engine.play import play, sample_every_item
+from toplist.support.files import import_optional
+
+_registered: set[Any] = set()
+
+
+class _Capability(NamedTuple):
+    """What numba-cuda asks of a device while it compiles."""
+
+    compute_capability: tuple[int, int]
+
+
+def numba_cuda() -> Any:
+    """The CUDA target of numba, which knows all of our functions; raises ImportError without the extra."""
+    import_optional("numba_cuda", "gpu")
+    cuda = import_optional("numba.cuda", "gpu")
+    extending = import_optional("numba.cuda.extending", "gpu")
+    if wrap not in _registered:
+        extending.overload(wrap, strict=False, inline="always")(overload_wrap)
+        _registered.add(wrap)
+    for name in methods.keys() - _registered:
+        for kind in (extending.types.NamedTuple, extending.types.NamedUniTuple):
+            options = {"forceinline": True}
+            extending.overload_method(kind, name, strict=False, jit_options=options)(method_finder(name))
+        _registered.add(name)
+    marked = dict(callees) | {play: {}, sample_every_item: {}}
+    for function in marked.keys() - _registered:  # a part of your own may have been imported since
+        let_kernels_call(function, **marked[function])
+    return cuda
+
+
+def let_kernels_call(function: Callable[..., Any], **options: bool) -> None:
+    """Let code for CUDA call a function."""
+    extending = import_optional("numba.cuda.extending", "gpu")
+
+    def same(*_: Any) -> Any:
+        return function
+
+    extending.overload(function, jit_options=options, strict=False)(same)
+    _registered.add(function)
+
+
+@contextmanager
+def without_device(capability: tuple[int, int]) -> Iterator[None]:
+    """Compile for devices of a compute capability where there is none: to check that code compiles."""
+    replaced = [
+        ("numba.cuda.dispatcher", "get_current_device", lambda: _Capability(capability)),
+        # Else numba-cuda loads a library of 100 MB for this list, and wants its path.
+        ("numba.cuda.cudadrv.nvrtc", "get_supported_ccs", lambda: (capability,)),
+        ("numba.cuda.cuda_paths", "_get_nvrtc_path", lambda: None),
+    ]
+    modules = [import_optional(module, "gpu") for module, _, _ in replaced]
+    before = [getattr(module, name) for module, (_, name, _) in zip(modules, replaced, strict=True)]
+    try:
+        for module, (_, name, function) in zip(modules, replaced, strict=True):
+            setattr(module, name, function)
+        yield
+    finally:
+        for module, (_, name, _), function in zip(modules, replaced, before, strict=True):
+            setattr(module, name, function)
