@@ -11,7 +11,7 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
-from toplist.engine.gpu.batch import BatchLayout
+from toplist.engine.gpu.batch import LANES, BatchLayout, rows_of
 from toplist.engine.gpu.cuda_device import gpus
 from toplist.engine.player import Player, request_key
 from toplist.engine.scheduler import SNAPSHOT_SECONDS, RunScheduler, Watch
@@ -91,7 +91,7 @@ class RunBatch:
                 yield run, player.run.curves.copy(), player.detections()
             return
         with self._device.context():
-            curves = self._device.fetch(self._arguments.run.curves)
+            curves = rows_of(self._device.fetch(self._arguments.run.curves))
         for at, run in enumerate(self._runs):
             yield run, curves[at], []
 
@@ -144,8 +144,8 @@ class RunBatch:
         curves = self._device.fetch(self._arguments.run.curves)
         for number, (_, player) in enumerate(self._players()):
             if player.step == self._step:
-                curves[number, at, 2] = self._watch(player)
-        self._device.put_rows(curves, self._arguments.run.curves, 0)
+                curves[number // LANES, at, 2, number % LANES] = self._watch(player)
+        self._device.overwrite(self._arguments.run.curves, curves)
 
 
 class BatchScheduler(RunScheduler):

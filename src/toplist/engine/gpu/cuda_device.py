@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from importlib.metadata import version
 from typing import Any
 
@@ -15,11 +16,12 @@ from toplist.engine.gpu.cuda_target import let_kernels_call, numba_cuda
 from toplist.support.files import import_optional
 
 BLOCK = 32  # threads: the runs of a block end together, and small blocks spread over all multiprocessors
-REGISTERS = 128  # per thread
-REPEATED = 256  # rows that are repeated on the host; the device doubles them
+MANY_RUNS = 16_384  # fewer leave most of a GPU idle, and each should end as early as it can: no registers are spilled
+REGISTERS = {False: 255, True: 128}  # per thread: for few runs, and for many
+REPEATED = 16  # tiles that are repeated on the host; the device doubles them
 SPARE = 0.9  # of the free memory is used
 
-_kernels: dict[tuple[str, str], Any] = {}
+_kernels: dict[tuple[str, str, int], Any] = {}
 
 
 def gpus() -> list[CudaDevice]:
@@ -62,6 +64,11 @@ class CudaDevice:
         """Make it the current GPU, in a with statement."""
         return self._cuda.gpus[self._number]
 
+    def name(self) -> str:
+        """Its model."""
+        name = self.context().name
+        return name.decode() if isinstance(name, bytes) else str(name)
+
     def free_bytes(self) -> int:
         """Memory for batches."""
         return int(SPARE * self._cuda.current_context().get_memory_info().free)
@@ -71,7 +78,7 @@ class CudaDevice:
         return self._cuda.to_device(np.ascontiguousarray(array))
 
     def repeat(self, array: Any, times: int) -> Any:
-        """Copy an array to the GPU, once for every run: the axis of runs is the first one."""
+        """Copy an array to the GPU several times, along a new first axis."""
         target = self._cuda.device_array((times, *array.shape), array.dtype)
         filled = min(times, REPEATED)
         target[:filled].copy_to_device(np.ascontiguousarray(np.broadcast_to(array, (filled, *array.shape))))
@@ -81,9 +88,9 @@ class CudaDevice:
             filled += more
         return target
 
-    def put_rows(self, rows: Any, batched: Any, first: int) -> None:
-        """Overwrite the arrays of some runs."""
-        batched[first : first + len(rows)].copy_to_device(np.ascontiguousarray(rows))
+    def overwrite(self, target: Any, array: Any) -> None:
+        """Copy an array into one on the GPU."""
+        target.copy_to_device(array)
 
     def fetch(self, array: Any) -> Any:
         """Copy an array from the GPU."""
@@ -91,13 +98,15 @@ class CudaDevice:
 
     def prepare(self, layout: BatchLayout, arguments: Arguments, played: Any) -> Any:
         """The kernel for a batch, and a stream of its own."""
-        return kernel_for(self._cuda, layout, (*arguments, played, 0, 0)), self._cuda.stream()
+        registers = REGISTERS[len(played) > MANY_RUNS]
+        return kernel_for(self._cuda, layout, (*arguments, played, 0, 0), registers), self._cuda.stream()
 
     def launch(self, prepared: Any, arguments: Arguments, played: Any, sampled_positions: int, until: int) -> Any:
         """Begin to play the runs of a batch until a step; returns what `is_done` and `wait` take."""
         kernel, stream = prepared
         blocks = -(-len(played) // BLOCK)
-        kernel[blocks, BLOCK, stream](*arguments, played, sampled_positions, until)
+        with warnings.catch_warnings(action="ignore"):  # numba-cuda calls few runs an under-utilised GPU
+            kernel[blocks, BLOCK, stream](*arguments, played, sampled_positions, until)
         done = self._cuda.event(timing=False)
         done.record(stream)
         return done
@@ -111,15 +120,15 @@ class CudaDevice:
         launched.synchronize()
 
 
-def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...]) -> Any:
+def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], registers: int) -> Any:
     """The kernel for arguments of these types."""
     typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
     signature = tuple(typeof(argument) for argument in arguments)
-    known = layout.key, str(signature)
+    known = layout.key, str(signature), registers
     if known not in _kernels:
-        kernel = cuda.jit(kernel_source(cuda, layout), max_registers=REGISTERS)
+        kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers)
         capability = cuda.get_current_device().compute_capability
-        options = hashlib.sha256(repr((layout.key, capability, REGISTERS, version("numba-cuda"))).encode()).hexdigest()
+        options = hashlib.sha256(repr((layout.key, capability, registers, version("numba-cuda"))).encode()).hexdigest()
         kernel._cache = KernelCache(play_one_run, options)
         kernel.compile(signature)
         _kernels[known] = kernel
