@@ -10,8 +10,6 @@ import numpy as np
 from toplist.engine.play import Run, play, sample_every_item
 from toplist.engine.player import Player
 
-LANES = 32  # runs of a tile: the threads of a warp
-
 
 class Arguments(NamedTuple):
     """The arguments of `play` before the steps; of one run, or of a batch of runs."""
@@ -70,11 +68,7 @@ class BatchLayout:
             if not isinstance(value, np.ndarray):
                 return value
             if id(value) not in made:
-                made[id(value)] = (
-                    device.repeat(tile_of(value), -(-len(keys) // LANES))
-                    if id(value) in self._own
-                    else device.put(value)
-                )
+                made[id(value)] = device.repeat(value, len(keys)) if id(value) in self._own else device.put(value)
             return made[id(value)]
 
         self._reset()
@@ -87,11 +81,11 @@ class BatchLayout:
         self._reset()
         self.player.restore(unfinished)
         for array, batched in self._kept(batch):
-            put_run(array, batched, at, device)
+            device.overwrite(batched[at : at + 1], array[None])
 
     def fetch(self, batch: Arguments, device: Any) -> list[tuple[Any, Any]]:
         """Own arrays of the player, each with the rows of all runs of a batch; without caches."""
-        return [(array, rows_of(device.fetch(batched))) for array, batched in self._kept(batch)]
+        return [(array, device.fetch(batched)) for array, batched in self._kept(batch)]
 
     def load(self, fetched: list[tuple[Any, Any]], at: int, step: int) -> Player:
         """The player, in the state of a run of a batch."""
@@ -123,12 +117,7 @@ class _ViewWriter:
 
     def source(self, template: Arguments) -> str:
         fields = [self._expression(value, name) for name, value in template._asdict().items()]
-        lines = (
-            f"def view({', '.join(template._fields)}, at):",
-            f"    tile, lane = at // {LANES}, at % {LANES}",
-            f"    return {', '.join(fields)}",
-        )
-        return "\n".join(lines)
+        return f"def view({', '.join(template._fields)}, at):\n    return {', '.join(fields)}\n"
 
     def compile(self, source: str) -> Callable[..., tuple[Any, ...]]:
         names: dict[str, Any] = {f"class_{number}": cls for number, cls in enumerate(self.classes)}
@@ -138,10 +127,8 @@ class _ViewWriter:
 
     def _expression(self, value: Any, path: str) -> str:
         """The value of one run, from the place of the batch's in the arguments."""
-        if path == "run.request.key":
+        if path == "run.request.key" or id(value) in self._own:
             return f"{path}[at]"
-        if id(value) in self._own:
-            return f"{path}[tile, {':, ' * value.ndim}lane]"
         if not hasattr(value, "_fields"):
             return path
         fields = [self._expression(field, f"{path}.{name}") for name, field in zip(value._fields, value, strict=True)]
@@ -157,23 +144,6 @@ def _arrays(value: Any) -> list[Any]:
     if isinstance(value, tuple | list):
         return [array for field in value for array in _arrays(field)]
     return [value] if hasattr(value, "dtype") and hasattr(value, "strides") and value.ndim > 0 else []
-
-
-def tile_of(array: Any) -> Any:
-    """An array for the runs of a tile, which are the last axis: a warp then reads neighbouring numbers."""
-    return np.repeat(array[..., None], LANES, axis=-1)
-
-
-def rows_of(tiles: Any) -> Any:
-    """The arrays of all runs, from those of tiles."""
-    return np.moveaxis(tiles, -1, 1).reshape(-1, *tiles.shape[1:-1])
-
-
-def put_run(array: Any, tiles: Any, at: int, device: Any) -> None:
-    """Overwrite the array of one run."""
-    tile = device.fetch(tiles[at // LANES : at // LANES + 1])
-    tile[0, ..., at % LANES] = array
-    device.overwrite(tiles[at // LANES : at // LANES + 1], tile)
 
 
 def play_one_run(arguments: tuple[Any, ...], played: Any, at: int, sampled_positions: int, until: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
-from toplist.engine.gpu.batch import LANES, BatchLayout, rows_of
+from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.gpu.cuda_device import gpus
 from toplist.engine.player import Player, request_key
 from toplist.engine.scheduler import SNAPSHOT_SECONDS, RunScheduler, Watch
@@ -50,7 +50,8 @@ class RunBatch:
         self.label, self._runs = label, [run for run, _ in runs]
         self._device, self._layout, self._watch = device, layout, watch
         self._checkpoints = layout.player.run.checkpoints
-        self._steps, self._chunk = int(self._checkpoints[-1]), FIRST_CHUNK
+        self._steps = int(self._checkpoints[-1])
+        self.chunk = FIRST_CHUNK  # steps of a launch
         self._begun = np.array([0 if unfinished is None else int(unfinished["step"]) for _, unfinished in runs])
         self._step = self._until = int(self._begun.min())  # of the run that has played least
         self._launched, self._launched_at = None, 0.0
@@ -91,7 +92,7 @@ class RunBatch:
                 yield run, player.run.curves.copy(), player.detections()
             return
         with self._device.context():
-            curves = rows_of(self._device.fetch(self._arguments.run.curves))
+            curves = self._device.fetch(self._arguments.run.curves)
         for at, run in enumerate(self._runs):
             yield run, curves[at], []
 
@@ -114,7 +115,7 @@ class RunBatch:
             yield run, self._layout.load(fetched, at, max(self._step, int(self._begun[at])))
 
     def _launch(self) -> None:
-        until = min(self._steps, self._step + self._chunk)
+        until = min(self._steps, self._step + self.chunk)
         if self._watch is not None:
             until = min(until, int(self._checkpoints[np.searchsorted(self._checkpoints, self._step, side="right")]))
         self._until, self._launched_at = until, time.monotonic()
@@ -127,9 +128,9 @@ class RunBatch:
             return 0
         elapsed = time.monotonic() - self._launched_at
         if elapsed < LAUNCH_SECONDS / 2:
-            self._chunk *= 2
+            self.chunk *= 2
         elif elapsed > LAUNCH_SECONDS:
-            self._chunk = max(1, self._chunk // 2)
+            self.chunk = max(1, self.chunk // 2)
         before = np.maximum(self._begun, self._step).sum()
         self._step, self._launched = self._until, None
         if self._watch is not None:
@@ -144,7 +145,7 @@ class RunBatch:
         curves = self._device.fetch(self._arguments.run.curves)
         for number, (_, player) in enumerate(self._players()):
             if player.step == self._step:
-                curves[number // LANES, at, 2, number % LANES] = self._watch(player)
+                curves[number, at, 2] = self._watch(player)
         self._device.overwrite(self._arguments.run.curves, curves)
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from toplist.core.compiling.numba_private import ContentCache
 from toplist.core.problem import InvalidInput
 from toplist.engine.gpu.batch import Arguments, BatchLayout, play_one_run
-from toplist.engine.gpu.cuda_target import let_kernels_call, numba_cuda
+from toplist.engine.gpu.cuda_target import exact_arithmetic, let_kernels_call, numba_cuda
 from toplist.support.files import import_optional
 
 BLOCK = 32  # threads: the runs of a block end together, and small blocks spread over all multiprocessors
 MANY_RUNS = 16_384  # fewer leave most of a GPU idle, and each should end as early as it can: no registers are spilled
 REGISTERS = {False: 255, True: 128}  # per thread: for few runs, and for many
-REPEATED = 16  # tiles that are repeated on the host; the device doubles them
+REPEATED = 256  # copies that the host makes; the device doubles them
 SPARE = 0.9  # of the free memory is used
 
 _kernels: dict[tuple[str, str, int], Any] = {}
@@ -90,7 +90,7 @@ class CudaDevice:
 
     def overwrite(self, target: Any, array: Any) -> None:
         """Copy an array into one on the GPU."""
-        target.copy_to_device(array)
+        target.copy_to_device(np.ascontiguousarray(array))
 
     def fetch(self, array: Any) -> Any:
         """Copy an array from the GPU."""
@@ -130,7 +130,8 @@ def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], regis
         capability = cuda.get_current_device().compute_capability
         options = hashlib.sha256(repr((layout.key, capability, registers, version("numba-cuda"))).encode()).hexdigest()
         kernel._cache = KernelCache(play_one_run, options)
-        kernel.compile(signature)
+        with exact_arithmetic():
+            kernel.compile(signature)
         _kernels[known] = kernel
     return _kernels[known]
 

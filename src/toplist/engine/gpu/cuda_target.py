@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from toplist.core.compiling.callees import callees, methods
@@ -53,21 +54,33 @@ def let_kernels_call(function: Callable[..., Any], compiled: Callable[..., Any] 
     _registered.add(function)
 
 
-@contextmanager
-def without_device(capability: tuple[int, int]) -> Iterator[None]:
+def exact_arithmetic() -> AbstractContextManager[None]:
+    """Compile a product and a sum as on the CPU, which rounds both: a GPU would round once, and sums would differ."""
+    nvvm = import_optional("numba.cuda.cudadrv.nvvm", "gpu")
+    return _replaced((nvvm, "compile_ir", partial(nvvm.compile_ir, fma=False)))
+
+
+def without_device(capability: tuple[int, int]) -> AbstractContextManager[None]:
     """Compile for devices of a compute capability where there is none: to check that code compiles."""
-    replaced = [
-        ("numba.cuda.dispatcher", "get_current_device", lambda: _Capability(capability)),
+    dispatcher = import_optional("numba.cuda.dispatcher", "gpu")
+    nvrtc = import_optional("numba.cuda.cudadrv.nvrtc", "gpu")
+    paths = import_optional("numba.cuda.cuda_paths", "gpu")
+    return _replaced(
+        (dispatcher, "get_current_device", lambda: _Capability(capability)),
         # Else numba-cuda loads a library of 100 MB for this list, and wants its path.
-        ("numba.cuda.cudadrv.nvrtc", "get_supported_ccs", lambda: (capability,)),
-        ("numba.cuda.cuda_paths", "_get_nvrtc_path", lambda: None),
-    ]
-    modules = [import_optional(module, "gpu") for module, _, _ in replaced]
-    before = [getattr(module, name) for module, (_, name, _) in zip(modules, replaced, strict=True)]
+        (nvrtc, "get_supported_ccs", lambda: (capability,)),
+        (paths, "_get_nvrtc_path", lambda: None),
+    )
+
+
+@contextmanager
+def _replaced(*changes: tuple[Any, str, Any]) -> Iterator[None]:
+    """Replace private parts of numba-cuda for a while."""
+    before = [getattr(module, name) for module, name, _ in changes]
     try:
-        for module, (_, name, function) in zip(modules, replaced, strict=True):
-            setattr(module, name, function)
+        for module, name, value in changes:
+            setattr(module, name, value)
         yield
     finally:
-        for module, (_, name, _), function in zip(modules, replaced, before, strict=True):
-            setattr(module, name, function)
+        for (module, name, _), value in zip(changes, before, strict=True):
+            setattr(module, name, value)
