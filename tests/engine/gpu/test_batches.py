@@ -11,7 +11,7 @@ import toplist
 from tests.engine.gpu.catalogue_problems import USERS, policies, world_for
 from tests.engine.gpu.host_device import HostDevice
 from toplist import InvalidInput
-from toplist.clicks import DBN, PBM, ChangingDCM, Mixture
+from toplist.clicks import DBN, PBM, Cascade, ChangingDCM, Mixture
 from toplist.engine.gpu import batch_scheduler, cuda_device
 from toplist.engine.gpu.warp_select import FEW, select_in_rounds
 from toplist.engine.player import Player
@@ -19,7 +19,7 @@ from toplist.engine.simulate import simulate_with_watch
 from toplist.engine.starts import Forced
 from toplist.parts.index.select import select
 from toplist.support.progress import Progress
-from toplist.worlds import ComingAndGoing, Contextual, Drifting
+from toplist.worlds import Contextual
 
 Install = Callable[..., list[HostDevice]]
 
@@ -58,11 +58,11 @@ def test_every_policy_plays_the_same_lists(policy: str, install: Install) -> Non
 @pytest.mark.parametrize(
     ("world", "users"),
     [
-        (Drifting(np.linspace(0.1, 0.8, 8), 3, speed=0.05), DBN(0.5, 0.9)),
-        (ComingAndGoing(np.linspace(0.1, 0.8, 8), 3, stay=20.0, away=10.0), PBM([0.9, 0.5, 0.2])),
+        ("drifting(attraction=[0.1, 0.2, 0.3, 0.5, 0.6, 0.8], positions=3, speed=0.05)", DBN(0.5, 0.9)),
+        ("coming-and-going(attraction=[0.1, 0.2, 0.3, 0.5, 0.8], positions=3, stay=20, away=10)", PBM([0.9, 0.5, 0.2])),
         (Contextual(8, 3, 4), ChangingDCM()),
         (Contextual(8, 3, 4, fresh=False), ChangingDCM()),
-        ("b-lb(items=8, positions=3)", Mixture("cascade", "dcm")),
+        ("b-lb(items=8, positions=3)", Mixture(Cascade(), DBN(0.5, 0.9))),
     ],
 )
 def test_every_run_has_its_own_world_and_users(world: Any, users: Any, install: Install) -> None:
@@ -74,7 +74,8 @@ def test_forced_starts(install: Install) -> None:
 
 
 def test_changes_are_detected_in_the_same_steps(install: Install) -> None:
-    world = toplist.worlds.Piecewise([[0.9] * 3 + [0.05] * 3, [0.05] * 3 + [0.9] * 3], 3, breakpoints=[150])
+    rows = "[[0.9, 0.9, 0.05, 0.05], [0.05, 0.05, 0.9, 0.9]]"
+    world = f"piecewise(attraction={rows}, positions=2, breakpoints=[150])"
     check_same(install, "cascade-kl-ucb-resetting", world, "cascade", steps=400)
 
 
@@ -86,7 +87,6 @@ def simulate(**more: Any) -> toplist.Result:
 def test_runs_go_in_batches_that_fit_and_in_shares_for_each_gpu(install: Install) -> None:
     devices = install(40_000, 50_000)
     assert simulate(engine="gpu").regret["cascade-ucb1"].tobytes() == simulate().regret["cascade-ucb1"].tobytes()
-    print([device.batches for device in devices])
     for device in devices:
         assert len(device.batches) > 2  # there is more than one round
         assert device.batches[::2] == device.batches[1::2]  # as many runs of each policy
