@@ -1,4 +1,4 @@
-"""Compiles the loop for CUDA with every policy of the catalogue; needs no GPU: `python -m tests.engine.gpu.compile_catalogue`."""
+"""Compiles the loop for CUDA with every policy of the catalogue; `make gpu-compile`, which needs no GPU."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import time
 from typing import Any
 
 import numpy as np
-
 from tests.engine.gpu.catalogue_problems import USERS, policies, world_for
 from tests.engine.gpu.host_device import HostDevice
+
 from toplist import make
 from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.gpu.cuda_device import kernel_source

@@ -1,4 +1,4 @@
-"""Device tests, one line per policy: is it bit-equal to the CPU, and how fast is it? `python -m tests.engine.gpu.on_device`."""
+"""Device tests, one line per policy: is it bit-equal to the CPU, and how fast is it? `make gpu-test`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.engine.gpu.catalogue_problems import USERS, policies, world_for
 
 import toplist
-from tests.engine.gpu.catalogue_problems import USERS, policies, world_for
 from toplist.core.randomness import branch
 from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.gpu.batch_scheduler import RunBatch

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import toplist
 from tests.engine.gpu.catalogue_problems import USERS, policies, world_for
 from tests.engine.gpu.host_device import HostDevice
+
+import toplist
 from toplist import InvalidInput
 from toplist.clicks import DBN, PBM, Cascade, ChangingDCM, Mixture
 from toplist.engine.gpu import batch_scheduler, cuda_device

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from tests.engine.gpu.compile_catalogue import assembly
 
 

@@ -31,9 +31,10 @@ def select_in_rounds(
         for i in range(count):
             value = values[i]
             # Whatever is above the last one is chosen already; of its equals, those that win the tie are.
-            if last_at >= 0 and value >= last:
-                if value > last or i == last_at or wins_tie(slots[i], slots[last_at], labels, key):
-                    continue
+            if (last_at >= 0 and value >= last) and (
+                value > last or i == last_at or wins_tie(slots[i], slots[last_at], labels, key)
+            ):
+                continue
             if value > best or best_at < 0 or (value == best and wins_tie(slots[i], slots[best_at], labels, key)):
                 best, best_at = value, i
         chosen[position], scores[position] = slots[best_at], best
