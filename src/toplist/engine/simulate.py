@@ -86,8 +86,8 @@ def simulate(
         debugger can step through; the numbers are the same. None plays short simulations of toplist's own parts in
         plain Python, up to 40,000 lists times items, and compiles all others.
     engine : {"cpu", "gpu"}, default "cpu"
-        Where to play: on the cores of this machine, or on its NVIDIA GPUs, one thread per run, which pays from about a
-        thousand runs on. It needs the extra `toplist[gpu]`.
+        Where to play: on the cores of this machine, or on its NVIDIA GPUs, one thread per run, which pays for
+        thousands of runs of small problems. It needs the extra `toplist[gpu]`.
 
     Returns
     -------
