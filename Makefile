@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy
+.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy gpu-compile gpu-test
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
@@ -45,6 +45,12 @@ soak: $(VENV)/ready  ## the service under attack, with honest traffic at 300 lis
 
 service-fuzz: $(VENV)/ready  ## 20,000 valid and invalid requests, generated from the service's OpenAPI document (some minutes)
 	$(BIN)/python tests/service/fuzz.py --requests 20000
+
+gpu-compile: $(VENV)/ready  ## every policy of the catalogue, compiled for a GPU; needs none (about five minutes)
+	$(BIN)/python -m tests.engine.gpu.compile_catalogue
+
+gpu-test: $(VENV)/ready  ## every policy on a GPU, compared with the CPU bit for bit, and both speeds (some minutes)
+	$(BIN)/python -m tests.engine.gpu.on_device
 
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, our numbers beside the paper's (about a minute)
 	$(REPRODUCE) kveton2015/table1 kveton2015/table2
