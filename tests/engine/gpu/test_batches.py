@@ -117,7 +117,7 @@ def test_an_interrupted_simulation_continues_on_either_engine(install: Install, 
             raise KeyboardInterrupt
         return launch(*arguments)
 
-    devices[0].launch = interrupt  # type: ignore[method-assign]
+    devices[0].launch = interrupt  # type: ignore[method-assign, assignment]
     with pytest.raises(KeyboardInterrupt):
         simulate(engine="gpu", resume=file)
     expected = simulate()

@@ -56,7 +56,7 @@ class BatchLayout:
 
     def run_bytes(self) -> int:
         """Bytes of memory that each run takes."""
-        return 16 + sum(array.nbytes for array in self._own.values())
+        return 16 + sum(int(array.nbytes) for array in self._own.values())
 
     def batch(self, keys: list[int], device: Any) -> Arguments:
         """The arguments of a batch of runs with these request keys, on a device."""

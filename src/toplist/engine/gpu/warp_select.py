@@ -23,7 +23,7 @@ def select_in_rounds(
     An insertion takes another number of steps in every thread, and a warp takes as many as all of them together.
     """
     if count > FEW:
-        return select_by_insertion(values, slots, count, labels, key, chosen, scores)
+        return int(select_by_insertion(values, slots, count, labels, key, chosen, scores))
     filled = min(len(chosen), count)
     last, last_at = np.inf, -1
     for position in range(filled):
