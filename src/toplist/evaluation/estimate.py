@@ -61,6 +61,11 @@ def first_column(means: Floats) -> Floats:
     return found
 
 
+def full_ratio_sum(means: Floats) -> Floats:
+    """Sum over positions of mean of weighted clicks / mean weight, if every list has every position."""
+    return ratio_sum(np.concatenate([means, np.ones((*means.shape[:-1], means.shape[-1] // 2))], axis=-1))
+
+
 def ratio_sum(means: Floats) -> Floats:
     """Sum over positions of share x (mean of weighted clicks / mean weight); the three follow each other.
 

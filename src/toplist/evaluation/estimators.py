@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from toplist.core.slate import Bools, Floats
-from toplist.evaluation.estimate import MeanEstimate, ratio_sum
+from toplist.evaluation.estimate import MeanEstimate, full_ratio_sum, ratio_sum
 
 
 def weighted_clicks(weights: Floats, click: Floats, weight: Floats, largest: float | None = None) -> MeanEstimate:
@@ -87,13 +87,14 @@ def normalised_clicks(weights: Floats, click: Floats, weight: Floats, shown: Boo
     else:
         present, clicks = shown.astype(np.float64), click
     used = weights * present
-    columns = np.concatenate([used * clicks, used, present], axis=1)
+    is_full = bool(present.all())
+    columns = np.concatenate([used * clicks, used, *([] if is_full else [present])], axis=1)
     means = weight @ columns / weight.sum()
-    value = float(ratio_sum(means))
-    width = weights.shape[1]
-    top, bottom, share = means[:width], means[width : 2 * width], means[2 * width :]
+    combine = full_ratio_sum if is_full else ratio_sum
+    value, width = float(combine(means)), weights.shape[1]
+    top, bottom, share = means[:width], means[width : 2 * width], np.ones(width) if is_full else means[2 * width :]
     has_weight = bottom > 0
     rate = np.where(has_weight, top / np.where(has_weight, bottom, 1.0), 0.0)
     scale = np.where(has_weight, share / np.where(has_weight, bottom, 1.0), 0.0)
     per_list = (present * rate + used * (clicks - rate) * scale).sum(axis=1)
-    return MeanEstimate(value, per_list, columns, ratio_sum)
+    return MeanEstimate(value, per_list, columns, combine)

@@ -140,15 +140,18 @@ def position_weights(target: Floats, logged: Floats, units: IndependentUnits) ->
         A column per position.
     """
     ratio = target / logged
-    return described(ratio, units, np.mean(ratio == 0, axis=1))
+    return described(ratio, units, ratio == 0)
 
 
 def described(ratio: Floats, units: IndependentUnits, without: Floats) -> ImportanceWeights:
-    """ImportanceWeights with their summaries; `without` is the share of each list without support."""
+    """Weights with their summaries; `without` marks what has no support, per list or per position of it."""
+    lists = units.lists
     total, square = units.weight @ ratio, units.weight @ ratio**2
     effective = np.where(square > 0, total**2 / np.where(square > 0, square, 1.0), 0.0)
-    error = np.array([units.standard_error(column) for column in ratio.T])
-    mean = total / units.weight.sum()
-    return ImportanceWeights(
-        ratio, float(effective.min()), units.mean(np.asarray(without, dtype=np.float64)), mean, error
-    )
+    mean = total / lists
+    if units.unit is None:
+        error = np.sqrt(np.maximum(square / lists - mean**2, 0.0) / max(lists - 1.0, 1.0))
+    else:
+        error = np.array([units.standard_error(column) for column in ratio.T])
+    unsupported = float((units.weight @ without).mean() / lists)
+    return ImportanceWeights(ratio, float(effective.min()), unsupported, mean, error)
