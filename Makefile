@@ -39,10 +39,10 @@ service-fuzz: $(VENV)/ready  ## 20,000 valid and invalid requests, generated fro
 	$(BIN)/python tests/service/fuzz.py --requests 20000
 
 gpu-compile: $(VENV)/ready  ## every policy of the catalogue, compiled for a GPU; needs none (about five minutes)
-	$(BIN)/python -m tests.engine.gpu.compile_catalogue
+	$(BIN)/python tests/engine/gpu/compile_catalogue.py
 
 gpu-test: $(VENV)/ready  ## every policy on a GPU, compared with the CPU bit for bit, and both speeds (some minutes)
-	$(BIN)/python -m tests.engine.gpu.on_device
+	$(BIN)/python tests/engine/gpu/on_device.py
 
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, our numbers beside the paper's (about a minute)
 	$(REPRODUCE) kveton2015/table1 kveton2015/table2

@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 import numpy as np
-from tests.engine.gpu.catalogue_problems import USERS, policies, world_for
-from tests.engine.gpu.host_device import HostDevice
+from catalogue_problems import USERS, policies, world_for
+from host_device import HostDevice
 
 from toplist import make
 from toplist.engine.gpu.batch import BatchLayout

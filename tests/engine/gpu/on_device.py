@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.engine.gpu.catalogue_problems import USERS, policies, world_for
+from catalogue_problems import USERS, policies, world_for
 
 import toplist
 from toplist.core.randomness import branch

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.engine.gpu.catalogue_problems import USERS, policies, world_for
-from tests.engine.gpu.host_device import HostDevice
+from catalogue_problems import USERS, policies, world_for
+from host_device import HostDevice
 
 import toplist
 from toplist import InvalidInput

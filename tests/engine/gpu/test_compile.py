@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.engine.gpu.compile_catalogue import assembly
+from compile_catalogue import assembly
 
 
 @pytest.mark.parametrize("policy", ["cascade-ucb1", "ranked-exp3", "dcm-ts"])
