@@ -1,15 +1,37 @@
-"""Thompson sampling over counts: a draw from the posterior of each item."""
+"""Thompson sampling over counts, exact and lazy: a draw from the posterior of each item, made only where it matters.
+
+Each draw begins with a uniform number, and a number above an item's limit cannot lead to a draw that reaches the level
+of the best (`beta_draw`, `draw_level`). A limit changes only with the counts of its item and with the level. So a list
+hashes and compares one number per item, draws for the few below their limit, and takes the best; of very many items,
+blocks whose least number is above their limits are not even opened (`draw_blocks`). The lists are the same as those of
+drawing for every item.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple, Self
 
+from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, whole
-from toplist.core.randomness import beta, branch
+from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.select import select
-from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
+from toplist.parts.index.beta_draw import beta_tail, draw_beta
+from toplist.parts.index.draw_blocks import find_in_blocks, suits_blocks
+from toplist.parts.index.draw_level import EDITION, EVERYTHING, LEVEL, lower_level, note_draws
+from toplist.parts.index.draw_numbers import as_number, number_of, top_bits
+from toplist.parts.index.lazy_draws import (
+    LazyDraws,
+    draw_item,
+    find_limit,
+    follow_level,
+    follow_unit,
+    no_draws,
+    outcomes,
+)
+from toplist.parts.index.select import is_contiguous, select
 from toplist.parts.memory.counts import Counts
+
+TOGETHER = 16  # items looked at in a vectorised loop
 
 
 class BetaPosterior(NamedTuple):
@@ -29,9 +51,9 @@ class BetaPosterior(NamedTuple):
         """Check the stream."""
         return self._replace(stream=whole("BetaPosterior's stream", self.stream, 0, "number the streams from 0"))
 
-    def scratch(self, problem: Problem) -> ScoreScratch:
-        """Scratch space for the draws."""
-        return score_scratch(problem)
+    def scratch(self, problem: Problem) -> LazyDraws:
+        """Nothing is computed yet."""
+        return no_draws(problem)
 
     def reads(self) -> str:
         """Counts."""
@@ -41,14 +63,83 @@ class BetaPosterior(NamedTuple):
         """Yes: a draw from the posterior of each item."""
         return True
 
-    def top(self, belief: Counts, cache: ScoreScratch, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Draw for every candidate, take the best."""
-        candidates = request.candidates
+    def top(self, belief: Counts, cache: LazyDraws, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Draw for the candidates that can be among the best, and take the best."""
         key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
-        per_unit = 1.0 / belief.unit[0]
+        count = len(request.candidates)
+        wanted, many = min(len(chosen), count), len(cache.blocks.known) > 0
+        if 2 * wanted > count or (many and not suits_blocks(request.candidates, wanted)):
+            found = draw_everything(belief, cache, request, key)
+            select(cache.value, request.candidates, found, request.labels, request.key, chosen, scores)
+            return
+        follow_unit(belief, cache)
+        while True:
+            found = find_in_blocks(belief, cache, request, key) if many else find_lucky(belief, cache, request, key)
+            if cache.levels[LEVEL] == EVERYTHING or is_enough(cache, found, wanted):
+                break
+            lower_level(cache.levels)
+        select(cache.value, cache.items, found, request.labels, request.key, chosen, scores)
+        note_draws(cache.levels, scores[0], scores[wanted - 1])
+
+
+@routine
+def draw_everything(belief: Counts, cache: LazyDraws, request: Request, key: int) -> int:
+    """Draw for every candidate; their number."""
+    in_blocks = len(cache.blocks.known) > 0
+    for i in range(len(request.candidates)):
+        item = request.candidates[i]
+        label = request.labels[item]
+        clicks, refusals = outcomes(belief, item)
+        number = number_of(key, in_blocks, item, label)
+        cache.value[i] = draw_beta(clicks, refusals, beta_tail(clicks, refusals), number, branch(key, label))
+    return len(request.candidates)
+
+
+@helper
+def is_enough(cache: LazyDraws, found: int, wanted: int) -> bool:
+    """Whether at least `wanted` of the draws reach the level."""
+    reached = 0
+    for i in range(found):
+        reached += 1 if cache.value[i] >= cache.levels[LEVEL] else 0
+    return reached >= wanted
+
+
+@routine
+def find_lucky(belief: Counts, cache: LazyDraws, request: Request, key: int) -> int:
+    """Draw for all candidates whose draw may reach the level; their number."""
+    candidates, found = request.candidates, 0
+    if cache.edition[0] != cache.levels[EDITION]:
+        follow_level(belief, cache, 0, len(cache.limit))
+        cache.edition[0] = cache.levels[EDITION]
+    if not is_contiguous(candidates):
         for i in range(len(candidates)):
-            item = candidates[i]
-            clicks = belief.clicked[item] * per_unit
-            others = max(belief.examined[item] * per_unit - clicks, 0.0)
-            cache.score[i] = beta(branch(key, request.labels[item]), 1.0 + clicks, 1.0 + others)
-        select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
+            found = draw_if_lucky(belief, cache, request, key, candidates[i], found)
+        return found
+    end = candidates[0] + len(candidates)
+    for begin in range(candidates[0], end, TOGETHER):
+        here = slice(begin, min(begin + TOGETHER, end))
+        labels, limit = request.labels[here], cache.limit[here]
+        examined, clicked = belief.examined[here], belief.clicked[here]
+        known_examined, known_clicked = cache.examined[here], cache.clicked[here]
+        lucky = 0
+        for i in range(len(labels)):  # vectorised
+            below = top_bits(branch(key, labels[i])) < limit[i]
+            same = (examined[i] == known_examined[i]) & (clicked[i] == known_clicked[i])
+            lucky += 1 if below | (not same) else 0
+        if lucky > 0:
+            for item in range(begin, begin + len(labels)):
+                found = draw_if_lucky(belief, cache, request, key, item, found)
+    return found
+
+
+@helper
+def draw_if_lucky(belief: Counts, cache: LazyDraws, request: Request, key: int, item: int, found: int) -> int:
+    """Draw for a candidate if its number is below its limit; the number of draws so far."""
+    if belief.examined[item] != cache.examined[item] or belief.clicked[item] != cache.clicked[item]:
+        find_limit(belief, cache, item)
+    own = branch(key, request.labels[item])
+    if top_bits(own) >= cache.limit[item]:
+        return found
+    cache.items[found] = item
+    cache.value[found] = draw_item(belief, cache, item, as_number(top_bits(own)), own)
+    return found + 1
