@@ -11,6 +11,7 @@ from toplist.core.slate import Ints, Request
 from toplist.parts.index.beta_draw import CERTAIN, as_limit
 from toplist.parts.index.draw_level import EDITION
 from toplist.parts.index.draw_numbers import (
+    BELOW_1,
     LEADERS,
     TO_UNIT,
     leader_of,
@@ -22,7 +23,10 @@ from toplist.parts.index.lazy_draws import LazyDraws, draw_item, find_limit, fol
 from toplist.parts.index.shortlist import is_among
 from toplist.parts.memory.counts import Counts
 
-LIKELY = CERTAIN >> 11  # items with a larger limit are looked at one by one, so that their block seldom opens for them
+# Items with a large limit are looked at one by one, so that their block seldom opens for them. Large is whatever is the
+# cheapest, as opening a block takes about as long as looking at so many items.
+OPENING = 50.0
+RAREST, STEPS = CERTAIN >> 13, 5  # the smallest limit that may be large; then 4 times as much, and so on
 FEW = 16  # the candidates must be this many times the list
 TOGETHER = 16  # blocks looked at in a vectorised loop
 
@@ -41,7 +45,7 @@ def find_block_limits(belief: Counts, cache: LazyDraws, block: int) -> None:
     end = min(first + BLOCK, len(cache.limit))
     if blocks.edition[block] != cache.levels[EDITION]:
         follow_level(belief, cache, first, end)
-    likely, most, last = 0, 0, -1
+    last = -1
     for item in range(first, end):
         examined, clicked = belief.examined[item], belief.clicked[item]
         if examined != cache.examined[item] or clicked != cache.clicked[item]:
@@ -52,15 +56,39 @@ def find_block_limits(belief: Counts, cache: LazyDraws, block: int) -> None:
             else:
                 find_limit(belief, cache, item)
                 last = item  # its neighbours often have equal counts
-        limit = cache.limit[item]
-        if limit > LIKELY:
+    large = cheapest_large_limit(cache.limit[first:end])
+    likely, most = 0, 0
+    for item in range(first, end):
+        if cache.limit[item] > large:
             blocks.listed[first + likely] = item
             likely += 1
         else:
-            most = max(most, limit)
+            most = max(most, cache.limit[item])
     blocks.likely[block], blocks.edition[block] = likely, cache.levels[EDITION]
-    blocks.limit[block] = as_limit(-math.expm1(BLOCK * math.log1p(-most * TO_UNIT)))
+    blocks.limit[block] = as_limit(chance_of_opening(most))
     blocks.known[block] = belief.touched[block]
+
+
+@helper
+def chance_of_opening(most: int) -> float:
+    """The probability that the least number of a block is below a limit."""
+    return -math.expm1(BLOCK * math.log1p(-min(most * TO_UNIT, BELOW_1)))
+
+
+@helper
+def cheapest_large_limit(limits: Ints) -> int:
+    """The limit above which a block's items are better looked at one by one."""
+    large, best, cost = RAREST, RAREST, math.inf
+    for _ in range(STEPS):
+        above, most = 0, 0
+        for i in range(len(limits)):
+            above += 1 if limits[i] > large else 0
+            most = max(most, limits[i] if limits[i] <= large else 0)
+        expected = above + OPENING * chance_of_opening(most)
+        if expected < cost:
+            best, cost = large, expected
+        large *= 4
+    return best
 
 
 @routine

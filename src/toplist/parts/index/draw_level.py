@@ -1,56 +1,65 @@
 """The level that draws must reach to be among the best: estimated from earlier lists, so that few items need a draw.
 
-Any level gives the same lists, because a list whose draws do not suffice lowers it and looks again. A level that is too
-low costs draws; one that is too high costs a second look.
+Any level gives the same lists: if too few draws reach it, the list looks again with a lower one. So a level that is too
+low costs draws, and one that is too high costs a second look. It lies some standard deviations below the mean of the
+last draws of recent lists: two, so that one in fifty lists looks again, or more of them if that is expensive.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from toplist.core.compiling import helper
+from toplist.core.compiling import helper, routine
 from toplist.core.slate import Floats
 
-LEVEL, EDITION, WINDOW, LISTS, TOTAL, LEAST, SPREAD = range(7)  # elements of `levels`
-LONGEST = 64  # lists after which the level is considered again
+LEVEL, EDITION, WINDOW, LISTS, TOTAL, SQUARES, SPREAD, BASE, MISSED = range(9)  # elements of `levels`
+LONGEST = 64  # lists after which the level is considered again ...
+MOST_MISSED = 2.0  # ... or so many that needed a second look
 EVERYTHING = -1.0  # a level that every draw reaches
 
 
 def first_levels() -> Floats:
     """Nothing is known: the first list draws everything."""
-    return np.array([EVERYTHING, 0.0, 1.0, 0.0, 0.0, np.inf, 0.0])
+    return np.array([EVERYTHING, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
 @helper
-def set_level(levels: Floats, level: float) -> None:
-    """Change the level; its edition shows that limits computed for it are outdated."""
+def move_level(levels: Floats, level: float) -> None:
+    """Change the level; its edition shows that limits computed for the old one are outdated."""
     levels[LEVEL] = level if level > 0.0 else EVERYTHING
     levels[EDITION] += 1.0
 
 
 @helper
-def lower_level(levels: Floats) -> None:
-    """Too few draws reached the level: lower it, farther each time."""
-    levels[SPREAD] = 2.0 * levels[SPREAD] + 1e-6
-    set_level(levels, levels[LEVEL] - levels[SPREAD])
+def lower_level(levels: Floats, look: int) -> float:
+    """A level for another look, lower with each; in the end everything is drawn."""
+    level = levels[LEVEL] - 4.0**look * levels[SPREAD]
+    return level if level > 0.0 and look < 4 else EVERYTHING
 
 
-@helper
-def note_draws(levels: Floats, best: float, last: float) -> None:
-    """Note the best and the last draw of a list; after some lists, move the level below the least of the last draws.
+@routine
+def note_draws(levels: Floats, best: float, last: float, looks: int, deviations: float) -> None:
+    """Note the best and the last draw of a list, and the number of its further looks.
 
-    It goes as far below as their mean is above, and stays where it is while it is about there.
+    After some lists, the level is moved if it is not about so many standard deviations below the mean.
     """
+    if levels[LISTS] == 0.0:
+        levels[BASE] = last  # sums of differences from it lose no digits
     levels[LISTS] += 1.0
-    levels[TOTAL] += last
-    levels[LEAST] = min(levels[LEAST], last)
-    if levels[LISTS] < levels[WINDOW]:
+    levels[TOTAL] += last - levels[BASE]
+    levels[SQUARES] += (last - levels[BASE]) ** 2
+    levels[MISSED] += 1.0 if looks > 0 else 0.0
+    if levels[LISTS] < levels[WINDOW] and levels[MISSED] < MOST_MISSED:
         return
-    least = levels[LEAST]
-    spread = levels[TOTAL] / levels[LISTS] - least
-    if levels[WINDOW] == 1.0:
-        spread = best - last if best > last else 1.0 - last
-    if not least - 4.0 * spread <= levels[LEVEL] <= least - 0.5 * spread:
-        set_level(levels, least - spread)
+    mean = levels[TOTAL] / levels[LISTS]
+    spread = math.sqrt(max(levels[SQUARES] / levels[LISTS] - mean * mean, 0.0))
+    if levels[LISTS] == 1.0:
+        spread = 0.5 * (best - last) if best > last else 1.0 - last
+    mean += levels[BASE]
+    if not mean - 1.5 * deviations * spread <= levels[LEVEL] <= mean - 0.75 * deviations * spread:
+        move_level(levels, mean - deviations * spread)
     levels[WINDOW] = min(4.0 * levels[WINDOW], float(LONGEST))
-    levels[LISTS], levels[TOTAL], levels[LEAST], levels[SPREAD] = 0.0, 0.0, np.inf, spread
+    levels[LISTS], levels[TOTAL], levels[SQUARES], levels[MISSED] = 0.0, 0.0, 0.0, 0.0
+    levels[SPREAD] = max(spread, 1e-9)

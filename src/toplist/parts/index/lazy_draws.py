@@ -1,4 +1,4 @@
-"""Limits below which the first number of an item's draw must be for the draw to matter, kept until its counts change."""
+"""Limits that the first number of an item's draw must be below for the draw to matter, kept until its counts change."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toplist.core.beliefs import BLOCK, block_count
+from toplist.core.beliefs import block_count
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints
 from toplist.parts.index.beta_draw import Tail, beta_limit, beta_tail, draw_beta, shrinking_limit
-from toplist.parts.index.draw_level import EDITION, LEVEL, first_levels
+from toplist.parts.index.draw_level import LEVEL, first_levels
 from toplist.parts.memory.counts import Counts
 
 RANGE = 0.05  # growth of a discounted memory's unit until all limits are computed again
@@ -102,26 +102,35 @@ def follow_unit(belief: Counts, cache: LazyDraws) -> None:
 @routine
 def find_limit(belief: Counts, cache: LazyDraws, item: int) -> None:
     """Compute the tail and the limit of an item for its present counts."""
-    clicks, refusals = outcomes(belief, item)
     cache.examined[item], cache.clicked[item] = belief.examined[item], belief.clicked[item]
     if is_constant(cache):
-        tail = beta_tail(clicks, refusals)
+        tail = beta_tail(*outcomes(belief, item))
         cache.start[item], cache.rate[item], cache.mass[item] = tail.start, tail.rate, tail.mass
-        cache.limit[item] = beta_limit(tail, cache.levels[LEVEL])
-    else:
-        shrink = belief.unit[0] / cache.units[1]
-        cache.limit[item] = shrinking_limit(clicks, refusals, cache.levels[LEVEL], shrink)
+    cache.limit[item] = limit_at(belief, cache, item, cache.levels[LEVEL])
+
+
+@helper
+def limit_at(belief: Counts, cache: LazyDraws, item: int, level: float) -> int:
+    """The limit for any level of an item whose tail is up to date."""
+    if is_constant(cache):
+        return beta_limit(Tail(cache.start[item], cache.rate[item], cache.mass[item]), level)
+    clicks, refusals = outcomes(belief, item)
+    return shrinking_limit(clicks, refusals, level, belief.unit[0] / cache.units[1])
 
 
 @routine
 def follow_level(belief: Counts, cache: LazyDraws, first: int, end: int) -> None:
     """Compute the limits of some items for the present level; tails that were never computed are left alone."""
-    constant, level = is_constant(cache), cache.levels[LEVEL]
+    constant, last = is_constant(cache), -1
     for item in range(first, end):
         if not constant:
             cache.examined[item] = -1.0
         elif cache.examined[item] >= 0.0:
-            cache.limit[item] = beta_limit(Tail(cache.start[item], cache.rate[item], cache.mass[item]), level)
+            if last < 0 or cache.examined[item] != cache.examined[last] or cache.clicked[item] != cache.clicked[last]:
+                cache.limit[item] = limit_at(belief, cache, item, cache.levels[LEVEL])
+                last = item  # its neighbours often have equal counts
+            else:
+                cache.limit[item] = cache.limit[last]
 
 
 @routine

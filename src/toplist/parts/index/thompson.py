@@ -17,7 +17,7 @@ from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.beta_draw import beta_tail, draw_beta
 from toplist.parts.index.draw_blocks import find_in_blocks, suits_blocks
-from toplist.parts.index.draw_level import EDITION, EVERYTHING, LEVEL, lower_level, note_draws
+from toplist.parts.index.draw_level import EDITION, EVERYTHING, LEVEL, lower_level, move_level, note_draws
 from toplist.parts.index.draw_numbers import as_number, number_of, top_bits
 from toplist.parts.index.lazy_draws import (
     LazyDraws,
@@ -25,6 +25,7 @@ from toplist.parts.index.lazy_draws import (
     find_limit,
     follow_level,
     follow_unit,
+    limit_at,
     no_draws,
     outcomes,
 )
@@ -32,6 +33,8 @@ from toplist.parts.index.select import is_contiguous, select
 from toplist.parts.memory.counts import Counts
 
 TOGETHER = 16  # items looked at in a vectorised loop
+# Standard deviations from the level to the last draws of lists: another look at very many items is expensive.
+OFTEN, RARELY = 2.0, 4.0
 
 
 class BetaPosterior(NamedTuple):
@@ -73,13 +76,18 @@ class BetaPosterior(NamedTuple):
             select(cache.value, request.candidates, found, request.labels, request.key, chosen, scores)
             return
         follow_unit(belief, cache)
-        while True:
-            found = find_in_blocks(belief, cache, request, key) if many else find_lucky(belief, cache, request, key)
-            if cache.levels[LEVEL] == EVERYTHING or is_enough(cache, found, wanted):
-                break
-            lower_level(cache.levels)
+        level, look = cache.levels[LEVEL], 0
+        found = find_in_blocks(belief, cache, request, key) if many else find_lucky(belief, cache, request, key)
+        while level != EVERYTHING and not is_enough(cache, found, level, wanted):
+            level = lower_level(cache.levels, look)
+            if many:
+                move_level(cache.levels, level)
+                found = find_in_blocks(belief, cache, request, key)
+            else:
+                found = look_again(belief, cache, request, key, level)
+            look += 1
         select(cache.value, cache.items, found, request.labels, request.key, chosen, scores)
-        note_draws(cache.levels, scores[0], scores[wanted - 1])
+        note_draws(cache.levels, scores[0], scores[wanted - 1], look, RARELY if many else OFTEN)
 
 
 @routine
@@ -96,12 +104,26 @@ def draw_everything(belief: Counts, cache: LazyDraws, request: Request, key: int
 
 
 @helper
-def is_enough(cache: LazyDraws, found: int, wanted: int) -> bool:
-    """Whether at least `wanted` of the draws reach the level."""
+def is_enough(cache: LazyDraws, found: int, level: float, wanted: int) -> bool:
+    """Whether at least `wanted` of the draws reach a level."""
     reached = 0
     for i in range(found):
-        reached += 1 if cache.value[i] >= cache.levels[LEVEL] else 0
+        reached += 1 if cache.value[i] >= level else 0
     return reached >= wanted
+
+
+@routine
+def look_again(belief: Counts, cache: LazyDraws, request: Request, key: int, level: float) -> int:
+    """Draw for all candidates whose draw may reach another level than usual; their number."""
+    found = 0
+    for i in range(len(request.candidates)):
+        item = request.candidates[i]
+        own = branch(key, request.labels[item])
+        if top_bits(own) < limit_at(belief, cache, item, level):
+            cache.items[found] = item
+            cache.value[found] = draw_item(belief, cache, item, as_number(top_bits(own)), own)
+            found += 1
+    return found
 
 
 @routine
