@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import toplist
-from toplist import make
+from toplist import Policy, make
 from toplist.clicks import CCM, DCM, UBM, ChangingDCM
 from toplist.core.beliefs import MANY
 from toplist.core.compiling import BULK, compiled, plain
@@ -28,9 +28,10 @@ from toplist.core.randomness import wrap
 from toplist.core.slate import NONE, Request
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, OneSample
-from toplist.parts.index import KLUCB
+from toplist.parts.feedback import ThroughLastClick
+from toplist.parts.index import KLUCB, BetaPosterior
 from toplist.parts.index.generalised import fill_click_probabilities
-from toplist.parts.memory import Everything, Logistic
+from toplist.parts.memory import Discounted, Everything, Logistic
 from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk
 from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, jumping
 from toplist.worlds.topics import SearchPath, search
@@ -42,6 +43,10 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
         "cascade-kl-ucb", Fixed(np.linspace(0.3, 0.01, MANY + 5), 3), CCM(), Forced(), 12,
     ),
     "very many items by a formula": ("cascade-ucb1", Fixed(np.linspace(0.3, 0.01, MANY), 3), DCM(0.6), OneSample(), 15),
+    "draws for very many items": ("dcm-ts", Fixed(np.linspace(0.3, 0.01, MANY), 3), DCM(0.6), OneSample(), 15),
+    "draws from a past that is soon forgotten": (
+        Policy(ThroughLastClick(), Discounted(0.8), BetaPosterior()), Fixed(NINE, 3), DCM(0.6), OneSample(), 200,
+    ),
     "items that come and go": (
         "cascade-ucb1", coming_and_going(np.linspace(0.5, 0.1, 8), 3, stay=9, away=6), DCM(0.6), OneSample(), 60,
     ),
