@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from toplist.core.beliefs import BLOCK, MANY
+from toplist.core.beliefs import BLOCK
 from toplist.core.compiling import helper, routine
 from toplist.core.randomness import branch
 from toplist.core.slate import Ints, Request
@@ -27,15 +27,17 @@ from toplist.parts.memory.counts import Counts
 # cheapest, as opening a block takes about as long as looking at so many items.
 OPENING = 50.0
 RAREST, STEPS = CERTAIN >> 13, 5  # the smallest limit that may be large; then 4 times as much, and so on
-FEW = 16  # the candidates must be this many times the list
+FEW, MOST = 16, 4  # the candidates must be at least so many times the list, and this part of all items
 TOGETHER = 16  # blocks looked at in a vectorised loop
 
 
 @helper
-def suits_blocks(candidates: Ints, wanted: int) -> bool:
-    """Whether the candidates are many and dense, so that most blocks can stay closed."""
+def suits_blocks(candidates: Ints, wanted: int, slots: int) -> bool:
+    """Whether the candidates are dense and most of what is stored, so that blocks stay closed and share one level."""
     count = len(candidates)
-    return count >= MANY and 2 * count > candidates[count - 1] - candidates[0] and FEW * wanted <= count
+    if MOST * count < slots or FEW * wanted > count:
+        return False
+    return bool(2 * count > candidates[count - 1] - candidates[0])
 
 
 @routine
