@@ -71,7 +71,7 @@ class BetaPosterior(NamedTuple):
         key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
         count = len(request.candidates)
         wanted, many = min(len(chosen), count), len(cache.blocks.known) > 0
-        if 2 * wanted > count or (many and not suits_blocks(request.candidates, wanted, len(cache.limit))):
+        if 2 * wanted >= count or (many and not suits_blocks(request.candidates, wanted, len(cache.limit))):
             found = draw_everything(belief, cache, request, key)
             select(cache.value, request.candidates, found, request.labels, request.key, chosen, scores)
             return
