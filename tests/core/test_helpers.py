@@ -44,6 +44,7 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     ),
     "very many items by a formula": ("cascade-ucb1", Fixed(np.linspace(0.3, 0.01, MANY), 3), DCM(0.6), OneSample(), 15),
     "draws for very many items": ("dcm-ts", Fixed(np.linspace(0.3, 0.01, MANY), 3), DCM(0.6), OneSample(), 15),
+    "draws for all of a few items": ("dcm-ts", Fixed(NINE, 5), DCM(0.6), OneSample(), 30),
     "draws from a past that is soon forgotten": (
         Policy(ThroughLastClick(), Discounted(0.8), BetaPosterior()), Fixed(NINE, 3), DCM(0.6), OneSample(), 200,
     ),
