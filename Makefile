@@ -12,8 +12,10 @@ run: $(VENV)/ready  ## the service with an example ranking and simulated visitor
 simulate: $(VENV)/ready  ## a short simulation of several policies
 	$(BIN)/python examples/first_simulation.py
 
+# Bytecode is kept even where the environment says otherwise, as images of containers do: without it, each of the many
+# processes compiles the same source again.
 test: $(VENV)/ready  ## all tests, and the examples in docstrings and documents
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/ready  ## style and types
 	$(BIN)/ruff check .

@@ -101,8 +101,8 @@ def test_rooms_of_the_service_are_layers() -> None:
     assert not ROOMS["store"] & {"http", "live", "log", "client"}
     assert not ROOMS["log"] & {"http", "live", "client"}
     assert not ROOMS["live"] & {"http", "client"}
-    assert ROOMS["client"] == {"wire.py"}
-    assert ROOMS["wire.py"] == set()
+    assert ROOMS["client"] == {"wire"}
+    assert ROOMS["wire"] == set()
 
 
 def test_no_import_goes_in_a_circle() -> None:

@@ -10,6 +10,8 @@ from benchmarks.sections import (
     anybody,
     baselines,
     changing,
+    edges_lsb,
+    edges_ranker,
     edges_thompson,
     features,
     growth,
@@ -23,6 +25,12 @@ from benchmarks.sections import (
     threads,
 )
 
+
+def edges(effort: Effort) -> Sequence[Table]:
+    """The rows of all modules about the limits of what is fast."""
+    return [table for module in (edges_ranker, edges_lsb, edges_thompson) for table in module.measure(effort)]
+
+
 SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "policies": policies.measure,
     "baselines": baselines.measure,
@@ -34,7 +42,7 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "threads": threads.measure,
     "ranker": ranker.measure,
     "many": many.measure,
-    "edges": edges_thompson.measure,
+    "edges": edges,
     "logs": logs.measure,
     "service": service.measure,
     "startup": startup.measure,

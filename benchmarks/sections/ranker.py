@@ -18,7 +18,7 @@ from toplist.core.compiling import compiled
 from toplist.core.problem import Problem
 from toplist.core.randomness import CHOICES, branch
 from toplist.core.slate import NONE, Page, Request, Slate, empty_page
-from toplist.ranker.item_slots import label
+from toplist.ranker.labels import label
 
 SIZES = {Size(1000, 10): Target(60.0, at_most=True), Size(100_000, 10): None}
 QUICK_SIZES = {Size(16, 4): Target(60.0, at_most=True)}
@@ -112,7 +112,7 @@ def work(
     for number in range(lists):
         asked = Request(
             request.candidates, request.positions, request.pins, request.order, request.features, request.edition,
-            request.labels, branch(key, number + 1),
+            request.labels, branch(key, number + 1), request.present, request.exceptions,
         )  # fmt: skip
         policy.rank(belief, cache, asked, slate)
         for position in range(len(page.clicks)):

@@ -106,6 +106,7 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two edits within a second would look alike
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # to other processes as well
     yield tmp_path
     for name in ("constants", "helpers", "loop", "parts"):
         sys.modules.pop(name, None)
@@ -203,11 +204,15 @@ HOT = {
 }
 
 
+# Both explain a line in the same way, but the engine compiles much besides it.
+IN_THE_ENGINE = ("tmp = np.zeros(3)", "slate.items[0] = unmarked(slate.items[0])")
+
+
 @pytest.mark.parametrize("line", HOT)
 def test_a_compile_error_names_the_line(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """In the engine and in a ranker: the user's own line and numba's reason, not numba's long message."""
+    """In a ranker, and once in the engine: the user's own line and numba's reason, not numba's long message."""
     name = f"hot_{list(HOT).index(line)}"
     method = f"    __slots__ = ()\n    def learn(self, belief, slate, page):\n        x = 1\n        {line}\n"
     text = f"{POLICIES}class Mine(Policy):\n{method}\nMINE = Mine(*PARTS)\n"
@@ -217,8 +222,9 @@ def test_a_compile_error_names_the_line(
     request.addfinalizer(lambda: sys.modules.pop(name))
     number = text.splitlines().index(f"        {line}") + 1
     message = rf"^{name}\.py line {number}, \"{re.escape(line)}\", does not compile: {HOT[line]}\.$"
-    with pytest.raises(DoesNotCompile, match=message):
-        toplist.simulate(mine, *toplist.worlds.b_lb(), steps=10, runs=1)
+    if line in IN_THE_ENGINE:
+        with pytest.raises(DoesNotCompile, match=message):
+            toplist.simulate(mine, *toplist.worlds.b_lb(), steps=10, runs=1)
     ranker = toplist.Ranker(["a", "b", "c"], 2, mine)
     with pytest.raises(DoesNotCompile, match=message):
         ranker.learn(ranker.rank(), clicks=())

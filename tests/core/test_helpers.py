@@ -30,13 +30,16 @@ from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, OneSample
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import KLUCB, BetaPosterior
+from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
 from toplist.parts.memory import Discounted, Everything, Logistic
-from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk
+from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk, find_small_lots
+from toplist.ranker.labels import digest, digest_scratch
 from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, jumping
 from toplist.worlds.topics import SearchPath, search
 
 TOPICS = np.random.default_rng(1).dirichlet(np.ones(4), 12)
+MANY_TOPICS = np.random.default_rng(2).dirichlet(np.ones(34), 20)
 NINE = np.linspace(0.8, 0.05, 9)
 SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "many items, of which some are pinned, and users of CCM": (
@@ -57,6 +60,9 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     ),
     "topics, all of them in every item": (
         "cascade-lsb", TopicCoverage(TOPICS, [0.4, 0.3, 0.2, 0.1], 4), DCM(0.6), OneSample(), 60,
+    ),
+    "many topics, all of them in every item": (
+        "cascade-lsb", TopicCoverage(MANY_TOPICS, np.full(34, 1 / 34), 3), DCM(0.6), OneSample(), 4,
     ),
     "features that change with every list": (
         make("gl-cdcm")._replace(memory=Logistic(capacity=32)), Contextual(8, 3, 4), ChangingDCM(), OneSample(), 60,
@@ -134,6 +140,12 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
         KLUCB().exact(Everything().begin(Problem(3, 1)), some_request(3))
         plain(search)(*SEARCHED)
         draw_lots_in_bulk(5, np.arange(3), np.zeros(3, dtype=np.int64))
+        find_small_lots(5, np.arange(300), np.arange(300) % 3 > 0, -(1 << 62), np.zeros(300, dtype=np.int64))
+        digest(np.arange(50, dtype=np.uint8), np.array([9, 30, 11]), np.array([True, False, False]), digest_scratch(),
+               np.zeros(3, dtype=np.int64))  # fmt: skip
+        for gapped in (some_request(9), some_request(9)._replace(present=np.arange(9) != 4)):
+            leave_out(gapped._replace(exceptions=np.array([3, 5])), np.zeros(9), -1.0)
+            assert not is_eligible(gapped._replace(exceptions=np.array([3, 5])), 5, 0)
         fill_click_probabilities(np.array([0.5, -1.0]), np.ones((3, 2)), np.zeros(3))
     assert {function.__name__ for function in left.values()} == {function.__name__ for function in calls}
     for function, several in calls.items():

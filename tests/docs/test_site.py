@@ -1,11 +1,14 @@
 """The documentation site: builds without a network and without a warning, and leaves nothing public out."""
 
-import importlib
+import hashlib
+import importlib.metadata
 import inspect
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 import zlib
 from collections.abc import Iterator
@@ -46,14 +49,38 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def fingerprint() -> str:
+    """Of everything that the site is made from: documents, docstrings, examples, this build and the packages used."""
+    content = hashlib.sha256(BUILD.encode())
+    places = [ROOT / "docs", ROOT / "src", ROOT / "examples", *ROOT.glob("*.md"), ROOT / "pyproject.toml"]
+    files = [file for place in places for file in ([place] if place.is_file() else place.rglob("*"))]
+    for file in sorted(file for file in files if file.is_file() and "__pycache__" not in file.parts):
+        content.update(f"{file.relative_to(ROOT)} {file.stat().st_size} ".encode() + file.read_bytes())
+    installed = sorted(f"{one.name} {one.version}" for one in importlib.metadata.distributions())
+    content.update(repr((sys.version, installed)).encode())
+    return content.hexdigest()
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site as `make docs` builds it; all tests that need it are in this file, so that it is built once."""
-    out = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-c", BUILD, "-W", "--keep-going", "-q", "-b", "html", "-d", str(out / "trees")]
-    done = subprocess.run([*build, "docs", str(out / "html")], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return out / "html"
+def site(pytestconfig: pytest.Config) -> Path:
+    """The site as `make docs` builds it; all tests that need it are in this file, so that it is built once.
+
+    It is kept with pytest's cache, under what it is made from: it is built again when any of that has changed. A build
+    that fails is not kept.
+    """
+    assert pytestconfig.cache is not None
+    kept = Path(pytestconfig.cache.mkdir("site"))
+    built = kept / fingerprint()
+    if not built.exists():
+        shutil.rmtree(kept)  # what earlier content gave
+        kept.mkdir()
+        with tempfile.TemporaryDirectory(dir=kept) as folder:
+            html = Path(folder) / "html"
+            build = [sys.executable, "-c", BUILD, "-W", "--keep-going", "-q", "-b", "html", "-d", f"{folder}/trees"]
+            done = subprocess.run([*build, "docs", str(html)], cwd=ROOT, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+            html.rename(built)
+    return built
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from toplist import InvalidInput, Ranker
 from toplist.core.beliefs import array_bytes
 from toplist.ranker import LoggedRanker
-from toplist.ranker.item_slots import label
+from toplist.ranker.labels import label
 from toplist.ranker.list_positions import ListPositions
 from toplist.ranker.logged_ranker import NO_LIMIT
 

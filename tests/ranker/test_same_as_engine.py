@@ -16,7 +16,7 @@ from toplist.core.randomness import branch
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import NeverSeenFirst
 from toplist.ranker import learner
-from toplist.ranker.item_slots import label
+from toplist.ranker.labels import label
 from toplist.ranker.learner import learn_compiled, rank_compiled
 from toplist.worlds import Fixed
 

@@ -221,4 +221,4 @@ class Machine(RuleBasedStateMachine):
 @pytest.mark.parametrize("policy", ONE_OF_A_KIND)
 def test_every_kind_of_policy_agrees_with_the_model(policy: str) -> None:
     machine = type(f"Machine of {policy}", (Machine,), {"policy": policy})
-    run_state_machine_as_test(machine, settings=settings(max_examples=6, stateful_step_count=40, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=4, stateful_step_count=40, deadline=None))

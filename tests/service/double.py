@@ -14,6 +14,7 @@ from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import ItemId, id_order, item_text
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, UnknownRanking
 from toplist.service.live.impression_state import report_in_positions
+from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.service import Service
 from toplist.service.log.events import ListOutcome, MergedReport, encode
 from toplist.service.log.export import EventPage
@@ -95,6 +96,7 @@ class Double:
         self.is_ready = False
         self.full = False  # as a disk is
         self.backups: list[Path] = []
+        self.lane = ReadLane()
 
     def as_service(self) -> Service:
         """The double with the interface of the service, whose methods are grouped."""
@@ -281,8 +283,9 @@ class Double:
         return self.lists[impression].ranking if impression in self.lists else None
 
     async def estimates(
-        self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
-    ) -> Estimates:
+        self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None,
+        by: str = "",
+    ) -> Estimates:  # fmt: skip
         ranking = await self.ranking(name)
         if person is not None and len(person) != ranking.person:
             raise Refused(f"A person has {ranking.person} features.")
@@ -294,7 +297,7 @@ class Double:
         ]
         return Estimates(ranking=name, segment=segment, policy=ranking.policy, learned=0, items=rows[:limit])
 
-    async def explanation(self, impression: str) -> Explanation:
+    async def explanation(self, impression: str, by: str = "") -> Explanation:
         shown = await self.impression(impression)
         reasons = [
             Reason(position=place, item=item, examined=None, mean=None, bonus=None, index=None, why="by its name")
@@ -302,7 +305,9 @@ class Double:
         ]
         return Explanation(impression=impression, ranking=shown.ranking, segment=shown.segment, positions=reasons)
 
-    async def next_list(self, name: str, segment: str | None = None, person: Sequence[float] | None = None) -> NextList:
+    async def next_list(
+        self, name: str, segment: str | None = None, person: Sequence[float] | None = None, by: str = ""
+    ) -> NextList:
         about = await self.estimates(name, segment, person=person)
         reasons = [
             Reason(position=place, item=one.item, examined=None, mean=None, bonus=None, index=None, why="by its name")
@@ -321,9 +326,9 @@ class Double:
         self._note(name, "erased", {"learner": 1, "by": by})
         self.lists = {id: one for id, one in self.lists.items() if (one.ranking, one.segment) != (name, segment)}
 
-    async def event_pages(self, name: str, after: int = 0) -> DoublePages:
+    async def event_pages(self, name: str, after: int = 0, kind: str | None = None) -> DoublePages:
         await self.ranking(name)
-        return DoublePages([event for event in self.log if event.ranking == name], after)
+        return DoublePages([one for one in self.log if one.ranking == name and kind in (None, one.kind)], after)
 
     async def close_due(self, now: int | None = None) -> int:
         return 0

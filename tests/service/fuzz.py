@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import httpx
 
+from toplist.core.compiling import LIBRARY_VARIABLES
 from toplist.service.api_keys import ApiKeySetting, settings_lines
 from toplist.service.http.auth import hash_api_key, new_api_key
 
@@ -46,7 +47,11 @@ class Outcome(NamedTuple):
 
 def fuzz(requests: int, examples: int) -> Outcome:
     """Run rounds, with `examples` per operation at most, until `requests` are answered."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TOPLIST_") or name in LIBRARY_VARIABLES
+    }
     api_key = new_api_key()
     with tempfile.TemporaryDirectory() as folder:
         key = ApiKeySetting(name="fuzz", scope="admin", sha256=hash_api_key(api_key))

@@ -99,7 +99,7 @@ def test_a_process_from_start_to_end(tmp_path: Path) -> None:
     assert events.count("request") == 9
 
 
-def test_invalid_http_is_a_problem(tmp_path: Path) -> None:
+def test_invalid_http_is_a_problem_and_ctrl_c_a_clean_stop(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         host, port = service.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as raw:
@@ -107,6 +107,9 @@ def test_invalid_http_is_a_problem(tmp_path: Path) -> None:
             response = b""
             while piece := raw.recv(4096):
                 response += piece
+        code, _ = service.end(signal.SIGINT)
+    assert code == Exit.FINE
+    assert (tmp_path / "stopped").exists()
     assert response.startswith(b"HTTP/1.1 400 ")
     assert b"content-type: application/problem+json" in response
     assert json.loads(response.partition(b"\r\n\r\n")[2])["status"] == 400
@@ -242,13 +245,6 @@ def listens(url: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def test_ctrl_c_is_a_clean_stop(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
-        code, _ = service.end(signal.SIGINT)
-    assert code == Exit.FINE
-    assert (tmp_path / "stopped").exists()
 
 
 def test_other_threads_give_way_to_requests(tmp_path: Path) -> None:

@@ -45,6 +45,10 @@ class ItemRows(NamedTuple):
         """Reset the rows of an item to their initial values."""
         for array, count, fresh in zip(belief, self.rows, self.fresh, strict=True):
             array[item * count : (item + 1) * count] = fresh
+        self.touch(belief, item)
+
+    def touch(self, belief: Any, item: int) -> None:
+        """Count a change of an item's rows, or of whether it is present."""
         if hasattr(belief, TOUCHED):
             most = max(self.rows)
             belief.touched[item * most // BLOCK : ((item + 1) * most - 1) // BLOCK + 1] += 1

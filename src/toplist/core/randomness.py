@@ -42,11 +42,23 @@ def _wrap_compiled(number: int) -> Any:  # noqa: ARG001 - numba passes its type
 @helper
 def branch(key: int, number: int) -> int:
     """Derive a key from `key` and a number; different numbers give unrelated keys."""
-    x = wrap(int(key) + (int(number) + 1) * _GOLDEN)
+    x = leading_bits(key, spread(number))
+    return x ^ ((x >> 31) & ((1 << 33) - 1))
+
+
+@helper
+def spread(number: int) -> int:
+    """The part of `branch` that depends on the number alone."""
+    return wrap((int(number) + 1) * _GOLDEN)
+
+
+@helper
+def leading_bits(key: int, spread_number: int) -> int:
+    """A number whose first 31 bits are those of `branch(key, number)`, from `spread(number)`; a third quicker."""
+    x = wrap(int(key) + int(spread_number))
     # A shift keeps the sign; the mask removes its copies.
     x = wrap((x ^ ((x >> 30) & ((1 << 34) - 1))) * _FIRST)
-    x = wrap((x ^ ((x >> 27) & ((1 << 37) - 1))) * _SECOND)
-    return x ^ ((x >> 31) & ((1 << 33) - 1))
+    return wrap((x ^ ((x >> 27) & ((1 << 37) - 1))) * _SECOND)
 
 
 @helper

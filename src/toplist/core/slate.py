@@ -12,7 +12,8 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-NONE = np.zeros(0, dtype=np.int64)  # no pins, or the order from the top
+NONE = np.zeros(0, dtype=np.int64)  # no pins, no exceptions, or the order from the top
+EVERY = np.zeros(0, dtype=bool)  # every candidate is present
 
 
 class Request(NamedTuple):
@@ -21,7 +22,7 @@ class Request(NamedTuple):
     Parameters
     ----------
     candidates : ndarray of int
-        Eligible items, ascending.
+        Eligible items, ascending; for a policy that `takes_gaps`, others may be among them.
     positions : int
         Number of positions to fill, at most the length of the slate.
     pins : ndarray of int
@@ -36,6 +37,12 @@ class Request(NamedTuple):
         Per item the number that identifies it to the random numbers, whatever its index.
     key : int
         Random key of this list.
+    present : ndarray of bool, default empty
+        Per item whether it can be eligible; empty for all. A candidate is eligible if it is either present or an
+        exception. Where this changes, `touched` counts it.
+    exceptions : ndarray of int, default empty
+        A few candidates, ascending: present items that are not eligible, and eligible items that are not present. Both
+        are empty unless the policy `takes_gaps`; a whole list of eligible items is then left.
     """
 
     candidates: Ints
@@ -46,6 +53,8 @@ class Request(NamedTuple):
     edition: int
     labels: Ints
     key: int
+    present: Bools = EVERY
+    exceptions: Ints = NONE
 
 
 class Slate(NamedTuple):

@@ -55,7 +55,7 @@ def play(
         key = branch(choices, step)
         request = Request(
             candidates, asked.positions, asked.pins, asked.order, asked.features, world.revision(run.moment),
-            asked.labels, key,
+            asked.labels, key, asked.present, asked.exceptions,
         )  # fmt: skip
         policy.rank(belief, cache, request, slate)
         world.attract(run.moment, slate.items, run.attraction)

@@ -137,6 +137,8 @@ class Diverse(NamedTuple):
                 blocked += 1
         placed = -1
         for position in range(size):
+            if placed >= 0:
+                scratch.value[placed] = -np.inf  # with the earlier ones, which still are: `gauge` leaves them aside
             scoring.gauge(belief, cache.scoring, request, scratch.covered, self.coverage, placed, scratch.value)
             for i in range(blocked):
                 scratch.value[scratch.blocked[i]] = -np.inf

@@ -10,6 +10,7 @@ import numpy as np
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, known_steps, number
 from toplist.core.protocols import Assessment, Capabilities
+from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.parts.index.klucb import exploration_budget, kl_upper, sort_descending
@@ -161,6 +162,31 @@ class BatchRank(NamedTuple):
 
     def sample(self, belief: Batches, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Ignored: an item alone is compared with no other."""
+
+    def list_probabilities(self, belief: Batches, request: Request, items: Ints) -> ListProbabilities:
+        """Exact: a batch shows its least shown items, at random among equals, in random order."""
+        conditional, marginal = np.zeros(len(items)), np.zeros(len(items))
+        place, possible = 0, 1.0
+        while place < len(items):
+            length, count = batch_size(belief, place)
+            visible = min(length, len(items) - place)
+            shown = {int(item): belief.shown[item] for item in belief.order[place : place + count]}
+            limit = sorted(shown.values())[visible - 1]
+            equals = sum(times == limit for times in shown.values())
+            drawn = visible - sum(times < limit for times in shown.values())  # of the equals
+            chance = drawn / equals
+            for position in range(place, place + visible):
+                times = shown.pop(int(items[position]), np.inf)
+                if times > limit:
+                    possible = 0.0
+                    continue
+                marginal[position] = (chance if times == limit else 1.0) / visible
+                here = drawn / equals if times == limit else 1.0
+                conditional[position] = possible * here / (place + visible - position)
+                if times == limit:
+                    drawn, equals = max(drawn - 1, 0), equals - 1
+            place += length
+        return ListProbabilities.exact(conditional, marginal)
 
     def assess(self, belief: Batches, request: Request, place: int | None) -> Assessment:
         """Impressions and click-through rate in the current stage."""

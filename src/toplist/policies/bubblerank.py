@@ -11,6 +11,7 @@ import numpy as np
 from toplist.core.compiling import helper
 from toplist.core.problem import Problem, refuse, several
 from toplist.core.protocols import Assessment, Capabilities
+from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.randomness import branch, toss, uniform
 from toplist.core.slate import Ints, Page, Request, Slate, empty_slate
 from toplist.policies.by_name import entry
@@ -148,6 +149,38 @@ class BubbleRank(NamedTuple):
     def sample(self, belief: BaseList, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Ignored: an item alone wins no duel."""
 
+    def list_probabilities(self, belief: BaseList, request: Request, items: Ints) -> ListProbabilities:
+        """Exact: each uncertain pair of neighbours is exchanged with probability 1/2."""
+        size = len(items)
+        cache = self.scratch(Problem(len(belief.base), size))
+        slate = empty_slate(size, memo=2)
+        slate.size[0] = size
+        free = lay_out_pins(cache, request, slate)
+        count = list_eligible(belief, cache, request, size)
+        chances: list[dict[int, float]] = [{int(item): 1.0} for item in slate.items]  # per position
+        partner: dict[int, int] = {}
+        for rank in range(free):
+            chances[cache.place[rank]] = {int(cache.listed[rank]): 1.0}
+        for upper_rank in range(belief.clock[0] % 2, free, 2):
+            upper, place = int(cache.listed[upper_rank]), int(cache.place[upper_rank])
+            if upper_rank + 1 < free:
+                lower, below = int(cache.listed[upper_rank + 1]), int(cache.place[upper_rank + 1])
+                if belief.beats[lower, upper] == 1:
+                    chances[place], chances[below] = {lower: 1.0}, {upper: 1.0}
+                elif belief.beats[upper, lower] == 0:
+                    chances[place] = chances[below] = {lower: 0.5, upper: 0.5}
+                    partner |= {place: below, below: place}
+            elif rivals := challengers(belief, cache, free, count):
+                stays = 0.5 if belief.beats[rivals[0], upper] == 0 else 0.0
+                chances[place] = {upper: stays} | dict.fromkeys(rivals, (1.0 - stays) / len(rivals))
+        marginal = np.array([chances[place].get(int(items[place]), 0.0) for place in range(size)])
+        conditional = marginal.copy()
+        for place in range(size):
+            if 0 <= partner.get(place, size) < place:  # the position above tells which of the two is left
+                conditional[place] = float(marginal[place] > 0.0 and items[place] != items[partner[place]])
+        conditional[np.cumsum(conditional == 0.0) > 0] = 0.0
+        return ListProbabilities.exact(conditional, marginal)
+
     def assess(self, belief: BaseList, request: Request, place: int | None) -> Assessment:
         """Duels, and the share won."""
         return assess_duels(belief.wins, request, "by the ranking so far, neighbours at random where it is uncertain")
@@ -206,6 +239,14 @@ def challenger(belief: BaseList, cache: Pairing, request: Request, free: int, co
             if drawn > largest:
                 found, largest = item, drawn
     return found
+
+
+def challengers(belief: BaseList, cache: Pairing, free: int, count: int) -> list[int]:
+    """The items that `challenger` may find, each equally likely."""
+    last = cache.listed[free - 1]
+    found = [int(item) for item in cache.listed[free:count] if belief.beats[last, item] == 0]
+    better = [item for item in found if belief.beats[item, last] == 1]
+    return better[:1] or found
 
 
 @helper

@@ -9,9 +9,11 @@ import numpy as np
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Assessment, Capabilities, Change
 from toplist.core.protocols.kinds import expect_kind
-from toplist.core.slate import Page, Request, Slate, empty_slate
+from toplist.core.protocols.list_probabilities import ListProbabilities
+from toplist.core.slate import Ints, Page, Request, Slate, empty_slate
 from toplist.parts import index, memory
 from toplist.parts.arrange import ComposedCache, TopK
+from toplist.policies.propensity.composed_lists import composed_probabilities
 
 TOP_K = TopK()
 
@@ -100,6 +102,7 @@ class Policy(_PolicyParts):
             covers_topics=self.arrangement.asks() == "gauge",
             samples="item" if self.memory.keeps() == "counts" else "nothing",
             detects=hasattr(self.memory, "alarms"),
+            takes_gaps=self.arrangement.asks() == "top" and takes_gaps(self.scoring),
             forgets=is_forgetful(self.memory),
         )
 
@@ -127,6 +130,10 @@ class Policy(_PolicyParts):
         found: list[Change] = self.memory.alarms(belief, after) if hasattr(self.memory, "alarms") else []
         return found
 
+    def list_probabilities(self, belief: Any, request: Request, items: Ints) -> ListProbabilities | None:
+        """Exact for an index over counts: ties are broken at random, and draws are independent."""
+        return composed_probabilities(self.scoring, self.arrangement, belief, request, items)
+
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
         """The same at every position."""
         return assess(self.memory, self.scoring, belief, request)
@@ -146,6 +153,11 @@ def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessm
 def is_forgetful(kept_by: Any) -> bool:
     """Whether a memory discounts or drops old observations."""
     return hasattr(kept_by, "forgetful") and bool(kept_by.forgetful())
+
+
+def takes_gaps(scoring: Any) -> bool:
+    """Whether an index reads from the request which candidates are present."""
+    return hasattr(scoring, "takes_gaps") and bool(scoring.takes_gaps())
 
 
 def draws_one(scoring: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from toplist.core.problem import Problem, refuse, whole
 from toplist.core.protocols import Capabilities
+from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.slate import Ints, Page, Request, Slate, empty_slate
 
 
@@ -78,6 +79,11 @@ class ShowList(NamedTuple):
                 slate.items[place] = self.items[place]
                 size = place + 1
         slate.size[0] = size
+
+    def list_probabilities(self, belief: Nothing, request: Request, items: Ints) -> ListProbabilities:
+        """Exact: the list is certain."""
+        stands = (np.asarray(self.items)[: len(items)] == items).astype(np.float64)
+        return ListProbabilities.exact(np.minimum.accumulate(stands), stands)
 
     def learn(self, belief: Nothing, slate: Slate, page: Page) -> None:
         """Count the list."""

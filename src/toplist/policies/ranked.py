@@ -9,9 +9,11 @@ import numpy as np
 from toplist.core.compiling import helper
 from toplist.core.problem import Problem, refuse
 from toplist.core.protocols import Assessment, Capabilities, Change
+from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.randomness import REPLACEMENT, branch, uniform
-from toplist.core.slate import CANDIDATES, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.core.slate import CANDIDATES, EVERY, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.policies.composed import assess, check_fit, draws_one, is_forgetful
+from toplist.policies.propensity.positions import is_pinned_position
 
 
 class Arms(NamedTuple):
@@ -125,7 +127,9 @@ class Ranked(NamedTuple):
                 shown, proposed = pinned, pinned
                 cache.score[0] = 0.0
             else:
-                among = Request(cache.arms[:count], 1, NONE, NONE, request.features, request.edition, cache.labels, key)
+                among = Request(
+                    cache.arms[:count], 1, NONE, NONE, request.features, request.edition, cache.labels, key, EVERY, NONE
+                )
                 self.scoring.top(belief, cache.scoring, among, cache.chosen, cache.score)
                 proposed = cache.chosen[0] // positions
                 shown = (
@@ -159,6 +163,31 @@ class Ranked(NamedTuple):
         if not hasattr(self.memory, "alarms"):
             return []
         return [change._replace(item=change.item // self.places) for change in self.memory.alarms(belief, after)]
+
+    def list_probabilities(self, belief: Any, request: Request, items: Ints) -> ListProbabilities | None:
+        """Exact conditionals; a marginal depends on all lists above its position, unless these are certain."""
+        if not hasattr(self.scoring, "exact"):
+            return None
+        conditional = np.array([self._chance(belief, request, items, place) for place in range(len(items))])
+        conditional[np.cumsum(conditional == 0.0) > 0] = 0.0
+        is_certain = np.logical_and.accumulate(np.concatenate([[True], conditional[:-1] == 1.0]))
+        return ListProbabilities.exact(conditional, np.where(is_certain, conditional, np.nan))
+
+    def _chance(self, belief: Any, request: Request, items: Ints, place: int) -> float:
+        """Probability of the item at a position, given those above."""
+        if is_pinned_position(request, place):
+            return float(request.pins[place] == items[place])
+        pinned = request.pins[: len(items)]
+        taken = np.concatenate([items[:place], pinned[pinned >= 0]])
+        free = np.setdiff1d(request.candidates, taken)
+        among = free if self.collision else request.candidates
+        arms = among * self.places + place
+        drawn = self.scoring.exact(belief, request._replace(candidates=arms))
+        if not draws_one(self.scoring):
+            best = drawn == drawn.max()
+            drawn = best / np.count_nonzero(best)
+        replaced = float(drawn[~np.isin(among, free)].sum()) / max(1, len(free))
+        return float(drawn[among == items[place]].sum() + replaced) if items[place] in free else 0.0
 
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
         """The view of one position's bandit; without a position, the sum of all tries and the largest index."""

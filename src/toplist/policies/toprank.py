@@ -10,12 +10,15 @@ import numpy as np
 from toplist.core.compiling import helper
 from toplist.core.problem import Problem
 from toplist.core.protocols import Assessment, Capabilities
+from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.randomness import branch, uniform
-from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.core.slate import NONE, Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.parts.arrange import lay_out
 from toplist.parts.index.select import select
 from toplist.policies.by_name import entry
 from toplist.policies.duels import Flags, assess_duels, checked_delta, record_win
+from toplist.policies.propensity.levels import probabilities_by_level
+from toplist.policies.propensity.positions import free_candidates, ranks_of_positions, with_pins
 
 CONSTANT = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 
@@ -137,6 +140,13 @@ class TopRank(NamedTuple):
 
     def sample(self, belief: Blocks, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Ignored: an item alone wins no duel."""
+
+    def list_probabilities(self, belief: Blocks, request: Request, items: Ints) -> ListProbabilities:
+        """Exact: a level per block."""
+        free = free_candidates(request, len(items))
+        ranks = ranks_of_positions(request, NONE, len(items))
+        by_block = probabilities_by_level(-belief.block[free].astype(np.float64), free, ranks, items)
+        return with_pins(by_block, request, items)
 
     def assess(self, belief: Blocks, request: Request, place: int | None) -> Assessment:
         """Duels, and the share won."""

@@ -49,6 +49,7 @@ class RankerBase:
             self._refuse("shows all of its items", "leave new_per_list out")
         self._items = ItemSlots(problem.items)
         self._open_lists = OpenLists(options.open_slates)
+        self._no_pins = np.full(options.positions, -1, dtype=np.int64)
         self._learned = 0
         self._change_log = ChangeLog()
         self._lock = self._lock_class()

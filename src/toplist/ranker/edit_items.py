@@ -93,7 +93,7 @@ class EditableRanker(RankerBase):
         with self._lock.writing:
             self._items.slots(names, "the items to remove")
             for item in names:
-                self._items.vacate(item, self._open_lists.made)
+                self._learner.touch(self._items.vacate(item, self._open_lists.made))
 
     def hide(self, items: ItemId | Iterable[ItemId]) -> None:
         """Hide one or several items from all lists until `unhide`; late clicks on them are still learned.
@@ -132,7 +132,7 @@ class EditableRanker(RankerBase):
         with self._lock.writing:
             self._items.slots(names, f"the items to {'hide' if hidden else 'unhide'}")
             for item in names:
-                self._items.set_hidden(item, hidden)
+                self._learner.touch(self._items.set_hidden(item, hidden))
 
     def change(self, item: ItemId, features: Any) -> None:
         """Replace the features of an item; lists made before are learned with the old ones.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,15 +42,35 @@ def assess(policy: Any, belief: Any, request: Request, place: int | None) -> Ass
 def estimates(names: Sequence[ItemId], assessment: Assessment, learned: int) -> Table:
     """One row per item, the largest index first, or the largest mean if there is no index."""
     low, high = confidence_intervals(assessment)
-    columns = (assessment.examined, assessment.mean, low, high, assessment.index)
-    rows = [
-        (name, *(_none_if_nan(value) for value in values))
-        for name, *values in zip(names, *(column.tolist() for column in columns), strict=True)
-    ]
-    rows.sort(key=lambda row: (_descending(row[5]), _descending(row[2]), id_order(row[0])))
+    # Copies, since the rows are made when they are read, perhaps after more was learned.
+    columns = [np.array(column) for column in (assessment.examined, assessment.mean, low, high, assessment.index)]
     given = any(bool(np.isfinite(column).any()) for column in (assessment.examined, assessment.mean, assessment.index))
-    note = "means as the policy reads clicks" if given or not rows else "the policy gives no estimates"
-    return Table(f"{count_text(len(rows), 'item')}, {count_text(learned, 'list')} learned; {note}", ESTIMATES, rows)
+    note = "means as the policy reads clicks" if given or not names else "the policy gives no estimates"
+    title = f"{count_text(len(names), 'item')}, {count_text(learned, 'list')} learned; {note}"
+    return Table(title, ESTIMATES, partial(estimate_rows, names, columns))
+
+
+def estimate_rows(names: Sequence[ItemId], columns: Sequence[Floats]) -> list[tuple[Any, ...]]:
+    """The rows of the estimates in their order; to sort the names of very many equal items takes longest."""
+    index, mean = (np.where(np.isnan(columns[column]), np.inf, -columns[column]) for column in (4, 1))
+    in_order = set(map(type, names)) == {str}
+    by_name = sorted(range(len(names)), key=names.__getitem__ if in_order else lambda n: id_order(names[n]))
+    order = np.array(by_name, dtype=np.int64)
+    order = order[np.lexsort((mean[order], index[order]))]
+    cells = [_nones_for_nans(column[order]) for column in columns]
+    return list(zip([names[n] for n in order.tolist()], *cells, strict=True))
+
+
+def _nones_for_nans(values: Floats) -> list[float | None]:
+    """The values of a column; None where there is none."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return list(values.tolist())
+    if missing.all():
+        return [None] * len(values)
+    cells = values.astype(object)
+    cells[missing] = None
+    return list(cells.tolist())
 
 
 def reasons(shown: Shown, policy: Any, belief: Any, request: Request, items: ItemSlots, learned: int) -> Table:
@@ -57,7 +78,9 @@ def reasons(shown: Shown, policy: Any, belief: Any, request: Request, items: Ite
     slate = shown.slate
     slots = slate.items[: len(shown)].tolist()
     here = [slot if items.names[slot] == item else -1 for slot, item in zip(slots, shown.items, strict=True)]
-    eligible = request.candidates if shown.among is None else np.intersect1d(shown.among, request.candidates)
+    eligible = request.candidates
+    if shown.among is not None:
+        eligible = np.intersect1d(shown.among.eligible(), eligible, assume_unique=True)
     eligible = np.union1d(eligible, [slot for slot in here if slot >= 0]).astype(np.int64)
     one_by_one = hasattr(policy, "proposal")  # then each position has a belief of its own
     candidates = assess(policy, belief, request._replace(candidates=eligible), 0)
@@ -145,7 +168,3 @@ def _draw_reason(candidates: Assessment, at: int, among_known: bool) -> str:
 
 def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _descending(value: float | None) -> float:
-    return math.inf if value is None else -value

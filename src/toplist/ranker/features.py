@@ -46,11 +46,11 @@ class Features:
         cls, names: Sequence[ItemId], given: Any, person: int, join: str, capabilities: Capabilities, policy: str,
         warns: bool = True,
     ) -> tuple[Features, Sequence[Any]]:  # fmt: skip
-        """Features with room for the first items and their scale set; and a checked row per item."""
+        """Features with room for the first items and their scale set; and a checked row per item, or none."""
         if given is None:
             if capabilities.needs_features:
                 raise InvalidInput(f"The policy {policy} learns from features; give features={{item: [...], ...}}.")
-            return cls(max(1, len(names)), 0, 0, join, capabilities.covers_topics), [None] * len(names)
+            return cls(max(1, len(names)), 0, 0, join, capabilities.covers_topics), ()
         if not capabilities.needs_features:
             raise InvalidInput(f"The policy {policy} does not use features; leave them out.")
         several = feature_rows("features", given, names)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from toplist.core.item_id import ItemId, checked_id, plain_id, twin_id
+from toplist.core.item_id import LARGEST_INTEGER, ItemId, checked_id, plain_id, twin_id
 from toplist.core.problem import InvalidInput, nearest, refuse, several
-from toplist.core.slate import Ints
+from toplist.core.slate import Bools, Ints
+from toplist.ranker.candidates import Candidates
+from toplist.ranker.labels import label, labels_of
 
+PLAIN = frozenset((str, int))  # types of ids that need no conversion
+MOST_NOTED = 64  # slots for every noted change
 SUGGESTED = 1000  # items at most among which the nearest to an unknown name is searched
 
 
@@ -40,8 +42,12 @@ class ItemSlots:
         self._freed: deque[tuple[int, int]] = deque()  # vacated slots, with the number of lists made before
         self._used = 0  # slots ever occupied
         self._slot_of: dict[ItemId, int] = {}
+        self._has_integers = False  # whether an id ever was an integer
         self._hidden: set[int] = set()  # slots of items that are never shown
-        self._occupied: Ints | None = None
+        self.present: Bools = np.zeros(capacity, dtype=bool)  # whether a slot has an item that may be shown
+        self.is_shared = False  # whether a list refers to it; then changes of it are noted, and it is replaced in time
+        self._changes: list[tuple[int, bool]] = []  # slots, and whether they were present until then
+        self._slots: Ints = np.zeros(0, dtype=np.int64)  # 0, 1, 2, ... up to the capacity, made when needed
         self._visible: Ints | None = None
 
     def state(self) -> ItemSlotsState:
@@ -54,12 +60,20 @@ class ItemSlots:
         """The items that were saved."""
         items = cls(len(state.names))
         items.names = list(state.names)
-        items._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
-        items.labels[list(items._slot_of.values())] = list(map(label, items._slot_of))
+        items._slot_of = dict(zip(state.names, range(len(state.names)), strict=True))  # type: ignore[arg-type]
+        if None in items._slot_of:  # vacant slots
+            items._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
+        names, count = list(items._slot_of), len(items._slot_of)
+        is_full = count == len(state.names)
+        slots = np.arange(count) if is_full else np.fromiter(items._slot_of.values(), np.int64, count)
+        items.labels[slots] = labels_of(names)
+        items._has_integers = int in set(map(type, names))
         items._freed.extend(state.freed)
         items.examined[state.examined] = True
         items._used = state.used
         items._hidden = set(state.hidden)
+        items.present[slots] = True
+        items.present[list(state.hidden)] = False
         return items
 
     @property
@@ -75,26 +89,72 @@ class ItemSlots:
 
     def all_names(self) -> list[ItemId]:
         """All names, by slot."""
+        if len(self._slot_of) == len(self.names):
+            return cast(list[ItemId], self.names.copy())
         return [name for name in self.names if name is not None]
 
+    @property
+    def used(self) -> int:
+        """The number of slots ever occupied: all others are beyond these."""
+        return self._used
+
+    def used_slots(self) -> Ints:
+        """All slots ever occupied, ascending."""
+        slots = self._slots
+        if len(slots) < self._used:
+            slots = self._slots = np.arange(self.capacity)
+        return slots[: self._used]
+
     def occupied_slots(self) -> Ints:
-        """All slots in use, ascending; the same array until an item is added or removed."""
-        if self._occupied is None:
-            self._occupied = np.array(sorted(self._slot_of.values()), dtype=np.int64)
-        return self._occupied
+        """All slots in use, ascending."""
+        if not self._hidden:
+            return self.visible_slots()
+        occupied = self.present.copy()
+        occupied[list(self._hidden)] = True
+        return np.flatnonzero(occupied)
+
+    @property
+    def visible_count(self) -> int:
+        """The number of items that may be shown."""
+        return len(self._slot_of) - len(self._hidden)
 
     def visible_slots(self) -> Ints:
         """All slots of items that may be shown, ascending; the same array until that changes."""
-        if not self._hidden:
-            return self.occupied_slots()
-        if self._visible is None:
-            self._visible = np.setdiff1d(self.occupied_slots(), list(self._hidden), assume_unique=True)
-        return self._visible
+        visible = self._visible
+        if visible is None:
+            is_full = self.visible_count == self._used
+            visible = self._visible = self.used_slots() if is_full else np.flatnonzero(self.present)
+        return visible
 
-    def set_hidden(self, name: ItemId, hidden: bool) -> None:
-        """Hide an item from all lists, or show it again."""
-        (self._hidden.add if hidden else self._hidden.discard)(self.slot(name))
+    def _set_present(self, slot: int, present: bool) -> None:
+        """Note whether a slot has an item that may be shown."""
+        if self.is_shared:
+            if len(self._changes) * MOST_NOTED > self.capacity + SUGGESTED:
+                self._replace_present(self.present.copy())
+            else:
+                self._changes.append((slot, bool(self.present[slot])))
+        self.present[slot] = present
         self._visible = None
+
+    def _replace_present(self, present: Bools) -> None:
+        """Leave the array to the lists that refer to it, with the changes that they may have to undo."""
+        self.present, self.is_shared, self._changes = present, False, []
+
+    def candidates(self, slots: Ints, present: Bools, exceptions: Ints, total: int) -> Candidates:
+        """Candidates among the present items; a caller that keeps them sets `is_shared`."""
+        return Candidates(slots, present, exceptions, total, self._changes, len(self._changes))
+
+    def set_hidden(self, name: ItemId, hidden: bool) -> int:
+        """Hide an item from all lists, or show it again; returns its slot."""
+        slot = self.slot(name)
+        (self._hidden.add if hidden else self._hidden.discard)(slot)
+        self._set_present(slot, not hidden)
+        return slot
+
+    @property
+    def has_hidden(self) -> bool:
+        """Whether any item is hidden."""
+        return bool(self._hidden)
 
     def is_hidden(self, slot: int) -> bool:
         """Whether the item in a slot is hidden."""
@@ -124,10 +184,13 @@ class ItemSlots:
     def slots(self, names: Any, what: str) -> list[int]:
         """The slots of several items, which must be different."""
         names = several(what, names, "items")
+        slots: list[int] | None = None
         try:
-            slots = [self._slot_of[name] for name in names] if {str, int}.issuperset(map(type, names)) else None
-        except KeyError:
-            slots = None
+            # Nothing but text equals text, but 1.0 and True equal 1.
+            if not self._has_integers or PLAIN.issuperset(map(type, names)):
+                slots = list(map(self._slot_of.__getitem__, names))
+        except (KeyError, TypeError):
+            pass
         if slots is None:
             slots = [self.slot(name, f"An item of {what}") for name in names]
         if len(set(slots)) < len(slots):
@@ -149,25 +212,40 @@ class ItemSlots:
         self.names[slot] = name
         self.labels[slot] = label(name)
         self.examined[slot] = False
+        self._has_integers = self._has_integers or isinstance(name, int)
         self._slot_of[name] = slot
-        self._occupied = self._visible = None
+        self._set_present(slot, True)
 
-    def fill(self, names: Sequence[ItemId]) -> None:
-        """Put the first items into the first slots."""
+    @classmethod
+    def numbered(cls, names: Sequence[Any]) -> dict[ItemId, int]:
+        """The first slots of the first items, by name; each must be an id, given once."""
+        kinds = set(map(type, names))
+        if kinds == {str} or (kinds == {int} and -LARGEST_INTEGER <= min(names) <= max(names) <= LARGEST_INTEGER):
+            found = dict(zip(names, range(len(names)), strict=True))
+            if len(found) == len(names):
+                return found  # the usual case, and many times quicker than one by one
+        return {name: slot for slot, name in enumerate(cls(0).checked_new(names))}
+
+    def fill(self, slot_of: dict[ItemId, int]) -> None:
+        """Put the first items into the first slots, as `numbered` says."""
+        names = list(slot_of)
         self.names[: len(names)] = names
-        self.labels[: len(names)] = [label(name) for name in names]
-        self._slot_of = dict(zip(names, range(len(names)), strict=True))
+        self.labels[: len(names)] = labels_of(names)
+        self._has_integers = int in set(map(type, names))
+        self._slot_of = slot_of
         self._used = len(names)
-        self._occupied = self._visible = None
+        self.present[: len(names)] = True
+        self._visible = None
 
-    def vacate(self, name: ItemId, lists_made: int) -> None:
-        """Remove an item."""
+    def vacate(self, name: ItemId, lists_made: int) -> int:
+        """Remove an item; returns its slot."""
         slot = self.slot(name)
         del self._slot_of[name]
         self.names[slot] = None
         self._hidden.discard(slot)
         self._freed.append((slot, lists_made))
-        self._occupied = self._visible = None
+        self._set_present(slot, False)
+        return slot
 
     def grow(self, capacity: int) -> None:
         """Make room for more items."""
@@ -175,6 +253,7 @@ class ItemSlots:
         self.names += [None] * more
         self.labels = np.concatenate([self.labels, np.zeros(more, dtype=np.int64)])
         self.examined = np.concatenate([self.examined, np.zeros(more, dtype=bool)])
+        self._replace_present(np.concatenate([self.present, np.zeros(more, dtype=bool)]))
 
     def checked_new(self, names: Iterable[Any]) -> list[ItemId]:
         """`names`, if each is an id, new and given once."""
@@ -194,17 +273,3 @@ def refuse_unused_values(items: Any, features: Any) -> None:
     if isinstance(items, Mapping) and features is None:
         advice = "write list(items) for its keys, and features=items if its values are features"
         raise refuse("items", items, "a sequence of names", advice)
-
-
-@lru_cache(maxsize=1 << 18)  # the learners of many segments have the same items
-def label(name: ItemId) -> int:
-    """The number that identifies an item to the random-number generator: the same wherever and whenever it is added.
-
-    >>> label("a") == label("a") != label("b")
-    True
-    >>> label("7") == label(7)
-    False
-    """
-    kind = b"" if isinstance(name, str) else b"integer"
-    digest = hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8, person=kind).digest()
-    return int.from_bytes(digest, "little", signed=True)

@@ -24,8 +24,19 @@ def _learn(policy: Any, belief: Any, slate: Slate, page: Page, examined: Bools) 
             examined[slate.items[place]] = True
 
 
+def _sample_all(
+    policy: Any, belief: Any, slots: int, places: int, strength: float, mean: float, slate: Slate
+) -> None:  # fmt: skip
+    for slot in range(slots):
+        for place in range(places):
+            policy.sample(belief, slot, place, strength, mean, slate)
+
+
+MACHINE_CODE = 20_000  # samples; to compile takes longer than fewer of them in plain Python
+
 rank_compiled = compile_for_parts(_rank)
 learn_compiled = compile_for_parts(_learn)
+sample_all_compiled = compile_for_parts(_sample_all)
 
 
 class Learner:
@@ -38,7 +49,7 @@ class Learner:
         self.capabilities: Capabilities = self.policy.capabilities()
         self.problem = problem  # its number of items is the capacity
         self.belief = self.policy.begin(problem)
-        self._layout = ItemRows.of(self.policy, problem) if self.capabilities.adds_items else None
+        self._layout: ItemRows | None = None  # made when it is first needed: it takes two more beliefs
         self.caches: list[Any] = []  # one for each list ever made at the same time
         # Compiled code is bound to the types of its arguments by the first call. Until then there is None, not a method
         # of this object: such a cycle would keep the belief in memory until the next garbage collection.
@@ -70,14 +81,35 @@ class Learner:
     def sample(self, slot: int, mean: float, strength: float) -> None:
         """Count an item as examined `strength` times with that mean, at every position the policy distinguishes."""
         slate = self.empty_slate()
-        places = {"item": 1, "item and place": self.problem.positions, "nothing": 0}[self.capabilities.samples]
-        for place in range(places):
+        for place in range(self._sampled_places):
             self.policy.sample(self.belief, slot, place, strength, mean, slate)
+
+    def sample_first(self, slots: int, mean: float, strength: float) -> None:
+        """Do so for each of the first slots."""
+        if not self.compiled or slots < MACHINE_CODE:
+            for slot in range(slots):
+                self.sample(slot, mean, strength)
+            return
+        given = self.policy, self.belief, slots, self._sampled_places, strength, mean, self.empty_slate()
+        direct(sample_all_compiled, *given)(*given)
+
+    @property
+    def _sampled_places(self) -> int:
+        """The number of positions that the policy distinguishes in samples."""
+        return {"item": 1, "item and place": self.problem.positions, "nothing": 0}[self.capabilities.samples]
 
     def forget(self, slot: int) -> None:
         """Reset what was learned of a slot, for its next item."""
+        if not self.capabilities.adds_items:
+            return
+        if self._layout is None:
+            self._layout = ItemRows.of(self.policy, self.initial_problem)
+        self._layout.forget(self.belief, slot)
+
+    def touch(self, slot: int) -> None:
+        """Note that the item of a slot went, was hidden or is shown again: caches built on the belief are outdated."""
         if self._layout is not None:
-            self._layout.forget(self.belief, slot)
+            self._layout.touch(self.belief, slot)
 
     def grow(self, capacity: int) -> None:
         """Make room for more slots."""

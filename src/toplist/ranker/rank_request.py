@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from toplist.core.item_id import ItemId
 from toplist.core.problem import refuse, whole
-from toplist.core.slate import Ints
+from toplist.ranker.candidates import Candidates
 from toplist.ranker.features import CallFeatures
 
 
@@ -27,7 +27,7 @@ class NewList(NamedTuple):
     number: int
     life: str
     pinned: tuple[int, ...]  # positions, from 1
-    among: Ints | None  # slots of the candidates, if explanations can compare them later
+    among: Candidates | None  # if explanations can compare them later
 
 
 def checked_positions(positions: int, longest: int) -> int:

@@ -6,8 +6,6 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, cast
 
-import numpy as np
-
 from toplist.core.beliefs import copy_arrays
 from toplist.core.coverage import COVERAGE_KINDS, gains
 from toplist.core.defaults import DEFAULT_POLICY
@@ -107,7 +105,8 @@ class Ranker(EditableRanker):
         name: str | None = None,
         compiled: bool = True,
     ) -> None:
-        names = ItemSlots(0).checked_new(several("items", items, "names"))
+        slot_of = ItemSlots.numbered(several("items", items, "names"))
+        names = list(slot_of)
         if name is not None and (not isinstance(name, str) or not name):
             raise refuse("The ranker's name", name, "text", "or leave it out")
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
@@ -120,9 +119,11 @@ class Ranker(EditableRanker):
         self._set_up(made, title, options, problem, identity, known, compiled)
         if len(names) < options.positions and not self._capabilities.takes_subsets:
             self._refuse(f"needs items for all of its {options.positions} positions, not {len(names)}", "give more")
-        self._items.fill(names)
+        self._items.fill(slot_of)
         for slot, row in enumerate(rows):
-            self._set_prior(slot, options.prior_mean, options.prior_strength, row)
+            self._features.put(slot, row)
+        if options.prior_strength > 0.0:
+            self._learner.sample_first(len(names), options.prior_mean, options.prior_strength)
 
     # Lists ------------------------------------------------------------------------------------------------------------
 
@@ -175,6 +176,8 @@ class Ranker(EditableRanker):
             slate = self._learner.empty_slate()
             made = self._make_list(request, slate)
             items = tuple(self._names_of(slate.items[: slate.size[0]].tolist()))
+            if made.among is not None:
+                self._items.is_shared = True
             return Shown(
                 self._identity, made.number, made.life, items, slate, self._learned, pinned=made.pinned,
                 among=made.among,
@@ -199,21 +202,26 @@ class Ranker(EditableRanker):
         """Fill an empty slate with a new list, and open the list."""
         items, wanted = self._items, asked.wanted
         pinned = pinned_slots(items, asked.by_place) if asked.by_place else {}
-        candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned)
-        places = pins_within(pinned, min(wanted, len(candidates))) if pinned else {}
+        takes_gaps = self._capabilities.takes_gaps
+        candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned, self.positions, takes_gaps)
+        places = pins_within(pinned, min(wanted, candidates.total)) if pinned else {}
         rows, edition = self._features.rows_for_call(asked.features, items.slot)
         number, life = self._open_lists.open_new()
         try:
             key = branch(self._key, number)
             limit = self.options.new_per_list
             if limit is not None:
-                candidates = limit_new_items(items, limit, candidates, wanted, key, pinned)
-            if len(candidates) > 0:
+                candidates = limit_new_items(items, limit, candidates, wanted, key, pinned, self.positions)
+            if candidates.total > 0:
                 pins_array = NONE
                 if places:
-                    pins_array = np.full(self.positions, -1, dtype=np.int64)
-                    pins_array[list(places)] = list(places.values())
-                request = Request(candidates, wanted, pins_array, NONE, rows, edition, items.labels, key)
+                    pins_array = self._no_pins.copy()
+                    for place, slot in places.items():
+                        pins_array[place] = slot
+                request = Request(
+                    candidates.slots, wanted, pins_array, NONE, rows, edition, items.labels, key, candidates.present,
+                    candidates.exceptions,
+                )  # fmt: skip
                 self._learner.rank(request, slate)
         except BaseException:
             self._open_lists.discard(number)

@@ -115,16 +115,19 @@ def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, An
     opened, given_up = (tuple(arrays[name].tolist()) for name in ("opened", "given_up"))
     lists = OpenListsState(header["made"], opened, given_up, header["lives"])
     present = [name for name in names if name is not None]
-    in_range = [*arrays["examined"].tolist(), *(slot for slot, _ in freed), *hidden]
+    in_range = [*(slot for slot, _ in freed), *hidden]
     if (
         problem.positions != options.positions
-        or len(set(present)) < len(present)
-        or any(plain_id(name) is None for name in present)
+        or (set(map(type, present)) != {str} and any(plain_id(name) is None for name in present))
         or not all(0 <= slot < len(names) for slot in in_range)
+        or not ((arrays["examined"] >= 0) & (arrays["examined"] < len(names))).all()
         or any(names[slot] is None for slot in hidden)
         or not all(0 <= number < lists.made for number in (*opened, *given_up))
     ):
         raise ValueError("its parts do not fit together")
+    slots = ItemSlots.from_state(items)
+    if len(slots) < len(present):
+        raise ValueError("an item is there twice")
     return SavedRanker(
         Identity(*header["identity"]),
         _checked_policy(path, header["policy"], policy),
@@ -132,7 +135,7 @@ def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, An
         options,
         problem,
         {name.removeprefix("belief."): array for name, array in arrays.items() if name.startswith("belief.")},
-        ItemSlots.from_state(items),
+        slots,
         OpenLists.from_state(options.open_slates, lists),
         header["learned"],
         _unpack_features(header["features"], arrays["features"], len(names)),

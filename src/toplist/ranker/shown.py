@@ -12,7 +12,8 @@ import numpy as np
 
 from toplist.core.item_id import OwnId
 from toplist.core.problem import refuse
-from toplist.core.slate import Ints, Slate
+from toplist.core.slate import Slate
+from toplist.ranker.candidates import Candidates
 from toplist.ranker.open_lists import ForeignSlate
 
 FORMAT = {"format": "toplist.Shown", "format_version": 1}
@@ -80,7 +81,7 @@ class Shown:
         *,
         origin: str = "policy",
         pinned: tuple[int, ...] = (),
-        among: Ints | None = None,
+        among: Candidates | None = None,
     ) -> None:
         self._identity, self._slate = identity, slate
         self.number = number

@@ -77,6 +77,18 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = 20.0
     stranger_burst: Annotated[int, Meta(ge=1, description="such requests at once before the rate applies")] = 100
+    read_share: Annotated[
+        float,
+        Meta(
+            gt=0.0,
+            le=1.0,
+            description="share of the time for costly reads (estimates, explanations, histories), one at a time and "
+            "keys in turn",
+        ),
+    ] = 0.2
+    reads_waiting: Annotated[
+        int, Meta(ge=1, description="costly reads of a key that wait for their turn; more gets 429")
+    ] = 32
     in_flight: Annotated[int, Meta(ge=1, description="concurrent requests; more gets 503")] = 1024
     connections: Annotated[
         int, Meta(ge=1, description="open connections; beyond it an idle one is closed, or the new one gets 503")

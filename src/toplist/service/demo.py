@@ -24,7 +24,7 @@ from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.randomness import branch
 from toplist.core.slate import empty_page
-from toplist.ranker.item_slots import label
+from toplist.ranker.labels import label
 from toplist.service.client import AsyncClient, ServiceError, Unreachable
 from toplist.service.wire import Estimates, RankingSpec
 

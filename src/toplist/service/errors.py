@@ -29,6 +29,14 @@ class Conflict(Refused):
     """The request conflicts with the current state."""
 
 
+class TooManyReads(Exception):
+    """Too many costly reads of one caller wait for their turn; try again after `retry_after` seconds."""
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class StoreUnavailable(Exception):
     """The store cannot commit, so nothing is acknowledged; try again after `retry_after` seconds."""
 

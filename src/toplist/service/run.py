@@ -42,8 +42,10 @@ PURGE_EVERY = 0.1  # what deleted rankings left behind
 HEALTH_LIMITS = Limits(connections=64, address_connections=32)  # of the second listener
 LARGE_ARRAY = 1 << 20  # bytes
 M_MMAP_THRESHOLD = -3  # of mallopt, in glibc's malloc.h
-SWITCH_EVERY = 0.0005  # seconds after which another thread gives way to requests; see sys.setswitchinterval
-GC_THRESHOLD = (20_000, 20, 50)  # see gc.set_threshold
+SWITCH_EVERY = 0.00005  # seconds after which another thread gives way to requests; see sys.setswitchinterval
+# See gc.set_threshold. All wait for a collection: one of a thousand new objects takes half a millisecond, and so few
+# make each of the next generation short as well. Those of all objects are as rare as 20 million new objects make them.
+GC_THRESHOLD = (1000, 5, 4000)
 
 
 def serve(
@@ -108,6 +110,8 @@ def service_of(store: Path, settings: Settings, open_store: OpenStore | None = N
         item_bytes=limits.items_memory << 20,
         most_rankings=limits.rankings,
         most_segments=limits.segments,
+        read_share=limits.read_share,
+        reads_waiting=limits.reads_waiting,
         **more,
     )
 
@@ -224,7 +228,7 @@ def with_files(settings: Settings, log: Log) -> Settings:
 
 @contextmanager
 def rare_garbage_collection() -> Iterator[None]:
-    """Collect garbage less often: requests leave hardly any cycles, and a collection scans all of memory."""
+    """Collect all garbage less often, and new garbage in small portions: requests leave hardly any cycles."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()  # objects that exist now live until the end
@@ -240,7 +244,8 @@ def rare_garbage_collection() -> Iterator[None]:
 def short_turns() -> Iterator[None]:
     """Let other threads give way sooner: those that compile, copy learners or replay events.
 
-    By Python's own 5 ms, several of them keep a request waiting for as many times that, each time it goes on.
+    A request lets go of the interpreter at every statement of SQLite, and then waits so long to go on. By Python's own
+    5 ms, a commit of a few rows beside one busy thread would take a tenth of a second.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_EVERY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toplist.core.problem import nearest, refuse
@@ -63,8 +63,8 @@ class Table:
         First line of the printed table.
     columns : sequence of str
         Names of the columns; the first column has the names of the rows.
-    rows : sequence of sequence
-        Values of each row; None and NaN print as "-".
+    rows : sequence of sequence, or callable
+        Values of each row; None and NaN print as "-". A function without arguments is called when they are first read.
     decimals : int, default 3
         Decimals of printed numbers.
 
@@ -80,10 +80,20 @@ class Table:
     0.5
     """
 
-    def __init__(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], decimals: int = 3) -> None:
+    def __init__(
+        self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]] | Callable[[], Sequence[Sequence[Any]]],
+        decimals: int = 3,
+    ) -> None:  # fmt: skip
         self.title, self._decimals = title, decimals
         self.columns = tuple(columns)
-        self._rows = [tuple(row) for row in rows]
+        self._given: Any = rows
+        self._made: list[tuple[Any, ...]] | None = None if callable(rows) else [tuple(row) for row in rows]
+
+    @property
+    def _rows(self) -> list[tuple[Any, ...]]:
+        if self._made is None:
+            self._made, self._given = [tuple(row) for row in self._given()], None
+        return self._made
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per row, from columns to values."""

@@ -13,7 +13,8 @@ from toplist.core.slate import NONE, Floats, Request, Slate, empty_page
 from toplist.parts.arrange import Diverse, TopK
 from toplist.parts.feedback import EveryPlace
 from toplist.parts.index import KLUCB, Ellipsoid, LogisticBound, Posterior
-from toplist.parts.index.layout import LOGISTIC, empty_layout, lay_out_features, score_all
+from toplist.parts.index.layout import empty_layout, lay_out_features, score_all
+from toplist.parts.index.link import LOGISTIC
 from toplist.parts.memory import Everything, Logistic, Ridge
 from toplist.policies import Policy
 

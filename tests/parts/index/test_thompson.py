@@ -136,7 +136,8 @@ def compare_lists(
         key = branch(5, step)
         candidates = some if step % 16 == 15 else asked.candidates
         request = Request(
-            candidates, positions, asked.pins, asked.order, asked.features, 0, asked.labels, key
+            candidates, positions, asked.pins, asked.order, asked.features, 0, asked.labels, key, asked.present,
+            asked.exceptions,
         )  # fmt: skip
         index.top(belief, cache, request, slate.items, scores[0])
         found = draw_everything(belief, cache, request, branch(key, -1))

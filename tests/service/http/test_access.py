@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
 from typing import Any, Literal
 
+import httpx
 import pytest
 from asking import ADMIN, KEYS, SERVE, LocalService, Make, problem
 
@@ -17,6 +19,7 @@ from toplist.service.http.logs import JsonLogHandler, Log
 from toplist.service.http.openapi import document
 from toplist.service.http.rate_limit import MAX_CALLERS, TokenBuckets
 from toplist.service.http.routes import ROUTES
+from toplist.service.live.read_lane import ReadLane
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -133,6 +136,28 @@ def test_the_host_is_checked_for_unknown_paths(make_service: Make) -> None:
     service = make_service()
     problem(service.ask("GET", "/nothing", headers={"host": "evil.example"}), 421)
     problem(service.ask("PUT", "/healthz", headers={"host": "evil.example"}), 421)
+
+
+def test_too_many_costly_reads_of_a_key_get_retry_after(keyed: LocalService) -> None:
+    """While one is at work and another waits, a third of the same key is refused, and one of another key waits."""
+    keyed.double.lane = ReadLane(most_waiting=1)
+    keyed.ask("POST", "/v1/rankings", headers=bearer(ADMIN), json={"name": "front", "positions": 3})
+
+    async def ask(key: str) -> httpx.Response:
+        return await keyed.ask_async("GET", "/v1/rankings/front/history", headers=bearer(key))
+
+    async def play() -> list[httpx.Response]:
+        async with keyed.double.lane.turn("another"):
+            waiting = asyncio.create_task(ask(SERVE))
+            while not keyed.double.lane.waiting:
+                await asyncio.sleep(0)
+            refused, other = await ask(SERVE), asyncio.create_task(ask(ADMIN))
+        return [refused, await waiting, await other]
+
+    refused, waited, other = keyed.run(play())
+    assert "wait for their turn" in problem(refused, 429)["detail"]
+    assert refused.headers["retry-after"] == "1"
+    assert (waited.status_code, other.status_code) == (200, 200)
 
 
 def test_too_many_requests_get_retry_after(make_service: Make) -> None:

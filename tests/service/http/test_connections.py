@@ -16,7 +16,7 @@ from asking import KEYS, SERVE, app_of
 from double import Double
 
 from toplist.service.config import Limits, Settings
-from toplist.service.http.connection import Connection
+from toplist.service.http.connection import MOST_HEADERS, Connection
 from toplist.service.http.logs import Log
 from toplist.service.http.server import Server, listening
 from toplist.service.http.tls import load_tls
@@ -189,6 +189,26 @@ def test_pipelined_requests_wait_for_the_responses_before_them() -> None:
                 head = await reader.readuntil(b"\r\n\r\n")
                 assert b"x-request-id: n%d\r\n" % number in head
                 await reader.readexactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))
+
+    run(work())
+
+
+@pytest.mark.parametrize("sent", ["head", "trailers"])
+def test_the_number_of_headers_is_limited(sent: str) -> None:
+    """Each takes microseconds, in which nobody else is served: 64 KiB of short ones would take ten milliseconds."""
+    few, many = (b"".join(b"x-%d: 1\r\n" % n for n in range(count)) for count in (MOST_HEADERS - 2, MOST_HEADERS))
+    chunked = b"POST /v1/rankings HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+
+    async def work() -> None:
+        async with hosted(keys=KEYS) as host:
+            head = chunked if sent == "trailers" else b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+            reader, writer = await host.connect()
+            writer.write(head + few + b"\r\n")
+            assert (await reply(reader))[0] == (401 if sent == "trailers" else 200)
+            reader, writer = await host.connect()
+            writer.write(head + many + b"\r\n")
+            statuses = [int(line.split()[1]) for line in (await reader.read()).split(b"\r\n") if b"HTTP/1.1" in line]
+            assert statuses[-1] == 431
 
     run(work())
 

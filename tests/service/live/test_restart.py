@@ -95,7 +95,7 @@ def test_killed_again_and_again_it_goes_on_as_if_nothing_had_happened(
         await front(service, policy)
         for segment in (None, "a", "b"):
             await shown(service, segment=segment)
-        for number in range(400):
+        for number in range(200):
             await visitors.visit(service, clock)
             if number % 37 == 5:
                 alive = await all_states(service)
@@ -126,7 +126,7 @@ def test_a_learner_that_goes_to_the_store_after_every_list_is_no_other(policy: s
             await front(service, policy)
             for segment in (None, "a", "b"):
                 await shown(service, segment=segment)
-            for _ in range(200):
+            for _ in range(120):
                 await visitors.visit(service, clock)
             if more:
                 assert service.loaded_learners == 1

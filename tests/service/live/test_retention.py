@@ -351,7 +351,7 @@ def test_a_ranking_that_cannot_be_created_is_in_the_way_of_nobody_of_its_kind(
 def test_history_reads_each_event_of_the_log_once_also_those_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "EVENTS_PER_PAGE", 10)
+    monkeypatch.setattr(export, "EVENTS_PER_PAGE", 2)
 
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:

@@ -11,4 +11,4 @@ from service_machine import ServiceMachine
 @pytest.mark.parametrize("policy", [POLICIES[0], BY_FEATURES, ELIMINATION])
 def test_the_service_does_what_the_model_does(policy: str) -> None:
     machine = type(f"Machine of {policy}", (ServiceMachine,), {"policy": policy})
-    run_state_machine_as_test(machine, settings=settings(max_examples=12, stateful_step_count=40, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=6, stateful_step_count=40, deadline=None))

@@ -42,7 +42,7 @@ NUMBERS = st.lists(
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(numbers=NUMBERS, draw=st.randoms(use_true_random=False))
 def test_both_live_side_by_side_from_their_creation_to_a_rebuild(
     numbers: list[int], draw: Any, tmp_path_factory: pytest.TempPathFactory

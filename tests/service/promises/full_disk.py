@@ -23,7 +23,6 @@ CONNECTIONS = 8
 WINDOW = 1.0
 ROOM = 64 << 20  # bytes of the small disk
 BYTES = 1 << 14  # that a file may have where files are limited
-LOADED = 0.5  # seconds of load before and after
 
 
 class Disk(NamedTuple):
@@ -35,20 +34,20 @@ class Disk(NamedTuple):
     clear: Callable[[Server], None]
 
 
-def check(folder: Path, times: int, seed: int = 8) -> str:
-    """Fill the disk so many times, a real one where one may be mounted; what was found."""
+def check(folder: Path, times: int, seed: int = 8, loaded: float = 0.5) -> str:
+    """Fill the disk so many times, a real one where one may be mounted, `loaded` seconds apart; what was found."""
     told = []
     for disk in disks(folder):
         with disk as place:
-            told.append(_on(place, times, seed))
+            told.append(_on(place, times, seed, loaded))
     return "; ".join(told)
 
 
-def _on(disk: Disk, times: int, seed: int) -> str:
+def _on(disk: Disk, times: int, seed: int, loaded: float) -> str:
     journal = Journal()
     with serving(disk.folder / "full.db") as server:
         server.create(RANKING, ITEMS, POSITIONS, click_window=WINDOW)
-        refused = asyncio.run(_filled_under_load(server, disk, journal, times, seed))
+        refused = asyncio.run(_filled_under_load(server, disk, journal, times, seed, loaded))
         wait_until_closed(server.store)
         log = Log.of(server.store)
         audit(journal, log)
@@ -60,7 +59,7 @@ def _on(disk: Disk, times: int, seed: int) -> str:
     )
 
 
-async def _filled_under_load(server: Server, disk: Disk, journal: Journal, times: int, seed: int) -> int:
+async def _filled_under_load(server: Server, disk: Disk, journal: Journal, times: int, seed: int, loaded: float) -> int:
     """Fill the disk and clear it again while visitors come; how many requests were refused."""
     over = asyncio.Event()
     visitors = [
@@ -74,10 +73,10 @@ async def _filled_under_load(server: Server, disk: Disk, journal: Journal, times
     load = asyncio.gather(*(come_again(visitor) for visitor in visitors))
     refused = 0
     for _ in range(times):
-        await asyncio.wait([load], timeout=LOADED)
+        await asyncio.wait([load], timeout=loaded)
         disk.fill(server)
         await _until_refused(server)
-        await asyncio.wait([load], timeout=LOADED)
+        await asyncio.wait([load], timeout=loaded)
         disk.clear(server)
         await _until_served(server)
         refused = sum(visitor.caller.unavailable for visitor in visitors)

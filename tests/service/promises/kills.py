@@ -16,16 +16,15 @@ RANKING, ITEMS, POSITIONS, SEGMENTS = "killed", 30, 5, 6
 CONNECTIONS = 8
 WINDOW = 3.0  # seconds: some windows close while the server is down
 AT_WORK = 0.4  # seconds after its first list in which a server is killed
-LAST = 1.0  # seconds of load after the last kill
 EARLY, STARTING = 0.2, 1.5  # how often one is killed while it starts, and within how many seconds
 
 
-def check(folder: Path, kills: int, seed: int = 8) -> str:
-    """So many kills; what was found."""
+def check(folder: Path, kills: int, seed: int = 8, last: float = 1.0) -> str:
+    """So many kills, and `last` seconds of load after them; what was found."""
     with serving(folder / "killed.db") as server:
         server.create(RANKING, ITEMS, POSITIONS, click_window=WINDOW)
         journal = Journal()
-        unanswered, early = asyncio.run(_under_load(server, journal, kills, random.Random(seed), seed))
+        unanswered, early = asyncio.run(_under_load(server, journal, kills, random.Random(seed), seed, last))
         wait_until_closed(server.store)
         log = Log.of(server.store)
         audit(journal, log)
@@ -39,7 +38,7 @@ def check(folder: Path, kills: int, seed: int = 8) -> str:
 
 
 async def _under_load(
-    server: Server, journal: Journal, kills: int, chance: random.Random, seed: int
+    server: Server, journal: Journal, kills: int, chance: random.Random, seed: int, last: float
 ) -> tuple[int, int]:
     """Kill and start the server again while visitors come; how many requests had no answer, and kills no load."""
     over = asyncio.Event()
@@ -88,7 +87,7 @@ async def _under_load(
         server.launch()
     if not load.done():
         await another_list()
-        await asyncio.wait([load], timeout=LAST)  # learned in memory, to be compared with what the log says
+        await asyncio.wait([load], timeout=last)  # learned in memory, to be compared with what the log says
     over.set()
     await load
     for visitor in visitors:

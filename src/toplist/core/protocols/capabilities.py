@@ -19,4 +19,5 @@ class Capabilities(NamedTuple):
     needs_features: bool = False  # it learns from features and cannot work without them
     covers_topics: bool = False  # its features are degrees in [0, 1] to which items cover topics
     detects: bool = False  # it detects and reports changes
+    takes_gaps: bool = False  # it reads which of its candidates are present, and the exceptions, from the request
     forgets: bool = False  # old observations count less, or not at all: it is for users who change

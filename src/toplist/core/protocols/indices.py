@@ -57,7 +57,8 @@ class HotGauge(Protocol):
             Item placed last, before which `values` were computed; negative at the first position, where nothing is
             covered.
         values : ndarray of float
-            Per item the value to fill.
+            Per item the value to fill. After the first position, items that are not to be chosen have -inf on entry,
+            and an item that cannot be the best may get an upper bound of its value instead, below the best value.
         """
 
 

@@ -19,8 +19,8 @@ from toplist.parts.index.draw_numbers import (
     number_above,
     top_bits,
 )
+from toplist.parts.index.gaps import is_eligible
 from toplist.parts.index.lazy_draws import LazyDraws, draw_item, find_limit, follow_level
-from toplist.parts.index.shortlist import is_among
 from toplist.parts.memory.counts import Counts
 
 # Items with a large limit are looked at one by one, so that their block seldom opens for them. Large is whatever is the
@@ -170,7 +170,7 @@ def draw_if_below(
     """Draw for an item if it is a candidate and its number is below its limit; the number of draws so far."""
     own = branch(key, request.labels[item])
     number = least if item == leader else number_above(least, top_bits(own))
-    if number >= cache.limit[item] * TO_UNIT or not is_among(request.candidates, item, absent):
+    if number >= cache.limit[item] * TO_UNIT or not is_eligible(request, item, absent):
         return found
     cache.items[found], cache.value[found] = item, draw_item(belief, cache, item, number, own)
     return found + 1

@@ -12,7 +12,6 @@ from toplist.core.coverage import AS_IS
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.layout import (
-    IDENTITY,
     Layout,
     empty_layout,
     lay_out_features,
@@ -20,6 +19,7 @@ from toplist.parts.index.layout import (
     score_changed,
     score_everything,
 )
+from toplist.parts.index.link import IDENTITY
 from toplist.parts.index.select import gather, select
 from toplist.parts.memory.ridge import Linear, widths
 
@@ -150,4 +150,4 @@ def gauge_linear(
     if placed < 0:
         score_linear(belief, cache, request, link, bonus, values)
     else:
-        score_changed(belief, cache.layout, request.candidates, link, bonus, covered, kind, placed, values)
+        score_changed(belief, cache.layout, request, link, bonus, covered, kind, placed, values)

@@ -12,6 +12,7 @@ from toplist.core.problem import Problem, number, whole
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import select
+from toplist.parts.index.thompson import times_log
 from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.exposure import Exposed
 
@@ -111,6 +112,14 @@ class ExposurePosterior(NamedTuple):
     def draws_each(self) -> bool:
         """Yes: a draw from the posterior of each item."""
         return True
+
+    def log_density(self, belief: Exposed, items: Ints, values: Floats) -> Floats:
+        """S log x + sum_l F_l log(1 - kappa_l x)."""
+        missed = belief.missed.reshape(-1, len(belief.examination))[items]
+        found = times_log(belief.clicked[items, None], values)
+        for position, examination in enumerate(belief.examination):
+            found += times_log(missed[:, position, None], 1.0 - examination * values)
+        return found
 
     def top(self, belief: Exposed, cache: Envelopes, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw for every candidate, take the best."""

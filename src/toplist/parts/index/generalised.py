@@ -12,7 +12,8 @@ from toplist.core.problem import Problem, number, refuse
 from toplist.core.randomness import branch, normals
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.ellipsoid import LinearScratch, choose_best, gauge_linear, score_linear
-from toplist.parts.index.layout import IDENTITY, LOGISTIC, empty_layout
+from toplist.parts.index.layout import empty_layout
+from toplist.parts.index.link import IDENTITY, LOGISTIC
 from toplist.parts.memory.logistic import Logit, click_probability
 from toplist.parts.memory.ridge import Linear, widths
 from toplist.parts.memory.symmetric import cholesky

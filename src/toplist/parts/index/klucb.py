@@ -22,12 +22,14 @@ import numpy as np
 from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.select import gather, is_contiguous, select
 from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile
 from toplist.parts.memory.counts import Counts
 
 ROUNDING = 1e-12  # margin of the bounds; the solver is accurate to a fiftieth of it
 BELOW_1 = 1.0 - 2.0**-53
+BELOW_ALL = -2.0  # no index is below 0, and no bound below -1
 SHARED = 256  # cached solves for items with equal counts; a power of 2
 
 
@@ -213,6 +215,10 @@ class KLUCB(NamedTuple):
         """Counts."""
         return "counts"
 
+    def takes_gaps(self) -> bool:
+        """Yes: exceptions of a request are left out of its shortlist."""
+        return True
+
     def exact(self, belief: Counts, request: Request) -> Floats:
         """Solved for every candidate."""
         upper = np.zeros(len(request.candidates))
@@ -232,7 +238,7 @@ class KLUCB(NamedTuple):
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget
-        contenders = fill_contenders(belief, cache, request.candidates, budget, len(chosen))
+        contenders = fill_contenders(belief, cache, request, budget, len(chosen))
         select(cache.value_of, cache.slot_of, contenders, request.labels, request.key, chosen, scores)
 
 
@@ -250,11 +256,13 @@ def exploration_budget(t: float, loglog: float) -> float:
 
 
 @helper
-def fill_contenders(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, wanted: int) -> int:
+def fill_contenders(belief: Counts, cache: LazyBounds, request: Request, budget: float, wanted: int) -> int:
     """Fill `slot_of` and `value_of` with all that can be among the best `wanted`, in true order; their number."""
+    candidates, low, high = request.candidates, cache.low, cache.high
     count = len(candidates)
-    low, high = cache.low, cache.high
     fill_bounds(belief, cache, candidates, budget)
+    leave_out(request, low, BELOW_ALL)
+    leave_out(request, high, BELOW_ALL)
     # Loops over all candidates only compare; the hits are processed afterwards.
     stale = 0
     for i in range(count):

@@ -14,13 +14,15 @@ from toplist.core.compiling import helper, routine
 from toplist.core.coverage import MAXIMUM, PROBABILISTIC, gain
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.link import LOGISTIC, apply_link
+from toplist.parts.index.screen import Screen, empty_screen, measure_features, score_contenders
 from toplist.parts.index.select import is_contiguous
 
-IDENTITY, LOGISTIC = 0, 1  # links from a sum of features to the expected value
 CHUNK = 256  # items scored together: small enough for the L1 cache
 SPARSE = 3  # if at most 1/SPARSE of each item's features are not zero, items are scored feature by feature ...
 MOST_LISTED = 16_384  # ... as long as the lists of an item take at most so many bytes,
 TIMES_LISTED = 8  # or so many times as much as its features themselves
+FEW_ITEMS, FEW_FEATURES = 16, 32  # below either, all dense items are scored, since bounds would not pay
 
 
 class Layout(NamedTuple):
@@ -45,11 +47,12 @@ class Layout(NamedTuple):
     nothing: Floats  # per feature 0, the coverage of an empty list
     width: Floats  # per item x' M^-1 x of the belief ...
     width_of: Ints  # ... at this edition, refresh and update
+    screen: Screen  # for bounds on dense items
 
     def used_bytes(self) -> int:
         """Bytes of the arrays as far as they were written to: the lists of dense features never are."""
         lists = (self.listed, self.topic, self.line, self.degree)
-        size = sum(int(array.nbytes) for array in self if not any(array is one for one in lists))
+        size = sum(int(array.nbytes) for array in (*self[:-1], *self.screen) if not any(array is one for one in lists))
         return size + (int(self.begin[-1]) * (8 + 24 * int(self.most[0])) if self.edition[1] == 1 else 0)
 
 
@@ -87,6 +90,7 @@ def empty_layout(problem: Problem) -> Layout:
         nothing=np.zeros(d),
         width=np.zeros(items),
         width_of=np.full(3, -1),
+        screen=empty_screen(problem),
     )
 
 
@@ -117,6 +121,8 @@ def lay_out_features(layout: Layout, request: Request) -> None:
                 if layout.columns[feature, item] != 0.0:
                     at = list_item(layout, at, item)
         layout.begin[d] = at
+    else:
+        measure_features(layout.screen, layout.columns)
 
 
 @helper
@@ -135,20 +141,19 @@ def list_item(layout: Layout, at: int, item: int) -> int:
     return at + 1
 
 
-@helper
-def apply_link(total: float, link: int) -> float:
-    """The expected value for a weighted sum of features."""
-    return 1.0 / (1.0 + math.exp(-total)) if link == LOGISTIC else total
+@routine
+def fill_weights(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
+    """Fill `weights`, scaled by the uncovered share of each topic if gains are proportional to it."""
+    for i in range(len(covered)):
+        layout.left[i] = 1.0 - covered[i] if kind == PROBABILISTIC else 1.0
+        layout.weights[i] = layout.left[i] * belief.theta[i]
 
 
 @routine
-def fill_weights(belief: Any, layout: Layout, covered: Floats, kind: int) -> None:
-    """Fill `weights` and `matrix`, scaled by the uncovered share of each topic if gains are proportional to it."""
-    d, left = len(covered), layout.left
+def fill_matrix(belief: Any, layout: Layout) -> None:
+    """Fill `matrix`, scaled like the weights."""
+    d, left = len(layout.left), layout.left
     for i in range(d):
-        left[i] = 1.0 - covered[i] if kind == PROBABILISTIC else 1.0
-    for i in range(d):
-        layout.weights[i] = left[i] * belief.theta[i]
         row, inverse, own = layout.matrix[i * d : (i + 1) * d], belief.inverse[i], left[i]
         for j in range(d):
             row[j] = own * left[j] * inverse[j]
@@ -161,6 +166,7 @@ def score_all(
 ) -> None:
     """Fill link(theta'x) + bonus sqrt(x' M^-1 x) at each candidate, where x is its gain."""
     fill_weights(belief, layout, covered, kind)
+    fill_matrix(belief, layout)
     if layout.edition[1] == 1:
         if is_contiguous(candidates):
             first = candidates[0]
@@ -179,13 +185,22 @@ def score_all(
 
 @routine
 def score_changed(
-    belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, placed: int,
+    belief: Any, layout: Layout, request: Request, link: int, bonus: float, covered: Floats, kind: int, placed: int,
     values: Floats,
 ) -> None:  # fmt: skip
-    """Update the values after an item was placed: only items that share a feature with it have changed."""
+    """Update the values after an item was placed: only items that share a feature with it have changed.
+
+    All dense items have changed; if there are many features, those that cannot be the best get upper bounds.
+    """
     fill_weights(belief, layout, covered, kind)
+    screened = layout.edition[1] == 0 and bonus > 0.0
+    if screened and len(covered) >= FEW_FEATURES and len(request.candidates) >= FEW_ITEMS and score_contenders(
+        belief, layout.screen, layout.columns, layout.weights, layout.left, request, link, bonus, covered, kind, values
+    ):  # fmt: skip
+        return
+    fill_matrix(belief, layout)
     if layout.edition[1] == 0:
-        score_dense(layout, candidates, link, bonus, covered, kind, values)
+        score_dense(layout, request.candidates, link, bonus, covered, kind, values)
         return
     for row in range(layout.most[0]):
         if layout.degree[row, placed] != 0.0:

@@ -2,15 +2,19 @@
 
 From one list to the next, an index changes only if its item was observed, and with the slowly growing budget. So the
 items are split into blocks. Each block has a ceiling that no index in it exceeds while the budget stays within a range;
-it is recomputed when counts in the block were touched, or when the budget leaves the range. A list opens only the
-blocks whose ceiling reaches a lower bound of the K-th best index.
+it is recomputed when counts in the block were touched, or when the budget leaves the range. The ranges of the blocks
+end at different budgets, so that no list has to recompute all of them. A list opens only the blocks whose ceiling
+reaches a lower bound of the K-th best index; groups of blocks, none of which does, are skipped together.
 
 Ceilings do not help where very many items are equal, as unseen items are. Therefore one pair of counts, recently shared
 by very many items that could have been among the best, is the common one. Items with the common counts are left out of
 the ceilings. They have one index, and among equals the larger hash goes first, so a list needs only the K of them with
-the largest hashes; and of items that are not better, only those whose hash is as large.
+the largest hashes; and of items that are not better, only those whose hash is as large. To find these, every common
+item is hashed: that bounds the time of a list if most items are equal.
 
 The rest is a shortlist, and the best of it are the best of all: the lists are the same as by scoring everything.
+Slots without an item and hidden items are left out of the ceilings; the exceptions of a request are few, and are left
+out of the shortlist.
 """
 
 from __future__ import annotations
@@ -23,34 +27,43 @@ import numpy as np
 from toplist.core.beliefs import BLOCK, MANY, block_count
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem
-from toplist.core.randomness import branch
-from toplist.core.slate import Floats, Ints, Request
+from toplist.core.randomness import branch, leading_bits, spread
+from toplist.core.slate import Bools, Floats, Ints, Request
+from toplist.parts.index.gaps import is_eligible, is_present
 from toplist.parts.index.select import select
 from toplist.parts.memory.counts import Counts
 
-RANGE, TINY = 0.02, 1e-9  # relative and least absolute growth of the budget until all ceilings are recomputed
+RANGE, TINY = 0.02, 1e-9  # mean relative and least absolute growth of the budget until a ceiling is recomputed
+GOLDEN_RATIO = 0.6180339887498949  # spreads the ends of the ranges evenly
 ROUNDING = 1e-12  # absolute and relative margin of the bounds; indices are accurate to a fiftieth of it
 LONG = 256  # a longer shortlist leads to other common counts
-HASHED_TOGETHER = 32  # hashes per vectorised loop; a divisor of BLOCK
+SAMPLE = 1024  # items that the first common counts are chosen from
+GROUP = 64  # blocks that are skipped together
 LOWEST = -(1 << 63)  # the smallest hash
+COMMON, NOT_PRESENT = -1.0, -2.0  # in place of the base of a line; no index is below 0
 
 
 class BlockCeilings(NamedTuple):
     """Per item a line above its index for any budget; per block a ceiling over its lines; and scratch space."""
 
-    examined: Floats  # per item, the counts of its line; -1 for none
+    examined: Floats  # per item, the counts of its line
     clicked: Floats
-    base: Floats  # the line: base + slope * budget; -1 for items with the common counts ...
+    base: Floats  # the line: base + slope * budget; COMMON, NOT_PRESENT ...
     slope: Floats
-    since: Floats  # ... and the budget at which the line touches the index
+    since: Floats  # ... and the budget at which the line touches the index; 0 for no line
+    salted: Ints  # per item, its label spread for hashing
     known: Ints  # per block, its touch count when the ceiling was computed; -1 if outdated
+    begun: Floats  # per block, the range of budgets for which the ceiling holds
+    until: Floats
     ceiling: Floats  # per block, over all but the common items, at the start of the range ...
     rise: Floats  # ... and its slope within the range
     foremost: Ints  # per block, the item with the highest line at the start of the range
     alike: Ints  # per block, the number of items with the common counts
-    reach: Floats  # two elements: the range of budgets
     common: Floats  # two elements: the common counts; -1 for none
-    height: Floats  # scratch: per block, its ceiling at the current budget
+    used: Ints  # one element: whether a list was made with it
+    height: Floats  # scratch: per block, its ceiling at the current budget ...
+    group_height: Floats  # ... and per group the largest of them
+    group_alike: Ints  # scratch: per group, the number of items with the common counts
     highest: Floats  # scratch: the heights of the highest blocks ...
     leader: Ints  # ... and their foremost items
     items: Ints  # scratch: the shortlist ...
@@ -58,23 +71,32 @@ class BlockCeilings(NamedTuple):
 
 
 def empty_ceilings(problem: Problem) -> BlockCeilings:
-    """Nothing is computed yet; the arrays are empty below MANY items."""
+    """Nothing is computed yet; the arrays are empty below MANY items.
+
+    All that is per item is 0, so that memory is taken only for items that get a line.
+    """
     blocks = block_count(problem)
     items = problem.items if blocks > 0 else 0
+    groups = -(-blocks // GROUP)
     return BlockCeilings(
-        examined=np.full(items, -1.0),
+        examined=np.zeros(items),
         clicked=np.zeros(items),
         base=np.zeros(items),
         slope=np.zeros(items),
         since=np.zeros(items),
+        salted=np.zeros(items, dtype=np.int64),
         known=np.full(blocks, -1),
+        begun=np.zeros(blocks),
+        until=np.zeros(blocks),
         ceiling=np.zeros(blocks),
         rise=np.zeros(blocks),
         foremost=np.zeros(blocks, dtype=np.int64),
         alike=np.zeros(blocks, dtype=np.int64),
-        reach=np.array([0.0, -1.0]),
         common=np.full(2, -1.0),
+        used=np.zeros(1, dtype=np.int64),
         height=np.zeros(blocks),
+        group_height=np.zeros(groups),
+        group_alike=np.zeros(groups, dtype=np.int64),
         highest=np.zeros(problem.positions),
         leader=np.zeros(problem.positions, dtype=np.int64),
         items=np.zeros(items, dtype=np.int64),
@@ -97,7 +119,7 @@ def best_of_many(
 ) -> int:
     """Fill `chosen` and `scores` with the best candidates and their indices; returns the number of computed indices.
 
-    The index is `scoring.tangent`. The ceilings belong to one belief.
+    The index is `scoring.tangent`. The ceilings belong to one belief. Labels change only where `touched` counts it.
     """
     found = shortlist(scoring, belief, ceilings, request, budget, len(chosen))
     items, value, computed = ceilings.items, ceilings.value, 0
@@ -119,23 +141,17 @@ def shortlist(
 ) -> int:
     """Fill `ceilings.items` with candidates that include the best `wanted`; their number."""
     candidates = request.candidates
+    if ceilings.used[0] == 0:
+        ceilings.used[0] = 1
+        sample_common_counts(ceilings, belief, candidates)
     first, end = candidates[0] // BLOCK, candidates[len(candidates) - 1] // BLOCK + 1
     absent = min(end * BLOCK, len(ceilings.items)) - first * BLOCK - len(candidates)
-    if not ceilings.reach[0] <= budget <= ceilings.reach[1]:
-        ceilings.reach[0], ceilings.reach[1] = budget, budget * (1.0 + RANGE) + TINY
-        for block in range(len(ceilings.known)):
-            ceilings.known[block] = -1
-    alike = 0
-    for block in range(first, end):
-        if ceilings.known[block] != belief.touched[block]:
-            find_ceiling(scoring, belief, ceilings, block)
-        ceilings.height[block] = ceilings.ceiling[block] + ceilings.rise[block] * (budget - ceilings.reach[0])
-        alike += ceilings.alike[block]
-    least = least_of_best(scoring, ceilings, candidates, first, end, absent, budget, wanted)
+    alike = find_heights(scoring, belief, ceilings, request, first, end, budget)
+    least = least_of_best(scoring, ceilings, request, first, end, absent, budget, wanted)
     level, share = -np.inf, 0.0  # the index of the common items, and the share of them to include
     if alike > 0:
         level = scoring.tangent(ceilings.common[0], ceilings.common[1], budget)[0]
-        if alike - absent >= wanted:
+        if alike - absent - len(request.exceptions) >= wanted:
             least = max(least, lower_bound(level))
         if level >= least:
             share = (wanted + 4.0 * math.sqrt(wanted) + 8.0) / alike
@@ -146,6 +162,10 @@ def shortlist(
         share *= 8.0  # rare: fewer than `wanted` hashes are that large
     if found > (max(alike, LONG) if share > 0.0 else LONG):
         choose_common_counts(ceilings, belief, found)
+    for item in request.exceptions:
+        if not is_present(request.present, item):  # so it is eligible, but in no ceiling
+            ceilings.items[found] = item
+            found += 1
     return found
 
 
@@ -163,41 +183,101 @@ def tangent_line(scoring: Any, examined: float, clicked: float, budget: float) -
 
 
 @routine
-def find_ceiling(scoring: Any, belief: Counts, ceilings: BlockCeilings, block: int) -> None:
+def find_heights(
+    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int, budget: float
+) -> int:
+    """Fill the heights of all blocks, and of their groups; returns the number of items with the common counts."""
+    total = 0
+    for group in range(first // GROUP, (end - 1) // GROUP + 1):
+        here = slice(max(first, group * GROUP), min(end, (group + 1) * GROUP))
+        known, touched, begun = ceilings.known[here], belief.touched[here], ceilings.begun[here]
+        until, ceiling, rise = ceilings.until[here], ceilings.ceiling[here], ceilings.rise[here]
+        height, alike = ceilings.height[here], ceilings.alike[here]
+        outdated = 0
+        for i in range(len(known)):  # vectorised, and mostly finds nothing
+            outdated += 1 if (known[i] != touched[i]) | (budget > until[i]) | (budget < begun[i]) else 0
+        if outdated > 0:
+            for i in range(len(known)):
+                if known[i] != touched[i] or budget > until[i] or budget < begun[i]:
+                    find_ceiling(scoring, belief, ceilings, request, here.start + i, budget)
+        largest, common = -np.inf, 0
+        for i in range(len(known)):
+            height[i] = ceiling[i] + rise[i] * (budget - begun[i])
+        for i in range(len(known)):
+            largest = max(largest, height[i])
+            common += alike[i]
+        ceilings.group_height[group], ceilings.group_alike[group] = largest, common
+        total += common
+    return total
+
+
+@routine
+def find_ceiling(
+    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, block: int, budget: float
+) -> None:
     """Update the lines and the ceiling of a block.
 
     The maximum of several lines is convex, so it lies below its chord.
     """
-    base, slope, common, reach = ceilings.base, ceilings.slope, ceilings.common, ceilings.reach
-    now, then, foremost, alike = -1.0, -1.0, -1, 0  # no index is below 0
+    begin, end = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.base))
+    ceilings.known[block], ceilings.begun[block] = belief.touched[block], budget
+    width = RANGE * (0.5 + (block * GOLDEN_RATIO) % 1.0)
+    until = budget * (1.0 + width) + TINY
+    ceilings.until[block], ceilings.rise[block], ceilings.foremost[block] = until, 0.0, -1
+    salted, labels = ceilings.salted[begin:end], request.labels[begin:end]
+    for i in range(len(salted)):
+        salted[i] = spread(labels[i])
+    if is_all_common(belief, ceilings, request.present, begin, end):
+        ceilings.ceiling[block], ceilings.alike[block] = COMMON, end - begin
+        ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
+        return
+    base, slope, common = ceilings.base, ceilings.slope, ceilings.common
+    now, then, foremost, alike, grows = -1.0, -1.0, -1, 0, False  # no index is below 0
     drawn = -1  # the item of the last new line: its neighbours often have equal counts
-    for item in range(block * BLOCK, min((block + 1) * BLOCK, len(base))):
+    for item in range(begin, end):
+        if not is_present(request.present, item):
+            ceilings.since[item], base[item], slope[item] = 0.0, NOT_PRESENT, 0.0
+            continue
         examined, clicked = belief.examined[item], belief.clicked[item]
         if examined == common[0] and clicked == common[1]:
-            ceilings.examined[item], base[item], slope[item] = -1.0, -1.0, 0.0
+            ceilings.since[item], base[item], slope[item] = 0.0, COMMON, 0.0
             alike += 1
             continue
-        if examined != ceilings.examined[item] or clicked != ceilings.clicked[item]:
+        if ceilings.since[item] == 0.0 or examined != ceilings.examined[item] or clicked != ceilings.clicked[item]:
             if drawn >= 0 and examined == ceilings.examined[drawn] and clicked == ceilings.clicked[drawn]:
                 base[item], slope[item] = base[drawn], slope[drawn]
             else:
-                base[item], slope[item] = tangent_line(scoring, examined, clicked, reach[1])
-            ceilings.examined[item], ceilings.clicked[item], ceilings.since[item] = examined, clicked, reach[1]
+                base[item], slope[item] = tangent_line(scoring, examined, clicked, until)
+            ceilings.examined[item], ceilings.clicked[item], ceilings.since[item] = examined, clicked, until
             drawn = item
-        height = base[item] + slope[item] * reach[0]
+        height = base[item] + slope[item] * budget
         if height > now:
             now, foremost = height, item
-        then = max(then, base[item] + slope[item] * reach[1])
+        then = max(then, base[item] + slope[item] * until)
+        grows = grows or slope[item] > 0.0
     ceilings.ceiling[block], ceilings.foremost[block], ceilings.alike[block] = now, foremost, alike
-    ceilings.rise[block] = (then - now) / (reach[1] - reach[0]) if now < np.inf else 0.0
-    ceilings.known[block] = belief.touched[block]
+    if not grows:
+        ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
+    elif now < np.inf:
+        ceilings.rise[block] = (then - now) / (until - budget)
+
+
+@helper
+def is_all_common(belief: Counts, ceilings: BlockCeilings, present: Bools, begin: int, end: int) -> bool:
+    """Whether all items of a block are present and have the common counts: then they need no lines."""
+    examined, clicked, others = belief.examined[begin:end], belief.clicked[begin:end], 0
+    for i in range(len(examined)):
+        others += 1 if (examined[i] != ceilings.common[0]) | (clicked[i] != ceilings.common[1]) else 0
+    for item in range(begin, min(end, len(present))):
+        others += 0 if present[item] else 1
+    return others == 0
 
 
 @routine
 def least_of_best(
     scoring: Any,
     ceilings: BlockCeilings,
-    candidates: Ints,
+    request: Request,
     first: int,
     end: int,
     absent: int,
@@ -208,37 +288,24 @@ def least_of_best(
     highest, leader = ceilings.highest, ceilings.leader
     for position in range(wanted):
         highest[position] = -np.inf
-    for block in range(first, end):
-        height, item = ceilings.height[block], ceilings.foremost[block]
-        if height > highest[wanted - 1] and is_among(candidates, item, absent):
-            position = wanted - 1
-            while position > 0 and highest[position - 1] < height:
-                highest[position], leader[position] = highest[position - 1], leader[position - 1]
-                position -= 1
-            highest[position], leader[position] = height, item
+    for group in range(first // GROUP, (end - 1) // GROUP + 1):
+        if ceilings.group_height[group] <= highest[wanted - 1]:
+            continue
+        for block in range(max(first, group * GROUP), min(end, (group + 1) * GROUP)):
+            height, item = ceilings.height[block], ceilings.foremost[block]
+            if height > highest[wanted - 1] and is_eligible(request, item, absent):
+                position = wanted - 1
+                while position > 0 and highest[position - 1] < height:
+                    highest[position], leader[position] = highest[position - 1], leader[position - 1]
+                    position -= 1
+                highest[position], leader[position] = height, item
     if highest[wanted - 1] == -np.inf:
-        return -0.5  # every line reaches it, except the -1 of common items
+        return -0.5  # every line reaches it, but neither COMMON nor NOT_PRESENT does
     least = np.inf
     for position in range(wanted):
         item = leader[position]
         least = min(least, scoring.tangent(ceilings.examined[item], ceilings.clicked[item], budget)[0])
     return lower_bound(least)
-
-
-@helper
-def is_among(candidates: Ints, item: int, absent: int) -> bool:
-    """Whether an item is a candidate; `absent` items from the first to the last block are not."""
-    if absent == 0 or item < 0:
-        return item >= 0
-    low = max(0, item - candidates[0] - absent)
-    high = min(len(candidates), item - candidates[0] + 1)
-    while low < high:
-        middle = (low + high) // 2
-        if candidates[middle] < item:
-            low = middle + 1
-        else:
-            high = middle
-    return bool(low < len(candidates) and candidates[low] == item)
 
 
 @routine
@@ -251,38 +318,43 @@ def fill_shortlist(
     Returns its length and the number of common items in it; it is complete only if these are enough for a list.
     """
     lowest = int((1.0 - 2.0 * share) * 2.0**63) if 0.0 < share < 1.0 else LOWEST
-    found, common, until = 0, 0, ceilings.reach[1]
+    leading = (lowest >> 33) << 33  # no hash is above its leading bits by more
+    found, common = 0, 0
     examined, clicked, is_better = -1.0, -1.0, False  # the counts last compared with the common ones
-    for block in range(first, end):
-        hashed, opened = share > 0.0 and ceilings.alike[block] > 0, ceilings.height[block] >= least
-        if not hashed and not opened:
+    for group in range(first // GROUP, (end - 1) // GROUP + 1):
+        hashes_group = share > 0.0 and ceilings.group_alike[group] > 0
+        if not hashes_group and ceilings.group_height[group] < least:
             continue
-        stop = min((block + 1) * BLOCK, len(ceilings.items))
-        for begin in range(block * BLOCK, stop, HASHED_TOGETHER):
-            here = slice(begin, min(begin + HASHED_TOGETHER, stop))
-            labels, base, slope = request.labels[here], ceilings.base[here], ceilings.slope[here]
+        for block in range(max(first, group * GROUP), min(end, (group + 1) * GROUP)):
+            hashed, opened = hashes_group and ceilings.alike[block] > 0, ceilings.height[block] >= least
+            if not hashed and not opened:
+                continue
+            begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
+            base, slope = ceilings.base[begin:stop], ceilings.slope[begin:stop]
             largest, reaching = LOWEST, 0
             if hashed:  # both loops are vectorised, and mostly find nothing
-                for i in range(len(labels)):
-                    largest = max(largest, branch(request.key, labels[i]))
+                salted = ceilings.salted[begin:stop]
+                for i in range(len(salted)):
+                    largest = max(largest, leading_bits(request.key, salted[i]))
             if opened:
                 for i in range(len(base)):
-                    reaching += 1 if base[i] + slope[i] * until >= least else 0
-            lucky = hashed and largest >= lowest
+                    reaching += 1 if base[i] + slope[i] * budget >= least else 0
+            lucky = hashed and largest >= leading
             if reaching == 0 and not lucky:
                 continue
-            for i in range(len(labels)):
-                item, taken, is_common = begin + i, False, base[i] == -1.0
-                if opened and base[i] + slope[i] * until >= least:  # never true for a common item
+            all_common = ceilings.alike[block] == stop - begin  # then there are no lines
+            for i in range(len(base)):
+                item, taken, is_common = begin + i, False, all_common or base[i] == COMMON
+                if is_common:
+                    taken = lucky and branch(request.key, request.labels[item]) >= lowest
+                elif opened and base[i] + slope[i] * budget >= least:
                     taken = line_reaches(scoring, ceilings, item, budget, least)
-                    if taken and branch(request.key, labels[i]) < lowest:
+                    if taken and branch(request.key, request.labels[item]) < lowest:
                         if ceilings.examined[item] != examined or ceilings.clicked[item] != clicked:
                             examined, clicked = ceilings.examined[item], ceilings.clicked[item]
                             is_better = scoring.tangent(examined, clicked, budget)[0] > level
                         taken = is_better
-                elif lucky and is_common:
-                    taken = branch(request.key, labels[i]) >= lowest
-                if taken and is_among(request.candidates, item, absent):
+                if taken and is_eligible(request, item, absent):
                     ceilings.items[found] = item
                     found += 1
                     common += 1 if is_common else 0
@@ -291,13 +363,23 @@ def fill_shortlist(
 
 @helper
 def line_reaches(scoring: Any, ceilings: BlockCeilings, item: int, budget: float, least: float) -> bool:
-    """Whether an item's line, updated for the range, reaches this level."""
-    base, slope, until = ceilings.base, ceilings.slope, ceilings.reach[1]
-    if ceilings.since[item] != until:
+    """Whether an item's line, updated for the range of its block, reaches this level."""
+    base, slope, block = ceilings.base, ceilings.slope, item // BLOCK
+    until = ceilings.until[block]
+    if slope[item] > 0.0 and ceilings.since[item] != until:
         base[item], slope[item] = tangent_line(scoring, ceilings.examined[item], ceilings.clicked[item], until)
         ceilings.since[item] = until
-        ceilings.known[item // BLOCK] = -1
+        ceilings.known[block] = -1
     return bool(base[item] + slope[item] * budget >= least)
+
+
+@routine
+def sample_common_counts(ceilings: BlockCeilings, belief: Counts, candidates: Ints) -> None:
+    """Choose the first common counts by some of the candidates."""
+    count = min(SAMPLE, len(candidates))
+    for i in range(count):
+        ceilings.items[i] = candidates[i * len(candidates) // count]
+    choose_common_counts(ceilings, belief, count)
 
 
 @routine
@@ -313,4 +395,5 @@ def choose_common_counts(ceilings: BlockCeilings, belief: Counts, found: int) ->
     examined, clicked = belief.examined[item], belief.clicked[item]
     if votes > 0 and (examined != ceilings.common[0] or clicked != ceilings.common[1]):
         ceilings.common[0], ceilings.common[1] = examined, clicked
-        ceilings.reach[1] = -1.0  # outdates all ceilings
+        for block in range(len(ceilings.known)):
+            ceilings.known[block] = -1

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
+import numpy as np
+
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, whole
 from toplist.core.randomness import branch
@@ -65,6 +67,12 @@ class BetaPosterior(NamedTuple):
     def draws_each(self) -> bool:
         """Yes: a draw from the posterior of each item."""
         return True
+
+    def log_density(self, belief: Counts, items: Ints, values: Floats) -> Floats:
+        """S log x + (T - S) log(1 - x)."""
+        clicks = belief.clicked[items, None] / belief.unit[0]
+        others = np.maximum(belief.examined[items, None] / belief.unit[0] - clicks, 0.0)
+        return times_log(clicks, values) + times_log(others, 1.0 - values)
 
     def top(self, belief: Counts, cache: LazyDraws, request: Request, chosen: Ints, scores: Floats) -> None:
         """Draw for the candidates that can be among the best, and take the best."""
@@ -165,3 +173,10 @@ def draw_if_lucky(belief: Counts, cache: LazyDraws, request: Request, key: int, 
     cache.items[found] = item
     cache.value[found] = draw_item(belief, cache, item, as_number(top_bits(own)), own)
     return found + 1
+
+
+def times_log(factor: Floats, values: Floats) -> Floats:
+    """factor log(values), and 0 where the factor is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        product: Floats = np.where(factor > 0.0, factor * np.log(values), 0.0)
+    return product

@@ -10,6 +10,7 @@ import numpy as np
 from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.select import gather, is_contiguous, select
 from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile
 from toplist.parts.memory.counts import Counts
@@ -79,11 +80,12 @@ def best_by_formula(
     scoring: Any, belief: Counts, budget: float, cache: FormulaScratch, request: Request, chosen: Ints, scores: Floats
 ) -> None:
     """Fill the items with the largest values."""
-    candidates = request.candidates
-    if is_worthwhile(cache.ceilings, candidates, len(chosen)):
+    if is_worthwhile(cache.ceilings, request.candidates, len(chosen)):
         best_of_many(scoring, belief, cache.ceilings, request, budget, chosen, scores)
         return
+    candidates = request.candidates
     mean_plus_radius(belief, budget, candidates, cache.scores)
+    leave_out(request, cache.scores.score, -np.inf)
     select(cache.scores.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
@@ -138,6 +140,10 @@ class UCB1(NamedTuple):
         """Counts."""
         return "counts"
 
+    def takes_gaps(self) -> bool:
+        """Yes: exceptions of a request are left out of its shortlist."""
+        return True
+
     def exact(self, belief: Counts, request: Request) -> Floats:
         """Mean plus radius."""
         return formula_values(belief, ucb1_budget(belief, self.scale), request.candidates)
@@ -173,6 +179,10 @@ class Greedy(NamedTuple):
     def reads(self) -> str:
         """Counts."""
         return "counts"
+
+    def takes_gaps(self) -> bool:
+        """Yes: exceptions of a request are left out of its shortlist."""
+        return True
 
     def exact(self, belief: Counts, request: Request) -> Floats:
         """The mean, with the bonus."""

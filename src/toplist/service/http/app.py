@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from toplist.core.problem import InvalidInput
 from toplist.service.config import Settings
-from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, UnknownRanking
+from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, TooManyReads, UnknownRanking
 from toplist.service.http import openapi, problems
+from toplist.service.http.accept import check_accept
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
@@ -36,12 +37,35 @@ from toplist.service.http.routing import (
     StreamResponse,
 )
 from toplist.service.live.service import Service
-from toplist.service.wire import PROBLEM_MEDIA, Fault
+from toplist.service.wire import PROBLEM_MEDIA
 
 AsgiScope = MutableMapping[str, Any]
+Encoded = tuple[bytes, bytes, Mapping[str, str]]  # body, media type and further headers
 _PROBLEM = PROBLEM_MEDIA.encode()
 _REFUSED = (401, 403, 421, 429)  # statuses of requests that were not admitted: their lines have the address
+_NO_HEADERS: Mapping[str, str] = {}
 _UNROUTED = "(none)"  # label of all unknown paths, so that strangers cannot fill the metrics
+
+
+class Exchange:
+    """A request while it is answered: who asks, what it holds, and what goes to metrics and log."""
+
+    __slots__ = (
+        "address", "admission", "caller", "headers", "held", "label", "method", "request_id", "sending", "size",
+        "started", "status", "works",
+    )  # fmt: skip
+
+    def __init__(self, scope: AsgiScope, ids: RequestIds, admission: Admission) -> None:
+        self.started = perf_counter()
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.request_id = ids.of(self.headers.get(b"x-request-id"))
+        self.method: str = scope["method"]
+        self.address: str = scope["client"][0] if scope.get("client") else ""
+        self.admission = admission  # the one that it began with: settings may be read again meanwhile
+        self.caller, self.label = self.address, _UNROUTED
+        self.status, self.size = 500, 0
+        self.works = False  # whether it counts in `working`
+        self.held = self.sending = 0  # bytes of the budgets of bodies
 
 
 class App:
@@ -77,110 +101,143 @@ class App:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _http(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        started = perf_counter()
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        request_id = self._ids.of(headers.get(b"x-request-id"))
-        method: str = scope["method"]
-        address = scope["client"][0] if scope.get("client") else ""
-        admission, caller, label = self._admission, address, _UNROUTED
-        status, size = 500, 0
-        more: Mapping[str, str] = {}
-        works = False  # whether it counts in `working`
-        body: Any = None
-        response: Response = None
-        held = sending = 0  # bytes of the budgets of bodies
+        """Answer a request, and count and log it."""
+        exchange = Exchange(scope, self._ids, self._admission)
         self._metrics.in_flight += 1
         try:
             try:
-                raw_path = scope.get("raw_path")
-                try:
-                    route, found = self._find(method, raw_path if raw_path is not None else scope["path"].encode())
-                except HttpProblem:
-                    admission.admit(None, headers, scope)  # the limits also apply to unknown paths
-                    raise
-                label = route.label
-                if route.limited:  # health and metrics are answered, above all under load
-                    if self._metrics.working >= self._max_in_flight:
-                        raise _busy(self._max_in_flight)
-                    works = True
-                    self._metrics.working += 1
-                caller, key = admission.admit(route, headers, scope)
-                _check_accept(headers.get(b"accept"), route)
-                path = route.path(*found) if found else ()
-                query = route.parse_query(scope["query_string"])
-                if key is not None and key.rankings is not None:
-                    await self._check_ranking(key, route, path)
-                if route.decode is not None:
-                    is_complete = COMPLETE in scope
-                    body, held = await self._bodies.read(route, route.decode, headers, receive, caller, is_complete)
-                try:
-                    request = HttpRequest(path, query, body, "" if key is None else key.name, key)
-                    if route.reply_size is not None:
-                        size = route.reply_size(self.handlers, request)
-                        held = await self._bodies.hold_reply(size)
-                    response = await route.handler(self.handlers, request)
-                except (HttpProblem, Refused) as refused:
-                    await self.handlers.service.settle()  # the reason for the refusal may not be committed yet
-                    if isinstance(refused, UnknownRanking) and key is not None and key.rankings is not None:
-                        raise NotFound(f"There is no ranking {refused.name!r}.") from None  # suggests no other
-                    raise
-                status, media = route.status, route.media
-                if route.is_change:  # only now is it sure that the name is that of a ranking, and no secret
-                    ranking: str = path[0] if body is None or path else body.name
-                    self._log.change(request_id, route.route.name, ranking, caller)
-                if isinstance(response, Struct):  # the most frequent case
-                    content = self._encode(response)
-                elif isinstance(response, StreamResponse):
-                    works = False  # it takes as long as its reader does
-                    self._metrics.working -= 1
-                    stream = StreamReply(response, self._bodies.on_the_way, caller)
-                    await stream.send(status, request_id, receive, send, method == "HEAD")
-                    size = stream.size
-                    return
-                elif isinstance(response, RawResponse):
-                    status, content, more = response.status, response.body, response.headers
-                    media = response.media.encode()
-                elif isinstance(response, JsonResponse):
-                    status, content, more = response.status, self._encode(response.body), response.headers
-                else:
-                    content = b""
-                if len(content) > PIECE and not isinstance(response, RawResponse):  # raw ones are always the same
-                    sending = self._bodies.hold_content(caller, len(content))
+                encoded = await self._answer(exchange, scope, receive, send)
             except Exception as error:
-                problem = self._problem(error, request_id, label)
-                status, more, media = problem.status, problem.headers, _PROBLEM
-                content = self._encode(problem.body)
-                del problem  # its traceback holds this frame and the body: a cycle, and garbage is collected rarely
-            size = len(content)
-            if works:  # a slow reader keeps nobody else waiting
-                works = False
-                self._metrics.working -= 1
-            if held:
-                body = response = None
-                self._bodies.memory.give_back(held)
-                held = 0
-            await send_reply(send, status, content, media, request_id, more, method == "HEAD")
+                encoded = self._encoded_problem(exchange, error)
+            if encoded is not None:
+                content, media, more = encoded
+                exchange.size = len(content)
+                self._give_back(exchange)  # a slow reader keeps nobody else waiting
+                is_head = exchange.method == "HEAD"
+                await send_reply(send, exchange.status, content, media, exchange.request_id, more, is_head)
         except Disconnected:
-            status = 499  # nginx's status for a client that closed the connection
+            exchange.status = 499  # nginx's status for a client that closed the connection
         except BrokenStream as broken:
             # The head is sent, so no problem can be. The server closes a connection whose response is incomplete, by
             # which the client notices.
-            status, size = 500, broken.size
-            self._log_broken(broken.__cause__ or broken, request_id, label)
+            exchange.status, exchange.size = 500, broken.size
+            self._log_broken(broken.__cause__ or broken, exchange)
         finally:
-            self._metrics.in_flight -= 1
-            if works:
-                self._metrics.working -= 1
-            if held or sending:
-                self._bodies.memory.give_back(held)
-                self._bodies.on_the_way.give_back(caller, sending)
-            seconds = perf_counter() - started
-            self._metrics.count_request(method if label != _UNROUTED else "", label, status, seconds)
-            if status in _REFUSED:
-                caller = admission.refused_caller(headers.get(b"authorization"), status) or caller
-            self._log.request(
-                request_id, method, label, status, seconds, caller, size, address if status in _REFUSED else ""
+            self._record(exchange)
+
+    async def _answer(self, exchange: Exchange, scope: AsgiScope, receive: Receive, send: Send) -> Encoded | None:
+        """Admit, read and handle a request; returns the encoded response, or None if it was sent as a stream.
+
+        What it holds of the request and the response is freed when it returns, before their memory is given back.
+        """
+        route, found = self._find_route(exchange, scope)
+        exchange.caller, key = exchange.admission.admit(route, exchange.headers, scope)
+        check_accept(exchange.headers.get(b"accept"), route.media)
+        path = route.path(*found) if found else ()
+        query = route.parse_query(scope["query_string"])
+        if key is not None and key.rankings is not None:
+            await self._check_ranking(key, route, path)
+        body: Any = None
+        if route.decode is not None:
+            body, exchange.held = await self._bodies.read(
+                route, route.decode, exchange.headers, receive, exchange.caller, COMPLETE in scope
             )
+        request = HttpRequest(path, query, body, "" if key is None else key.name, key)
+        response = await self._handle(exchange, route, request)
+        exchange.status = route.status
+        if route.is_change:  # only now is it sure that the name is that of a ranking, and no secret
+            ranking: str = path[0] if body is None or path else body.name
+            self._log.change(exchange.request_id, route.route.name, ranking, exchange.caller)
+        if isinstance(response, StreamResponse):
+            await self._stream(exchange, response, receive, send)
+            return None
+        return self._encoded(exchange, route, response)
+
+    def _find_route(self, exchange: Exchange, scope: AsgiScope) -> tuple[CompiledRoute, list[str]]:
+        """The route of a request, which counts in `working` if the route is limited, and its raw parameters."""
+        raw_path = scope.get("raw_path")
+        try:
+            route, found = self._find(exchange.method, raw_path if raw_path is not None else scope["path"].encode())
+        except HttpProblem:
+            exchange.admission.admit(None, exchange.headers, scope)  # the limits also apply to unknown paths
+            raise
+        exchange.label = route.label
+        if route.limited:  # health and metrics are answered, above all under load
+            if self._metrics.working >= self._max_in_flight:
+                raise _busy(self._max_in_flight)
+            exchange.works = True
+            self._metrics.working += 1
+        return route, found
+
+    async def _handle(self, exchange: Exchange, route: CompiledRoute, request: HttpRequest) -> Response:
+        """Call the handler, with the memory for its response."""
+        try:
+            if route.reply_size is not None:
+                exchange.held = await self._bodies.hold_reply(route.reply_size(self.handlers, request))
+            return await route.handler(self.handlers, request)
+        except (HttpProblem, Refused) as refused:
+            await self.handlers.service.settle()  # the reason for the refusal may not be committed yet
+            key = request.key
+            if isinstance(refused, UnknownRanking) and key is not None and key.rankings is not None:
+                raise NotFound(f"There is no ranking {refused.name!r}.") from None  # suggests no other
+            raise
+
+    async def _stream(self, exchange: Exchange, response: StreamResponse, receive: Receive, send: Send) -> None:
+        """Send a long response, which takes as long as its reader does."""
+        self._stop_working(exchange)
+        stream = StreamReply(response, self._bodies.on_the_way, exchange.caller)
+        await stream.send(exchange.status, exchange.request_id, receive, send, exchange.method == "HEAD")
+        exchange.size = stream.size
+
+    def _encoded(self, exchange: Exchange, route: CompiledRoute, response: Response) -> Encoded:
+        """The body, the media type and further headers of a response."""
+        media, more = route.media, _NO_HEADERS
+        if isinstance(response, Struct):  # the most frequent case
+            content = self._encode(response)
+        elif isinstance(response, RawResponse):
+            exchange.status = response.status
+            return response.body, response.media.encode(), response.headers
+        elif isinstance(response, JsonResponse):
+            exchange.status, more = response.status, response.headers
+            content = self._encode(response.body)
+        else:
+            content = b""
+        if len(content) > PIECE:
+            exchange.sending = self._bodies.hold_content(exchange.caller, len(content))
+        return content, media, more
+
+    def _encoded_problem(self, exchange: Exchange, error: Exception) -> Encoded:
+        """The response to a request that failed."""
+        problem = self._problem(error, exchange.request_id, exchange.label)
+        exchange.status = problem.status
+        return self._encode(problem.body), _PROBLEM, problem.headers
+
+    def _stop_working(self, exchange: Exchange) -> None:
+        if exchange.works:
+            exchange.works = False
+            self._metrics.working -= 1
+
+    def _give_back(self, exchange: Exchange) -> None:
+        """Give back what a request held until its response was made."""
+        self._stop_working(exchange)
+        if exchange.held:
+            self._bodies.memory.give_back(exchange.held)
+            exchange.held = 0
+
+    def _record(self, exchange: Exchange) -> None:
+        """Give back everything, and count and log a request that is over."""
+        self._metrics.in_flight -= 1
+        if exchange.works or exchange.held:
+            self._give_back(exchange)
+        if exchange.sending:
+            self._bodies.on_the_way.give_back(exchange.caller, exchange.sending)
+        status, label, caller, address = exchange.status, exchange.label, exchange.caller, ""
+        seconds = perf_counter() - exchange.started
+        self._metrics.count_request(exchange.method if label != _UNROUTED else "", label, status, seconds)
+        if status in _REFUSED:
+            address = exchange.address
+            caller = exchange.admission.refused_caller(exchange.headers.get(b"authorization"), status) or caller
+        self._log.request(exchange.request_id, exchange.method, label, status, seconds, caller, exchange.size, address)
 
     def record_unread(self, problem: HttpProblem, caller: str, size: int) -> bytes:
         """Count and log a request that the HTTP parser refused, so that it never got here; its request id."""
@@ -221,14 +278,16 @@ class App:
                 return problems.invalid(str(error))
             case StoreUnavailable():
                 self._log.event("store unavailable", request_id=request_id.decode("latin-1"), detail=str(error))
-                wait = str(max(1, math.ceil(error.retry_after)))
-                return HttpProblem("store-unavailable", str(error), headers={"retry-after": wait})
+                return HttpProblem("store-unavailable", str(error), headers=_retry_after(error.retry_after))
+            case TooManyReads():
+                return HttpProblem("too-many-requests", str(error), headers=_retry_after(error.retry_after))
         self._log.failure("unforeseen", error, request_id=request_id.decode("latin-1"), route=label)
         return HttpProblem("unforeseen", "An unexpected error; the log has details under this response's X-Request-Id.")
 
-    def _log_broken(self, error: BaseException, request_id: bytes, label: str) -> None:
+    def _log_broken(self, error: BaseException, exchange: Exchange) -> None:
         detail = {"detail": str(error)} if isinstance(error, StoreUnavailable) else {}
-        self._log.failure("response broken off", error, request_id=request_id.decode("latin-1"), route=label, **detail)
+        request_id = exchange.request_id.decode("latin-1")
+        self._log.failure("response broken off", error, request_id=request_id, route=exchange.label, **detail)
 
 
 def make_app(service: Service, settings: Settings, log: Log | None = None) -> App:
@@ -250,31 +309,8 @@ def _busy(limit: int) -> HttpProblem:
     )
 
 
-def _check_accept(accept: bytes | None, route: CompiledRoute) -> None:
-    """Refuse a request whose Accept header excludes the media type of the route; most accept any."""
-    if accept is None or accept in (b"*/*", route.media):
-        return
-    media = route.route.media.partition(";")[0]
-    kind = media.partition("/")[0]
-    best, weight = -1, 0.0
-    for part in accept.decode("latin-1").lower().split(","):
-        name, *parameters = (each.strip() for each in part.split(";"))
-        exactness = {"*/*": 0, f"{kind}/*": 1, media: 2}.get(name, -1)
-        if exactness > best:
-            best, weight = exactness, _weight(parameters)
-    if best < 0 or weight <= 0.0:
-        detail = f"The response is {media}, which the Accept header excludes; accept it."
-        raise HttpProblem("not-acceptable", detail, [Fault(header="Accept", detail=detail)])
-
-
-def _weight(parameters: Iterable[str]) -> float:
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            try:
-                return float(parameter[2:])
-            except ValueError:
-                return 0.0
-    return 1.0
+def _retry_after(seconds: float) -> dict[str, str]:
+    return {"retry-after": str(max(1, math.ceil(seconds)))}
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

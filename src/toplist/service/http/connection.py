@@ -6,7 +6,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import httptools
 import msgspec
@@ -20,6 +20,7 @@ from toplist.service.wire import PROBLEM_MEDIA
 
 TLS_UNSENT = 64 << 10  # bytes of a response that may wait to be sent by TLS; its own default is 512 KiB
 PIECE = 512  # bytes parsed at once where several requests may follow each other
+MOST_HEADERS = 200  # of a request; each takes microseconds, and clients send a few dozen
 LEAST_TAKEN = 4096  # bytes of a response that a client must take within `limits.seconds`
 _HEAD_END = b"\r\n\r\n"
 _TCP_INFO_SIZE, _BYTES_ACKED = 192, 120  # of Linux's struct tcp_info, and the offset of tcpi_bytes_acked
@@ -51,6 +52,7 @@ class Connection(HttpToolsProtocol):
         self._head_begun = False
         self._boundary = False  # whether a request began or ended in this chunk
         self._raw = self._parsed = 0  # bytes of the head, received and parsed
+        self._headers = 0  # parsed, trailers included
         self._unwanted = 0  # bytes of a body that came after its response
         self._held = b""  # received, but not parsed before the response is sent
         self._half_closed = False  # the client sends no more, but reads
@@ -160,7 +162,7 @@ class Connection(HttpToolsProtocol):
         """A head begins."""
         super().on_message_begin()
         self._head_begun = self._boundary = True
-        self._raw = self._parsed = 0
+        self._raw = self._parsed = self._headers = 0
 
     def on_url(self, url: bytes) -> None:
         """Count a part of the request target."""
@@ -169,6 +171,9 @@ class Connection(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Count a header; drop a trailer, which must not pass for a header."""
+        self._headers += 1
+        if self._headers > MOST_HEADERS:
+            self._refuse_head(HttpProblem("head-too-large", f"The request has more than {MOST_HEADERS} headers."))
         self._count(len(name) + len(value) + 4)
         if self._in_head:
             super().on_header(name, value)
@@ -264,9 +269,12 @@ class Connection(HttpToolsProtocol):
     def _count(self, more: int) -> None:
         self._parsed += more
         if self._parsed > self.limits.head_bytes:
-            problem = _head_too_large(self.limits.head_bytes)
-            self._refusal = problem  # the parser raises its own error instead
-            raise problem
+            self._refuse_head(_head_too_large(self.limits.head_bytes))
+
+    def _refuse_head(self, problem: HttpProblem) -> NoReturn:
+        """Stop the parser."""
+        self._refusal = problem  # the parser raises its own error instead
+        raise problem
 
     def refuse(self, problem: HttpProblem) -> None:
         """Send a problem, after the responses to earlier requests, and close the connection."""

@@ -176,14 +176,14 @@ class Handlers:
 
     async def explain(self, request: HttpRequest) -> Response:
         """GET /v1/impressions/{impression}/explanation."""
-        return await self.service.queries.explanation(request.path[0])
+        return await self.service.queries.explanation(request.path[0], request.by)
 
     async def estimates(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/estimates."""
         query = request.query
         with visitor_features(query.person) as person:
             segment = self.segment_hash.hidden(query).segment
-            reply = await self.service.queries.estimates(request.path[0], segment, query.limit, person)
+            reply = await self.service.queries.estimates(request.path[0], segment, query.limit, person, request.by)
             return self.segment_hash.shown(reply, query)
 
     async def explain_next(self, request: HttpRequest) -> Response:
@@ -191,12 +191,12 @@ class Handlers:
         query = request.query
         with visitor_features(query.person) as person:
             segment = self.segment_hash.hidden(query).segment
-            reply = await self.service.queries.next_list(request.path[0], segment, person)
+            reply = await self.service.queries.next_list(request.path[0], segment, person, request.by)
             return self.segment_hash.shown(reply, query)
 
     async def history(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/history."""
-        return await self.histories.of(request.path[0])
+        return await self.histories.of(request.path[0], request.by)
 
     async def list_segments(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/segments."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from toplist.service.live.service import Service
 from toplist.service.log.events import decode_outcome
 from toplist.service.store.protocol import LEARN
 from toplist.service.wire import Event, History, Point
 
 MAX_POINTS = 200  # above this, neighbours are merged in pairs: a curve stays small however long the log is
-_PAGES_PER_READ = 20  # of the log; a long log takes several requests to read
+_PAGES_PER_READ = 100  # of the log; a long log takes several requests to read
 
 
 class Curve:
@@ -20,14 +18,11 @@ class Curve:
         self.created = created  # tells a ranking from a deleted one of the same name
         self.seq = 0  # of the last event read
         self.points: list[Point] = []
-        self.reading = asyncio.Lock()
         self._size = 10
         self._last: Point | None = None  # incomplete
 
     def add(self, event: Event) -> None:
-        """Add an event of the log; only learned lists count."""
-        if event.kind != LEARN:
-            return
+        """Add a learned list of the log."""
         clicks = len(decode_outcome(event.body).merged.clicks)
         one = Point(lists=1, clicked=int(clicks > 0), clicks=clicks, until=event.at)
         self._last = one if self._last is None else _merge(self._last, one)
@@ -66,25 +61,25 @@ class Histories:
         """The rankings whose curves are in memory."""
         return set(self._curves)
 
-    async def of(self, name: str) -> History:
-        """The curve of a ranking, updated with new events of the log."""
+    async def of(self, name: str, by: str = "") -> History:
+        """The curve of a ranking, updated with new events of the log; each page of these is a turn of the caller."""
         created = (await self._service.queries.ranking(name)).created
         curve = self._curves.get(name)
         if curve is None or curve.created != created:
             names = {ranking.name for ranking in await self._service.queries.rankings()}
             self._curves = {known: curve for known, curve in self._curves.items() if known in names}  # drop deleted
             curve = self._curves[name] = Curve(created)
-        async with curve.reading:
-            pages = await self._service.queries.event_pages(name, curve.seq)
-            for _ in range(_PAGES_PER_READ):
+        pages = await self._service.queries.event_pages(name, curve.seq, LEARN)
+        for _ in range(_PAGES_PER_READ):
+            async with self._service.queries.lane.turn(by):  # it is the only one at work
+                pages.after = curve.seq  # another request may have read on meanwhile
                 page = await anext(pages, None)
                 if page is None:
                     return curve.history(name, complete=True)
                 for event in page.events:
                     curve.add(event)
                 curve.seq = page.until  # even if empty: the events of other rankings are skipped once
-                await asyncio.sleep(0)
-            return curve.history(name, complete=await anext(pages, None) is None)
+        return curve.history(name, complete=await anext(pages, None) is None)
 
 
 def _merge(first: Point, second: Point) -> Point:

@@ -19,6 +19,7 @@ from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, Impression
 from toplist.service.live.learners import LoadedLearner
 from toplist.service.live.ranking import LiveRanking, item_reply
 from toplist.service.live.rankings import ranking_reply
+from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import TIMES_LEARNER
@@ -75,8 +76,9 @@ class LogPages:
 class Queries:
     """Answers questions."""
 
-    def __init__(self, transactions: Transactions, compiler: PolicyCompiler) -> None:
+    def __init__(self, transactions: Transactions, compiler: PolicyCompiler, lane: ReadLane | None = None) -> None:
         self._transactions, self._compiler = transactions, compiler
+        self.lane = lane or ReadLane()
         self._count: asyncio.Task[int] | None = None  # of open impressions
         self._counted = 0.0
 
@@ -158,10 +160,11 @@ class Queries:
         return None if ranking is None else ranking.name
 
     async def estimates(
-        self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None
-    ) -> Estimates:
+        self, name: str, segment: str | None = None, limit: int = 100, person: Sequence[float] | None = None,
+        by: str = "",
+    ) -> Estimates:  # fmt: skip
         """Estimates of the items, the largest index first, or the largest mean if the policy has no index."""
-        async with self._reading(), self._learner(name, segment) as learner:
+        async with self._reading(), self._learner(name, segment, by) as learner:
             spec, learned = learner.ranking.spec, learner.ranker.learned
 
             def estimate(ranker: LoggedRanker) -> list[Estimate]:
@@ -173,12 +176,12 @@ class Queries:
                 raise Refused(str(problem), "/person") from problem
             return Estimates(ranking=name, segment=segment, policy=spec.policy, learned=learned, items=rows)
 
-    async def explanation(self, impression: str) -> Explanation:
+    async def explanation(self, impression: str, by: str = "") -> Explanation:
         """Why each item of a list is at its position."""
         async with self._reading() as state:
             one = await _existing_impression(state, impression)
             name, segment = await _origin(state, one)
-            async with self._learner(name, segment) as learner:
+            async with self._learner(name, segment, by) as learner:
                 event = (await state.load_lists([one])).get(one.seq)
                 if event is None:
                     raise NotFound(f"The list of this impression cannot be read: {one.damage}")
@@ -195,9 +198,11 @@ class Queries:
                 raise NotFound("An earlier policy of the ranking made this list, and it cannot be explained any more.")
             return Explanation(impression=impression, ranking=name, segment=segment, positions=reasons)
 
-    async def next_list(self, name: str, segment: str | None = None, person: Sequence[float] | None = None) -> NextList:
+    async def next_list(
+        self, name: str, segment: str | None = None, person: Sequence[float] | None = None, by: str = ""
+    ) -> NextList:
         """The list that would be made next, explained; it is not made."""
-        async with self._reading(), self._learner(name, segment) as learner:
+        async with self._reading(), self._learner(name, segment, by) as learner:
             spec, learned = learner.ranking.spec, learner.ranker.learned
 
             def explain(ranker: LoggedRanker) -> list[Reason]:
@@ -217,14 +222,14 @@ class Queries:
         return await asyncio.to_thread(lambda: work(LoggedRanker.of(state, policy, name)))
 
     @asynccontextmanager
-    async def _learner(self, name: str, segment: str | None) -> AsyncIterator[LoadedLearner]:
-        """Context that holds the memory for loading and copying the learner of a segment."""
+    async def _learner(self, name: str, segment: str | None, by: str) -> AsyncIterator[LoadedLearner]:
+        """Context of a turn with the learner of a segment, which holds the memory for loading and copying it."""
         while True:
             state = await self._transactions.state()
             ranking = state.ranking(name)
             await self._compiler.wait_for(ranking.settings)
             size = TIMES_LEARNER * state.learners.size(ranking, segment) + ranking.list_bytes(None)
-            async with self._transactions.work.reserve(size):
+            async with self.lane.turn(by), self._transactions.work.reserve(size):
                 learner = await state.learners.load(ranking, segment, reserved=True)
                 if not self._transactions.is_current(state) or state.rankings.get(name) is not ranking:
                     continue
@@ -240,11 +245,11 @@ class Queries:
             ranking = state.ranking(name).id
             return await state.store.read(lambda reader: reader.segments(ranking, after or "", limit))
 
-    async def event_pages(self, name: str, after: int = 0) -> LogPages:
-        """The log of a ranking, in pages; other requests are served between two of them."""
+    async def event_pages(self, name: str, after: int = 0, kind: str | None = None) -> LogPages:
+        """The log of a ranking, or its events of a kind, in pages; other requests are served between two of them."""
         async with self._reading() as state:
             ranking = state.ranking(name)
-        return LogPages(self._transactions, EventPages(ranking.id, ranking.name, after))
+        return LogPages(self._transactions, EventPages(ranking.id, ranking.name, after, kind))
 
     async def open_impressions(self) -> int:
         """Number of lists that wait for reports, deferred ones included."""

@@ -15,6 +15,7 @@ from toplist.service.live.items import Items
 from toplist.service.live.make_list import Lists
 from toplist.service.live.queries import Queries
 from toplist.service.live.rankings import RankingManager
+from toplist.service.live.read_lane import MOST_WAITING, SHARE, ReadLane
 from toplist.service.live.retention import Retention
 from toplist.service.live.segments import Segments
 from toplist.service.live.transaction import OpenStore, Transactions
@@ -44,6 +45,10 @@ class Service:
         Limit of the number of rankings.
     most_segments : int, default 1,000,000
         Limit of the number of segments of a ranking.
+    read_share : float, default 0.2
+        Share of the time for costly reads: estimates, explanations and histories.
+    reads_waiting : int, default 32
+        Limit of the number of costly reads of one caller that wait for their turn.
     open_store : callable, default SQLiteStore
         Opens the store at a path.
 
@@ -65,6 +70,8 @@ class Service:
         item_bytes: int = 1 << 30,
         most_rankings: int = 1000,
         most_segments: int = 1_000_000,
+        read_share: float = SHARE,
+        reads_waiting: int = MOST_WAITING,
         open_store: OpenStore = SQLiteStore,
     ) -> None:
         own_clock = BelievedClock() if clock is None else GivenClock(clock)
@@ -74,7 +81,7 @@ class Service:
         self.items = Items(self.transactions, item_bytes)
         self.lists = Lists(self.transactions, self.compiler, most_segments)
         self.impressions = Impressions(self.transactions)
-        self.queries = Queries(self.transactions, self.compiler)
+        self.queries = Queries(self.transactions, self.compiler, ReadLane(read_share, reads_waiting))
         self.segments = Segments(self.transactions)
         self.retention = Retention(self.transactions, self.compiler)
 

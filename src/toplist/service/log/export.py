@@ -18,7 +18,7 @@ from toplist.service.store.protocol import WHOLE_RANKING, LogReader
 from toplist.service.wire import Event
 from toplist.support.files import check_writable, import_optional, replace_file
 
-EVENTS_PER_PAGE = 1000  # seqs that a page covers; other rankings' events among them are skipped
+EVENTS_PER_PAGE = 200  # seqs that a page covers, two milliseconds; other rankings' events among them are skipped
 BYTES_PER_PAGE = 1 << 20  # a page ends with the event that exceeds them
 ROWS_PER_BATCH = 10_000
 
@@ -31,10 +31,13 @@ class EventPage(NamedTuple):
 
 
 class EventPages:
-    """The log of a ranking, page by page, up to the last event committed when a page is read."""
+    """The log of a ranking, page by page, up to the last event committed when a page is read.
 
-    def __init__(self, ranking: int, name: str, after: int = 0) -> None:
-        self._ranking, self._name = ranking, name
+    With a `kind`, pages have the events of that kind alone.
+    """
+
+    def __init__(self, ranking: int, name: str, after: int = 0, kind: str | None = None) -> None:
+        self._ranking, self._name, self._kind = ranking, name, kind
         self.after = after  # the next page has later events; it can be set to read a page again
         self._segments: dict[int, str | None] = {WHOLE_RANKING: None}  # by learner
 
@@ -47,6 +50,8 @@ class EventPages:
         events: list[Event] = []
         size = 0
         for event in reader.events(self._ranking, self.after, until):
+            if self._kind is not None and event.kind != self._kind:
+                continue
             if event.learner not in self._segments:
                 created = reader.event(event.learner)
                 if created is None:  # its segment was deleted, and its events are going

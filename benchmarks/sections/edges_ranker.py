@@ -1,0 +1,256 @@
+"""What do exclusions, items that come and go, and very many items cost a ranker?"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.contenders import Size
+from benchmarks.measure import Effort
+from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
+from toplist import Ranker
+
+SIZES = (Size(1000, 10), Size(100_000, 10), Size(1_000_000, 10))
+QUICK_SIZES = (Size(200, 4),)
+POLICY = "dcm-kl-ucb"
+LISTS, QUICK_LISTS = 200, 5
+AT_MOST = Target(1.5, at_most=True)
+
+WHOLE_SIZE, QUICK_WHOLE_SIZE = Size(1_000_000, 10), Size(300, 4)
+
+CURVE, QUICK_CURVE = (1000, 10_000, 100_000, 1_000_000, 10_000_000), (1000, 5000)
+CURVE_LISTS, QUICK_CURVE_LISTS = 2000, 30
+CURVE_POLICIES = ("dcm-kl-ucb", "cascade-ucb1")
+MEDIAN, P99 = Target(150.0, at_most=True), Target(1000.0, at_most=True)
+JUDGED = 1_000_000  # items at which the curve has targets
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """Lists with exceptions; whole operations; and the curve over the number of items."""
+    return [exceptions_table(effort), whole_table(effort), curve_table(effort)]
+
+
+# Lists with exceptions ------------------------------------------------------------------------------------------------
+
+
+def exceptions_table(effort: Effort) -> Table:
+    """Each kind of list beside a plain one of the same ranker, in turn."""
+    lists = QUICK_LISTS if effort.quick else LISTS
+    rows = [row for size in (QUICK_SIZES if effort.quick else SIZES) for row in exceptions(size, lists)]
+    columns: dict[str, Show] = {
+        "what": str,
+        "size": str,
+        "baseline": str,
+        "plain": nanoseconds,
+        "cost": nanoseconds,
+        "ratio": times,
+        "target": str,
+        "verdict": str,
+    }
+    notes = [
+        f"CPU time of a list of {POLICY}, median of up to {lists}; the baseline in turn with it, on the same ranker.",
+        "by sets: the eligible slots as np.setdiff1d and np.union1d find them, without the list.",
+        "new_per_list: another ranker of the same items, of which the first half was examined.",
+    ]
+    return Table("Ranker: lists with exceptions, and items that come and go", columns, rows, notes)
+
+
+def exceptions(size: Size, lists: int) -> list[dict[str, Any]]:
+    """The rows of one size."""
+    names = [f"item {n}" for n in range(size.items)]
+    ranker, limited = (Ranker(names, size.positions, POLICY, seed=1, new_per_list=limit) for limit in (None, 2))
+    for start in range(0, size.items, 2 * size.positions):
+        limited.learn(limited.adopt(names[start : start + size.positions]), clicks=())
+    for each in (ranker, limited):
+        play(each, 5 * lists)
+    hundred, even = names[:: max(1, size.items // 100)][:100], names[::2]
+    number = iter(range(10**9))
+
+    def come_and_go() -> None:
+        name = names[next(number) % size.items]
+        ranker.remove(name)
+        ranker.rank()
+        ranker.add(name)
+
+    slot_of = {name: slot for slot, name in enumerate(names)}
+
+    def by_sets() -> None:
+        slots = [slot_of[name] for name in even]
+        np.union1d(np.setdiff1d(np.array(slots), [3]), [5])
+
+    rows = [
+        compare("one item excluded", ranker.rank, lambda: ranker.rank(exclude=names[5:6]), lists, AT_MOST),
+        compare("100 items excluded", ranker.rank, lambda: ranker.rank(exclude=hundred), lists, AT_MOST),
+        compare("one item pinned", ranker.rank, lambda: ranker.rank(pins={3: names[7]}), lists, AT_MOST),
+        compare("one goes, a list, one comes", ranker.rank, come_and_go, lists, None),
+        compare("new_per_list=2", ranker.rank, limited.rank, lists, None),
+    ]
+    ranker.hide(hundred[:50])
+    rows.append(compare("50 items hidden", limited_to_plain(names, size), ranker.rank, lists, AT_MOST))
+    few = max(3, min(lists, 2_000_000 // size.items))
+    rows.append(
+        compare("among every second", by_sets, lambda: ranker.rank(among=even), few, None) | {"baseline": "by sets"}
+    )
+    return [row | {"size": str(size)} for row in rows]
+
+
+def limited_to_plain(names: Sequence[str], size: Size) -> Callable[[], Any]:
+    """Plain lists of another ranker, from which nothing is hidden."""
+    other = Ranker(names, size.positions, POLICY, seed=1)
+    play(other, 100)
+    return other.rank
+
+
+def play(ranker: Ranker, lists: int) -> None:
+    """Make and learn lists."""
+    for number in range(lists):
+        clicks = [{"position": number % ranker.positions + 1}] if number % 3 == 0 else []
+        ranker.learn(ranker.rank(), clicks)
+
+
+def compare(
+    what: str, plain: Callable[[], Any], other: Callable[[], Any], lists: int, target: Target | None
+) -> dict[str, Any]:
+    """CPU seconds of both, in turn."""
+    plain()
+    other()
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for _ in range(lists):
+        for call, kept in ((plain, seconds[0]), (other, seconds[1])):
+            begun = time.process_time()
+            call()
+            kept.append(time.process_time() - begun)
+    first, second = median(seconds[0]), median(seconds[1])
+    ratio = second / max(first, 1e-9)
+    cells = {"what": what, "baseline": "plain list", "plain": first, "cost": second, "ratio": ratio}
+    return cells | verdict_cells(ratio, target, " x")
+
+
+# Whole operations -----------------------------------------------------------------------------------------------------
+
+
+def whole_table(effort: Effort) -> Table:
+    """Build, load and estimate, each beside a loop over the items by hand."""
+    size = QUICK_WHOLE_SIZE if effort.quick else WHOLE_SIZE
+    names = [f"item {n}" for n in range(size.items)]
+    rounds = 1 if effort.quick else 3
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ranker.npz"
+        ranker = Ranker(names, size.positions, POLICY, seed=1)
+        play(ranker, 20)
+        ranker.save(path)
+        operations: dict[str, Callable[[], Any]] = {
+            "build": lambda: Ranker(names, size.positions, POLICY),
+            "build with a prior": lambda: Ranker(names, size.positions, POLICY, prior_strength=1.0),
+            "load": lambda: Ranker.load(path),
+            "estimates()": ranker.estimates,
+            "estimates().rows()": lambda: ranker.estimates().rows(),
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in ("by hand", *operations)}
+        for _ in range(rounds + 1):  # the first compiles
+            for name, call in {"by hand": lambda: labels_by_hand(names), **operations}.items():
+                gc.collect()
+                begun = time.process_time()
+                call()
+                seconds[name].append(time.process_time() - begun)
+    hand = median(seconds["by hand"][1:])
+    rows = [
+        {"what": name, "size": str(size), "hand": hand, "cost": median(seconds[name][1:]),
+         "ratio": median(seconds[name][1:]) / max(hand, 1e-9)}
+        for name in operations
+    ]  # fmt: skip
+    columns: dict[str, Show] = {"what": str, "size": str, "hand": nanoseconds, "cost": nanoseconds, "ratio": times}
+    notes = [f"CPU time, median of {rounds}. hand: the labels of all items, one by one with hashlib, in a dictionary."]
+    return Table("Ranker: very many items at once", columns, rows, notes)
+
+
+def labels_by_hand(names: Sequence[str]) -> dict[str, int]:
+    """The label of every item."""
+    return {
+        name: int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
+        for name in names
+    }
+
+
+# The curve ------------------------------------------------------------------------------------------------------------
+
+
+def curve_table(effort: Effort) -> Table:
+    """Time of a list and memory of an item, by the number of items."""
+    lists = QUICK_CURVE_LISTS if effort.quick else CURVE_LISTS
+    rows = [
+        {"algorithm": policy, "what": what, "L": f"{items:,}"} | curve_cells(policy, items, spread, lists)
+        for policy in CURVE_POLICIES
+        for what, spread in (("never seen", False), ("spread out", True))
+        for items in (QUICK_CURVE if effort.quick else CURVE)
+    ]
+    columns: dict[str, Show] = {
+        "algorithm": str,
+        "what": str,
+        "L": str,
+        "first list": nanoseconds,
+        "median": nanoseconds,
+        "p99": nanoseconds,
+        "bytes per item": lambda value: f"{value:.0f}",
+        "target": str,
+        "verdict": str,
+    }
+    notes = [
+        f"CPU time of rank + learn, K = 10, over {lists} lists after the first; integers as ids.",
+        "never seen: at first all items are equal, and every list hashes all that still are: about 0.2 ns each.",
+        "spread out: all items were examined, and differ.",
+        "bytes per item: growth of resident memory from before the ranker until after its lists.",
+    ]
+    return Table("Ranker: from a thousand to ten million items", columns, rows, notes)
+
+
+def curve_cells(policy: str, items: int, spread: bool, lists: int) -> dict[str, Any]:
+    """The cells of one ranker."""
+    play(Ranker(range(5000), 10, policy), 20)  # compiles
+    gc.collect()
+    before = resident()
+    ranker = KnownItems(range(items), 10, policy, seed=1)
+    if spread:
+        ranker.spread_out()
+    begun = time.process_time()
+    ranker.rank()
+    first = time.process_time() - begun
+    seconds = np.zeros(lists)
+    for number in range(lists):
+        begun = time.process_time()
+        shown = ranker.rank()
+        ranker.learn(shown, clicks=[{"position": number % 10 + 1}] if number % 3 == 0 else [])
+        seconds[number] = time.process_time() - begun
+    middle, late = float(np.median(seconds)), float(np.quantile(seconds, 0.99))
+    cells = {"first list": first, "median": middle, "p99": late, "bytes per item": (resident() - before) / items}
+    if items != JUDGED:
+        return cells | verdict_cells(0.0, None)
+    return cells | {
+        "target": f"<= {MEDIAN.number:g} us, p99 <= {P99.number:g} us",
+        "verdict": "reached" if MEDIAN.reached(middle * 1e6) and P99.reached(late * 1e6) else "MISSED",
+    }
+
+
+class KnownItems(Ranker):
+    """A ranker whose items can be given counts, as if many lists were learned."""
+
+    def spread_out(self) -> None:
+        """Give all items different counts."""
+        belief, numbers = self._learner.belief, np.random.default_rng(1)
+        belief.examined[:] = numbers.uniform(20.0, 400.0, len(self))
+        belief.clicked[:] = numbers.uniform(0.0, 0.3, len(self)) * belief.examined
+        belief.clock[0] = 1e6
+
+
+def resident() -> int:
+    """Bytes of memory in use."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * 4096 if status.exists() else 0

@@ -1,0 +1,80 @@
+"""The probability with which a policy shows a list."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from toplist.core.slate import Floats, Ints, Request
+
+
+class ListProbabilities(NamedTuple):
+    """How likely a policy shows the items of a list at their positions.
+
+    Parameters
+    ----------
+    conditional : ndarray of float
+        Per position the probability of its item given the items above; their product is the probability of the list.
+        0 from the first position on that the policy cannot fill so.
+    marginal : ndarray of float
+        Per position the probability of its item there, whatever stands elsewhere; nan where it has no closed form.
+    conditional_error, marginal_error : ndarray of float
+        Their standard errors; 0 where they are exact.
+    """
+
+    conditional: Floats
+    marginal: Floats
+    conditional_error: Floats
+    marginal_error: Floats
+
+    @classmethod
+    def exact(cls, conditional: Floats, marginal: Floats) -> Self:
+        """Probabilities without an error."""
+        return cls(conditional, marginal, np.zeros(len(conditional)), np.zeros(len(marginal)))
+
+
+class Weighing(Protocol):
+    """Optional for a policy: the exact probability of a list."""
+
+    def list_probabilities(self, belief: Any, request: Request, items: Ints) -> ListProbabilities | None:
+        """The probability of a list that fills all positions of a request.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        request : Request
+            Input for the list; its random key does not matter.
+        items : ndarray of int
+            The list, from the top: as many different candidates as the policy shows.
+
+        Returns
+        -------
+        ListProbabilities or None
+            None where the probabilities have no closed form.
+        """
+        ...
+
+
+class DrawingIndependently(Protocol):
+    """Optional for an index that ranks by independent draws from a posterior per item: its density."""
+
+    def log_density(self, belief: Any, items: Ints, values: Floats) -> Floats:
+        """Logarithm of the density of each item's draw, up to a constant per item; concave on [0, 1].
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        items : ndarray of int
+            The items.
+        values : ndarray of float, shape (items, any number)
+            Per item the values at which the density is wanted.
+
+        Returns
+        -------
+        ndarray of float, in the shape of `values`
+            The logarithms.
+        """
+        ...

@@ -1,0 +1,58 @@
+"""The HTTP messages of the service: server, client and OpenAPI share these definitions.
+
+Class names, fields and the docstrings of messages appear in /openapi.json: changing one changes the published API.
+"""
+
+from toplist.service.wire.fields import (
+    INTEGER_RULE,
+    IS_PLACE,
+    ITEM_RULE,
+    LARGEST,
+    PATTERN_RULES,
+    TEXT_RULE,
+    ImpressionId,
+    ItemText,
+    Name,
+    OfSegment,
+    Segment,
+    too_large,
+)
+from toplist.service.wire.items import (
+    Item,
+    ItemBody,
+    ItemsBody,
+    ItemsChanged,
+    ItemsPage,
+    ItemsQuery,
+    RemoveBody,
+    Removed,
+)
+from toplist.service.wire.learning import (
+    Estimate,
+    Estimates,
+    EstimatesQuery,
+    Event,
+    EventsQuery,
+    Explanation,
+    History,
+    KeysPage,
+    NextList,
+    NextQuery,
+    Point,
+    Reason,
+    SegmentsPage,
+    SegmentsQuery,
+)
+from toplist.service.wire.lists import Impression, ListEntry, ListReply, ListRequest, Report, ReportReply, SeenEntry
+from toplist.service.wire.problems import PROBLEM_MEDIA, PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, Fault, ProblemBody
+from toplist.service.wire.rankings import Health, Ranking, RankingChange, Rankings, RankingSpec
+
+__all__ = [
+    "Estimate", "Estimates", "EstimatesQuery", "Event", "EventsQuery", "Explanation", "Fault", "Health", "History",
+    "INTEGER_RULE", "IS_PLACE", "ITEM_RULE", "Impression", "ImpressionId", "Item", "ItemBody", "ItemText",
+    "ItemsBody", "ItemsChanged", "ItemsPage", "ItemsQuery", "KeysPage", "LARGEST", "ListEntry", "ListReply",
+    "ListRequest", "Name", "NextList", "NextQuery", "OfSegment", "PATTERN_RULES", "PROBLEM_MEDIA",
+    "PROBLEM_STATUSES", "PROBLEM_TYPE_PREFIX", "Point", "ProblemBody", "Ranking", "RankingChange", "RankingSpec",
+    "Rankings", "Reason", "RemoveBody", "Removed", "Report", "ReportReply", "SeenEntry", "Segment", "SegmentsPage",
+    "SegmentsQuery", "TEXT_RULE", "too_large",
+]  # fmt: skip

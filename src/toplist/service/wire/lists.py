@@ -1,0 +1,122 @@
+"""Messages about lists: to ask for one, to report its clicks, and to read it again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from toplist.service.wire.fields import (
+    ITEM_TEXT,
+    MAX_REPORT_ENTRIES,
+    FeatureRow,
+    Integer,
+    ItemId,
+    ManyIds,
+    ManyTexts,
+    OfSegment,
+    Positions,
+    Probability,
+    RequestId,
+    Segment,
+    SegmentAlias,
+    SegmentReply,
+    Strict,
+    check_texts,
+)
+
+
+class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True):
+    """A request for a list."""
+
+    segment: Segment | None = None
+    positions: Positions | None = None
+    among: list[ManyIds] | None = None
+    exclude: list[ManyIds] = field(default_factory=list)
+    pins: dict[str, ManyIds] = field(default_factory=dict)  # 1-based position to item
+    person: FeatureRow | None = None
+    features: dict[ManyTexts, FeatureRow] | None = None
+    request_id: RequestId | None = None
+    deferred: bool = False  # stays closed until it is activated
+    key: SegmentAlias = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.among:
+            check_texts(self.among, "`$.among[{}]`")
+        if self.exclude:
+            check_texts(self.exclude, "`$.exclude[{}]`")
+        if self.pins:
+            check_texts(self.pins.values(), "`$.pins[...]`")
+        if self.features:
+            check_texts(self.features, "`key` in `$.features`", ITEM_TEXT)
+
+
+class ListReply(OfSegment, frozen=True, kw_only=True):
+    """A list to show."""
+
+    impression: str
+    items: list[str | int]
+    ranking: str
+    segment: str | None = None
+    deferred: bool = False
+    key: SegmentReply = None
+
+
+class ListEntry(Strict, frozen=True):
+    """A position of a list, by its number or its item; for a number that is both."""
+
+    item: ItemId | UnsetType = UNSET
+    position: Integer | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if (self.item is UNSET) == (self.position is UNSET):
+            raise ValueError("An entry names an item or a position; give one of them")
+
+
+class SeenEntry(ListEntry, frozen=True):
+    """A position of a list, and the probability that it was seen."""
+
+    probability: Probability = 1.0
+
+
+class Report(Strict, frozen=True):
+    """The clicks on a list so far; repeated reports count once.
+
+    A number is a position, or an integer item of the list; it is refused if it is both.
+    """
+
+    clicks: Annotated[list[ItemId | ListEntry], Meta(max_length=MAX_REPORT_ENTRIES)] = field(default_factory=list)
+    left: ItemId | ListEntry | None = None
+    seen: (
+        Annotated[list[ItemId | SeenEntry], Meta(max_length=MAX_REPORT_ENTRIES)]
+        | Annotated[dict[str, Probability], Meta(max_length=MAX_REPORT_ENTRIES)]
+        | None
+    ) = None
+    final: bool = False
+
+
+class ReportReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Whether a report counts, and if not, why."""
+
+    impression: str
+    counted: bool
+    why: str | UnsetType = UNSET
+    detail: str | UnsetType = UNSET
+
+
+class Impression(OfSegment, frozen=True, kw_only=True):
+    """A list that was made, with its clicks so far."""
+
+    impression: str
+    ranking: str
+    segment: str | None = None
+    items: list[str | int]
+    state: str  # "deferred", "open", "learned" or "dropped"
+    made: str
+    due: str  # end of its click window
+    clicks: list[int]  # 1-based positions
+    left: int | None
+    seen: dict[str, float] | None  # by position
+    reason: str | None  # why it was learned: "final" or "window"
+    key: SegmentReply = None

@@ -1,0 +1,93 @@
+"""Messages about rankings, and the state of the service."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, Struct, UnsetType
+
+from toplist.core.defaults import DEFAULT_POLICY
+from toplist.service.wire.fields import (
+    FeatureCount,
+    Name,
+    NewItems,
+    Positions,
+    Probability,
+    Seconds,
+    Seed,
+    Steps,
+    Strength,
+    Strict,
+)
+
+
+class RankingSpec(Strict, frozen=True):
+    """A new ranking."""
+
+    name: Name
+    positions: Positions
+    policy: str = DEFAULT_POLICY  # a name of the catalogue, optionally with parameters: "cascade-kl-ucb(...)"
+    click_window: Seconds = 1800.0  # seconds
+    retention: Seconds | None = None  # events are deleted after this many seconds; None: never
+    seed: Seed = 0
+    steps: Steps | None = None
+    features: FeatureCount = 0  # per item; for policies that learn from features
+    person: FeatureCount = 0  # features of the visitor
+    join: str = "concatenate"
+    prior_mean: Probability = 0.5
+    prior_strength: Strength = 0.0
+    new_per_list: NewItems | None = None
+    reference: Probability | None = None  # baseline click-through rate on the page, e.g. of an older system
+
+
+class Ranking(Struct, frozen=True, kw_only=True):
+    """A ranking."""
+
+    name: str
+    positions: int
+    policy: str
+    click_window: float
+    retention: float | None
+    seed: int
+    steps: int | None
+    features: int
+    person: int
+    join: str
+    prior_mean: float
+    prior_strength: float
+    new_per_list: int | None
+    reference: float | None
+    items: int  # number of items, including hidden ones
+    created: str  # RFC 3339 in UTC, like all times
+
+
+class RankingChange(Strict, frozen=True):
+    """Changes of a ranking; fields that are left out stay."""
+
+    positions: Positions | UnsetType = UNSET  # more positions than the learners have need new learners
+    click_window: Seconds | UnsetType = UNSET
+    retention: Seconds | UnsetType | None = UNSET
+    reference: Probability | UnsetType | None = UNSET
+    # A new value of one of these needs new learners.
+    policy: str | UnsetType = UNSET
+    seed: Seed | UnsetType = UNSET
+    steps: Steps | UnsetType | None = UNSET
+    prior_mean: Probability | UnsetType = UNSET
+    prior_strength: Strength | UnsetType = UNSET
+    new_per_list: NewItems | UnsetType | None = UNSET
+    train: bool = True  # train new learners from the event log before they serve
+    # These cannot change: only the current value is accepted.
+    features: FeatureCount | UnsetType = UNSET
+    person: FeatureCount | UnsetType = UNSET
+    join: str | UnsetType = UNSET
+
+
+class Rankings(Struct, frozen=True, kw_only=True):
+    """All rankings, by name."""
+
+    rankings: list[Ranking]
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """The state of the service."""
+
+    status: str
+    version: str
