@@ -87,9 +87,9 @@ class Exploring(NamedTuple):
         return empty_slate(problem.positions, problem.features, memo=memo + 1)
 
     def capabilities(self) -> Capabilities:
-        """Those of the policy."""
+        """Those of the policy; random lists need all candidates listed."""
         can: Capabilities = make(self.policy).capabilities()
-        return can
+        return can._replace(takes_gaps=False)
 
     def rank(self, belief: Any, cache: ExploringCache, request: Request, slate: Slate) -> None:
         """Let the policy fill the slate, and change it now and then."""

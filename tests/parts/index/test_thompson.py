@@ -8,7 +8,7 @@ from scipy import stats
 
 import toplist.core.protocols  # noqa: F401  registers the methods of parts with the compiler
 from toplist.core.beliefs import BLOCK, MANY, ItemRows
-from toplist.core.compiling import compiled
+from toplist.core.compiling import compiled, helper
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, toss
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_slate
@@ -114,34 +114,43 @@ class Scene:
         self.attraction = 0.05 + spread * random.random(items) ** 2
         self.labels = random.integers(-(2**62), 2**62, items)
         self.slate = empty_slate(positions)
-        self.some = np.flatnonzero(random.random(items) < 0.9)
-        self.all = np.arange(items)
+        eligible, self.present = random.random(items) < 0.9, random.random(items) < 0.9
+        self.all, self.some = np.arange(items), np.flatnonzero(eligible)
+        self.left_out, self.exceptions = np.flatnonzero(~eligible), np.flatnonzero(eligible != self.present)
 
     def differences(self, first: int, last: int) -> int:
         request = Request(self.all, len(self.slate.items), NONE, NONE, np.zeros((0, 0)), 0, self.labels, 0)
         return compare_lists(
-            self.index, self.memory, self.belief, self.cache, request, self.some, self.attraction, self.slate,
+            self.index, self.memory, self.belief, self.cache, request,
+            (request._replace(candidates=self.some), request._replace(exceptions=self.left_out),
+             request._replace(present=self.present, exceptions=self.exceptions)), self.attraction, self.slate,
             np.zeros(len(self.slate.items), dtype=np.int64), np.zeros((2, len(self.slate.items))), first, last,
         )  # fmt: skip
 
 
+@helper
+def with_key(asked: Request, key: int) -> Request:
+    """The same request for another list."""
+    return Request(
+        asked.candidates, asked.positions, asked.pins, asked.order, asked.features, 0, asked.labels, key, asked.present,
+        asked.exceptions,
+    )  # fmt: skip
+
+
 @compiled
 def compare_lists(
-    index: Any, memory: Any, belief: Any, cache: LazyDraws, asked: Request, some: Ints, attraction: Floats, slate: Any,
-    again: Ints, scores: Floats, first: int, last: int,
+    index: Any, memory: Any, belief: Any, cache: LazyDraws, all_items: Request, some: tuple[Request, Request, Request],
+    attraction: Floats, slate: Any, again: Ints, scores: Floats, first: int, last: int,
 ) -> int:  # fmt: skip
     """Learn from lazy lists, and count those that differ from the lists of drawing for everything."""
     wrong, positions = 0, len(again)
     for step in range(first, last):
         key = branch(5, step)
-        candidates = some if step % 16 == 15 else asked.candidates
-        request = Request(
-            candidates, positions, asked.pins, asked.order, asked.features, 0, asked.labels, key, asked.present,
-            asked.exceptions,
-        )  # fmt: skip
-        index.top(belief, cache, request, slate.items, scores[0])
-        found = draw_everything(belief, cache, request, branch(key, -1))
-        select(cache.value, candidates, found, asked.labels, key, again, scores[1])
+        asked = some[step // 8 % 3] if step % 8 == 7 else all_items  # the same items, listed or by exceptions
+        flat = some[0] if step % 8 == 7 else all_items
+        index.top(belief, cache, with_key(asked, key), slate.items, scores[0])
+        found = draw_everything(belief, cache, with_key(flat, key), branch(key, -1))
+        select(cache.value, flat.candidates, found, flat.labels, key, again, scores[1])
         same = True
         for place in range(positions):
             same = same and slate.items[place] == again[place] and scores[0, place] == scores[1, place]
@@ -163,7 +172,7 @@ MEMORIES = {
     "a window": Window(300),
     "resetting": Resetting(CUSUM()),
 }
-PROBLEMS = [(16, 4, 0.5), (40, 10, 0.3), (60, 1, 0.3), (100, 10, 0.9), (300, 10, 0.1)]
+PROBLEMS = [(9, 5, 0.5), (16, 4, 0.5), (40, 10, 0.3), (60, 1, 0.3), (100, 10, 0.9), (300, 10, 0.1)]
 
 
 @pytest.mark.parametrize(("items", "positions", "spread"), PROBLEMS)

@@ -167,7 +167,7 @@ def draw_if_below(
     belief: Counts, cache: LazyDraws, request: Request, key: int, item: int, leader: int, least: float, absent: int,
     found: int,
 ) -> int:  # fmt: skip
-    """Draw for an item if it is a candidate and its number is below its limit; the number of draws so far."""
+    """Draw for an item if it is eligible and its number is below its limit; the number of draws so far."""
     own = branch(key, request.labels[item])
     number = least if item == leader else number_above(least, top_bits(own))
     if number >= cache.limit[item] * TO_UNIT or not is_eligible(request, item, absent):

@@ -21,6 +21,7 @@ from toplist.parts.index.beta_draw import beta_tail, draw_beta
 from toplist.parts.index.draw_blocks import find_in_blocks, suits_blocks
 from toplist.parts.index.draw_level import EDITION, EVERYTHING, LEVEL, lower_level, move_level, note_draws
 from toplist.parts.index.draw_numbers import as_number, number_of, top_bits
+from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.lazy_draws import (
     LazyDraws,
     draw_item,
@@ -37,6 +38,7 @@ from toplist.parts.memory.counts import Counts
 TOGETHER = 16  # items looked at in a vectorised loop
 # Standard deviations from the level to the last draws of lists: another look at very many items is expensive.
 OFTEN, RARELY = 2.0, 4.0
+BELOW_ALL = -1.0  # in place of a draw
 
 
 class BetaPosterior(NamedTuple):
@@ -66,6 +68,10 @@ class BetaPosterior(NamedTuple):
 
     def draws_each(self) -> bool:
         """Yes: a draw from the posterior of each item."""
+        return True
+
+    def takes_gaps(self) -> bool:
+        """Yes: nothing is drawn for candidates that are not eligible."""
         return True
 
     def log_density(self, belief: Counts, items: Ints, values: Floats) -> Floats:
@@ -100,7 +106,7 @@ class BetaPosterior(NamedTuple):
 
 @routine
 def draw_everything(belief: Counts, cache: LazyDraws, request: Request, key: int) -> int:
-    """Draw for every candidate; their number."""
+    """Draw for every candidate, and leave out those that are not eligible; the number of candidates."""
     in_blocks = len(cache.blocks.known) > 0
     for i in range(len(request.candidates)):
         item = request.candidates[i]
@@ -108,6 +114,7 @@ def draw_everything(belief: Counts, cache: LazyDraws, request: Request, key: int
         clicks, refusals = outcomes(belief, item)
         number = number_of(key, in_blocks, item, label)
         cache.value[i] = draw_beta(clicks, refusals, beta_tail(clicks, refusals), number, branch(key, label))
+    leave_out(request, cache.value, BELOW_ALL)
     return len(request.candidates)
 
 
@@ -127,7 +134,7 @@ def look_again(belief: Counts, cache: LazyDraws, request: Request, key: int, lev
     for i in range(len(request.candidates)):
         item = request.candidates[i]
         own = branch(key, request.labels[item])
-        if top_bits(own) < limit_at(belief, cache, item, level):
+        if top_bits(own) < limit_at(belief, cache, item, level) and is_eligible(request, item, 0):
             cache.items[found] = item
             cache.value[found] = draw_item(belief, cache, item, as_number(top_bits(own)), own)
             found += 1
@@ -164,11 +171,11 @@ def find_lucky(belief: Counts, cache: LazyDraws, request: Request, key: int) -> 
 
 @helper
 def draw_if_lucky(belief: Counts, cache: LazyDraws, request: Request, key: int, item: int, found: int) -> int:
-    """Draw for a candidate if its number is below its limit; the number of draws so far."""
+    """Draw for a candidate if its number is below its limit and it is eligible; the number of draws so far."""
     if belief.examined[item] != cache.examined[item] or belief.clicked[item] != cache.clicked[item]:
         find_limit(belief, cache, item)
     own = branch(key, request.labels[item])
-    if top_bits(own) >= cache.limit[item]:
+    if top_bits(own) >= cache.limit[item] or not is_eligible(request, item, 0):
         return found
     cache.items[found] = item
     cache.value[found] = draw_item(belief, cache, item, as_number(top_bits(own)), own)
