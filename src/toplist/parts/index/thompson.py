@@ -148,25 +148,28 @@ def find_lucky(belief: Counts, cache: LazyDraws, request: Request, key: int) -> 
     if cache.edition[0] != cache.levels[EDITION]:
         follow_level(belief, cache, 0, len(cache.limit))
         cache.edition[0] = cache.levels[EDITION]
-    if not is_contiguous(candidates):
-        for i in range(len(candidates)):
-            found = draw_if_lucky(belief, cache, request, key, candidates[i], found)
-        return found
-    end = candidates[0] + len(candidates)
-    for begin in range(candidates[0], end, TOGETHER):
-        here = slice(begin, min(begin + TOGETHER, end))
-        labels, limit = request.labels[here], cache.limit[here]
-        examined, clicked = belief.examined[here], belief.clicked[here]
-        known_examined, known_clicked = cache.examined[here], cache.clicked[here]
-        lucky = 0
-        for i in range(len(labels)):  # vectorised
-            below = top_bits(branch(key, labels[i])) < limit[i]
-            same = (examined[i] == known_examined[i]) & (clicked[i] == known_clicked[i])
-            lucky += 1 if below | (not same) else 0
-        if lucky > 0:
-            for item in range(begin, begin + len(labels)):
-                found = draw_if_lucky(belief, cache, request, key, item, found)
+    contiguous = is_contiguous(candidates)
+    for begin in range(0, len(candidates), TOGETHER):
+        some = candidates[begin : begin + TOGETHER]
+        if not contiguous or has_lucky(belief, cache, request, key, some[0], len(some)):
+            for i in range(len(some)):
+                found = draw_if_lucky(belief, cache, request, key, some[i], found)
     return found
+
+
+@helper
+def has_lucky(belief: Counts, cache: LazyDraws, request: Request, key: int, first: int, count: int) -> bool:
+    """Whether one of a few items has a number below its limit, or an outdated limit."""
+    here = slice(first, first + count)
+    labels, limit = request.labels[here], cache.limit[here]
+    examined, clicked = belief.examined[here], belief.clicked[here]
+    known_examined, known_clicked = cache.examined[here], cache.clicked[here]
+    lucky = 0
+    for i in range(len(labels)):  # vectorised
+        below = top_bits(branch(key, labels[i])) < limit[i]
+        same = (examined[i] == known_examined[i]) & (clicked[i] == known_clicked[i])
+        lucky += 1 if below | (not same) else 0
+    return lucky > 0
 
 
 @helper
