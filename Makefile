@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench bench-peers coverage tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy
+.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy gpu-compile gpu-test
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
@@ -28,8 +28,14 @@ bench: $(VENV)/ready  ## speed, compared with hand-written loops (some minutes)
 bench-peers: $(VENV)/ready  ## click-model fits beside clax-models, in an environment of its own (some minutes)
 	$(BIN)/python -m benchmarks.peers out/peers
 
+bench-obp: $(VENV)/ready  ## offline evaluation beside Open Bandit Pipeline, in an environment of its own (some minutes)
+	$(BIN)/python -m benchmarks.peers_evaluation out/obp
+
 coverage: $(VENV)/ready  ## fits of click models to thousands of simulated logs: intervals, and which model is true (about four minutes)
 	$(BIN)/python -m tests.logs.recovery
+
+evaluation-coverage: $(VENV)/ready  ## offline evaluation of thousands of simulated logs: coverage of intervals, and biases (about ten minutes)
+	$(BIN)/python -m tests.evaluation.interval_coverage
 
 promises: $(VENV)/ready  ## long tests of the service's guarantees; each prints its figure (about 35 minutes)
 	$(BIN)/python -m tests.service.promises
@@ -39,6 +45,12 @@ soak: $(VENV)/ready  ## the service under attack, with honest traffic at 300 lis
 
 service-fuzz: $(VENV)/ready  ## 20,000 valid and invalid requests, generated from the service's OpenAPI document (some minutes)
 	$(BIN)/python tests/service/fuzz.py --requests 20000
+
+gpu-compile: $(VENV)/ready  ## every policy of the catalogue, compiled for a GPU; needs none (about five minutes)
+	$(BIN)/python tests/engine/gpu/compile_catalogue.py
+
+gpu-test: $(VENV)/ready  ## every policy on a GPU, compared with the CPU bit for bit, and both speeds (some minutes)
+	$(BIN)/python tests/engine/gpu/on_device.py
 
 tables: $(VENV)/ready  ## Tables 1 and 2 of kveton2015, our numbers beside the paper's (about a minute)
 	$(REPRODUCE) kveton2015/table1 kveton2015/table2

@@ -10,9 +10,8 @@ from benchmarks.sections import (
     anybody,
     baselines,
     changing,
-    edges_lsb,
-    edges_ranker,
-    edges_thompson,
+    edges,
+    evaluation,
     features,
     growth,
     logistic,
@@ -25,12 +24,6 @@ from benchmarks.sections import (
     threads,
 )
 
-
-def edges(effort: Effort) -> Sequence[Table]:
-    """The rows of all modules about the limits of what is fast."""
-    return [table for module in (edges_ranker, edges_lsb, edges_thompson) for table in module.measure(effort)]
-
-
 SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "policies": policies.measure,
     "baselines": baselines.measure,
@@ -42,8 +35,9 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "threads": threads.measure,
     "ranker": ranker.measure,
     "many": many.measure,
-    "edges": edges,
+    "edges": edges.measure,
     "logs": logs.measure,
+    "evaluation": evaluation.measure,
     "service": service.measure,
     "startup": startup.measure,
 }

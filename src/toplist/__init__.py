@@ -15,6 +15,9 @@ Rank a page of your own:
 Find out how visitors read a list:
     `fit` fits click models to a click log, and compares them on lists held out; `logs` is their module.
 
+Find out what another ranking would have earned:
+    `evaluate` estimates it from a click log with propensities; `evaluation` is its module.
+
 Choose or build an algorithm:
     `catalogue` lists all policies by name, and `make` makes one; `policies` is their module.
     `Policy` combines four parts: `feedback`, `memory`, `index` and `arrange` (all in `parts`, with
@@ -37,7 +40,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toplist import bounds, checks, clicks, logs, parts, policies, ranker, worlds
+    from toplist import bounds, checks, clicks, evaluation, logs, parts, policies, ranker, worlds
     from toplist.core import problem
     from toplist.core.problem import InvalidInput, Problem
     from toplist.engine import starts
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from toplist.engine.statistics import Ratio
     from toplist.engine.tune import Span, tune
     from toplist.engine.tuning import Tuning
+    from toplist.evaluation.evaluate import evaluate
     from toplist.logs.compare_models import fit
     from toplist.parts import arrange, detectors, feedback, index, memory
     from toplist.policies import Policy, catalogue, make
@@ -63,6 +67,7 @@ _MODULES = {
     "checks": "toplist.checks",
     "clicks": "toplist.clicks",
     "detectors": "toplist.parts.detectors",
+    "evaluation": "toplist.evaluation",
     "feedback": "toplist.parts.feedback",
     "index": "toplist.parts.index",
     "logs": "toplist.logs",
@@ -89,6 +94,7 @@ _NAMES = {
     "Tuning": "toplist.engine.tuning",
     "catalogue": "toplist.policies",
     "compare": "toplist.engine.compare",
+    "evaluate": "toplist.evaluation.evaluate",
     "fit": "toplist.logs.compare_models",
     "make": "toplist.policies",
     "simulate": "toplist.engine.simulate",
@@ -115,6 +121,8 @@ __all__ = [
     "clicks",
     "compare",
     "detectors",
+    "evaluate",
+    "evaluation",
     "feedback",
     "fit",
     "index",

@@ -100,7 +100,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "Give a command: check, compare, demo, fit, keys, log, policies, reproduce, serve, simulate"),
+        ([], "Give a command: check, compare, demo, evaluate, fit, keys, log, policies, reproduce, serve, simulate"),
         (["simulat"], "There is no command 'simulat', but .*; perhaps you mean 'simulate'; see toplist --help"),
         (["--vers"], "There is no flag --vers; perhaps you mean '--version'; see toplist --help"),
         (["simulate", "--stepz", "5"], "no flag --stepz; perhaps you mean '--steps'; see toplist simulate --help"),

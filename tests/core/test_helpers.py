@@ -71,6 +71,8 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
         "cascade-kl-ucb-discounted(gamma=0.5)", Fixed(NINE, 3), UBM(), OneSample(), 400,
     ),
     "equal items": ("cascade-kl-ucb", Fixed(np.full(60, 0.3), 2), DCM(0.6), OneSample(), 300),
+    "long lists": ("cascade-kl-ucb", Fixed(np.linspace(0.5, 0.1, 90), 40), DCM(0.6), OneSample(), 20),
+    "long lists of all items": ("cascade-kl-ucb", Fixed(np.linspace(0.5, 0.1, 60), 60), DCM(0.6), OneSample(), 20),
     "batches": ("batch-rank", Fixed(NINE, 3), DCM(0.6), OneSample(), 6000),
     "exchanges of neighbours": ("bubble-rank(delta=0.5)", Fixed(NINE[::-1], 3), DCM(0.1), OneSample(), 3000),
 }  # fmt: skip

@@ -44,7 +44,7 @@ def comparison() -> ModelComparison:
     return toplist.fit(made_log(), ["global-ctr", "dcm", "cascade"], seed=3)
 
 
-def test_the_table_has_what_a_fit_and_an_evaluation_by_hand_give(comparison: ModelComparison) -> None:
+def test_the_table_has_what_a_fit_and_scores_by_hand_give(comparison: ModelComparison) -> None:
     log = made_log()
     held = held_out_lists(log, "random", 0.25, 3)
     fitted = fit_model(log.take(~held), "dcm")

@@ -294,7 +294,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
         Ranker.load(path)
     path.unlink()
     toplist.simulate("random", *toplist.worlds.b_lb(6, 2, 0.2, 0.1, 0.5), steps=10, runs=1, resume=path)
-    with pytest.raises(InvalidInput, match="holds 'toplist simulation 1', not a ranker"):
+    with pytest.raises(InvalidInput, match="holds 'toplist simulation 2', not a ranker"):
         Ranker.load(path)
 
 

@@ -75,6 +75,10 @@ def add_playing(group: Any, steps: int, runs: int, metavar: str, kept: str) -> N
     group.add_argument(
         "--threads", "--jobs", type=whole_number, metavar="N", help="number of threads (default: one per core)"
     )
+    group.add_argument(
+        "--engine", choices=("cpu", "gpu"), default="cpu",
+        help="play on the cores of this machine, or on its NVIDIA GPUs (default: %(default)s)",
+    )  # fmt: skip
     group.add_argument("--resume", metavar=metavar, help=kept)
 
 

@@ -98,6 +98,7 @@ def run(arguments: Namespace) -> int:
         found = compare(
             played, columns, arguments.steps, arguments.runs, arguments.seed,
             start=start, threads=arguments.threads, progress=bar, resume=arguments.resume,
+            engine=arguments.engine,
         )  # fmt: skip
     found = replace(found, settings=found.settings | called)
     write_outputs(arguments, found, abridge(f"{', '.join(called['worlds'])}, {called['start']} start"))

@@ -46,12 +46,13 @@ def add_reading(parser: Parser) -> None:
     parser.add_argument("log", metavar="LOG", help="file, or folder of files")
     parser.add_argument(
         "--layout", metavar="NAME",
-        help="lists, rows, yandex-relevance, yandex-personalized or service (default: recognised by the content)",
+        help="lists, rows, yandex-relevance, yandex-personalized, open-bandit, open-bandit-slate or service (default: "
+        "recognised by the content)",
     )  # fmt: skip
     parser.add_argument(
         "--columns", type=named_columns, default={}, metavar="ROLE=NAME,...",
         help="names of columns by role, as query=q,items=shown; roles are query, items, clicked, list, position, item, "
-        "click, time, visitor, propensity, seen, left and weight",
+        "click, time, visitor, propensity, marginal, target_propensity, target_marginal, seen, left and weight",
     )  # fmt: skip
     parser.add_argument("--ranking", metavar="NAME", help="ranking to read from the event log of a service")
     parser.add_argument("--strict", action="store_true", help="stop at the first line that cannot be used")

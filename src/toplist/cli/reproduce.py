@@ -56,8 +56,9 @@ def add_parser(commands: Any) -> None:
         "--jobs", type=whole_number, metavar="N", help="number of threads, or of Ray workers (default: one per core)"
     )
     parser.add_argument(
-        "--engine", choices=("threads", "ray"), default="threads",
-        help="play on threads of this process, or on a Ray cluster; the results are the same (default: %(default)s)",
+        "--engine", choices=("threads", "ray", "gpu"), default="threads",
+        help="play on threads of this process, on a Ray cluster, or on the NVIDIA GPUs of this machine "
+        "(default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--address", metavar="ADDRESS", help="address of the Ray cluster, as auto (default: start a local one)"
@@ -108,7 +109,8 @@ def run(arguments: Namespace) -> int:
 
         verdicts = reproduce(
             names, folder, data, quick=arguments.quick, steps=arguments.steps, runs=arguments.runs,
-            seed=arguments.seed, threads=arguments.jobs, pool=pool, progress=show_progress, on_verdict=show_verdict,
+            seed=arguments.seed, threads=arguments.jobs, pool=pool,
+            engine="gpu" if arguments.engine == "gpu" else "cpu", progress=show_progress, on_verdict=show_verdict,
             on_error=show_error,
         )  # fmt: skip
         if not arguments.quiet:

@@ -57,7 +57,7 @@ def run(arguments: Namespace) -> int:
         result = simulate(
             played, problem.world, problem.users, arguments.steps, arguments.runs, arguments.seed,
             start=problem.start, checkpoints=arguments.checkpoints, threads=arguments.threads, progress=bar,
-            resume=arguments.resume,
+            resume=arguments.resume, engine=arguments.engine,
         )  # fmt: skip
     write_outputs(arguments, add_settings(result, problem), problem_title(problem))
     return Exit.FINE

@@ -84,7 +84,7 @@ def run(arguments: Namespace) -> int:
         found = tune(
             tunable_policy(arguments.policy), parameters, problem.world, problem.users, arguments.steps, arguments.runs,
             arguments.seed, tries=arguments.tries, start=problem.start, threads=arguments.threads, progress=bar,
-            resume=arguments.resume,
+            resume=arguments.resume, engine=arguments.engine,
         )  # fmt: skip
     found = replace(
         found,

@@ -84,6 +84,21 @@ def copy_arrays(arrays: Any) -> Any:
     return np.copy(arrays) if isinstance(arrays, np.ndarray) else arrays
 
 
+def all_arrays(state: Any) -> list[Any] | None:
+    """All arrays of nested tuples; None if something else in them might change, such as a list."""
+    found: list[Any] = []
+    waiting = [state]
+    while waiting:
+        field = waiting.pop()
+        if isinstance(field, tuple):
+            waiting.extend(field)
+        elif isinstance(field, np.ndarray) and field.dtype != object:
+            found.append(field)
+        elif field is not None and not isinstance(field, int | float | str | bytes | np.generic):
+            return None
+    return found
+
+
 def array_bytes(arrays: Any) -> bytes:
     """All bytes of the saved arrays of a NamedTuple, to compare two beliefs bit for bit."""
     return b"".join(np.ascontiguousarray(array).tobytes() for array in saved_arrays(arrays).values())

@@ -35,7 +35,8 @@ def wrap(number: int) -> int:
 
 
 @overload(wrap, strict=False, inline="always")
-def _wrap_compiled(number: int) -> Any:  # noqa: ARG001 - numba passes its type
+def overload_wrap(number: int) -> Any:  # noqa: ARG001 - numba passes its type
+    """Compiled, `wrap` changes nothing."""
     return lambda number: number
 
 

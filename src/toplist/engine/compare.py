@@ -21,7 +21,7 @@ from toplist.engine.player import RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
 from toplist.engine.scheduler import RunScheduler
 from toplist.engine.shared_user_type import with_shared_type
-from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, policies_by_label
+from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, policies_by_label, scheduler_of
 from toplist.engine.simulated_problem import SimulatedProblem
 from toplist.policies.by_name import make
 from toplist.support.catalogue import part_text
@@ -59,6 +59,7 @@ def compare(
     threads: int | None = None,
     progress: Callable[[Progress], None] | None = None,
     resume: str | PathLike[str] | None = None,
+    engine: str = "cpu",
 ) -> Comparison:
     """Play every policy on every kind of users and return its regret there.
 
@@ -87,6 +88,8 @@ def compare(
     resume : path or None, default None
         A folder that stores a file per pair, and is made if it does not exist. An interrupted comparison that is
         called again with the same folder continues where it stopped, and a finished one returns at once.
+    engine : {"cpu", "gpu"}, default "cpu"
+        Where to play, as for `simulate`.
 
     Returns
     -------
@@ -111,6 +114,7 @@ def compare(
     runs = whole("The number of runs", runs, 1, "give the number of runs of each policy")
     seed, threads = checked_seed(seed), checked_threads(threads)
     check_progress(progress)
+    schedule = scheduler_of(engine, None)
     named, yardstick = _with_yardstick(policies_by_label(policies))
     pairs = [pair.made(start) for pair in _checked_pairs(columns)]
     checkpoints, folder = np.array([steps]), None if resume is None else _checked_folder(resume)
@@ -126,7 +130,7 @@ def compare(
         # The file describes the original users, not the union: it does not depend on the other columns.
         file = ResumeFile(path, partial(describe, own, checkpoints, own_seed))
         played = {label: setup._replace(users=users) for label, setup in own.items()}
-        schedulers.append(RunScheduler(played, checkpoints, runs, own_seed, file))
+        schedulers.append(schedule(played, checkpoints, runs, own_seed, file))
 
     regret: dict[str, dict[str, Any]] = {}
     for pair, curves in zip(pairs, curves_in_turn(schedulers, threads, progress), strict=True):

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.core.beliefs import copy_arrays, named_arrays
-from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, explain_compile_error, plain
+from toplist.core.beliefs import all_arrays, copy_arrays, named_arrays
+from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, direct, explain_compile_error, plain
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols.kinds import expect_kind
 from toplist.core.randomness import branch
@@ -16,6 +16,7 @@ from toplist.engine.play import Run, changes_key, play_compiled, sample_every_it
 
 SHORT = 40_000  # lists times items: plain Python plays them in less time than the compiler takes
 FEW = 20_000  # samples of all runs: plain Python gives them in less time than the compiler takes
+SMALL = 1 << 20  # bytes of state: copying them back is cheaper than making them again
 
 
 class RunSetup(NamedTuple):
@@ -141,28 +142,64 @@ class Player:
         self.policy = setup.policy if with_best_list is None else with_best_list(self.run.best_items)
         self.belief = self.policy.begin(problem)
         self.cache = self.policy.scratch(problem)
-        self._play = play_compiled if compiled else plain(play_compiled)
+        self._play: Any = play_compiled if compiled else plain(play_compiled)
         samples_compiled = compiled and setup.samples_compiled
-        self._sample = sample_every_item_compiled if samples_compiled else plain(sample_every_item_compiled)
+        self._sample: Any = sample_every_item_compiled if samples_compiled else plain(sample_every_item_compiled)
+        self._sampled_positions = setup.sampled_positions()
+        self._detects = self.policy.capabilities().detects
+        self._fresh: list[tuple[Any, Any]] | None = None  # arrays, and copies of them before the first step
+        self._is_direct = False  # whether the machine code is called without checking types
+
+    def keep_fresh(self) -> None:
+        """Copy the state before the first step, so that `restart` can begin another run with the same arrays.
+
+        A large state, or one that is not made of arrays only, is not copied.
+        """
+        run = self.run
+        arrays = all_arrays(
+            (self.users, run.moment, run.slate, run.page, run.request.candidates, run.request.pins, run.attraction,
+             run.best_items, run.totals, run.curves, self.belief, self.cache)
+        )  # fmt: skip
+        if arrays is not None and sum(array.nbytes for array in arrays) <= SMALL:
+            self._fresh = [(array, array.copy()) for array in arrays if array.size > 0 and array.flags.writeable]
+
+    def restart(self, key: int) -> bool:
+        """Begin the run of another key with the same arrays, after a run that was played; False if that cannot be."""
+        if self._fresh is None:
+            return False
+        for array, fresh in self._fresh:
+            array[...] = fresh
+        self.step = 0
+        self.run = self.run._replace(request=self.run.request._replace(key=request_key(key)))
+        if not self._is_direct:  # types are those of the run before
+            self._play = direct(self._play, *self._play_arguments(), 0, 0)
+            if self._sampled_positions > 0:
+                self._sample = direct(self._sample, *self._sample_arguments())
+            self._is_direct = True
+        return True
+
+    def _play_arguments(self) -> tuple[Any, ...]:
+        setup = self.setup
+        return self.policy, self.belief, self.cache, setup.world, self.users, setup.start, self.run
+
+    def _sample_arguments(self) -> tuple[Any, ...]:
+        return self.policy, self.belief, self.setup.world, self._sampled_positions, self.run
 
     def play(self, until: int) -> None:
         """Continue until `until` steps are played in all."""
-        setup, run = self.setup, self.run
-        world = setup.world
         try:
-            positions = setup.sampled_positions() if self.step == 0 and until > 0 else 0
-            if positions > 0:  # else it would be compiled for nothing
-                self._sample(self.policy, self.belief, world, positions, run)
-            self._play(self.policy, self.belief, self.cache, world, self.users, setup.start, run, self.step, until)
+            if self.step == 0 and until > 0 and self._sampled_positions > 0:  # else it would be compiled for nothing
+                self._sample(*self._sample_arguments())
+            self._play(*self._play_arguments(), self.step, until)
         except COMPILE_ERRORS as error:
             raise DoesNotCompile(
-                explain_compile_error(error, self.policy, self.belief, self.cache, *setup[1:4])
+                explain_compile_error(error, self.policy, self.belief, self.cache, *self.setup[1:4])
             ) from None
         self.step = until
 
     def detections(self) -> list[int]:
         """Steps at which the policy has detected a change, ascending."""
-        if not self.policy.capabilities().detects:
+        if not self._detects:
             return []
         return sorted({change.learned for change in self.policy.changes(self.belief)})
 

@@ -17,9 +17,9 @@ from toplist.core.slate import Floats, Ints
 from toplist.engine.play import play, sample_every_item
 from toplist.engine.player import RunSetup
 from toplist.support.files import AnyPath, check_writable, read_arrays, write_arrays
-from toplist.support.part_json import as_plain
+from toplist.support.part_json import described
 
-FORMAT = "toplist simulation 1"
+FORMAT = "toplist simulation 2"
 FILE_LABEL = "The file to resume from"
 PAUSE = 10.0  # times the last write's duration before the next write: a large file must not be written all the time
 
@@ -134,12 +134,12 @@ def describe(setups: dict[str, RunSetup], checkpoints: Ints, seed: int, watch: A
         "format": FORMAT,
         "version": toplist.__version__,
         "steps": int(checkpoints[-1]),
-        "policies": {label: as_plain(setup.policy) for label, setup in setups.items()},
-        "world": as_plain(first.world),
-        "users": as_plain(first.users),
-        "start": as_plain(first.start),
+        "policies": {label: described(setup.policy) for label, setup in setups.items()},
+        "world": described(first.world),
+        "users": described(first.users),
+        "start": described(first.start),
         "seed": seed,
-        "checkpoints": as_plain(checkpoints),
+        "checkpoints": described(checkpoints),
         "watch": None if watch is None else fingerprint(watch),
         "code": fingerprint(play, sample_every_item, *classes),
     }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from toplist.engine.resume_file import ResumeFile
 from toplist.support.progress import Progress
 
 CHUNK_SECONDS = 0.05  # about how long a run plays before it reports progress and checks for Ctrl-C
+LONG_SECONDS = 0.005  # a run that takes longer is collected at once; shorter ones together, ten times a second
 SNAPSHOT_SECONDS = 5.0  # how often a long run takes a snapshot, all that remains of it if the process is killed
 
 
@@ -53,10 +55,13 @@ class RunScheduler:
         self.total = len(setups) * runs * self._steps  # steps
         self._lock, self._stopped = threading.Lock(), threading.Event()
         self._snapshots: dict[tuple[str, int], dict[str, Any]] = {}
+        self._ended: list[RunOutcome] = []  # by threads, and not collected yet
+        self._news = threading.Event()  # there is something to collect
+        self._chunks = dict.fromkeys(setups, 16)  # steps that a run plays at once
         self._warned = False
         columns = 2 if watch is None else 3
         self.curves: dict[str, Floats] = {label: np.zeros((runs, len(checkpoints), columns)) for label in setups}
-        self._waiting: list[tuple[str, int, dict[str, Any] | None]] = []
+        self._waiting: deque[tuple[str, int, dict[str, Any] | None]] = deque()
         # Run by run, not policy by policy: after an interruption, the finished runs of all policies can be compared.
         for run in range(runs):
             for label in setups:
@@ -83,17 +88,24 @@ class RunScheduler:
 
         report()
         own = ThreadPoolExecutor(threads) if pool is None else None
-        futures: set[Future[RunOutcome]] = set()
+        futures: list[Future[Any]] = []
         try:
-            for label, run, unfinished in self._waiting:
-                if own is not None:
-                    futures.add(own.submit(self._play_run, label, run, unfinished))
-                elif pool is not None:
+            if own is not None:
+                futures += [own.submit(self._play_runs) for _ in range(min(threads, len(self._waiting)))]
+            elif pool is not None:
+                for label, run, unfinished in self._waiting:
                     arguments = self._setups[label], self._key(run), self._checkpoints, self._watch
-                    futures.add(pool.submit(play_whole_run, label, run, unfinished, *arguments))
+                    futures.append(pool.submit(play_whole_run, label, run, unfinished, *arguments))
+            for future in futures:
+                future.add_done_callback(lambda _: self._news.set())
             pending = futures
             while pending:
-                ended, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
+                self._news.wait(0.1)
+                self._news.clear()
+                ended, pending = (
+                    [each for each in pending if each.done()],
+                    [each for each in pending if not each.done()],
+                )
                 self._collect(ended)
                 if own is None:  # workers of a pool do not report steps: count whole runs
                     self._done = max(self._done, self.total - len(pending) * self._steps)
@@ -108,7 +120,7 @@ class RunScheduler:
             for future in futures:
                 future.cancel()
             # All futures again: the interruption may have come before some were collected.
-            self._collect(future for future in futures if future.done())
+            self._collect([future for future in futures if future.done()])
             self._save()
         return self.curves
 
@@ -136,16 +148,38 @@ class RunScheduler:
                 warnings.warn(f"The resume file could not be written, and is tried again: {error}", stacklevel=3)
             self._warned = True
 
-    def _play_run(self, label: str, run: int, unfinished: dict[str, Any] | None) -> RunOutcome:
+    def _play_runs(self) -> None:
+        """Play runs on a thread until none is left; the arrays of a player serve all its runs."""
+        players: dict[str, Player] = {}
+        while not self._stopped.is_set():
+            with self._lock:
+                if not self._waiting:
+                    return
+                label, run, unfinished = self._waiting.popleft()
+            begun = time.monotonic()
+            outcome = self._play_run(label, run, unfinished, players)
+            with self._lock:
+                self._ended.append(outcome)
+            if time.monotonic() - begun > LONG_SECONDS:
+                self._news.set()
+
+    def _play_run(
+        self, label: str, run: int, unfinished: dict[str, Any] | None, players: dict[str, Player]
+    ) -> RunOutcome:
         """Play one run on a thread, in chunks of about `CHUNK_SECONDS`."""
-        player = prepared_player(self._setups[label], self._key(run), self._checkpoints, self._watch, unfinished)
-        chunk, snapshot_at = 16, time.monotonic()
+        player = players.get(label)
+        if unfinished is not None or player is None or not player.restart(self._key(run)):
+            player = prepared_player(self._setups[label], self._key(run), self._checkpoints, self._watch, unfinished)
+            if unfinished is None and self._runs > 1:
+                player.keep_fresh()
+                players[label] = player
+        chunk, snapshot_at = self._chunks[label], time.monotonic()
         while player.step < self._steps and not self._stopped.is_set():
             before, clock = player.step, time.monotonic()
             play_until(player, min(self._steps, player.step + chunk), self._watch)
             now = time.monotonic()
             if now - clock < CHUNK_SECONDS / 2:
-                chunk *= 2
+                chunk *= 2 if player.step - before == chunk else 1
             elif now - clock > CHUNK_SECONDS:
                 chunk = max(1, chunk // 2)
             with self._lock:
@@ -154,21 +188,21 @@ class RunScheduler:
                     copies = {name: np.copy(array) for name, array in player.state_arrays().items()}
                     self._snapshots[label, run] = copies
                     snapshot_at = now
+        self._chunks[label] = chunk
         if player.step < self._steps:
             # A run that was stopped before its first step has nothing to keep.
             return RunOutcome(label, run, None, [], player.state_arrays() if player.step > 0 else None)
-        return RunOutcome(label, run, player.run.curves, player.detections(), None)
+        return RunOutcome(label, run, player.run.curves.copy(), player.detections(), None)
 
-    def _collect(self, ended: Iterable[Future[RunOutcome]]) -> None:
+    def _collect(self, ended: Iterable[Future[Any]]) -> None:
         """Hand snapshots of running runs and the outcomes of ended ones to the resume file."""
         with self._lock:
             snapshots, self._snapshots = self._snapshots, {}
+            outcomes, self._ended = self._ended, []
         for (label, run), snapshot in snapshots.items():
             self._file.add_unfinished(label, run, snapshot)
-        for future in ended:
-            if future.cancelled() or future.exception() is not None:
-                continue
-            label, run, curves, detections, unfinished = future.result()
+        results = [each.result() for each in ended if not each.cancelled() and each.exception() is None]
+        for label, run, curves, detections, unfinished in [*outcomes, *(each for each in results if each is not None)]:
             if curves is not None:
                 self.curves[label][run] = curves
                 self._file.add_finished(label, run, curves, detections)

@@ -42,6 +42,7 @@ def simulate(
     resume: str | PathLike[str] | None = None,
     plot: str | PathLike[str] | None = None,
     compiled: bool | None = None,
+    engine: str = "cpu",
 ) -> Result:
     """Play policies against the same simulated visitors and return their regret and clicks.
 
@@ -84,6 +85,9 @@ def simulate(
         Whether to play with machine code, which takes seconds to compile the first time, or in plain Python, which a
         debugger can step through; the numbers are the same. None plays short simulations of toplist's own parts in
         plain Python, up to 40,000 lists times items, and compiles all others.
+    engine : {"cpu", "gpu"}, default "cpu"
+        Where to play: on the cores of this machine, or on its NVIDIA GPUs, one thread per run, which pays for
+        thousands of runs of small problems. It needs the extra `toplist[gpu]`.
 
     Returns
     -------
@@ -114,6 +118,7 @@ def simulate(
     result = simulate_with_watch(
         policies, world, users, steps, runs, seed,
         start=start, checkpoints=checkpoints, threads=threads, progress=progress, resume=resume, compiled=compiled,
+        engine=engine,
     ).result  # fmt: skip
     if plot is not None:
         result.plot(plot)
@@ -143,8 +148,10 @@ def simulate_with_watch(
     watch: Watch | None = None,
     pool: Executor | None = None,
     compiled: bool | None = None,
+    engine: str = "cpu",
 ) -> WatchedResult:
     """`simulate` that also calls `watch` on every player at each checkpoint, and can play on any pool of workers."""
+    schedule = scheduler_of(engine, compiled)
     steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
     runs = whole("The number of runs", runs, 1, "give the number of runs of each policy")
     seed = checked_seed(seed)
@@ -164,7 +171,7 @@ def simulate_with_watch(
         setups[label] = setup._replace(compiled=worth, samples_compiled=samples_worth)
     check_progress(progress)
     file = ResumeFile(resume, lambda: describe(setups, recorded, seed, watch))
-    scheduler = RunScheduler(setups, recorded, runs, seed, file, watch)
+    scheduler = schedule(setups, recorded, runs, seed, file, watch)
 
     curves = scheduler.play(threads, progress, pool)
     problem = next(iter(setups.values())).problem
@@ -178,6 +185,21 @@ def simulate_with_watch(
         detections=scheduler.detections(),
     )
     return WatchedResult(result, {} if watch is None else {label: curves[label][:, :, 2] for label in setups})
+
+
+def scheduler_of(engine: str, compiled: bool | None) -> type[RunScheduler]:
+    """The scheduler that plays on an engine; raises InvalidInput if the engine cannot be used here."""
+    if engine == "cpu":
+        return RunScheduler
+    if engine != "gpu":
+        raise refuse("engine", engine, "'cpu' or 'gpu'", "'cpu' plays everywhere")
+    if compiled is False:
+        raise InvalidInput("compiled is False, but a GPU plays machine code only; leave one of the two out.")
+    from toplist.engine.gpu.batch_scheduler import BatchScheduler  # noqa: PLC0415 - imports numba-cuda, if it is there
+    from toplist.engine.gpu.cuda_device import gpus  # noqa: PLC0415
+
+    gpus()  # an error before any work
+    return BatchScheduler
 
 
 def policies_by_label(policies: Any) -> dict[str, Any]:

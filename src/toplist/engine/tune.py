@@ -59,6 +59,7 @@ def tune(
     threads: int | None = None,
     progress: Callable[[Progress], None] | None = None,
     resume: str | PathLike[str] | None = None,
+    engine: str = "cpu",
 ) -> Tuning:
     """Play a policy with many settings of its parameters and return the one with the least regret.
 
@@ -94,6 +95,8 @@ def tune(
     resume : path or None, default None
         An .npz file that stores what was played, as for `simulate`. The confirmation has a file beside it, whose
         name ends in -again.npz.
+    engine : {"cpu", "gpu"}, default "cpu"
+        Where to play, as for `simulate`.
 
     Returns
     -------
@@ -136,7 +139,7 @@ def tune(
         policies = {label: entry.make(**(given | settings[label])) for label in labels}
         return simulate(
             policies, world, users, steps, runs, seed, start=start, checkpoints=1, threads=threads, progress=progress,
-            resume=file,
+            resume=file, engine=engine,
         )  # fmt: skip
 
     found = Tuning(settings, play(settings, seed, resume))

@@ -69,6 +69,7 @@ def reproduce(
     seed: int = 0,
     threads: int | None = None,
     pool: Executor | None = None,
+    engine: str = "cpu",
     progress: OnProgress | None = None,
     on_verdict: OnVerdict | None = None,
     on_error: OnError | None = None,
@@ -98,6 +99,8 @@ def reproduce(
         Number of threads; None uses one per core.
     pool : concurrent.futures.Executor or None, default None
         Plays the runs on this pool instead of on threads.
+    engine : {"cpu", "gpu"}, default "cpu"
+        Where to play without a pool, as for `simulate`.
     progress : callable or None, default None
         Called with a `ReproductionProgress` now and then.
     on_verdict : callable or None, default None
@@ -137,7 +140,7 @@ def reproduce(
     data_folder = check_data_folder(data)
     chosen = library.choose([names] if isinstance(names, str) else names)
     sizes = {name: size_of(experiment, quick, steps, runs, checked_seed(seed)) for name, experiment in chosen.items()}
-    workspace = Workspace(make_results_folder(results), threads, pool)
+    workspace = Workspace(make_results_folder(results), threads, pool, engine)
     try:
         verdicts = _play_all(chosen, sizes, data_folder, workspace, progress, on_verdict, on_error)
     except BaseException:

@@ -101,11 +101,12 @@ class Verdict(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """The folder of results, and the threads or the pool to play on."""
+    """The folder of results, and the threads, the pool or the engine to play on."""
 
     folder: Path
     threads: int | None = None
     pool: Executor | None = None
+    engine: str = "cpu"
 
     def home(self, name: str) -> Path:
         """The folder of an experiment."""
@@ -148,7 +149,7 @@ def run_experiment(
                     watched[job.label] = played.watched
         finally:  # the time of an interrupted job counts as well
             if file.exists():
-                notes[job.label] = write_note(file, time.monotonic() - begun, size)
+                notes[job.label] = write_note(file, time.monotonic() - begun, size, place.engine)
         meter.done(job)
     found = Findings(size, results, measures, watched, data)
     claims = list(experiment.judge(found))
@@ -229,7 +230,7 @@ def play_job(job: Play, file: Path, place: Workspace, progress: Callable[[Progre
         return simulate_with_watch(
             job.policies, job.world, job.users, job.steps, job.runs, job.seed, start=job.start,
             checkpoints=job.checkpoints, threads=place.threads, progress=progress, resume=file, watch=job.watch,
-            pool=place.pool,
+            pool=place.pool, engine=place.engine,
         )  # fmt: skip
 
     try:
@@ -268,7 +269,7 @@ def measure_job(job: Measure, file: Path) -> dict[str, Floats]:
     return arrays
 
 
-def write_note(file: Path, seconds: float, size: Size) -> FileNote:
+def write_note(file: Path, seconds: float, size: Size, engine: str = "cpu") -> FileNote:
     """Keep beside a file of results how long it took including earlier calls, when it was finished, and on what.
 
     If the file is unchanged since the last note, that note is returned as it is.
@@ -279,7 +280,7 @@ def write_note(file: Path, seconds: float, size: Size) -> FileNote:
         before = float(kept["seconds"])
         if kept["written"] == stamp:
             return FileNote(*(kept[key] for key in FileNote._fields))
-    found = FileNote(round(before + seconds, 3), utc_now(), toplist.__version__, machine_facts())
+    found = FileNote(round(before + seconds, 3), utc_now(), toplist.__version__, machine_facts(engine))
     facts = found._asdict() | {"seed": size.seed, "written": stamp}
     write_text(note_path(file), "The description of a result", json.dumps(facts, indent=1))
     return found
@@ -300,14 +301,19 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def machine_facts() -> dict[str, Any]:
-    """System, processor, cores and Python of this machine."""
-    return {
+def machine_facts(engine: str = "cpu") -> dict[str, Any]:
+    """System, processor, cores and Python of this machine, and the GPUs if they play."""
+    facts = {
         "system": platform.platform(),
         "processor": processor_name(),
         "cores": checked_threads(None),
         "python": platform.python_version(),
     }
+    if engine == "gpu":
+        from toplist.engine.gpu.cuda_device import gpus  # noqa: PLC0415 - imports numba-cuda, if it is there
+
+        facts["gpus"] = [device.name() for device in gpus()]
+    return facts
 
 
 def processor_name() -> str:

@@ -4,7 +4,6 @@ from toplist.logs.click_log import ClickLog
 from toplist.logs.compare_models import FitProgress, fit
 from toplist.logs.comparison.result import ModelComparison
 from toplist.logs.describe import LogDescription, describe
-from toplist.logs.evaluate import Evaluation, Scores, evaluate
 from toplist.logs.fit_model import fit_model
 from toplist.logs.fitted import FittedModel, Predictions
 from toplist.logs.fitting.fit_data import prepare_log, prepare_parts
@@ -16,10 +15,11 @@ from toplist.logs.pyclick import read_pyclick
 from toplist.logs.read import LogScan, read_log, scan_log
 from toplist.logs.report import Place, ReadReport, Skipped
 from toplist.logs.sampling import sample_log, shuffled_lists
+from toplist.logs.score_model import ModelScores, Scores, score_model
 
 __all__ = [
     "ClickLog",
-    "Evaluation",
+    "ModelScores",
     "FitProgress",
     "FittedModel",
     "IdTable",
@@ -35,7 +35,7 @@ __all__ = [
     "FitSettings",
     "Skipped",
     "describe",
-    "evaluate",
+    "score_model",
     "fit",
     "fit_model",
     "prepare_log",

@@ -18,7 +18,7 @@ from toplist.logs.report import ReadReport, Rejected
 
 ONE_QUERY = "all"  # id of the query of a log without queries
 EMPTY, NO_ITEM, REPEATED, NO_POSITION, NO_QUERY, BAD_PROPENSITY, BAD_SEEN, BAD_LEFT, BAD_WEIGHT = range(1, 10)
-BAD_TIME, BAD_CLICK, BAD_PLACES, TWO_QUERIES, ENDED, NO_ACTION = range(10, 16)
+BAD_TIME, BAD_CLICK, BAD_PLACES, TWO_QUERIES, ENDED, NO_ACTION, BAD_MARGINAL, BAD_TARGET = range(10, 18)
 REASONS = {
     EMPTY: "the list is empty",
     NO_ITEM: "an item is missing",
@@ -26,6 +26,8 @@ REASONS = {
     NO_POSITION: "a clicked position is not on the list",
     NO_QUERY: "the query is missing",
     BAD_PROPENSITY: "a propensity is not in (0, 1], or their number is not that of the items",
+    BAD_MARGINAL: "a marginal probability is not in (0, 1], or their number is not that of the items",
+    BAD_TARGET: "a probability of the target is not in [0, 1], or their number is not that of the items",
     BAD_SEEN: "a value of seen is not in [0, 1], or their number is not that of the items",
     BAD_LEFT: "the position where the visitor left is not on the list",
     BAD_WEIGHT: "the weight is not a number above 0",
@@ -35,6 +37,15 @@ REASONS = {
     TWO_QUERIES: "the rows of the list have different queries",
     ENDED: "the list has ended before: sort the log by list, or read it as a whole with read_log",
     NO_ACTION: "the line is no action of this layout",
+}
+LEAST = 1e-300  # of a probability above 0
+# The columns per position: the reason for a wrong value, and the least right one.
+PROBABILITY_CHECKS = {
+    "propensity": (BAD_PROPENSITY, LEAST),
+    "marginal": (BAD_MARGINAL, LEAST),
+    "target_propensity": (BAD_TARGET, 0.0),
+    "target_marginal": (BAD_TARGET, 0.0),
+    "seen": (BAD_SEEN, 0.0),
 }
 
 
@@ -53,6 +64,9 @@ class ListBatch:
     time: Floats | None = None  # NaN: unknown
     visitor: Any | None = None
     propensity: Floats | None = None
+    marginal: Floats | None = None
+    target_propensity: Floats | None = None
+    target_marginal: Floats | None = None
     seen: Floats | None = None
     left: Floats | None = None
     weight: Floats | None = None
@@ -147,7 +161,7 @@ class Assembler:
         if batch.visitor is not None:
             found["visitors"] = self.visitors
             found["visitor"] = id_codes(batch.visitor, self.visitors, "visitor", batch.has_marks)
-        for name, code, least in (("propensity", BAD_PROPENSITY, 1e-300), ("seen", BAD_SEEN, 0.0)):
+        for name, (code, least) in PROBABILITY_CHECKS.items():
             values = getattr(batch, name)
             if values is not None:
                 found[name] = values

@@ -15,7 +15,7 @@ from toplist.logs.id_table import Codes, Id, IdTable
 from toplist.logs.report import ReadReport
 from toplist.support.tables import count_text
 
-PER_POSITION = ("item", "click", "propensity", "seen")
+PER_POSITION = ("item", "click", "propensity", "marginal", "target_propensity", "target_marginal", "seen")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,10 @@ class ClickLog:
         The ids behind the codes of `visitor`.
     propensity : ndarray of float64, per position, optional
         Probability with which the item was shown there, given the items above; NaN if unknown.
+    marginal : ndarray of float64, per position, optional
+        Probability with which the item was shown there, whatever stood above; NaN if unknown.
+    target_propensity, target_marginal : ndarray of float64, per position, optional
+        The same two probabilities under another policy, which `toplist.evaluate` can judge; 0 for what it never shows.
     seen : ndarray of float64, per position, optional
         Probability that the position was in view; NaN if unknown.
     left : ndarray of int32, per list, optional
@@ -73,6 +77,9 @@ class ClickLog:
     visitor: Codes | None = None
     visitors: IdTable | None = None
     propensity: Floats | None = None
+    marginal: Floats | None = None
+    target_propensity: Floats | None = None
+    target_marginal: Floats | None = None
     seen: Floats | None = None
     left: Codes | None = None
     weight: Floats | None = None
@@ -88,6 +95,8 @@ class ClickLog:
         time: Sequence[float] | None = None,
         visitors: Sequence[Id] | None = None,
         weights: Sequence[float] | None = None,
+        propensities: Sequence[Sequence[float]] | None = None,
+        marginals: Sequence[Sequence[float]] | None = None,
     ) -> Self:
         """Make a log of a few lists given as Python sequences; `read_log` reads files and frames.
 
@@ -105,6 +114,8 @@ class ClickLog:
             Visitor of each list.
         weights : sequence of float, optional
             How many equal lists each stands for.
+        propensities, marginals : sequence of sequence of float, optional
+            Per list and position the probability of the item there: given the items above, and whatever stood above.
 
         Returns
         -------
@@ -114,9 +125,13 @@ class ClickLog:
         Raises
         ------
         InvalidInput
-            If the arguments have different lengths, or a clicked position is not on its list.
+            If the arguments have different lengths, a clicked position is not on its list, or a probability is not in
+            (0, 1].
         """
-        given = {"items": items, "clicked": clicked, "time": time, "visitors": visitors, "weights": weights}
+        given = {
+            "items": items, "clicked": clicked, "time": time, "visitors": visitors, "weights": weights,
+            "propensities": propensities, "marginals": marginals,
+        }  # fmt: skip
         for name, several in given.items():
             if several is not None and len(several) != len(queries):
                 accepted = f"{len(queries)}, the number of queries"
@@ -138,6 +153,8 @@ class ClickLog:
             visitor=None if visitors is None or visitor_table is None else visitor_table.encode(visitors),
             visitors=visitor_table,
             weight=None if weights is None else np.asarray(weights, dtype=np.float64),
+            propensity=None if propensities is None else _probabilities("propensities", propensities, sizes),
+            marginal=None if marginals is None else _probabilities("marginals", marginals, sizes),
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -248,3 +265,16 @@ class ClickLog:
             f"{shown:,} {'query' if shown == 1 else 'queries'}, {count_text(len(np.unique(self.item)), 'item')}, "
             f"{count_text(int(clicks.sum()), 'click')}, {count_text(int((clicks == 0).sum()), 'list')} without clicks"
         )
+
+
+def _probabilities(name: str, values: Sequence[Sequence[float]], sizes: Ints) -> Floats:
+    """Probabilities of all positions, checked."""
+    for number, (each, size) in enumerate(zip(values, sizes, strict=True)):
+        if len(each) != size:
+            accepted = f"{size}, the positions of that list"
+            raise refuse(f"The number of {name} of list {number + 1}", len(each), accepted, "give one per position")
+    found = np.array([float(value) for each in values for value in each])
+    wrong = found[~((found > 0) & (found <= 1))]
+    if len(wrong):
+        raise refuse(f"A value of {name}", float(wrong[0]), "above 0 and at most 1", "give probabilities")
+    return found

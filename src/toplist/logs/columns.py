@@ -19,12 +19,16 @@ USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
     "time": ("time", "timestamp", "at"),
     "visitor": ("visitor", "visitor_id", "user", "user_id"),
     "propensity": ("propensity", "propensities"),
+    "marginal": ("marginal", "marginals"),
+    "target_propensity": ("target_propensity", "target_propensities"),
+    "target_marginal": ("target_marginal", "target_marginals"),
     "seen": ("seen",),
     "left": ("left",),
     "weight": ("weight",),
 }
 PART = 65_536  # lists; larger parts touch more memory, which takes longer than the work on them
-OPTIONAL = ("time", "visitor", "propensity", "seen", "left", "weight")
+PROBABILITIES = ("propensity", "marginal", "target_propensity", "target_marginal", "seen")  # columns per position
+OPTIONAL = ("time", "visitor", *PROBABILITIES, "left", "weight")
 
 
 Scattered = Literal["reject", "raise", "gather"]  # to gather them, all rows of a source are read at once

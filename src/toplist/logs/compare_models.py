@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from toplist.core.problem import InvalidInput, checked_seed, nearest, number, refuse, several
 from toplist.logs.click_log import ClickLog
+from toplist.logs.columns import PROBABILITIES
 from toplist.logs.comparison.folder import FitFolder
 from toplist.logs.comparison.holdout import SPLITS
 from toplist.logs.comparison.result import ModelComparison
@@ -227,7 +228,7 @@ def open_log(log: Any, reading: Mapping[str, Any]) -> ClickLog:
     if isinstance(log, ClickLog):
         return log
     options = dict(reading)
-    columns = dict.fromkeys(("propensity", "seen", "left")) | dict(options.pop("columns", {}))
+    columns = dict.fromkeys((*PROBABILITIES, "left")) | dict(options.pop("columns", {}))
     return read_log(log, columns=columns, **options)
 
 

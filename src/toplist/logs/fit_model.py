@@ -86,14 +86,7 @@ def fit_model(
     """
     check_errors(errors, log)
     data = prepare_log(log) if isinstance(log, ClickLog) else log
-    summaries = data.summaries()
-    counts = ClickCounts(*np.sum([each.counts for each in summaries], axis=0))
-    if not counts.shown:
-        raise InvalidInput("The log has no lists with items, but a fit needs some; read a log that has.")
-    chosen = find_model(model)._replace(positions=max(each.positions for each in summaries))
-    given = default_priors(chosen.coins(), counts) if priors is None else checked_priors(chosen.coins(), priors)
-    lists = sum(each.lists for each in summaries)
-    maximiser = run_fit(data.workers(chosen, given, per_query), chosen, given, lists, per_query, settings, progress)
+    maximiser, chosen, given = fit_coins(data, model, priors, per_query, settings, progress)
     fitted = collect(maximiser, data, chosen, given, per_query, errors)
     if not isinstance(log, ClickLog) or errors not in ROBUST or not is_maximum(maximiser.found):
         return fitted
@@ -104,6 +97,26 @@ def fit_model(
     tell = progress or (lambda _: None)
     found = bootstrap_errors(log, part, prior, chosen.coins().fixed, count, checked_seed(seed), settings, tell)
     return replace_errors(fitted, found, errors)
+
+
+def fit_coins(
+    data: FitData,
+    model: str | ClickModel,
+    priors: Mapping[str, Prior] | None,
+    per_query: bool,
+    settings: FitSettings,
+    progress: Callable[[Iteration], object] | None = None,
+) -> tuple[Maximiser, Any, dict[str, Prior]]:
+    """The maximum of a model's likelihood on a prepared log; the model with its positions, and its priors."""
+    summaries = data.summaries()
+    counts = ClickCounts(*np.sum([each.counts for each in summaries], axis=0))
+    if not counts.shown:
+        raise InvalidInput("The log has no lists with items, but a fit needs some; read a log that has.")
+    chosen = find_model(model)._replace(positions=max(each.positions for each in summaries))
+    given = default_priors(chosen.coins(), counts) if priors is None else checked_priors(chosen.coins(), priors)
+    lists = sum(each.lists for each in summaries)
+    workers = data.workers(chosen, given, per_query)
+    return run_fit(workers, chosen, given, lists, per_query, settings, progress), chosen, given
 
 
 def check_errors(errors: str, log: ClickLog | FitData) -> None:

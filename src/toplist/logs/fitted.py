@@ -204,7 +204,7 @@ class FittedModel:
         InvalidInput
             If a list is too long.
         """
-        theta, rows = self._rows(log)
+        theta, rows = prediction_rows(self, log)
         given, marginal = np.zeros(len(log.item)), np.zeros(len(log.item))
         loop = speed(predict_rows, len(log.item))
         loop(self.model, theta, rows, given, marginal, workspace(self.positions))
@@ -230,27 +230,8 @@ class FittedModel:
         InvalidInput
             If a list is too long.
         """
-        theta, rows = self._rows(log)
+        theta, rows = prediction_rows(self, log)
         return replace(log, click=sample_clicks(self.model, theta, rows, seed), left=None, weight=None)
-
-    def _rows(self, log: ClickLog) -> tuple[Floats, FitRows]:
-        """All coins, those of an unknown pair and an unknown query last of their sort, and the lists of a log."""
-        if log.positions > self.positions:
-            raise InvalidInput(
-                f"The log has lists of {log.positions} positions, but the model was fitted to lists of at most "
-                f"{self.positions}; leave longer lists out."
-            )
-        mean = [self.prior_mean(kind) for kind in self.model.coins().own]
-        theta = np.concatenate([self.own.value.ravel(), mean, self.shared.value.ravel()])
-        first_shared, query, width = (len(self.own.value) + 1) * len(mean), np.zeros(len(log), dtype=np.int32), 0
-        if self.per_query:
-            place = np.full(len(self.queries) + 1, len(self.query_codes), dtype=np.int32)
-            place[self.query_codes] = np.arange(len(self.query_codes))
-            query = place[_translate(log.queries, self.queries)[log.query]]
-            width = self.shared.value.shape[1]
-            theta = np.concatenate([theta, self.shared.value.mean(axis=0)])
-        rows = FitRows(log.start, self.pair_numbers(log), log.click, log.weights, query, first_shared, width)
-        return theta, rows
 
     def prior_mean(self, kind: str) -> float:
         """The value that a pair has before it is seen: the mean of its prior, or without one of all known values.
@@ -489,6 +470,26 @@ class FittedModel:
             accepted = f"at most {lists if self.positions < items else f'{items}, the number of items of {query!r}'}"
             raise refuse("The number of positions", places, accepted, "show fewer")
         return places
+
+
+def prediction_rows(fitted: FittedModel, log: ClickLog) -> tuple[Floats, FitRows]:
+    """All coins, those of an unknown pair and an unknown query last of their sort, and the lists of a log."""
+    if log.positions > fitted.positions:
+        raise InvalidInput(
+            f"The log has lists of {log.positions} positions, but the model was fitted to lists of at most "
+            f"{fitted.positions}; leave longer lists out."
+        )
+    mean = [fitted.prior_mean(kind) for kind in fitted.model.coins().own]
+    theta = np.concatenate([fitted.own.value.ravel(), mean, fitted.shared.value.ravel()])
+    first_shared, query, width = (len(fitted.own.value) + 1) * len(mean), np.zeros(len(log), dtype=np.int32), 0
+    if fitted.per_query:
+        place = np.full(len(fitted.queries) + 1, len(fitted.query_codes), dtype=np.int32)
+        place[fitted.query_codes] = np.arange(len(fitted.query_codes))
+        query = place[_translate(log.queries, fitted.queries)[log.query]]
+        width = fitted.shared.value.shape[1]
+        theta = np.concatenate([theta, fitted.shared.value.mean(axis=0)])
+    rows = FitRows(log.start, fitted.pair_numbers(log), log.click, log.weights, query, first_shared, width)
+    return theta, rows
 
 
 def _translate(table: IdTable, known: IdTable) -> NDArray[np.int64]:

@@ -121,14 +121,16 @@ def read_log(
         A file or a folder of files: Parquet, CSV, TSV or JSON lines, also compressed by gzip, zstd or bzip2. Or an
         Arrow table, a Polars or a pandas frame.
     layout : str, optional
-        "lists" (a row per list), "rows" (a row per item shown), "yandex-relevance", "yandex-personalized" or "service"
-        (exported event log); by default it is recognised by the content.
+        "lists" (a row per list), "rows" (a row per item shown), "yandex-relevance", "yandex-personalized",
+        "open-bandit", "open-bandit-slate" or "service" (exported event log); by default it is recognised by the
+        content.
     columns : mapping of str to str, optional
-        Names of columns by role: query, items, clicked, list, position, item, click, time, visitor, propensity, seen,
-        left, weight. None leaves a column out. Usual names need not be given.
+        Names of columns by role: query, items, clicked, list, position, item, click, time, visitor, propensity,
+        marginal, target_propensity, target_marginal, seen, left, weight. None leaves a column out. Usual names need not
+        be given.
     only : sequence of str, optional
-        The optional columns to read, () for none: time, visitor, propensity, seen, left, weight. By default all that
-        the source has.
+        The optional columns to read, () for none: time, visitor, propensity, marginal, target_propensity,
+        target_marginal, seen, left, weight. By default all that the source has.
     strict : bool, default False
         Whether to stop at the first line that cannot be used, instead of skipping it.
     first_position : int, default 1

@@ -220,7 +220,8 @@ def exchanged(items: Ints, upper: int) -> Ints:
 def conditionals(prefix: Floats) -> Floats:
     """Probabilities given the items above, from those of the prefixes."""
     before = np.concatenate([[1.0], prefix[:-1]])
-    return np.divide(prefix, before, out=np.zeros(len(prefix)), where=before > 0.0)
+    found: Floats = np.divide(prefix, before, out=np.zeros(len(prefix)), where=before > 0.0)
+    return found
 
 
 def mixture(share: float, own: ListProbabilities, other: ListProbabilities) -> ListProbabilities:

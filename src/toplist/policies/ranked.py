@@ -109,6 +109,8 @@ class Ranked(NamedTuple):
         slate.size[0] = size
         for item in candidates:
             cache.free[item] = 1
+            for arm in range(item * positions, (item + 1) * positions):
+                cache.labels[arm] = request.labels[item]
         for place in range(min(size, len(request.pins))):
             if request.pins[place] >= 0:
                 cache.free[request.pins[place]] = 0
@@ -117,10 +119,8 @@ class Ranked(NamedTuple):
             pinned = request.pins[place] if len(request.pins) > 0 else -1
             count = 0
             for item in candidates:
+                cache.arms[count] = item * positions + place
                 if cache.free[item] == 1 or not self.collision:
-                    arm = item * positions + place
-                    cache.arms[count] = arm
-                    cache.labels[arm] = request.labels[item]
                     count += 1
             if pinned >= 0:
                 # A memory of counts treats it as a proposal; for a memory of weights its probability to be drawn is 0.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from toplist.core.problem import InvalidInput
 
 _CLASS = "part"
+_LONG = 64  # elements; a longer array is described by its digest
 # Files name a part by the module it had in version 0.1, so that moving code never changes them: (code, file).
 _SAVED_AS = (("toplist.policies.fixed_list", "toplist.policies.yardsticks"), ("toplist.parts", "toplist"))
 _SAVED_FOLDERS = ("arrange", "detectors", "feedback", "index", "memory", "policies")  # the only ones that are imported
@@ -35,6 +37,11 @@ def _code_module(saved: str) -> str:
     return saved if saved.startswith("toplist.policies") else "toplist.parts" + saved.removeprefix("toplist")
 
 
+def _head(part: Any) -> dict[str, str]:
+    """The class of a part."""
+    return {_CLASS: f"{saved_module(type(part).__module__)}.{type(part).__qualname__}"}
+
+
 def as_plain(value: Any) -> Any:
     """A part, array or plain value as JSON can hold it.
 
@@ -43,13 +50,30 @@ def as_plain(value: Any) -> Any:
     {'part': 'toplist.index.ucb1.UCB1', 'scale': 2.0}
     """
     if hasattr(value, "_asdict"):
-        head = {_CLASS: f"{saved_module(type(value).__module__)}.{type(value).__qualname__}"}
-        return head | {name: as_plain(field) for name, field in value._asdict().items()}
+        return _head(value) | {name: as_plain(field) for name, field in value._asdict().items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, tuple | list):
         return [as_plain(element) for element in value]
     return value
+
+
+def described(value: Any) -> Any:
+    """A part, array or plain value as JSON, to compare but not to read back: a long array is given by its digest.
+
+    >>> described(np.arange(3.0))
+    [0.0, 1.0, 2.0]
+    >>> described(np.zeros(1000))["array"]
+    'float64 (1000,)'
+    """
+    if hasattr(value, "_asdict"):
+        return _head(value) | {name: described(field) for name, field in value._asdict().items()}
+    if isinstance(value, tuple | list):
+        return [described(element) for element in value]
+    if isinstance(value, np.ndarray) and max(value.size, *value.shape, 0) > _LONG and value.dtype != object:
+        content = hashlib.sha256(value.tobytes())
+        return {"array": f"{value.dtype} {value.shape}", "sha256": content.hexdigest()}
+    return as_plain(value)
 
 
 def from_plain(plain: Any) -> Any:

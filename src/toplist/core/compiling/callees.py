@@ -1,9 +1,11 @@
-"""The functions that compiled code may call by name, marked with `helper` or `routine`, and their compile options."""
+"""What compiled code may call, for the CPU and for CUDA: marked functions with their options, and methods of parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
-callees: WeakKeyDictionary[Callable[..., Any], dict[str, bool]] = WeakKeyDictionary()
+callees: WeakKeyDictionary[Callable[..., Any], dict[str, bool]] = WeakKeyDictionary()  # by `helper` or `routine`
+methods: dict[str, Signature] = {}  # by `protocol`

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 import numba
 from numba import extending, types
 
-from toplist.core.compiling.callees import callees
+from toplist.core.compiling.callees import callees, methods
 from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
 from toplist.core.compiling.numba_backend import choose_backend
 
@@ -188,22 +188,25 @@ def protocol(cls: type) -> type:
 
 def _register_method(name: str, signature: inspect.Signature) -> None:
     """Let numba find a method of this name on the class of a part."""
-    if name in _registered_methods:
+    if name in methods:
         raise TypeError(f"two protocols declare the method {name!r}; give one of them another name")
-    _registered_methods.add(name)
+    methods[name] = signature
+    resolve = method_finder(name)
+    for kind in (types.NamedTuple, types.NamedUniTuple):
+        overload_method(kind, name, strict=False, jit_options=backend.callee_options() | {"forceinline": True})(resolve)
+
+
+def method_finder(name: str) -> Callable[..., Any]:
+    """What numba calls to find the method of this name on the type of a part."""
 
     def resolve(self: Any, *_: Any) -> Any:
         return getattr(self.instance_class, name, None)
 
     # Numba reads the arity from the signature, so it must be that of the method and not (self, *_).
-    resolve.__signature__ = signature  # type: ignore[attr-defined]
-    for kind in (types.NamedTuple, types.NamedUniTuple):
-        overload_method(kind, name, strict=False, jit_options=backend.callee_options() | {"forceinline": True})(resolve)
-
-
-_registered_methods: set[str] = set()
+    resolve.__signature__ = methods[name]  # type: ignore[attr-defined]
+    return resolve
 
 
 def reserved_names() -> frozenset[str]:
     """Names of protocol methods; in compiled code, a field of such a name would be taken for the method."""
-    return frozenset(_registered_methods)
+    return frozenset(methods)

@@ -108,8 +108,8 @@ class ContentCache:
 
     # Compiling again is the answer to any error with a cache file, a full disk included.
 
-    def __init__(self, function: Any) -> None:
-        self._function = function
+    def __init__(self, function: Any, options: str = "") -> None:
+        self._function, self._options = function, options
 
     @property
     def cache_path(self) -> str:
@@ -127,8 +127,7 @@ class ContentCache:
         with suppress(Exception):
             content = file.read_bytes()
             if hashlib.sha256(content[32:]).digest() == content[:32]:  # LLVM ends the process on damaged machine code
-                target_context.refresh()
-                result = compiler.CompileResult._rebuild(target_context, *pickle.loads(content[32:]))  # type: ignore[no-untyped-call]
+                result = self.unpack(pickle.loads(content[32:]), target_context)
                 os.utime(file)  # so that `trim` deletes others first
                 return result
         return None
@@ -136,10 +135,10 @@ class ContentCache:
     def save_overload(self, signature: Any, result: Any) -> None:
         """Write a compiled function to the disk."""
         file = self._file(signature)
-        if file is None or result.library.has_dynamic_globals:
+        if file is None or getattr(result.library, "has_dynamic_globals", False):
             return
         with suppress(Exception):
-            payload: bytes = _dumps(result._reduce())
+            payload: bytes = _dumps(self.pack(result))
             with tempfile.NamedTemporaryFile(
                 dir=file.parent, prefix="writing-", suffix=ENDING, delete=False
             ) as written:
@@ -152,6 +151,15 @@ class ContentCache:
                     raise
             trim(file.parent)
 
+    def pack(self, result: Any) -> Any:
+        """What is pickled of a compiled function."""
+        return result._reduce()
+
+    def unpack(self, content: Any, target_context: Any) -> Any:
+        """The compiled function from what was pickled."""
+        target_context.refresh()
+        return compiler.CompileResult._rebuild(target_context, *content)  # type: ignore[no-untyped-call]
+
     def _file(self, signature: Any) -> Path | None:
         """The file of this signature; None if it must not be cached."""
         folder = cache_folder()
@@ -160,7 +168,7 @@ class ContentCache:
         code = Fingerprint(self._function, *classes)
         if folder is None or "__main__" in modules or not code.is_complete:
             return None
-        content = repr((machine(), sorted(OPTIONS.items()), str(code), modules, str(signature)))
+        content = repr((machine(), sorted(OPTIONS.items()), str(code), modules, str(signature), self._options))
         return folder / f"{self._function.__name__}-{hashlib.sha256(content.encode()).hexdigest()[:40]}{ENDING}"
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from toplist.core.slate import Floats
 from toplist.logs.click_log import ClickLog
 from toplist.logs.comparison.paired import PairedDifference, difference_from_sums
-from toplist.logs.evaluate import Evaluation, evaluate_part
 from toplist.logs.fitted import FittedModel
+from toplist.logs.score_model import ModelScores, score_lists
 
 NOTHING = np.zeros(0)
 
@@ -70,19 +70,19 @@ class PartScores(NamedTuple):
 
     Parameters
     ----------
-    evaluations : dict of str to Evaluation
+    scores : dict of str to ModelScores
         By model, without the columns per list.
     whole, first_click : PairedMoments
-        Of whole lists, and of lists cut after their first click; models in the order of `evaluations`.
+        Of whole lists, and of lists cut after their first click; models in the order of `scores`.
     """
 
-    evaluations: dict[str, Evaluation]
+    scores: dict[str, ModelScores]
     whole: PairedMoments
     first_click: PairedMoments
 
     def plus(self, other: PartScores) -> PartScores:
         """The scores of two sets of lists."""
-        joined = {name: found.plus(other.evaluations[name]) for name, found in self.evaluations.items()}
+        joined = {name: found.plus(other.scores[name]) for name, found in self.scores.items()}
         return PartScores(joined, self.whole.plus(other.whole), self.first_click.plus(other.first_click))
 
 
@@ -101,7 +101,7 @@ def score_part(models: Mapping[str, FittedModel], log: ClickLog) -> PartScores:
     PartScores
         Their scores.
     """
-    found = {name: evaluate_part(fitted, log) for name, fitted in models.items()}
+    found = {name: score_lists(fitted, log) for name, fitted in models.items()}
     moments = [
         PairedMoments.of(np.array([getattr(each, column) for each in found.values()]), log.weights)
         for column in ("per_list", "per_list_to_first_click")

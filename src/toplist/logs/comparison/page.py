@@ -58,7 +58,7 @@ def page_text(comparison: ModelComparison, command: str = "") -> str:
         pictures=drawn(main),
         assumptions={name: assumption(main.models[name].fitted) for name in main.ranking()},
         parameters={name: found for name in main.ranking() if (found := shared_table(main.models[name].fitted))},
-        calibration={name: main.models[name].evaluation.by_probability.error() for name in main.ranking()},
+        calibration={name: main.models[name].scores.by_probability.error() for name in main.ranking()},
         command=command,
         version=__version__,
     )

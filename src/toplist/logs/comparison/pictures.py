@@ -50,7 +50,7 @@ def draw_rates(result: SplitResult) -> Figure:
     """Observed against predicted click-through by position."""
 
     def draw(axes: Axes, name: str) -> None:
-        rates = result.models[name].evaluation.by_position
+        rates = result.models[name].scores.by_position
         kept = rates.shown > 0
         places = np.arange(1, len(kept) + 1)[kept]
         observed(axes, places, rates, kept, "observed, with 95% interval")
@@ -86,7 +86,7 @@ def draw_calibration(result: SplitResult) -> Figure:
     """Observed click-through rate of positions with about the same predicted one."""
 
     def draw(axes: Axes, name: str) -> None:
-        rates = result.models[name].evaluation.by_probability
+        rates = result.models[name].scores.by_probability
         kept = rates.shown > 0
         axes.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle="--", label="perfect")
         observed(axes, rates.predicted[kept], rates, kept, "observed, with 95% interval")

@@ -13,8 +13,8 @@ from toplist.logs.comparison.folder import FitFolder
 from toplist.logs.comparison.page import write_page
 from toplist.logs.comparison.paired import PairedDifference
 from toplist.logs.comparison.split_result import SPLIT_TEXTS, ScoredModel, SplitResult, drift
-from toplist.logs.evaluate import Scores
 from toplist.logs.fitted import FittedModel
+from toplist.logs.score_model import Scores
 from toplist.support.files import AnyPath, write_text
 from toplist.support.tables import Table
 
@@ -93,9 +93,9 @@ class ModelComparison:
         rows = []
         for name, difference in result.differences().items():
             scored = result.models[name]
-            rows.append((*_scores(name, scored.evaluation.every, difference), *_size(scored)))
-            if scored.evaluation.unseen:
-                rows.append((*_scores(SEEN.format(name), scored.evaluation.seen_pairs, None), None, None, None))
+            rows.append((*_scores(name, scored.scores.every, difference), *_size(scored)))
+            if scored.scores.unseen:
+                rows.append((*_scores(SEEN.format(name), scored.scores.seen_pairs, None), None, None, None))
         held = f"{result.held_lists:,.0f} lists {SPLIT_TEXTS[result.split]}"
         return Table(f"{result.fitted_lists:,.0f} lists fitted, {held}", COLUMNS, rows, DECIMALS)
 
@@ -142,14 +142,14 @@ class ModelComparison:
         best = f"Best: {equals[0]}" + (f"; not clearly worse: {', '.join(equals[1:])}" if equals[1:] else "")
         notes.append(f"{best} ({len(result.models)} models).")
         for name, scored in result.models.items():
-            if scored.evaluation.every.impossible:
+            if scored.scores.every.impossible:
                 notes.append(
-                    f"{name} gives {scored.evaluation.every.impossible:,.0f} of {result.held_lists:,.0f} lists "
+                    f"{name} gives {scored.scores.every.impossible:,.0f} of {result.held_lists:,.0f} lists "
                     "probability 0; compare it up to the first click."
                 )
             if not scored.fitted.converged:
                 notes.append(f"{name} did not converge in {len(scored.fitted.history)} iterations.")
-        some = next(iter(result.models.values())).evaluation
+        some = next(iter(result.models.values())).scores
         if some.too_long:
             notes.append(f"{some.too_long:,.0f} lists longer than any list fitted are left out.")
         if some.unseen:
@@ -228,7 +228,7 @@ def _scores(name: str, scores: Scores, difference: PairedDifference | None) -> t
 
 def _size(scored: ScoredModel) -> tuple[Any, ...]:
     """The last columns of a row."""
-    return scored.fitted.parameters, scored.seconds, scored.evaluation.every.impossible
+    return scored.fitted.parameters, scored.seconds, scored.scores.every.impossible
 
 
 def _split_json(result: SplitResult) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def _split_json(result: SplitResult) -> dict[str, Any]:
 
 def _model_json(scored: ScoredModel, apart: PairedDifference, apart_first: PairedDifference) -> dict[str, Any]:
     """One model as plain values."""
-    found = scored.evaluation
+    found = scored.scores
     return {
         "parameters": scored.fitted.parameters,
         "seconds": scored.seconds,

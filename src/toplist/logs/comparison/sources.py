@@ -15,19 +15,20 @@ import numpy as np
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Bools
 from toplist.logs.click_log import ClickLog
+from toplist.logs.columns import PROBABILITIES
 from toplist.logs.comparison.holdout import held_out_lists
 from toplist.logs.comparison.moments import PartScores, score_part
 from toplist.logs.comparison.split_result import IN_SAMPLE, ScoredModel, SplitResult, StreamedSplit
-from toplist.logs.evaluate import evaluate
 from toplist.logs.fitted import FittedModel
 from toplist.logs.fitting.fit_data import FitData, prepare_log, prepare_parts
 from toplist.logs.fitting.ray_data import RayData, prepare_on_ray
 from toplist.logs.list_hashes import ListHasher, LogDigest
 from toplist.logs.random_rows import random_rows
 from toplist.logs.read import find_sources, read_log, scan_log
+from toplist.logs.score_model import score_model
 from toplist.support.files import AnyPath
 
-UNUSED = ("time", "visitor", "propensity", "seen", "left")  # columns that a streamed comparison does not read
+UNUSED = ("time", "visitor", *PROBABILITIES, "left")  # columns that a streamed comparison does not read
 
 
 Fits = Mapping[str, tuple[FittedModel, float]]  # models with the seconds of their fits
@@ -99,7 +100,7 @@ class MemoryParts:
         """Score the models on the lists held out."""
         held = self._held[split]
         test = self._log.take(held)
-        scored = {name: ScoredModel(model, evaluate(model, test), spent) for name, (model, spent) in fitted.items()}
+        scored = {name: ScoredModel(model, score_model(model, test), spent) for name, (model, spent) in fitted.items()}
         return SplitResult(split, lists, np.flatnonzero(held), test.weights, test.visitor, scored)
 
     def facts(self) -> LogFacts:
@@ -247,7 +248,7 @@ def streamed_split(split: str, lists: float, fitted: Fits, scores: Sequence[Part
     total = reduce(PartScores.plus, scores)
     if not total.whole.lists:
         raise InvalidInput("The holdout leaves no lists to score; use a larger log or another holdout.")
-    scored = {name: ScoredModel(model, total.evaluations[name], spent) for name, (model, spent) in fitted.items()}
+    scored = {name: ScoredModel(model, total.scores[name], spent) for name, (model, spent) in fitted.items()}
     nothing = np.zeros(0)
     return StreamedSplit(
         split, lists, nothing.astype(np.int64), nothing, None, scored, whole=total.whole, first_click=total.first_click

@@ -11,9 +11,9 @@ import numpy as np
 from toplist.core.slate import Floats, Ints
 from toplist.logs.comparison.moments import PairedMoments
 from toplist.logs.comparison.paired import PairedDifference, paired_difference
-from toplist.logs.evaluate import Evaluation, Scores
 from toplist.logs.fitted import FittedModel
 from toplist.logs.id_table import Codes
+from toplist.logs.score_model import ModelScores, Scores
 
 IN_SAMPLE = "in-sample"  # the split of a holdout of 0
 SPLIT_TEXTS = {
@@ -30,14 +30,14 @@ class ScoredModel(NamedTuple):
     ----------
     fitted : FittedModel
         The model, fitted to the lists that were not held out.
-    evaluation : Evaluation
+    scores : ModelScores
         Its scores on the lists held out.
     seconds : float
         Duration of the fit.
     """
 
     fitted: FittedModel
-    evaluation: Evaluation
+    scores: ModelScores
     seconds: float
 
 
@@ -75,7 +75,7 @@ class SplitResult:
 
     def scores(self, model: str, first_click: bool = False) -> Scores:
         """The scores of a model on whole lists, or on lists cut after their first click."""
-        found = self.models[model].evaluation
+        found = self.models[model].scores
         return found.to_first_click if first_click else found.every
 
     def ranking(self, first_click: bool = False) -> list[str]:
@@ -108,7 +108,7 @@ class SplitResult:
 
     def per_list(self, model: str, first_click: bool = False) -> Floats:
         """The log-likelihood of each list held out."""
-        found = self.models[model].evaluation
+        found = self.models[model].scores
         return found.per_list_to_first_click if first_click else found.per_list
 
     def best(self) -> list[str]:
@@ -117,7 +117,7 @@ class SplitResult:
 
     def has_impossible(self) -> bool:
         """Whether a model gives a list probability 0, so that whole lists cannot compare it."""
-        return any(model.evaluation.every.impossible for model in self.models.values())
+        return any(model.scores.every.impossible for model in self.models.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ class StreamedSplit(SplitResult):
     @property
     def held_lists(self) -> float:
         """Number of lists held out, weighted."""
-        found = next(iter(self.models.values())).evaluation
+        found = next(iter(self.models.values())).scores
         return found.every.lists + found.too_long
 
     def differences(self, first_click: bool = False) -> dict[str, PairedDifference]:

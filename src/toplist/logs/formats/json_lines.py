@@ -13,6 +13,7 @@ import numpy as np
 from toplist.core.item_id import INTEGER_MARK
 from toplist.core.slate import Ints
 from toplist.logs.arrow import arrow
+from toplist.logs.columns import PROBABILITIES
 from toplist.logs.formats.delimited import has_blank_lines
 from toplist.logs.formats.lines import TextFile
 from toplist.logs.formats.pieces import Piece
@@ -189,7 +190,7 @@ def _type_of_role(role: str, values: Sequence[Any]) -> Any:
         return lib.list_(id_type(inner))
     if role == "clicked":
         return lib.list_(lib.int64())
-    if role in ("click", "propensity", "seen") and inner:
+    if role in ("click", *PROBABILITIES) and inner:
         return lib.list_(lib.bool_() if isinstance(inner[0], bool) else lib.float64())
     if role == "click" and any(isinstance(value, bool) for value in values):
         return lib.bool_()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Bools, Floats, Ints
 from toplist.logs.arrow import arrow
-from toplist.logs.assemble import BAD_CLICK, BAD_LEFT, BAD_PROPENSITY, BAD_SEEN, BAD_TIME, BAD_WEIGHT, ListBatch
+from toplist.logs.assemble import BAD_CLICK, BAD_LEFT, BAD_TIME, BAD_WEIGHT, PROBABILITY_CHECKS, ListBatch
 from toplist.logs.columns import OPTIONAL, ReadOptions
 from toplist.logs.convert import ListColumn, numbers, offsets, times
 from toplist.logs.formats.pieces import LogSource, Piece, sliced
@@ -58,7 +58,7 @@ def batch_of(piece: Piece, roles: Mapping[str, str], source: LogSource, options:
         has_marks=piece.has_marks,
     )  # fmt: skip
     add_per_list(batch, columns, options.first_position, reason)
-    for role, code in (("propensity", BAD_PROPENSITY), ("seen", BAD_SEEN)):
+    for role, (code, _) in PROBABILITY_CHECKS.items():
         if role in columns:
             values, wrong = per_position(columns[role], items.start, options.separator, role)
             reason[wrong & (reason == 0)] = code

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from toplist.core.slate import Bools, Ints
 from toplist.logs.arrow import arrow
-from toplist.logs.assemble import BAD_CLICK, BAD_PLACES, BAD_PROPENSITY, BAD_SEEN, ENDED, TWO_QUERIES, ListBatch
+from toplist.logs.assemble import BAD_CLICK, BAD_PLACES, ENDED, PROBABILITY_CHECKS, TWO_QUERIES, ListBatch
 from toplist.logs.columns import OPTIONAL, ReadOptions, ScatteredList
 from toplist.logs.convert import numbers, offsets
 from toplist.logs.formats.pieces import LogSource, Piece
@@ -133,7 +133,7 @@ def batch_of(
         rejected=piece.rejected, has_marks=piece.has_marks,
     )  # fmt: skip
     add_per_list(batch, per_list, options.first_position, reason)
-    for role, code in (("propensity", BAD_PROPENSITY), ("seen", BAD_SEEN)):
+    for role, (code, _) in PROBABILITY_CHECKS.items():
         if role in columns:
             values, wrong = numbers(columns[role], role)
             reason[owner[wrong]] = code

@@ -27,6 +27,7 @@ NAME = "service"
 EVENT = {"seq", "at", "ranking", "kind", "impression", "body"}
 TEXTS = ("at", "ranking", "segment", "key", "kind")
 LIST, LEARNED, DROPPED = "list", "learned", "dropped"  # kinds
+SHOWN_WITH = {"propensity": "propensities", "marginal": "marginals"}  # fields of a list's body by role
 STILL_OPEN = "the list is still open"
 NEVER_SHOWN = "the list was never shown"
 NO_LIST = "the event closes a list that is not in the log"
@@ -77,8 +78,8 @@ class BodyFields:
         if positions := {int(each) for some in reported for each in re.findall(rb'"(\d+)"', some)}:
             merged.append(("seen", lib.struct([(str(each), lib.float64()) for each in sorted(positions)])))
         fields = [("items", lib.list_(item)), ("merged", lib.struct(merged)), ("list", lib.int64())]
-        if b'"propensities"' in text:
-            fields.append(("propensities", lib.list_(lib.float64())))
+        present = [name for name in SHOWN_WITH.values() if f'"{name}"'.encode() in text]
+        fields += [(name, lib.list_(lib.float64())) for name in present]
         return lib.schema(fields)
 
     def marked(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -203,8 +204,10 @@ class UnclosedLists:
             batch.left = np.fmax(left, np.where(np.isnan(left), np.nan, last))
         if self._options.wants("seen"):
             batch.seen = _seen(merged, items.start)
-        if self._options.wants("propensity") and "propensities" in [field.name for field in body.type]:
-            batch.propensity, _ = per_position(body.field("propensities"), items.start, "", "propensity")
+        for role, name in SHOWN_WITH.items():
+            if self._options.wants(role) and name in [field.name for field in body.type]:
+                values, _ = per_position(body.field(name), items.start, "", role)
+                setattr(batch, role, values)
         return batch
 
 

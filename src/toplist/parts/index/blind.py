@@ -11,9 +11,11 @@ from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, whole
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.select import select
+from toplist.parts.index.select import is_contiguous, select
 from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.weights import Weights
+
+LATE = 1.0 + 1e-12  # more than the rounding of a logarithm and a quotient
 
 
 class Chance(NamedTuple):
@@ -47,8 +49,13 @@ class Chance(NamedTuple):
         """A uniform score for each item."""
         candidates = request.candidates
         key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
-        for i in range(len(candidates)):
-            cache.score[i] = uniform(key, request.labels[candidates[i]])
+        if is_contiguous(candidates):
+            labels = request.labels[candidates[0] : candidates[0] + len(candidates)]
+            for i in range(len(labels)):  # vectorised
+                cache.score[i] = uniform(key, labels[i])
+        else:
+            for i in range(len(candidates)):
+                cache.score[i] = uniform(key, request.labels[candidates[i]])
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
@@ -94,7 +101,10 @@ class ExploringDraw(NamedTuple):
         key = branch(request.key, -1 - self.stream)
         soonest = np.inf
         for i in range(len(candidates)):
-            rings = -math.log(1.0 - uniform(key, request.labels[candidates[i]])) / cache.score[i]
+            drawn = uniform(key, request.labels[candidates[i]])
+            if drawn > LATE * soonest * cache.score[i]:  # -log(1 - u) >= u: it rings later, without a logarithm
+                continue
+            rings = -math.log(1.0 - drawn) / cache.score[i]
             if rings < soonest:
                 soonest = rings
                 chosen[0] = candidates[i]
@@ -108,10 +118,13 @@ def fill_draw_probabilities(belief: Weights, candidates: Ints, probability: Floa
     largest = -np.inf
     for i in range(count):
         largest = max(largest, belief.logarithm[candidates[i]])
-    total = 0.0
+    total, before, weight = 0.0, np.nan, 0.0
     for i in range(count):
-        probability[i] = math.exp(belief.logarithm[candidates[i]] - largest)
-        total += probability[i]
+        logarithm = belief.logarithm[candidates[i]]
+        if logarithm != before:  # most are equal: those never clicked
+            before, weight = logarithm, math.exp(logarithm - largest)
+        probability[i] = weight
+        total += weight
     gamma = belief.exploration[0]
     for i in range(count):
         probability[i] = (1.0 - gamma) * probability[i] / total + gamma / count

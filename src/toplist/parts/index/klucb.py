@@ -23,8 +23,9 @@ from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.gaps import leave_out
-from toplist.parts.index.select import gather, is_contiguous, select
+from toplist.parts.index.select import FEW, gather, is_contiguous, select
 from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile
+from toplist.parts.index.sort import insert_pairs, ranked_value, sort_pairs
 from toplist.parts.memory.counts import Counts
 
 ROUNDING = 1e-12  # margin of the bounds; the solver is accurate to a fiftieth of it
@@ -305,7 +306,12 @@ def solve_many(belief: Counts, cache: LazyBounds, candidates: Ints, budget: floa
 def solve_overlapping(belief: Counts, cache: LazyBounds, candidates: Ints, budget: float, found: int) -> None:
     """Fill values of a few contenders in their true order, solving only those whose bounds overlap."""
     low, high = cache.low, cache.high
-    sort_descending(cache.slot_of[:found], high)  # so that only neighbours overlap
+    for j in range(found):
+        cache.value_of[j] = high[cache.slot_of[j]]
+    if found > 2 * FEW:  # sorted, so that only neighbours overlap
+        sort_pairs(cache.value_of[:found], cache.slot_of[:found])
+    else:
+        insert_pairs(cache.value_of, cache.slot_of, 0, found)
     lowest_above = np.inf
     for j in range(found):
         i = cache.slot_of[j]
@@ -323,6 +329,8 @@ def kth_largest(values: Floats, wanted: int, largest: Floats) -> float:
     """The `wanted`-th largest value; minus infinity if there are fewer."""
     if len(values) < wanted:
         return -np.inf
+    if wanted > FEW:
+        return ranked_value(values, wanted)[0]
     for i in range(wanted):
         largest[i] = -np.inf
     least = -np.inf
@@ -336,18 +344,6 @@ def kth_largest(values: Floats, wanted: int, largest: Floats) -> float:
             largest[position] = value
             least = largest[wanted - 1]
     return least
-
-
-@helper
-def sort_descending(slots: Ints, values: Floats) -> None:
-    """Sort a few slots by their values."""
-    for j in range(1, len(slots)):
-        slot = slots[j]
-        position = j
-        while position > 0 and values[slots[position - 1]] < values[slot]:
-            slots[position] = slots[position - 1]
-            position -= 1
-        slots[position] = slot
 
 
 @helper

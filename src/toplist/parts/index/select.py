@@ -11,11 +11,22 @@ import numpy as np
 from toplist.core.compiling import helper, routine
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints
+from toplist.parts.index.sort import ranked_value, sort_pairs
+
+FEW = 16  # values that are chosen by insertion
 
 
 @helper
 def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats) -> int:
     """Fill `chosen` and `scores` with slots and values of the largest of the first `count` values; their number."""
+    if len(chosen) > FEW and count > FEW:
+        return select_many(values, slots, count, labels, key, chosen, scores)
+    return select_few(values, slots, count, labels, key, chosen, scores)
+
+
+@helper
+def select_few(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats) -> int:
+    """Select by insertion."""
     wanted = len(chosen)
     filled = 0
     worst, worst_hash, hashed = -np.inf, 0, False  # of the last position, once all are filled
@@ -44,6 +55,100 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
         if filled == wanted:
             worst, hashed = scores[wanted - 1], False
     return filled
+
+
+@routine
+def select_many(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats) -> int:
+    """Select by the value of the last one chosen, and sort."""
+    rank = min(len(chosen), count)
+    if rank == count:
+        for i in range(count):
+            scores[i], chosen[i] = values[i], slots[i]
+    else:
+        least, larger = ranked_value(values[:count], rank)
+        above, equal = 0, larger
+        for i in range(count):
+            if values[i] > least:
+                scores[above], chosen[above] = values[i], slots[i]
+                above += 1
+            elif values[i] == least:
+                hashed = hash_of(slots[i], labels, key)
+                if equal < rank:
+                    equal += 1
+                    climb(scores[larger:equal], chosen[larger:equal], hashed, slots[i], labels, key)
+                elif precedes(hashed, slots[i], scores[larger], chosen[larger], labels, key):
+                    sink(scores[larger:rank], chosen[larger:rank], hashed, slots[i], labels, key)
+        for i in range(larger, rank):
+            scores[i] = least
+    sort_pairs(scores[:rank], chosen[:rank])
+    begin = 0
+    while begin < rank:
+        end = begin + 1
+        while end < rank and scores[end] == scores[begin]:
+            end += 1
+        if end - begin > 1:
+            sort_equals(scores[begin:end], chosen[begin:end], labels, key)
+        begin = end
+    return rank
+
+
+@helper
+def hash_of(slot: int, labels: Ints, key: int) -> float:
+    """The hash that breaks ties, rounded."""
+    return float(branch(key, labels[slot]))
+
+
+@helper
+def precedes(hashed: float, slot: int, other: float, rival: int, labels: Ints, key: int) -> bool:
+    """Whether `slot` goes before `rival` by their rounded hashes, or by the hashes themselves."""
+    return hashed > other or (hashed == other and wins_tie(slot, rival, labels, key))
+
+
+@helper
+def climb(hashes: Floats, slots: Ints, hashed: float, slot: int, labels: Ints, key: int) -> None:
+    """Add a slot to a heap whose last place is free; its first slot goes after all others."""
+    at = len(slots) - 1
+    while at > 0:
+        parent = (at - 1) // 2
+        if not precedes(hashes[parent], slots[parent], hashed, slot, labels, key):
+            break
+        hashes[at], slots[at] = hashes[parent], slots[parent]
+        at = parent
+    hashes[at], slots[at] = hashed, slot
+
+
+@helper
+def sink(hashes: Floats, slots: Ints, hashed: float, slot: int, labels: Ints, key: int) -> None:
+    """Replace the first slot of a heap."""
+    at, count = 0, len(slots)
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        if child + 1 < count and precedes(
+            hashes[child], slots[child], hashes[child + 1], slots[child + 1], labels, key
+        ):
+            child += 1
+        if not precedes(hashed, slot, hashes[child], slots[child], labels, key):
+            break
+        hashes[at], slots[at] = hashes[child], slots[child]
+        at = child
+    hashes[at], slots[at] = hashed, slot
+
+
+@routine
+def sort_equals(scores: Floats, slots: Ints, labels: Ints, key: int) -> None:
+    """Order slots of equal value by their hashes, which take the place of the value meanwhile."""
+    value, count = scores[0], len(slots)
+    for i in range(count):
+        scores[i] = hash_of(slots[i], labels, key)
+    sort_pairs(scores, slots)
+    for i in range(1, count):
+        position = i
+        while position > 0 and scores[position - 1] == scores[position]:  # very rare: equal once rounded
+            if wins_tie(slots[position], slots[position - 1], labels, key):
+                slots[position - 1], slots[position] = slots[position], slots[position - 1]
+            position -= 1
+    for i in range(count):
+        scores[i] = value
 
 
 @routine

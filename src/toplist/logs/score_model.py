@@ -80,8 +80,8 @@ class Scores(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
-    """The scores of a model on a log; `toplist.logs.evaluate` makes one.
+class ModelScores:
+    """The scores of a model on a log; `toplist.logs.score_model` makes one.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ class Evaluation:
     per_list: Floats
     per_list_to_first_click: Floats
 
-    def plus(self, other: Evaluation) -> Evaluation:
+    def plus(self, other: ModelScores) -> ModelScores:
         """The scores of two logs together."""
-        return Evaluation(
+        return ModelScores(
             self.model, self.every.plus(other.every), self.seen_pairs.plus(other.seen_pairs),
             self.to_first_click.plus(other.to_first_click), self.unseen + other.unseen, self.too_long + other.too_long,
             self.by_position.plus(other.by_position), self.by_probability.plus(other.by_probability),
@@ -130,7 +130,7 @@ class Evaluation:
         )  # fmt: skip
 
 
-def evaluate(fitted: FittedModel, log: ClickLog) -> Evaluation:
+def score_model(fitted: FittedModel, log: ClickLog) -> ModelScores:
     """Score a fitted click model on the lists of a log.
 
     Parameters
@@ -142,7 +142,7 @@ def evaluate(fitted: FittedModel, log: ClickLog) -> Evaluation:
 
     Returns
     -------
-    Evaluation
+    ModelScores
         Likelihood, perplexity, click-through rates and calibration.
 
     Raises
@@ -154,17 +154,17 @@ def evaluate(fitted: FittedModel, log: ClickLog) -> Evaluation:
     --------
     >>> from toplist.logs import fit_model
     >>> log = ClickLog.from_lists(["q"] * 4, [["a", "b"]] * 4, clicked=[[1], [2], [2], []])
-    >>> found = evaluate(fit_model(log, "position-ctr"), log)
+    >>> found = score_model(fit_model(log, "position-ctr"), log)
     >>> found.every.perplexity_by_position.round(3), round(found.every.log_likelihood, 3)
     (array([1.755, 2.   ]), -5.022)
     """
-    parts = [evaluate_part(fitted, part) for part in _chunks(log)]
+    parts = [score_lists(fitted, part) for part in _chunks(log)]
     if not parts or not sum(part.every.lists for part in parts):
         raise InvalidInput(
-            f"The log has no lists of 1 to {fitted.positions} positions, which {fitted.name} was fitted to; evaluate "
+            f"The log has no lists of 1 to {fitted.positions} positions, which {fitted.name} was fitted to; score "
             "it on other lists."
         )
-    return reduce(Evaluation.plus, parts)
+    return reduce(ModelScores.plus, parts)
 
 
 def _chunks(log: ClickLog) -> Iterator[ClickLog]:
@@ -176,7 +176,7 @@ def _chunks(log: ClickLog) -> Iterator[ClickLog]:
         yield log.take(np.arange(begin, min(begin + CHUNK, len(log))))
 
 
-def evaluate_part(fitted: FittedModel, log: ClickLog) -> Evaluation:
+def score_lists(fitted: FittedModel, log: ClickLog) -> ModelScores:
     """The scores of a log that fits into memory several times."""
     fits = log.lengths <= fitted.positions
     too_long = float(log.weights[~fits].sum())
@@ -214,7 +214,7 @@ def evaluate_part(fitted: FittedModel, log: ClickLog) -> Evaluation:
         spread = np.full((2, whole), np.nan)
         spread[:, fits] = found
         found = list(spread)
-    return Evaluation(
+    return ModelScores(
         fitted.name, scores(everything), scores(known), scores(until_click), float(weight[~known].sum()), too_long,
         grouped_rates(place, fitted.positions, weight, marginal, clicked), calibration(weight, given, clicked), *found,
     )  # fmt: skip

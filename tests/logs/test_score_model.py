@@ -12,8 +12,8 @@ import pytest
 from toplist.core.problem import InvalidInput
 from toplist.logs import ClickLog, fit_model
 from toplist.logs.comparison.calibration import EDGES, Rates
-from toplist.logs.evaluate import Scores, evaluate
 from toplist.logs.models import MODELS
+from toplist.logs.score_model import Scores, score_model
 
 Counted = Callable[[bool, int], bool]
 
@@ -70,7 +70,7 @@ def test_scores_equal_a_slow_computation(name: str) -> None:
     log = small_log()
     train, held = log.take(np.arange(25)), log.take(np.arange(25, 60))
     fitted = fit_model(train, name, errors="none")
-    found = evaluate(fitted, held)
+    found = score_model(fitted, held)
     rows: list[tuple[Scores, Counted]] = [
         (found.every, lambda _, __: True),
         (found.seen_pairs, lambda known, _: known),
@@ -93,12 +93,12 @@ def test_the_likelihood_of_the_lists_of_a_fit_is_that_of_the_fit() -> None:
     log = small_log()
     for name in ("dbn", "ubm", "pbm", "item-ctr"):
         fitted = fit_model(log, name, errors="none")
-        assert evaluate(fitted, log).every.log_likelihood == pytest.approx(fitted.log_likelihood, rel=1e-9)
+        assert score_model(fitted, log).every.log_likelihood == pytest.approx(fitted.log_likelihood, rel=1e-9)
 
 
 def test_cascade_counts_lists_with_several_clicks_and_explains_them_up_to_the_first() -> None:
     log = small_log()
-    found = evaluate(fit_model(log, "cascade"), log)
+    found = score_model(fit_model(log, "cascade"), log)
     several = log.weights[log.clicks_per_list() > 1].sum()
     assert found.every.impossible == several > 0
     assert found.every.per_list == -math.inf
@@ -113,7 +113,7 @@ def test_unseen_pairs_have_the_prior_mean_and_are_left_out_of_the_second_row() -
     train = ClickLog.from_lists(["q"] * 4, [["a", "b"]] * 4, [[1], [2], [2], []])
     held = ClickLog.from_lists(["q", "q", "new"], [["a", "c"], ["b", "a"], ["a", "b"]], [[1], [], [2]])
     fitted = fit_model(train, "item-ctr")
-    found = evaluate(fitted, held)
+    found = score_model(fitted, held)
     prior = fitted.priors["rate"].mean
     assert found.unseen == 3
     assert (found.every.lists, found.seen_pairs.lists) == (3, 2)
@@ -124,7 +124,7 @@ def test_unseen_pairs_have_the_prior_mean_and_are_left_out_of_the_second_row() -
 def test_rates_by_position_and_by_probability() -> None:
     log = small_log()
     fitted = fit_model(log, "position-ctr", priors={})
-    found = evaluate(fitted, log)
+    found = score_model(fitted, log)
     assert found.by_position.shown == pytest.approx(log.shown_by_position())
     assert found.by_position.clicks == pytest.approx(log.clicks_by_position())
     assert found.by_position.predicted == pytest.approx(found.by_position.observed)  # its own lists
@@ -150,7 +150,7 @@ def test_a_row_of_weight_w_counts_as_w_lists() -> None:
     fitted = fit_model(log, "pbm", errors="none")
     repeated = log.take(np.repeat(np.arange(len(log)), log.weights.astype(int)))
     plain = ClickLog(repeated.queries, repeated.items, repeated.query, repeated.start, repeated.item, repeated.click)
-    one, other = evaluate(fitted, log), evaluate(fitted, plain)
+    one, other = score_model(fitted, log), score_model(fitted, plain)
     assert one.every.per_list == pytest.approx(other.every.per_list, rel=1e-12)
     assert one.by_probability.shown == pytest.approx(other.by_probability.shown)
 
@@ -158,9 +158,9 @@ def test_a_row_of_weight_w_counts_as_w_lists() -> None:
 def test_a_log_in_chunks_has_the_same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     log = small_log()
     fitted = fit_model(log, "dcm", errors="none")
-    whole = evaluate(fitted, log)
-    monkeypatch.setattr(sys.modules["toplist.logs.evaluate"], "CHUNK", 7)
-    parts = evaluate(fitted, log)
+    whole = score_model(fitted, log)
+    monkeypatch.setattr(sys.modules["toplist.logs.score_model"], "CHUNK", 7)
+    parts = score_model(fitted, log)
     assert parts.every.log_given == pytest.approx(whole.every.log_given, rel=1e-12)
     assert (parts.per_list == whole.per_list).all()
     assert parts.by_position.clicks == pytest.approx(whole.by_position.clicks)
@@ -170,21 +170,21 @@ def test_lists_longer_than_those_of_the_fit_are_left_out_and_counted() -> None:
     train = ClickLog.from_lists(["q"] * 3, [["a", "b"]] * 3, [[1], [2], []])
     held = ClickLog.from_lists(["q"] * 2, [["a", "b", "c"], ["b", "a"]], [[3], [1]], weights=[5, 2])
     fitted = fit_model(train, "pbm")
-    found = evaluate(fitted, held)
+    found = score_model(fitted, held)
     assert (found.too_long, found.every.lists) == (5, 2)
     assert np.isnan(found.per_list[0])
     assert np.isfinite(found.per_list[1])
     with pytest.raises(InvalidInput, match="no lists of 1 to 2 positions, which pbm was fitted to"):
-        evaluate(fitted, held.take(np.array([0])))
+        score_model(fitted, held.take(np.array([0])))
     with pytest.raises(InvalidInput, match="no lists"):
-        evaluate(fitted, held.take(np.array([], dtype=np.int64)))
+        score_model(fitted, held.take(np.array([], dtype=np.int64)))
 
 
 def test_empty_lists_and_lists_of_weight_0_do_not_count() -> None:
     log = ClickLog.from_lists(
         ["q"] * 4, [["a", "b"], [], ["a", "b"], ["b"]], [[1], [], [1, 2], []], weights=[2, 1, 0, 1]
     )
-    found = evaluate(fit_model(log, "cascade"), log)
+    found = score_model(fit_model(log, "cascade"), log)
     assert found.every.lists == 3
     assert found.every.impossible == 0
     assert math.isfinite(found.every.per_list)

@@ -1,0 +1,134 @@
+"""Short runs, calls that continue from a file, and long lists."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.contenders import KL_UCB, UCB1, Size, engine, in_numpy
+from benchmarks.measure import Effort, ratio, rough, rounds_of
+from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
+from toplist import simulate, worlds
+from toplist.support.part_json import as_plain
+
+ITEMS, QUICK_ITEMS = 1000, 40
+LENGTHS, QUICK_LENGTHS = (4, 10, 16, 32, 100, 300, 600, 999, 1000), (4, 20, 40)
+LONG_STEPS, QUICK_STEPS = 2000, 20  # of a run of long lists
+RUNS, QUICK_RUNS = 1000, 3
+MANY_ITEMS, QUICK_MANY = 1_000_000, 5000
+ROUNDS = 3
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """All rows of the engine."""
+    columns: dict[str, Show] = {
+        "what": str,
+        "size": str,
+        "baseline": str,
+        "toplist": nanoseconds,
+        "baseline cost": nanoseconds,
+        "ratio": times,
+        "quartiles": str,
+        "target": str,
+        "verdict": str,
+    }
+    rows = [*long_lists(effort), *short_runs(effort), resumed_call(effort)]
+    notes = ["CPU time, medians over rounds in which both play in turn; ratio: of the baseline's cost to toplist's."]
+    return [Table("Engine: long lists, short runs, and calls that continue from a file", columns, rows, notes)]
+
+
+def edge_row(
+    what: str,
+    size: str,
+    baseline: str,
+    ours: Sequence[float],
+    theirs: Sequence[float],
+    at_least: float | None = None,
+) -> dict[str, Any]:
+    """A row from the CPU seconds of both in each round; `at_least` is the ratio to reach."""
+    gain = ratio(theirs, ours)
+    return {
+        "what": what,
+        "size": size,
+        "baseline": baseline,
+        "toplist": median(ours),
+        "baseline cost": median(theirs),
+        "ratio": gain.middle,
+        "quartiles": f"{gain.low:.3g} to {gain.high:.3g}",
+        **verdict_cells(gain.middle, None if at_least is None else Target(at_least)),
+    }
+
+
+def long_lists(effort: Effort) -> list[dict[str, Any]]:
+    """Lists of any length beside NumPy, which partitions and sorts."""
+    items, steps = (QUICK_ITEMS, QUICK_STEPS) if effort.quick else (ITEMS, LONG_STEPS)
+    found = []
+    for algorithm in (UCB1, KL_UCB):
+        for length in QUICK_LENGTHS if effort.quick else LENGTHS:
+            size = Size(items, length)
+            contenders = {
+                "toplist": engine(algorithm.policy, size, compiled=not effort.quick),
+                "NumPy": in_numpy(algorithm.vectorised, size),
+            }
+            shorter = effort._replace(rounds=min(effort.rounds, ROUNDS))
+            roughly = {name: rough(contender, shorter.seconds) for name, contender in contenders.items()}
+            measured = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, shorter)
+            found.append(
+                edge_row(f"list by {algorithm.title}", str(size), "NumPy", measured["toplist"], measured["NumPy"], 1.0)
+            )
+    return found
+
+
+def short_runs(effort: Effort) -> list[dict[str, Any]]:
+    """1,000 runs of 1,000 steps beside one run of as many steps, and the fixed cost of a run and of a call."""
+    runs = QUICK_RUNS if effort.quick else RUNS
+    world, users = worlds.b_lb(16, 4, 0.2, 0.15, 0.5)
+
+    def play(policy: str, steps: int, times: int) -> Callable[[], Any]:
+        return lambda: simulate(policy, world, users, steps, times, threads=1, compiled=not effort.quick)
+
+    found = []
+    for policy in ("random", "cascade-ucb1", "cascade-kl-ucb"):
+        several, one = in_turn(effort, play(policy, runs, runs), play(policy, runs * runs, 1))
+        wanted = 1 / 1.5 if policy == "random" else None  # early steps of the others cost more than late ones
+        found.append(edge_row(f"{runs} runs of {policy}", "L=16 K=4", "one long run", several, one, wanted))
+    many, single = in_turn(effort, play("cascade-kl-ucb", 1, runs), play("cascade-kl-ucb", 1, 1))
+    each = [total / runs for total in many]
+    found.append(edge_row("a run of one step", "L=16 K=4", "30 us", each, [30e-6] * len(each), 1.0))
+    found.append(edge_row("a call of one run", "L=16 K=4", "2 ms", single, [2e-3] * len(single), 1.0))
+    return found
+
+
+def resumed_call(effort: Effort) -> dict[str, Any]:
+    """A call that finds all runs in its file, beside writing the world to JSON and reading it back."""
+    items = QUICK_MANY if effort.quick else MANY_ITEMS
+    world = worlds.Fixed(np.linspace(0.01, 0.5, items), positions=10)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "played.npz"
+
+        def call() -> None:
+            simulate("best", world, steps=1, runs=1, threads=1, compiled=False, resume=file)
+
+        call()
+        ours, theirs = in_turn(effort, call, lambda: json.loads(json.dumps(as_plain(world.checked()))))
+    return edge_row("a call that continues from a file", f"L={items} K=10", "the world as JSON", ours, theirs, 5.0)
+
+
+def in_turn(effort: Effort, *works: Callable[[], Any]) -> list[list[float]]:
+    """CPU seconds of each in every round, after one that is not counted."""
+    for work in works:
+        work()
+    seconds: list[list[float]] = [[] for _ in works]
+    for _ in range(min(effort.rounds, ROUNDS)):
+        for work, taken in zip(works, seconds, strict=True):
+            begun = time.process_time()
+            work()
+            taken.append(time.process_time() - begun)
+    return seconds

@@ -1,0 +1,1 @@
+"""How runs are played on a GPU: the same loop, one thread per run."""

@@ -1,0 +1,235 @@
+"""Plays all runs of a simulation in batches that fit the memory of the GPUs, all policies side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+
+from toplist.core.problem import InvalidInput
+from toplist.core.slate import Floats
+from toplist.engine.gpu.batch import BatchLayout
+from toplist.engine.gpu.cuda_device import gpus
+from toplist.engine.player import Player, request_key
+from toplist.engine.scheduler import SNAPSHOT_SECONDS, RunScheduler, Watch
+from toplist.support.progress import Progress
+
+LAUNCH_SECONDS = 0.2  # about how long a batch plays before it reports progress and Ctrl-C is heard
+POLL_SECONDS = 0.001
+FIRST_CHUNK = 64  # steps
+REPORT_SECONDS = 0.1
+
+Waiting = tuple[int, dict[str, Any] | None]  # a run, and its snapshot if it was begun earlier
+
+
+class RunBatch:
+    """Runs of one policy on one GPU.
+
+    Parameters
+    ----------
+    device : CudaDevice
+        The GPU.
+    label : str
+        Of the policy.
+    layout : BatchLayout
+        Of the policy's runs.
+    runs : list of tuple
+        The runs.
+    keys : list of int
+        Key of each run's requests.
+    watch : callable or None
+        Measures a player at every checkpoint.
+    """
+
+    def __init__(
+        self, device: Any, label: str, layout: BatchLayout, runs: list[Waiting], keys: list[int], watch: Watch | None
+    ) -> None:
+        self.label, self._runs = label, [run for run, _ in runs]
+        self._device, self._layout, self._watch = device, layout, watch
+        self._checkpoints = layout.player.run.checkpoints
+        self._steps = int(self._checkpoints[-1])
+        self.chunk = FIRST_CHUNK  # steps of a launch
+        self._begun = np.array([0 if unfinished is None else int(unfinished["step"]) for _, unfinished in runs])
+        self._step = self._until = int(self._begun.min())  # of the run that has played least
+        self._launched, self._launched_at = None, 0.0
+        self._saved_at = time.monotonic()
+        with device.context():
+            self._arguments = layout.batch(keys, device)
+            for at, (_, unfinished) in enumerate(runs):
+                if unfinished is not None:
+                    layout.restore(self._arguments, at, unfinished, device)
+            self._played = device.put(self._begun)
+            self._prepared = device.prepare(layout, self._arguments, self._played)
+
+    def poll(self) -> int:
+        """Launch the next steps as soon as the last ones are played; number of steps that were played."""
+        with self._device.context():
+            if self._launched is not None and not self._device.is_done(self._launched):
+                return 0
+            played = self._end_launch()
+            if self._step < self._steps:
+                self._launch()
+            return played
+
+    def stop(self) -> int:
+        """Wait for the steps that were launched; their number."""
+        with self._device.context():
+            if self._launched is not None:
+                self._device.wait(self._launched)
+            return self._end_launch()
+
+    def is_finished(self) -> bool:
+        """Whether all steps are played."""
+        return self._step == self._steps
+
+    def outcomes(self) -> Iterator[tuple[int, Floats, list[int]]]:
+        """Curves and detections of every run; all are finished."""
+        if self._layout.player.policy.capabilities().detects:
+            for run, player in self._players():
+                yield run, player.run.curves.copy(), player.detections()
+            return
+        with self._device.context():
+            curves = self._device.fetch(self._arguments.run.curves)
+        for at, run in enumerate(self._runs):
+            yield run, curves[at], []
+
+    def snapshots(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The state of every run that has begun; nothing may be playing."""
+        self._saved_at = time.monotonic()
+        for run, player in self._players():
+            if player.step > 0:
+                yield run, {name: np.copy(array) for name, array in player.state_arrays().items()}
+
+    def is_snapshot_due(self) -> bool:
+        """Whether a killed process would lose many seconds of play."""
+        return time.monotonic() - self._saved_at > SNAPSHOT_SECONDS
+
+    def _players(self) -> Iterator[tuple[int, Player]]:
+        """Every run, and the player in its state."""
+        with self._device.context():
+            fetched = self._layout.fetch(self._arguments, self._device)
+        for at, run in enumerate(self._runs):
+            yield run, self._layout.load(fetched, at, max(self._step, int(self._begun[at])))
+
+    def _launch(self) -> None:
+        until = min(self._steps, self._step + self.chunk)
+        if self._watch is not None:
+            until = min(until, int(self._checkpoints[np.searchsorted(self._checkpoints, self._step, side="right")]))
+        self._until, self._launched_at = until, time.monotonic()
+        positions = self._layout.player.setup.sampled_positions()
+        self._launched = self._device.launch(self._prepared, self._arguments, self._played, positions, until)
+
+    def _end_launch(self) -> int:
+        """Count the steps that were launched as played."""
+        if self._launched is None:
+            return 0
+        elapsed = time.monotonic() - self._launched_at
+        if elapsed < LAUNCH_SECONDS / 2:
+            self.chunk *= 2
+        elif elapsed > LAUNCH_SECONDS:
+            self.chunk = max(1, self.chunk // 2)
+        before = np.maximum(self._begun, self._step).sum()
+        self._step, self._launched = self._until, None
+        if self._watch is not None:
+            self._record_watched()
+        return int(np.maximum(self._begun, self._step).sum() - before)
+
+    def _record_watched(self) -> None:
+        """At a checkpoint, write the watch's values next to regret and clicks."""
+        at = int(np.searchsorted(self._checkpoints, self._step))
+        if self._watch is None or self._checkpoints[at] != self._step:
+            return
+        curves = self._device.fetch(self._arguments.run.curves)
+        for number, (_, player) in enumerate(self._players()):
+            if player.step == self._step:
+                curves[number, at, 2] = self._watch(player)
+        self._device.overwrite(self._arguments.run.curves, curves)
+
+
+class BatchScheduler(RunScheduler):
+    """All runs of all policies, on all GPUs of this machine; the same outcomes and files as on the CPU."""
+
+    def play(
+        self,
+        threads: int,
+        progress: Callable[[Progress], None] | None,
+        pool: Executor | None = None,
+        devices: list[Any] | None = None,
+    ) -> dict[str, Floats]:
+        """Curves of all policies, as `RunScheduler.play`; no threads or pools are used."""
+        if pool is not None:
+            raise InvalidInput("engine='gpu' plays on the GPUs of this machine, but a pool was given; leave out one.")
+        devices = gpus() if devices is None else devices
+        begun, reported = time.monotonic(), 0.0
+
+        def report() -> None:
+            if progress is not None:
+                progress(Progress(self._done, self.total, time.monotonic() - begun, self.earlier))
+
+        report()
+        playing: list[RunBatch] = []
+        try:
+            for batches in self._rounds(devices):
+                playing = batches
+                while playing:
+                    played = [batch.poll() for batch in playing]
+                    self._done += sum(played)
+                    for batch in [batch for batch in playing if batch.is_finished()]:
+                        playing.remove(batch)
+                        for run, curves, detections in batch.outcomes():
+                            self.curves[batch.label][run] = curves
+                            self._file.add_finished(batch.label, run, curves, detections)
+                    if self._file.has_path and any(batch.is_snapshot_due() for batch in playing):
+                        self._keep(playing)
+                    self._save(throttled=True)
+                    if not any(played):
+                        time.sleep(POLL_SECONDS)
+                    if time.monotonic() - reported > REPORT_SECONDS:
+                        reported = time.monotonic()
+                        report()
+        finally:
+            self._keep(playing)
+            self._save()
+        report()
+        return self.curves
+
+    def _rounds(self, devices: list[Any]) -> Iterator[list[RunBatch]]:
+        """Batches that fit the GPUs together: the same number of runs of every policy, in shares for each GPU."""
+        waiting: dict[str, list[Waiting]] = {label: [] for label in self._setups}
+        for label, run, unfinished in self._waiting:
+            waiting[label].append((run, unfinished))
+        columns = 2 if self._watch is None else 3
+        layouts = {
+            label: BatchLayout(Player(self._setups[label], 0, self._checkpoints, compiled=False, columns=columns))
+            for label, runs in waiting.items()
+            if runs
+        }
+        begin, most = 0, max((len(runs) for runs in waiting.values()), default=0)
+        needed = sum(layout.run_bytes() for layout in layouts.values())
+        while begin < most:
+            per_device = min(device.free_bytes() for device in devices) // needed  # runs of each policy
+            if per_device == 0:
+                raise InvalidInput(
+                    f"One run of each policy takes {needed / 1e9:.1f} GB of memory, more than the GPU has free; "
+                    f"play fewer policies at once, or use engine='cpu'."
+                )
+            size = min(per_device, -(-(most - begin) // len(devices)))
+            yield [
+                RunBatch(device, label, layout, share, [request_key(self._key(run)) for run, _ in share], self._watch)
+                for label, layout in layouts.items()
+                for number, device in enumerate(devices)
+                if (share := waiting[label][begin + number * size : begin + (number + 1) * size])
+            ]
+            begin += size * len(devices)
+
+    def _keep(self, playing: list[RunBatch]) -> None:
+        """Hand the state of unfinished runs to the resume file."""
+        for batch in playing:
+            self._done += batch.stop()
+        if self._file.has_path:
+            for batch in playing:
+                for run, snapshot in batch.snapshots():
+                    self._file.add_unfinished(batch.label, run, snapshot)

@@ -1,0 +1,166 @@
+"""A GPU: its memory, and kernels that play one run per thread, compiled once and cached on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from toplist.core.compiling.numba_private import ContentCache
+from toplist.core.problem import InvalidInput
+from toplist.engine.gpu.batch import Arguments, BatchLayout, play_one_run
+from toplist.engine.gpu.cuda_target import exact_arithmetic, let_kernels_call, numba_cuda
+from toplist.support.files import import_optional
+
+BLOCK = 32  # threads: the runs of a block end together, and small blocks spread over all multiprocessors
+MANY_RUNS = 16_384  # fewer leave most of a GPU idle, and each should end as early as it can: no registers are spilled
+REGISTERS = {False: 255, True: 128}  # per thread: for few runs, and for many
+REPEATED = 256  # copies that the host makes; the device doubles them
+SPARE = 0.9  # of the free memory is used
+
+_kernels: dict[tuple[str, str, int], Any] = {}
+
+
+def gpus() -> list[CudaDevice]:
+    """All GPUs of this machine.
+
+    Raises
+    ------
+    InvalidInput
+        If the extra is not installed, or there is no GPU or driver.
+    """
+    try:
+        cuda = numba_cuda()
+    except ImportError as error:
+        raise InvalidInput(f"engine='gpu' cannot play: {error}.") from error
+    try:
+        count = len(cuda.gpus)
+    except cuda.CudaSupportError as error:
+        reason = " ".join(str(error).split()).rstrip(".: ")
+        raise InvalidInput(
+            f"engine='gpu' needs an NVIDIA GPU and its driver, but none was found ({reason}); use engine='cpu'."
+        ) from error
+    return [CudaDevice(cuda, number) for number in range(count)]
+
+
+class CudaDevice:
+    """One GPU.
+
+    Parameters
+    ----------
+    cuda : module
+        From `numba_cuda`.
+    number : int
+        Which GPU.
+    """
+
+    def __init__(self, cuda: Any, number: int) -> None:
+        self._cuda, self._number = cuda, number
+
+    def context(self) -> Any:
+        """Make it the current GPU, in a with statement."""
+        return self._cuda.gpus[self._number]
+
+    def name(self) -> str:
+        """Its model."""
+        name = self.context().name
+        return name.decode() if isinstance(name, bytes) else str(name)
+
+    def free_bytes(self) -> int:
+        """Memory for batches."""
+        return int(SPARE * self._cuda.current_context().get_memory_info().free)
+
+    def put(self, array: Any) -> Any:
+        """Copy an array to the GPU."""
+        return self._cuda.to_device(np.ascontiguousarray(array))
+
+    def repeat(self, array: Any, times: int) -> Any:
+        """Copy an array to the GPU several times, along a new first axis."""
+        target = self._cuda.device_array((times, *array.shape), array.dtype)
+        filled = min(times, REPEATED)
+        target[:filled].copy_to_device(np.ascontiguousarray(np.broadcast_to(array, (filled, *array.shape))))
+        while filled < times:
+            more = min(filled, times - filled)
+            target[filled : filled + more].copy_to_device(target[:more])
+            filled += more
+        return target
+
+    def overwrite(self, target: Any, array: Any) -> None:
+        """Copy an array into one on the GPU."""
+        target.copy_to_device(np.ascontiguousarray(array))
+
+    def fetch(self, array: Any) -> Any:
+        """Copy an array from the GPU."""
+        return array.copy_to_host()
+
+    def prepare(self, layout: BatchLayout, arguments: Arguments, played: Any) -> Any:
+        """The kernel for a batch, and a stream of its own."""
+        registers = REGISTERS[len(played) > MANY_RUNS]
+        return kernel_for(self._cuda, layout, (*arguments, played, 0, 0), registers), self._cuda.stream()
+
+    def launch(self, prepared: Any, arguments: Arguments, played: Any, sampled_positions: int, until: int) -> Any:
+        """Begin to play the runs of a batch until a step; returns what `is_done` and `wait` take."""
+        kernel, stream = prepared
+        blocks = -(-len(played) // BLOCK)
+        with warnings.catch_warnings(action="ignore"):  # numba-cuda calls few runs an under-utilised GPU
+            kernel[blocks, BLOCK, stream](*arguments, played, sampled_positions, until)
+        done = self._cuda.event(timing=False)
+        done.record(stream)
+        return done
+
+    def is_done(self, launched: Any) -> bool:
+        """Whether a launch has ended."""
+        return bool(launched.query())
+
+    def wait(self, launched: Any) -> None:
+        """Wait until a launch has ended."""
+        launched.synchronize()
+
+
+def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], registers: int) -> Any:
+    """The kernel for arguments of these types."""
+    typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
+    signature = tuple(typeof(argument) for argument in arguments)
+    known = layout.key, str(signature), registers
+    if known not in _kernels:
+        kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers)
+        capability = cuda.get_current_device().compute_capability
+        options = hashlib.sha256(repr((layout.key, capability, registers, version("numba-cuda"))).encode()).hexdigest()
+        kernel._cache = KernelCache(play_one_run, options)
+        with exact_arithmetic():
+            kernel.compile(signature)
+        _kernels[known] = kernel
+    return _kernels[known]
+
+
+def kernel_source(cuda: Any, layout: BatchLayout) -> Any:
+    """The kernel as a Python function."""
+    view = layout.view
+    let_kernels_call(view, forceinline=True)
+    let_kernels_call(play_one_run)
+
+    def kernel(
+        policy: Any, belief: Any, cache: Any, world: Any, users: Any, start: Any, run: Any,
+        played: Any, sampled_positions: int, until: int,
+    ) -> None:  # fmt: skip
+        at = cuda.grid(1)
+        if at < len(played):
+            own = view(policy, belief, cache, world, users, start, run, at)
+            play_one_run(own, played, at, sampled_positions, until)
+
+    return kernel
+
+
+class KernelCache(ContentCache):
+    """The disk cache of a kernel."""
+
+    def pack(self, result: Any) -> Any:
+        """A kernel with its machine code."""
+        return result
+
+    def unpack(self, content: Any, _: Any) -> Any:
+        """The kernel as it is."""
+        return content

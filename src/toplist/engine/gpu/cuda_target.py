@@ -1,0 +1,86 @@
+"""Lets numba-cuda compile what numba compiles for the CPU: the loop, marked functions and the methods of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+from toplist.core.compiling.callees import callees, methods
+from toplist.core.compiling.compile import method_finder
+from toplist.core.randomness import overload_wrap, wrap
+from toplist.engine.gpu.warp_select import select_by_insertion, select_in_rounds
+from toplist.engine.play import play, sample_every_item
+from toplist.parts.index.select import select
+from toplist.support.files import import_optional
+
+_registered: set[Any] = set()
+
+
+class _Capability(NamedTuple):
+    """What numba-cuda asks of a device while it compiles."""
+
+    compute_capability: tuple[int, int]
+
+
+def numba_cuda() -> Any:
+    """The CUDA target of numba, which knows all of our functions; raises ImportError without the extra."""
+    import_optional("numba_cuda", "gpu")
+    cuda = import_optional("numba.cuda", "gpu")
+    extending = import_optional("numba.cuda.extending", "gpu")
+    if wrap not in _registered:
+        extending.overload(wrap, strict=False, inline="always")(overload_wrap)
+        _registered.add(wrap)
+    for name in methods.keys() - _registered:
+        for kind in (extending.types.NamedTuple, extending.types.NamedUniTuple):
+            options = {"forceinline": True}
+            extending.overload_method(kind, name, strict=False, jit_options=options)(method_finder(name))
+        _registered.add(name)
+    marked = dict(callees) | {play: {}, sample_every_item: {}, select_by_insertion: {}}
+    for function in marked.keys() - _registered:  # a part of your own may have been imported since
+        let_kernels_call(function, select_in_rounds if function is select else function, **marked[function])
+    return cuda
+
+
+def let_kernels_call(function: Callable[..., Any], compiled: Callable[..., Any] | None = None, **options: bool) -> None:
+    """Let code for CUDA call a function; what is compiled is the function itself, or another with the same outcome."""
+    extending = import_optional("numba.cuda.extending", "gpu")
+
+    def resolve(*_: Any) -> Any:
+        return compiled or function
+
+    extending.overload(function, jit_options=options, strict=False)(resolve)
+    _registered.add(function)
+
+
+def exact_arithmetic() -> AbstractContextManager[None]:
+    """Compile a product and a sum as on the CPU, which rounds both: a GPU would round once, and sums would differ."""
+    nvvm = import_optional("numba.cuda.cudadrv.nvvm", "gpu")
+    return _replaced((nvvm, "compile_ir", partial(nvvm.compile_ir, fma=False)))
+
+
+def without_device(capability: tuple[int, int]) -> AbstractContextManager[None]:
+    """Compile for devices of a compute capability where there is none: to check that code compiles."""
+    dispatcher = import_optional("numba.cuda.dispatcher", "gpu")
+    nvrtc = import_optional("numba.cuda.cudadrv.nvrtc", "gpu")
+    paths = import_optional("numba.cuda.cuda_paths", "gpu")
+    return _replaced(
+        (dispatcher, "get_current_device", lambda: _Capability(capability)),
+        # Else numba-cuda loads a library of 100 MB for this list, and wants its path.
+        (nvrtc, "get_supported_ccs", lambda: (capability,)),
+        (paths, "_get_nvrtc_path", lambda: None),
+    )
+
+
+@contextmanager
+def _replaced(*changes: tuple[Any, str, Any]) -> Iterator[None]:
+    """Replace private parts of numba-cuda for a while."""
+    before = [getattr(module, name) for module, name, _ in changes]
+    try:
+        for module, name, value in changes:
+            setattr(module, name, value)
+        yield
+    finally:
+        for (module, name, _), value in zip(changes, before, strict=True):
+            setattr(module, name, value)

@@ -1,0 +1,99 @@
+"""Estimators by importance weights: plain, clipped and self-normalised, whatever the weights are ratios of.
+
+With weights of lists these are inverse propensity scoring (IPS), right for any users; with weights of positions the
+independent-position form (IIPS; Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen, Offline Evaluation of Ranking
+Policies with Click Models, KDD 2018), right if a click depends on the item and its position alone; with weights of
+prefixes the reward-interaction form (RIPS; McInerney, Brost, Chandar, Mehrotra and Carterette, Counterfactual
+Evaluation of Slate Recommendations with Sequential Reward Interactions, KDD 2020), right if it depends on the items
+above too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toplist.core.slate import Bools, Floats
+from toplist.evaluation.estimate import MeanEstimate, ratio_sum
+
+
+def weighted_clicks(weights: Floats, click: Floats, weight: Floats, largest: float | None = None) -> MeanEstimate:
+    """The mean of clicks times weights: unbiased if the weights are right.
+
+    Parameters
+    ----------
+    weights : ndarray of float, shape (lists, 1 or positions)
+        Importance weights, of lists or positions.
+    click : ndarray of float, shape (lists, positions)
+        1 for a click.
+    weight : ndarray of float
+        Number of equal lists that each row stands for.
+    largest : float, optional
+        Bound of all possible weights, for intervals that need one.
+
+    Returns
+    -------
+    MeanEstimate
+        Clicks per list.
+    """
+    bounds = None if largest is None else (0.0, largest * click.shape[1])
+    return MeanEstimate.plain((weights * click).sum(axis=1), weight, bounds)
+
+
+def clipped_clicks(weights: Floats, click: Floats, weight: Floats, clip: float) -> MeanEstimate:
+    """The mean of clicks times clipped weights: estimates a lower bound of the value, with less variance.
+
+    Parameters
+    ----------
+    weights, click, weight
+        As for `weighted_clicks`.
+    clip : float
+        Largest weight that is kept.
+
+    Returns
+    -------
+    MeanEstimate
+        Clicks per list, of the value with clipped weights.
+
+    Notes
+    -----
+    Ionides, Truncated Importance Sampling, 2008: with a bound that grows as the root of the number of lists, the bias
+    vanishes.
+    """
+    return weighted_clicks(np.minimum(weights, clip), click, weight, clip)
+
+
+def normalised_clicks(weights: Floats, click: Floats, weight: Floats, shown: Bools) -> MeanEstimate:
+    """Clicks times weights over the sum of weights, of lists or of each position: consistent, and never above K.
+
+    Parameters
+    ----------
+    weights, click, weight
+        As for `weighted_clicks`.
+    shown : ndarray of bool, shape (lists, positions)
+        Which cells are positions of a list.
+
+    Returns
+    -------
+    MeanEstimate
+        Clicks per list.
+
+    Notes
+    -----
+    Swaminathan and Joachims, The Self-Normalized Estimator for Counterfactual Learning, NIPS 2015. Weights of a
+    position are normalised over the lists that have it.
+    """
+    if weights.shape[1] == 1:
+        present, clicks = np.ones_like(weights), click.sum(axis=1)[:, None]
+    else:
+        present, clicks = shown.astype(np.float64), click
+    used = weights * present
+    columns = np.concatenate([used * clicks, used, present], axis=1)
+    means = weight @ columns / weight.sum()
+    value = float(ratio_sum(means))
+    width = weights.shape[1]
+    top, bottom, share = means[:width], means[width : 2 * width], means[2 * width :]
+    has_weight = bottom > 0
+    rate = np.where(has_weight, top / np.where(has_weight, bottom, 1.0), 0.0)
+    scale = np.where(has_weight, share / np.where(has_weight, bottom, 1.0), 0.0)
+    per_list = (present * rate + used * (clicks - rate) * scale).sum(axis=1)
+    return MeanEstimate(value, per_list, columns, ratio_sum)

@@ -1,0 +1,154 @@
+"""Importance weights: how much likelier a target policy is to show what a log shows, by list, prefix or position."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from toplist.core.slate import Floats
+from toplist.evaluation.refusals import CannotEstimate
+from toplist.evaluation.units import IndependentUnits
+
+CERTAIN = 0.999  # level of the intervals of mean weights, which must contain 1
+SMALL_SAMPLE = 200.0  # an effective sample below this is warned of
+ROUNDING = 1e-9
+
+
+class ImportanceWeights(NamedTuple):
+    """ImportanceWeights of a log's lists and what they say about it.
+
+    Parameters
+    ----------
+    value : ndarray of float, shape (lists, columns)
+        A weight per list (one column), or per position.
+    effective : float
+        Effective sample size (sum of w)^2 / sum of w^2; the smallest of the columns.
+    unsupported : float
+        Share of lists that the target never shows, whose weight is 0 in the last column; of positions if a column is a
+        position by itself.
+    mean : ndarray of float
+        Mean weight of each column, 1 if the log can answer.
+    error : ndarray of float
+        Standard error of each mean.
+    """
+
+    value: Floats
+    effective: float
+    unsupported: float
+    mean: Floats
+    error: Floats
+
+    @property
+    def worst_mean(self) -> float:
+        """The mean that is farthest from 1, in standard errors."""
+        off = np.abs(self.mean - 1.0) / np.maximum(self.error, ROUNDING)
+        return float(self.mean[int(np.argmax(off))])
+
+    @property
+    def is_low(self) -> bool:
+        """Whether a mean is below 1 beyond doubt: the target shows what the log hardly does."""
+        return bool((self.mean + self._half() < 1.0).any())
+
+    def _half(self) -> Floats:
+        """Half the length of the intervals of the means, which hold all at once."""
+        level = 1.0 - (1.0 - CERTAIN) / len(self.mean)
+        return NormalDist().inv_cdf(0.5 + level / 2.0) * np.nan_to_num(self.error) + ROUNDING
+
+    def check(self, lower_bound: bool = False) -> None:
+        """Refuse weights whose mean is not 1: wrong propensities, or a target that shows what the log never does.
+
+        Parameters
+        ----------
+        lower_bound : bool, default False
+            Whether a mean below 1 is accepted, for an estimate that is a lower bound anyway.
+
+        Raises
+        ------
+        CannotEstimate
+            If the interval of a mean weight does not contain 1.
+        """
+        half = self._half()
+        high, low = self.mean - half > 1.0, self.mean + half < 1.0
+        wrong = high if lower_bound else high | low
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            reason = (
+                "the propensities of the log or of the policy are wrong"
+                if high[at]
+                else "the log hardly shows what the policy would, or the propensities are wrong"
+            )
+            raise CannotEstimate(
+                f"the mean weight{f' of position {at + 1}' if len(self.mean) > 1 else ''} is {self.mean[at]:.3g}, and "
+                f"its {CERTAIN:.1%} interval [{self.mean[at] - half[at]:.3g}, {self.mean[at] + half[at]:.3g}] does not "
+                f"contain 1: {reason}"
+            )
+
+
+def list_weights(target: Floats, logged: Floats, units: IndependentUnits) -> ImportanceWeights:
+    """One weight per list: the ratio of the probabilities of the whole list.
+
+    Parameters
+    ----------
+    target, logged : ndarray of float, shape (lists, positions)
+        Probability of each item given those above.
+    units : IndependentUnits
+        Which lists belong together.
+
+    Returns
+    -------
+    ImportanceWeights
+        One column.
+    """
+    ratio = np.prod(target / logged, axis=1)[:, None]
+    return described(ratio, units, ratio[:, 0] == 0)
+
+
+def prefix_weights(target: Floats, logged: Floats, units: IndependentUnits) -> ImportanceWeights:
+    """A weight per position: the ratio of the probabilities of all items down to it.
+
+    Parameters
+    ----------
+    target, logged : ndarray of float, shape (lists, positions)
+        Probability of each item given those above; 1 in empty cells, so that a short list keeps its weight.
+    units : IndependentUnits
+        Which lists belong together.
+
+    Returns
+    -------
+    ImportanceWeights
+        A column per position.
+    """
+    ratio: Floats = np.cumprod(target / logged, axis=1, dtype=np.float64)
+    return described(ratio, units, ratio[:, -1] == 0)
+
+
+def position_weights(target: Floats, logged: Floats, units: IndependentUnits) -> ImportanceWeights:
+    """A weight per position: the ratio of the marginal probabilities of its item there.
+
+    Parameters
+    ----------
+    target, logged : ndarray of float, shape (lists, positions)
+        Probability of each item at its position; 1 in empty cells.
+    units : IndependentUnits
+        Which lists belong together.
+
+    Returns
+    -------
+    ImportanceWeights
+        A column per position.
+    """
+    ratio = target / logged
+    return described(ratio, units, np.mean(ratio == 0, axis=1))
+
+
+def described(ratio: Floats, units: IndependentUnits, without: Floats) -> ImportanceWeights:
+    """ImportanceWeights with their summaries; `without` is the share of each list without support."""
+    total, square = units.weight @ ratio, units.weight @ ratio**2
+    effective = np.where(square > 0, total**2 / np.where(square > 0, square, 1.0), 0.0)
+    error = np.array([units.standard_error(column) for column in ratio.T])
+    mean = total / units.weight.sum()
+    return ImportanceWeights(
+        ratio, float(effective.min()), units.mean(np.asarray(without, dtype=np.float64)), mean, error
+    )

@@ -1,0 +1,53 @@
+"""Compiles the loop for CUDA with every policy of the catalogue; `make gpu-compile`, which needs no GPU."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from catalogue_problems import USERS, policies, world_for
+from host_device import HostDevice
+
+from toplist import make
+from toplist.engine.gpu.batch import BatchLayout
+from toplist.engine.gpu.cuda_device import kernel_source
+from toplist.engine.gpu.cuda_target import exact_arithmetic, numba_cuda, without_device
+from toplist.engine.player import Player, RunSetup
+from toplist.engine.starts import OneSample
+from toplist.support.files import import_optional
+
+CAPABILITY = (9, 0)
+
+
+def assembly(policy: str, world: Any = None, users: Any = USERS) -> str:
+    """The kernel of a policy in NVIDIA's assembly language."""
+    cuda = numba_cuda()
+    typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
+    setup = RunSetup.of(make(policy), world_for(policy) if world is None else world, users, OneSample(), 1000)
+    layout = BatchLayout(Player(setup, 0, np.array([1000]), compiled=False))
+    arguments = (*layout.batch([1, 2], HostDevice()), np.zeros(2, dtype=np.int64), 1, 1000)
+    with without_device(CAPABILITY), exact_arithmetic():
+        signature = tuple(map(typeof, arguments))
+        text, _ = cuda.compile(kernel_source(cuda, layout), signature, cc=CAPABILITY, device=False, abi="numba")
+    return str(text)
+
+
+def main() -> int:
+    """Compile all, or the policies named; the number of failures."""
+    failed = 0
+    for policy in sys.argv[1:] or policies():
+        begun = time.monotonic()
+        try:
+            size = len(assembly(policy))
+        except Exception as error:
+            failed += 1
+            print(f"{policy}: FAILED, {type(error).__name__}: {str(error)[-600:]}", flush=True)
+        else:
+            print(f"{policy}: {size / 1e6:.1f} MB in {time.monotonic() - begun:.1f} s", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))

@@ -1,0 +1,190 @@
+"""Batches of runs as a GPU plays them, in plain Python: the same numbers as the engine's, bit for bit."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from catalogue_problems import USERS, policies, world_for
+from host_device import HostDevice
+
+import toplist
+from toplist import InvalidInput
+from toplist.clicks import DBN, PBM, Cascade, ChangingDCM, Mixture
+from toplist.engine.gpu import batch_scheduler, cuda_device
+from toplist.engine.gpu.warp_select import FEW, select_in_rounds
+from toplist.engine.player import Player
+from toplist.engine.simulate import simulate_with_watch
+from toplist.engine.starts import Forced
+from toplist.parts.index.select import select
+from toplist.support.progress import Progress
+from toplist.worlds import Contextual
+
+Install = Callable[..., list[HostDevice]]
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Let engine="gpu" play on stand-ins with so many bytes of memory each."""
+
+    def with_memory(*memory: int) -> list[HostDevice]:
+        devices = [HostDevice(each) for each in memory]
+        monkeypatch.setattr(cuda_device, "gpus", lambda: devices)
+        monkeypatch.setattr(batch_scheduler, "gpus", lambda: devices)
+        return devices
+
+    return with_memory
+
+
+def check_same(install: Install, policy: Any, world: Any, users: Any = USERS, steps: int = 70, **more: Any) -> None:
+    install(1 << 30)
+    played = [
+        toplist.simulate(policy, world, users, steps=steps, runs=3, seed=2, checkpoints=7, **more, **where)
+        for where in ({"compiled": False}, {"engine": "gpu"})
+    ]
+    for label in played[0].policies:
+        assert played[0].regret[label].tobytes() == played[1].regret[label].tobytes()
+        assert played[0].clicks[label].tobytes() == played[1].clicks[label].tobytes()
+    assert played[0].detections == played[1].detections
+    assert played[0].breakpoints == played[1].breakpoints
+
+
+@pytest.mark.parametrize("policy", policies())
+def test_every_policy_plays_the_same_lists(policy: str, install: Install) -> None:
+    check_same(install, policy, world_for(policy, items=9, positions=3))
+
+
+@pytest.mark.parametrize(
+    ("world", "users"),
+    [
+        ("drifting(attraction=[0.1, 0.2, 0.3, 0.5, 0.6, 0.8], positions=3, speed=0.05)", DBN(0.5, 0.9)),
+        ("coming-and-going(attraction=[0.1, 0.2, 0.3, 0.5, 0.8], positions=3, stay=20, away=10)", PBM([0.9, 0.5, 0.2])),
+        (Contextual(8, 3, 4), ChangingDCM()),
+        (Contextual(8, 3, 4, fresh=False), ChangingDCM()),
+        ("b-lb(items=8, positions=3)", Mixture(Cascade(), DBN(0.5, 0.9))),
+    ],
+)
+def test_every_run_has_its_own_world_and_users(world: Any, users: Any, install: Install) -> None:
+    check_same(install, ["cascade-ucb1", "best", "dcm-ts"], world, users)
+
+
+def test_forced_starts(install: Install) -> None:
+    check_same(install, "cascade-kl-ucb", "b-lb(items=8, positions=3)", start=Forced())
+
+
+def test_changes_are_detected_in_the_same_steps(install: Install) -> None:
+    rows = "[[0.9, 0.9, 0.05, 0.05], [0.05, 0.05, 0.9, 0.9]]"
+    world = f"piecewise(attraction={rows}, positions=2, breakpoints=[150])"
+    check_same(install, "cascade-kl-ucb-resetting", world, "cascade", steps=400)
+
+
+def simulate(**more: Any) -> toplist.Result:
+    arguments: dict[str, Any] = {"steps": 300, "runs": 70, "seed": 4, "checkpoints": 3} | more
+    return toplist.simulate(["cascade-ucb1", "random"], "b-lb(items=6, positions=2)", "cascade", **arguments)
+
+
+def test_runs_go_in_batches_that_fit_and_in_shares_for_each_gpu(install: Install) -> None:
+    devices = install(40_000, 50_000)
+    assert simulate(engine="gpu").regret["cascade-ucb1"].tobytes() == simulate().regret["cascade-ucb1"].tobytes()
+    for device in devices:
+        assert len(device.batches) > 2  # there is more than one round
+        assert device.batches[::2] == device.batches[1::2]  # as many runs of each policy
+    assert sum(sum(device.batches) for device in devices) == 2 * 70
+
+
+def test_a_run_that_does_not_fit_is_refused(install: Install) -> None:
+    install(1000)
+    with pytest.raises(InvalidInput, match="more than the GPU has free; play fewer policies at once"):
+        simulate(engine="gpu")
+
+
+def test_progress_counts_all_steps(install: Install) -> None:
+    install(1 << 30)
+    seen: list[Progress] = []
+    simulate(engine="gpu", progress=seen.append)
+    assert seen[0].done == 0
+    assert seen[-1].done == seen[-1].total == 2 * 70 * 300
+    assert [each.done for each in seen] == sorted(each.done for each in seen)
+
+
+def test_an_interrupted_simulation_continues_on_either_engine(install: Install, tmp_path: Path) -> None:
+    devices, file = install(1 << 30), tmp_path / "kept.npz"
+    launch = devices[0].launch
+
+    def interrupt(*arguments: Any) -> Any:
+        if len(devices[0].launches) == 3:
+            raise KeyboardInterrupt
+        return launch(*arguments)
+
+    devices[0].launch = interrupt  # type: ignore[method-assign, assignment]
+    with pytest.raises(KeyboardInterrupt):
+        simulate(engine="gpu", resume=file)
+    expected = simulate()
+    devices[0].launch = launch  # type: ignore[method-assign]
+    copy = tmp_path / "copy.npz"
+    copy.write_bytes(file.read_bytes())
+    before: list[Progress] = []
+    for where in ({"engine": "gpu", "resume": file}, {"resume": copy}):
+        result = simulate(**where, progress=before.append)
+        assert result.regret["cascade-ucb1"].tobytes() == expected.regret["cascade-ucb1"].tobytes()
+        assert result.clicks["random"].tobytes() == expected.clicks["random"].tobytes()
+    assert before[0].earlier > 0
+    more = simulate(engine="gpu", resume=file, runs=75)
+    assert more.regret["random"].tobytes() == simulate(runs=75).regret["random"].tobytes()
+
+
+def shown_first(player: Player) -> float:
+    return float(player.run.slate.items[0]) + player.step / 1000.0
+
+
+def test_watched_values_are_recorded_at_checkpoints(install: Install) -> None:
+    install(1 << 30)
+    found = [
+        simulate_with_watch("cascade-ucb1", "b-lb(items=6, positions=2)", None, 200, 3, checkpoints=4,
+                            watch=shown_first, engine=engine).watched["cascade-ucb1"]
+        for engine in ("cpu", "gpu")
+    ]  # fmt: skip
+    assert found[0].tobytes() == found[1].tobytes()
+    assert found[0].shape == (3, 4)
+
+
+@pytest.mark.parametrize("count", [1, 5, 12, FEW, FEW + 1])
+def test_selecting_in_rounds_chooses_as_insertion_does(count: int) -> None:
+    random = np.random.default_rng(count)
+    for key in range(200):
+        values = random.integers(0, 4, count).astype(float)
+        values[random.random(count) < 0.2] = np.inf
+        values[random.random(count) < 0.1] = -np.inf
+        slots, labels, wanted = random.permutation(100)[:count], random.permutation(100), int(random.integers(1, 9))
+        found = [(np.full(wanted, -1), np.zeros(wanted)) for _ in range(2)]
+        filled = [
+            choose(values, slots, count, labels, key, *lists)
+            for choose, lists in zip((select, select_in_rounds), found, strict=True)
+        ]
+        assert filled[0] == filled[1] == min(count, wanted)
+        assert found[0][0].tolist() == found[1][0].tolist()
+        assert found[0][1].tolist() == found[1][1].tolist()
+
+
+def test_unknown_engines_and_plain_python_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="'cpu' or 'gpu'"):
+        simulate(engine="tpu")
+    with pytest.raises(InvalidInput, match="a GPU plays machine code only"):
+        simulate(engine="gpu", compiled=False)
+
+
+def test_without_a_gpu_the_error_says_what_is_missing() -> None:
+    with pytest.raises(InvalidInput, match="needs an NVIDIA GPU and its driver, but none was found"):
+        simulate(engine="gpu")
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Any:
+        raise ImportError(
+            'this needs numba_cuda, which cannot be imported; install it with: pip install "toplist[gpu]"'
+        )
+
+    monkeypatch.setattr(cuda_device, "numba_cuda", missing)
+    with pytest.raises(InvalidInput, match=r"pip install \"toplist\[gpu\]\""):
+        simulate(engine="gpu")
