@@ -33,6 +33,7 @@ from toplist.parts.index import KLUCB, BetaPosterior
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
 from toplist.parts.memory import Discounted, Everything, Logistic
+from toplist.policies.exploring import Exploring
 from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk, find_small_lots
 from toplist.ranker.labels import digest, digest_scratch
 from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, jumping
@@ -74,6 +75,9 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "long lists": ("cascade-kl-ucb", Fixed(np.linspace(0.5, 0.1, 90), 40), DCM(0.6), OneSample(), 20),
     "long lists of all items": ("cascade-kl-ucb", Fixed(np.linspace(0.5, 0.1, 60), 60), DCM(0.6), OneSample(), 20),
     "batches": ("batch-rank", Fixed(NINE, 3), DCM(0.6), OneSample(), 6000),
+    "neighbours exchanged to explore": (
+        Exploring("cascade-ucb1", share=0.5, by="swaps"), Fixed(NINE, 3), DCM(0.6), OneSample(), 30,
+    ),
     "exchanges of neighbours": ("bubble-rank(delta=0.5)", Fixed(NINE[::-1], 3), DCM(0.1), OneSample(), 3000),
 }  # fmt: skip
 
