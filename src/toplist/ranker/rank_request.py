@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from toplist.core.item_id import ItemId
 from toplist.core.problem import refuse, whole
+from toplist.core.slate import Floats, Request
 from toplist.ranker.candidates import Candidates
 from toplist.ranker.features import CallFeatures
 
@@ -21,6 +22,17 @@ class RankRequest(NamedTuple):
     features: CallFeatures  # of this list only
 
 
+class Eligible(NamedTuple):
+    """What a list is made of, for any random key."""
+
+    wanted: int  # positions
+    candidates: Candidates
+    pinned: dict[int, int]  # slots by place, as asked
+    places: dict[int, int]  # slots by place, within the list
+    rows: Floats  # features
+    edition: int
+
+
 class NewList(NamedTuple):
     """A list just made, without its slate."""
 
@@ -28,6 +40,8 @@ class NewList(NamedTuple):
     life: str
     pinned: tuple[int, ...]  # positions, from 1
     among: Candidates | None  # if explanations can compare them later
+    eligible: Eligible
+    request: Request
 
 
 def checked_positions(positions: int, longest: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self, cast
 
 from toplist.core.beliefs import copy_arrays
@@ -11,16 +12,19 @@ from toplist.core.coverage import COVERAGE_KINDS, gains
 from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import ItemId
 from toplist.core.problem import Problem, refuse, several
-from toplist.core.randomness import branch
-from toplist.core.slate import NONE, Page, Request, Slate
+from toplist.core.protocols.list_probabilities import ListProbabilities
+from toplist.core.randomness import AGAIN, branch
+from toplist.core.slate import EVERY, NONE, Ints, Page, Request, Slate
 from toplist.policies.by_name import make
 from toplist.ranker import saved_file
+from toplist.ranker.candidates import Candidates
 from toplist.ranker.edit_items import EditableRanker
 from toplist.ranker.eligible import eligible_slots, limit_new_items, pinned_slots, pins_within
 from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, refuse_unused_values
 from toplist.ranker.options import Options
-from toplist.ranker.rank_request import NewList, RankRequest, checked_pins, checked_positions
+from toplist.ranker.propensities import weigh_list
+from toplist.ranker.rank_request import Eligible, NewList, RankRequest, checked_pins, checked_positions
 from toplist.ranker.reported_page import checked_page
 from toplist.ranker.shown import Identity, Shown
 from toplist.support.catalogue import part_text
@@ -136,6 +140,7 @@ class Ranker(EditableRanker):
         pins: Mapping[int, ItemId] | None = None,
         person: Any = None,
         features: Mapping[ItemId, Any] | None = None,
+        propensities: bool = False,
     ) -> Shown:
         """Make a list; does not change what was learned.
 
@@ -154,6 +159,9 @@ class Ranker(EditableRanker):
             Features of the visitor; required if the ranker joins them with the items' features.
         features : mapping of str or int to array_like, optional
             Features of some items, for this list only.
+        propensities : bool, default False
+            Whether to compute how likely the policy showed this list: `Shown.propensities`. It takes longer, above all
+            where there is no closed form, as for a random draw of a model over features.
 
         Returns
         -------
@@ -170,6 +178,8 @@ class Ranker(EditableRanker):
         >>> ranker = Ranker(["tea", "coffee", "milk"], positions=2, policy="cascade-ucb1", compiled=False)
         >>> ranker.rank(among=["tea"], pins={2: "milk"}).items
         ('tea', 'milk')
+        >>> ranker.rank(propensities=True).propensities.conditional.round(3).tolist()
+        [0.333, 0.5]
         """
         request = self._checked_request(among, positions, exclude, pins, person, features)
         with self._lock.reading:
@@ -180,7 +190,7 @@ class Ranker(EditableRanker):
                 self._items.is_shared = True
             return Shown(
                 self._identity, made.number, made.life, items, slate, self._learned, pinned=made.pinned,
-                among=made.among,
+                among=made.among, propensities=self._weigh(made, slate) if propensities and items else None,
             )  # fmt: skip
 
     def _checked_request(
@@ -200,35 +210,63 @@ class Ranker(EditableRanker):
 
     def _make_list(self, asked: RankRequest, slate: Slate) -> NewList:
         """Fill an empty slate with a new list, and open the list."""
-        items, wanted = self._items, asked.wanted
-        pinned = pinned_slots(items, asked.by_place) if asked.by_place else {}
-        takes_gaps = self._capabilities.takes_gaps
-        candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned, self.positions, takes_gaps)
-        places = pins_within(pinned, min(wanted, candidates.total)) if pinned else {}
-        rows, edition = self._features.rows_for_call(asked.features, items.slot)
+        eligible = self._eligible(asked)
         number, life = self._open_lists.open_new()
         try:
-            key = branch(self._key, number)
-            limit = self.options.new_per_list
-            if limit is not None:
-                candidates = limit_new_items(items, limit, candidates, wanted, key, pinned, self.positions)
+            request, candidates = self._policy_request(eligible, branch(self._key, number))
             if candidates.total > 0:
-                pins_array = NONE
-                if places:
-                    pins_array = self._no_pins.copy()
-                    for place, slot in places.items():
-                        pins_array[place] = slot
-                request = Request(
-                    candidates.slots, wanted, pins_array, NONE, rows, edition, items.labels, key, candidates.present,
-                    candidates.exceptions,
-                )  # fmt: skip
                 self._learner.rank(request, slate)
         except BaseException:
             self._open_lists.discard(number)
             raise
         # Features of one call are gone later, so that explanations cannot compare the candidates by them.
-        among = candidates if edition >= 0 else None
-        return NewList(number, life, tuple(place + 1 for place in places) if places else (), among)
+        among = candidates if eligible.edition >= 0 else None
+        pinned = tuple(place + 1 for place in eligible.places) if eligible.places else ()
+        return NewList(number, life, pinned, among, eligible, request)
+
+    def _eligible(self, asked: RankRequest) -> Eligible:
+        """The items that a list may have, before the number of new ones is limited."""
+        items = self._items
+        pinned = pinned_slots(items, asked.by_place) if asked.by_place else {}
+        takes_gaps = self._capabilities.takes_gaps
+        candidates = eligible_slots(items, asked.eligible, asked.excluded, pinned, self.positions, takes_gaps)
+        places = pins_within(pinned, min(asked.wanted, candidates.total)) if pinned else {}
+        rows, edition = self._features.rows_for_call(asked.features, items.slot)
+        return Eligible(asked.wanted, candidates, pinned, places, rows, edition)
+
+    def _policy_request(self, eligible: Eligible, key: int) -> tuple[Request, Candidates]:
+        """The policy's input for a list with this random key, and its candidates."""
+        candidates, pins, limit = eligible.candidates, NONE, self.options.new_per_list
+        if limit is not None:
+            candidates = limit_new_items(
+                self._items, limit, candidates, eligible.wanted, key, eligible.pinned, self.positions
+            )
+        if eligible.places:
+            pins = self._no_pins.copy()
+            for place, slot in eligible.places.items():
+                pins[place] = slot
+        request = Request(
+            candidates.slots, eligible.wanted, pins, NONE, eligible.rows, eligible.edition, self._items.labels, key,
+            candidates.present, candidates.exceptions,
+        )  # fmt: skip
+        return request, candidates
+
+    def _weigh(self, made: NewList, slate: Slate) -> ListProbabilities:
+        """The probabilities of a list just made."""
+        policy, eligible = self._learner.policy, made.eligible
+        items, key = slate.items[: slate.size[0]], branch(made.request.key, AGAIN)
+
+        def draw(number: int) -> Ints:
+            again = self._learner.empty_slate()
+            self._learner.rank(self._policy_request(eligible, branch(key, number))[0], again)
+            return again.items[: again.size[0]]
+
+        exact = None
+        # If new items are limited, it is drawn for each list which of them are candidates.
+        if self.options.new_per_list is None and hasattr(policy, "list_probabilities"):
+            listed = made.request._replace(candidates=eligible.candidates.eligible(), present=EVERY, exceptions=NONE)
+            exact = partial(policy.list_probabilities, self._learner.belief, listed, items)
+        return weigh_list(exact, draw, items)
 
     def _names_of(self, slots: Iterable[int]) -> list[ItemId]:
         """The items in occupied slots."""

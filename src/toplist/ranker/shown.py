@@ -12,6 +12,7 @@ import numpy as np
 
 from toplist.core.item_id import OwnId
 from toplist.core.problem import refuse
+from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.slate import Slate
 from toplist.ranker.candidates import Candidates
 from toplist.ranker.open_lists import ForeignSlate
@@ -50,8 +51,11 @@ class Shown:
         Whether the policy made it, or the caller of `Ranker.adopt`.
     pinned : tuple of int
         Pinned positions, from 1.
-    among : ndarray of int or None
+    among : Candidates or None
         Slots of the eligible items; None if unknown.
+    propensities : ListProbabilities or None
+        Per position the probability of its item given the items above, and whatever stands elsewhere, with their
+        standard errors; None unless `Ranker.rank` was asked for them.
 
     See Also
     --------
@@ -68,7 +72,9 @@ class Shown:
     ('wine', 2, 'adopted')
     """
 
-    __slots__ = ("_identity", "_slate", "among", "items", "learned_before", "life", "number", "origin", "pinned")
+    __slots__ = (
+        "_identity", "_slate", "among", "items", "learned_before", "life", "number", "origin", "pinned", "propensities",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -82,6 +88,7 @@ class Shown:
         origin: str = "policy",
         pinned: tuple[int, ...] = (),
         among: Candidates | None = None,
+        propensities: ListProbabilities | None = None,
     ) -> None:
         self._identity, self._slate = identity, slate
         self.number = number
@@ -91,6 +98,7 @@ class Shown:
         self.origin = origin
         self.pinned = pinned
         self.among = among
+        self.propensities = propensities
 
     def __len__(self) -> int:
         return len(self.items)
