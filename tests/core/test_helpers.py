@@ -33,7 +33,7 @@ from toplist.parts.index import KLUCB, BetaPosterior
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
 from toplist.parts.memory import Discounted, Everything, Logistic
-from toplist.policies.exploring import Exploring
+from toplist.policies import Exploring
 from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk, find_small_lots
 from toplist.ranker.labels import digest, digest_scratch
 from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, jumping
