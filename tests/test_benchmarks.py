@@ -77,10 +77,13 @@ def test_fused_ucb1_has_the_regret_of_the_engine_at_the_largest_size(loop: Calla
     assert regrets(by_hand(loop, baselines.LARGEST), steps, runs=1) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("size", [SMALL, Size(300, 10)], ids=str)
-def test_fused_thompson_sampling_has_the_regret_of_the_engine(size: Size) -> None:
-    expected = regrets(engine("cascade-ts", size), steps=2000, runs=3)
-    assert regrets(by_hand(fused.thompson, size), steps=2000, runs=3) == pytest.approx(expected, rel=1e-9)
+def test_fused_thompson_sampling_has_the_regret_of_the_engine_up_to_chance() -> None:
+    """It draws for every item, from other random numbers; within four standard errors over 100 runs."""
+    ours = regrets(engine("cascade-ts", SMALL), steps=2000, runs=100)
+    theirs = regrets(by_hand(fused.thompson, SMALL), steps=2000, runs=100)
+    error = math.sqrt((ours.var(ddof=1) + theirs.var(ddof=1)) / 100)
+    assert abs(ours.mean() - theirs.mean()) < 4 * error
+    assert error < 0.05 * ours.mean()
 
 
 @pytest.mark.parametrize("size", [SMALL, Size(32, 8)], ids=str)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import toplist
-from toplist import make
+from toplist import Policy, make
 from toplist.clicks import CCM, DCM, UBM, ChangingDCM
 from toplist.core.beliefs import MANY
 from toplist.core.compiling import BULK, compiled, plain
@@ -28,10 +28,12 @@ from toplist.core.randomness import wrap
 from toplist.core.slate import NONE, Request
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, OneSample
-from toplist.parts.index import KLUCB
+from toplist.parts.feedback import ThroughLastClick
+from toplist.parts.index import KLUCB, BetaPosterior
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
-from toplist.parts.memory import Everything, Logistic
+from toplist.parts.memory import Discounted, Everything, Logistic
+from toplist.policies import Exploring
 from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk, find_small_lots
 from toplist.ranker.labels import digest, digest_scratch
 from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, jumping
@@ -45,6 +47,11 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
         "cascade-kl-ucb", Fixed(np.linspace(0.3, 0.01, MANY + 5), 3), CCM(), Forced(), 12,
     ),
     "very many items by a formula": ("cascade-ucb1", Fixed(np.linspace(0.3, 0.01, MANY), 3), DCM(0.6), OneSample(), 15),
+    "draws for very many items": ("dcm-ts", Fixed(np.linspace(0.3, 0.01, MANY), 3), DCM(0.6), OneSample(), 15),
+    "draws for all of a few items": ("dcm-ts", Fixed(NINE, 5), DCM(0.6), OneSample(), 30),
+    "draws from a past that is soon forgotten": (
+        Policy(ThroughLastClick(), Discounted(0.8), BetaPosterior()), Fixed(NINE, 3), DCM(0.6), OneSample(), 200,
+    ),
     "items that come and go": (
         "cascade-ucb1", coming_and_going(np.linspace(0.5, 0.1, 8), 3, stay=9, away=6), DCM(0.6), OneSample(), 60,
     ),
@@ -68,6 +75,9 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "long lists": ("cascade-kl-ucb", Fixed(np.linspace(0.5, 0.1, 90), 40), DCM(0.6), OneSample(), 20),
     "long lists of all items": ("cascade-kl-ucb", Fixed(np.linspace(0.5, 0.1, 60), 60), DCM(0.6), OneSample(), 20),
     "batches": ("batch-rank", Fixed(NINE, 3), DCM(0.6), OneSample(), 6000),
+    "neighbours exchanged to explore": (
+        Exploring("cascade-ucb1", share=0.5, by="swaps"), Fixed(NINE, 3), DCM(0.6), OneSample(), 30,
+    ),
     "exchanges of neighbours": ("bubble-rank(delta=0.5)", Fixed(NINE[::-1], 3), DCM(0.1), OneSample(), 3000),
 }  # fmt: skip
 

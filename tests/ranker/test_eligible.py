@@ -103,6 +103,27 @@ def test_lists_of_few_items_are_those_of_set_arithmetic(policy: str, options: di
 
 
 @pytest.mark.parametrize("limit", [None, 2])
+@pytest.mark.parametrize("items", [40, MANY + 150])
+def test_random_lists_without_some_items_are_those_of_the_others(items: int, limit: int | None) -> None:
+    names, rng = [f"item {n}" for n in range(items)], np.random.default_rng(items)
+    excluding, naming = (Ranker(names, 5, "dcm-ts", seed=3, new_per_list=limit) for _ in range(2))
+    lately: list[str] = []
+    for step in range(80):
+        if step % 10 == 9:
+            for ranker in (excluding, naming):
+                ranker.hide(lately[:1])
+        excluded = {*rng.choice(names, 6).tolist(), *lately[:2]}
+        shown = excluding.rank(exclude=excluded)
+        again = naming.rank(among=[name for name in names if name not in excluded])
+        lately = [str(name) for name in shown]
+        assert lately == list(again)
+        assert not excluded & set(lately)
+        clicks = (1 + np.flatnonzero(rng.random(5) < 0.3)).tolist()
+        excluding.learn(shown, clicks)
+        naming.learn(again, clicks)
+
+
+@pytest.mark.parametrize("limit", [None, 2])
 @pytest.mark.parametrize("policy", ["dcm-kl-ucb", "cascade-ucb1"])
 def test_lists_of_very_many_items_are_those_of_set_arithmetic(policy: str, limit: int | None, monkeypatch: Any) -> None:
     site = Site(policy, MANY + 150, 6, seed=2, new_per_list=limit)

@@ -4,6 +4,7 @@ from toplist.policies.batchrank import BatchRank
 from toplist.policies.bubblerank import BubbleRank
 from toplist.policies.by_name import Entry, catalogue, entry, make
 from toplist.policies.composed import Policy
+from toplist.policies.exploring import Exploring
 from toplist.policies.fixed_list import ShowList
 from toplist.policies.ranked import Ranked
 from toplist.policies.toprank import TopRank
@@ -12,6 +13,7 @@ __all__ = [
     "BatchRank",
     "BubbleRank",
     "Entry",
+    "Exploring",
     "Policy",
     "Ranked",
     "ShowList",

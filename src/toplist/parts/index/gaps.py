@@ -32,10 +32,11 @@ def is_present(present: Bools, item: int) -> bool:
 
 @helper
 def is_eligible(request: Request, item: int, absent: int) -> bool:
-    """Whether an item that is present is eligible; `absent` items of all blocks are no candidates."""
+    """Whether an item is eligible; `absent` items of all blocks are no candidates."""
     if item < 0 or (absent > 0 and not is_listed(request.candidates, item, absent)):
         return False
-    return len(request.exceptions) == 0 or not is_listed(request.exceptions, item, item)
+    is_exception = len(request.exceptions) > 0 and is_listed(request.exceptions, item, item)
+    return is_present(request.present, item) != is_exception
 
 
 @helper

@@ -1,0 +1,218 @@
+"""Thompson sampling over counts: draws follow the posterior, and lazy lists are those of drawing for everything."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import toplist.core.protocols  # noqa: F401  registers the methods of parts with the compiler
+from toplist.core.beliefs import BLOCK, MANY, ItemRows
+from toplist.core.compiling import compiled, helper
+from toplist.core.problem import Problem
+from toplist.core.randomness import branch, toss
+from toplist.core.slate import NONE, Floats, Ints, Request, empty_slate
+from toplist.parts.detectors import CUSUM
+from toplist.parts.index import BetaPosterior
+from toplist.parts.index.beta_draw import CERTAIN, beta_limit, beta_tail, draw_beta, shrinking_limit
+from toplist.parts.index.draw_numbers import TO_UNIT, as_number, number_of, top_bits
+from toplist.parts.index.lazy_draws import LazyDraws
+from toplist.parts.index.select import select
+from toplist.parts.index.thompson import draw_everything
+from toplist.parts.memory import Discounted, Everything, Resetting, Window
+
+COUNTS = [
+    (0.0, 0.0), (0.0, 1.0), (3.0, 0.0), (1.0, 1.0), (2.0, 2.5), (0.3, 0.2), (1e-3, 1e-3), (1e-8, 2e-8), (1e-10, 3.0),
+    (7.5, 1e-9), (0.02, 40.0), (3.0, 900.0), (400.0, 4.0), (80.0, 120.0), (0.5, 1e6), (1e6, 0.1), (1e9, 0.0),
+    (0.0, 1e9), (3.0, 1e9), (1e9, 2.0), (5e8, 5e8), (2e7, 9.8e8),
+]  # fmt: skip
+
+
+@compiled
+def fill_draws(clicks: float, refusals: float, key: int, drawn: Floats) -> None:
+    """Fill draws from one posterior."""
+    tail = beta_tail(clicks, refusals)
+    for i in range(len(drawn)):
+        own = branch(key, i)
+        drawn[i] = draw_beta(clicks, refusals, tail, as_number(top_bits(own)), own)
+
+
+@pytest.mark.parametrize(("clicks", "refusals"), COUNTS)
+def test_draws_follow_the_posterior(clicks: float, refusals: float) -> None:
+    """200,000 draws against SciPy's distribution, by Kolmogorov and Smirnov, all of them and the upper tail alone."""
+    drawn = np.zeros(200_000)
+    fill_draws(clicks, refusals, branch(3, 1), drawn)
+    posterior = stats.beta(1.0 + clicks, 1.0 + refusals)
+    assert 0.0 <= drawn.min() <= drawn.max() <= 1.0
+    assert stats.kstest(drawn, posterior.cdf).pvalue > 1e-3
+    tail = drawn[drawn > posterior.isf(0.02)]
+    assert abs(len(tail) - 4000) < 4 * np.sqrt(4000)
+    assert stats.kstest(posterior.sf(tail) / 0.02, "uniform").pvalue > 1e-3
+
+
+def test_the_envelope_is_above_the_tail_and_no_more_than_all() -> None:
+    for clicks, refusals in COUNTS:
+        tail, posterior = beta_tail(clicks, refusals), stats.beta(1.0 + clicks, 1.0 + refusals)
+        assert 0.0 < tail.mass <= 1.0
+        if tail.start > 0.0:
+            assert posterior.sf(tail.start) <= tail.mass * (1.0 + 1e-5) <= 0.4
+            assert clicks / (clicks + refusals) < tail.start < 1.0
+
+
+@compiled
+def reached(clicks: float, refusals: float, limit: int, level: float, key: int, tries: int) -> int:
+    """How many numbers at or above a limit lead to a draw that reaches the level."""
+    tail, wrong = beta_tail(clicks, refusals), 0
+    for i in range(tries):
+        own = branch(key, i)
+        # Half of the numbers lie right above the limit.
+        bits = limit + top_bits(own) % (1 + (CERTAIN - limit) // (1 << 20 if i % 2 else 1))
+        if bits < CERTAIN and draw_beta(clicks, refusals, tail, as_number(bits), own) >= level:
+            wrong += 1
+    return wrong
+
+
+def test_no_number_above_its_limit_leads_to_a_draw_that_reaches_the_level() -> None:
+    random = np.random.default_rng(4)
+    settled = 0
+    for case in range(400):
+        clicks, refusals = 10.0 ** random.uniform(-4, 5, 2) * (random.random(2) > 0.1)
+        level = float(stats.beta(1.0 + clicks, 1.0 + refusals).isf(10.0 ** random.uniform(-6, 0)))
+        limit = beta_limit(beta_tail(clicks, refusals), level)
+        settled += limit < CERTAIN
+        assert reached(clicks, refusals, min(limit, CERTAIN), level, branch(9, case), 500) == 0
+        shrink = float(random.uniform(0.8, 1.0))
+        limit = min(shrinking_limit(clicks, refusals, level, shrink), CERTAIN)
+        for s in (1.0, 0.5 + 0.5 * shrink, shrink):
+            assert reached(s * clicks, s * refusals, limit, level, branch(11, case), 500) == 0
+    assert settled > 200
+
+
+def test_numbers_of_items_in_blocks_are_uniform_and_independent() -> None:
+    """The numbers of two items of a block and of one of another, and the least of a block, over 20,000 lists."""
+    lists, items = 20_000, [3, 90, BLOCK + 3]
+    numbers = np.array([[number_of(branch(2, n), True, item, 1000 + item) for item in items] for n in range(lists)])
+    for column in numbers.T:
+        assert stats.kstest(column, "uniform").pvalue > 1e-3
+    # Pairs over a grid of 8 x 8: the correlation alone would not show that both avoid the least number.
+    for one, other in ((0, 1), (0, 2)):
+        table = np.histogram2d(numbers[:, one], numbers[:, other], bins=8, range=[[0, 1], [0, 1]])[0]
+        assert stats.chisquare(table.ravel()).pvalue > 1e-3
+    least = np.array([min(number_of(branch(2, n), True, i, 1000 + i) for i in range(BLOCK)) for n in range(300)])
+    assert stats.kstest(1.0 - (1.0 - least) ** BLOCK, "uniform").pvalue > 1e-3
+
+
+class Scene:
+    """An index with its cache, a memory that learns from clicks, and candidates of which some are absent at times."""
+
+    def __init__(self, memory: Any, items: int, positions: int, spread: float = 0.3) -> None:
+        problem = Problem(items, positions)
+        random = np.random.default_rng(items)
+        self.index, self.memory = BetaPosterior().prepare(problem), memory.prepare(problem)
+        self.belief, self.cache = self.memory.begin(problem), self.index.scratch(problem)
+        self.layout = ItemRows.of(self.memory, problem)
+        self.attraction = 0.05 + spread * random.random(items) ** 2
+        self.labels = random.integers(-(2**62), 2**62, items)
+        self.slate = empty_slate(positions)
+        eligible, self.present = random.random(items) < 0.9, random.random(items) < 0.9
+        self.all, self.some = np.arange(items), np.flatnonzero(eligible)
+        self.left_out, self.exceptions = np.flatnonzero(~eligible), np.flatnonzero(eligible != self.present)
+
+    def differences(self, first: int, last: int) -> int:
+        request = Request(self.all, len(self.slate.items), NONE, NONE, np.zeros((0, 0)), 0, self.labels, 0)
+        return compare_lists(
+            self.index, self.memory, self.belief, self.cache, request,
+            (request._replace(candidates=self.some), request._replace(exceptions=self.left_out),
+             request._replace(present=self.present, exceptions=self.exceptions)), self.attraction, self.slate,
+            np.zeros(len(self.slate.items), dtype=np.int64), np.zeros((2, len(self.slate.items))), first, last,
+        )  # fmt: skip
+
+
+@helper
+def with_key(asked: Request, key: int) -> Request:
+    """The same request for another list."""
+    return Request(
+        asked.candidates, asked.positions, asked.pins, asked.order, asked.features, 0, asked.labels, key, asked.present,
+        asked.exceptions,
+    )  # fmt: skip
+
+
+@compiled
+def compare_lists(
+    index: Any, memory: Any, belief: Any, cache: LazyDraws, all_items: Request, some: tuple[Request, Request, Request],
+    attraction: Floats, slate: Any, again: Ints, scores: Floats, first: int, last: int,
+) -> int:  # fmt: skip
+    """Learn from lazy lists, and count those that differ from the lists of drawing for everything."""
+    wrong, positions = 0, len(again)
+    for step in range(first, last):
+        key = branch(5, step)
+        asked = some[step // 8 % 3] if step % 8 == 7 else all_items  # the same items, listed or by exceptions
+        flat = some[0] if step % 8 == 7 else all_items
+        index.top(belief, cache, with_key(asked, key), slate.items, scores[0])
+        found = draw_everything(belief, cache, with_key(flat, key), branch(key, -1))
+        select(cache.value, flat.candidates, found, flat.labels, key, again, scores[1])
+        same = True
+        for place in range(positions):
+            same = same and slate.items[place] == again[place] and scores[0, place] == scores[1, place]
+        wrong += 0 if same else 1
+        memory.tick(belief)
+        for place in range(positions):
+            item = slate.items[place]
+            clicked = toss(branch(6, step), item, attraction[item])
+            memory.add(belief, item, 1.0 if step % 3 else 0.4, 1.0 if clicked else 0.0, slate, place)
+        memory.conclude(belief)
+    return wrong
+
+
+MEMORIES = {
+    "everything": Everything(),
+    "a prior": Everything(prior_mean=0.2, prior_strength=3.0),
+    "discounted": Discounted(0.995),
+    "soon forgotten": Discounted(0.7),
+    "a window": Window(300),
+    "resetting": Resetting(CUSUM()),
+}
+PROBLEMS = [(9, 5, 0.5), (16, 4, 0.5), (40, 10, 0.3), (60, 1, 0.3), (100, 10, 0.9), (300, 10, 0.1)]
+
+
+@pytest.mark.parametrize(("items", "positions", "spread"), PROBLEMS)
+def test_lists_are_those_of_drawing_for_everything(items: int, positions: int, spread: float) -> None:
+    """List for list over 100,000 steps, with far fewer draws."""
+    scene = Scene(Everything(), items, positions, spread)
+    assert scene.differences(0, 100_000) == 0
+    assert scene.cache.drawn[0] < 100_000 * (8 + 2.5 * positions)
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+@pytest.mark.parametrize(("items", "steps"), [(200, 20_000), (MANY + 3 * BLOCK + 5, 600)])
+def test_lists_of_every_memory_are_those_of_drawing_for_everything(name: str, items: int, steps: int) -> None:
+    scene = Scene(MEMORIES[name], items, 6)
+    for part in range(4):
+        assert scene.differences(part * steps // 4, (part + 1) * steps // 4) == 0
+        scene.layout.forget(scene.belief, 7 + part)  # another item takes its place
+    draws = scene.cache.drawn[0] - (items if items > MANY else 0)
+    assert draws < steps * items / (4 if items < MANY else 20)
+
+
+def test_blocks_stay_closed_for_most_numbers() -> None:
+    """Of 100,000 items, of which all were clicked differently, a list draws for a few."""
+    scene = Scene(Everything(), 100_000, 10)
+    random = np.random.default_rng(8)
+    scene.belief.examined[:] = random.integers(20, 400, 100_000)
+    scene.belief.clicked[:] = np.floor(0.3 * random.random(100_000) * scene.belief.examined)
+    assert scene.differences(0, 40) == 0
+    before = int(scene.cache.drawn[0])
+    assert scene.differences(40, 100) == 0
+    assert scene.cache.drawn[0] - before < 60 * 200
+    assert np.mean(scene.cache.blocks.limit * TO_UNIT) < 0.5
+
+
+def test_a_stream_of_its_own_gives_other_draws() -> None:
+    scene = Scene(Everything(), 50, 5)
+    request = Request(scene.all, 5, NONE, NONE, np.zeros((50, 0)), 0, scene.labels, 12)
+    lists = []
+    for stream in (0, 0, 1):
+        chosen, scores = np.zeros(5, dtype=np.int64), np.zeros(5)
+        BetaPosterior(stream).top(scene.belief, scene.index.scratch(Problem(50, 5)), request, chosen, scores)
+        lists.append(chosen.tolist())
+    assert lists[0] == lists[1] != lists[2]
