@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from catalogue_problems import USERS, policies, world_for
 from host_device import HostDevice
@@ -13,11 +12,9 @@ import toplist
 from toplist import InvalidInput
 from toplist.clicks import DBN, PBM, Cascade, ChangingDCM, Mixture
 from toplist.engine.gpu import batch_scheduler, cuda_device
-from toplist.engine.gpu.warp_select import FEW, select_in_rounds
 from toplist.engine.player import Player
 from toplist.engine.simulate import simulate_with_watch
 from toplist.engine.starts import Forced
-from toplist.parts.index.select import select
 from toplist.support.progress import Progress
 from toplist.worlds import Contextual
 
@@ -147,24 +144,6 @@ def test_watched_values_are_recorded_at_checkpoints(install: Install) -> None:
     ]  # fmt: skip
     assert found[0].tobytes() == found[1].tobytes()
     assert found[0].shape == (3, 4)
-
-
-@pytest.mark.parametrize("count", [1, 5, 12, FEW, FEW + 1])
-def test_selecting_in_rounds_chooses_as_insertion_does(count: int) -> None:
-    random = np.random.default_rng(count)
-    for key in range(200):
-        values = random.integers(0, 4, count).astype(float)
-        values[random.random(count) < 0.2] = np.inf
-        values[random.random(count) < 0.1] = -np.inf
-        slots, labels, wanted = random.permutation(100)[:count], random.permutation(100), int(random.integers(1, 9))
-        found = [(np.full(wanted, -1), np.zeros(wanted)) for _ in range(2)]
-        filled = [
-            choose(values, slots, count, labels, key, *lists)
-            for choose, lists in zip((select, select_in_rounds), found, strict=True)
-        ]
-        assert filled[0] == filled[1] == min(count, wanted)
-        assert found[0][0].tolist() == found[1][0].tolist()
-        assert found[0][1].tolist() == found[1][1].tolist()
 
 
 def test_unknown_engines_and_plain_python_are_refused() -> None:

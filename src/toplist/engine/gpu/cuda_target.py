@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 from toplist.core.compiling.callees import callees, methods
 from toplist.core.compiling.compile import method_finder
 from toplist.core.randomness import overload_wrap, wrap
-from toplist.engine.gpu.warp_select import select_by_insertion, select_in_rounds
 from toplist.engine.play import play, sample_every_item
-from toplist.parts.index.select import select
 from toplist.support.files import import_optional
 
 _registered: set[Any] = set()
@@ -37,9 +35,9 @@ def numba_cuda() -> Any:
             options = {"forceinline": True}
             extending.overload_method(kind, name, strict=False, jit_options=options)(method_finder(name))
         _registered.add(name)
-    marked = dict(callees) | {play: {}, sample_every_item: {}, select_by_insertion: {}}
+    marked = dict(callees) | {play: {}, sample_every_item: {}}
     for function in marked.keys() - _registered:  # a part of your own may have been imported since
-        let_kernels_call(function, select_in_rounds if function is select else function, **marked[function])
+        let_kernels_call(function, **marked[function])
     return cuda
 
 
