@@ -41,12 +41,12 @@ def numba_cuda() -> Any:
     return cuda
 
 
-def let_kernels_call(function: Callable[..., Any], compiled: Callable[..., Any] | None = None, **options: bool) -> None:
-    """Let code for CUDA call a function; what is compiled is the function itself, or another with the same outcome."""
+def let_kernels_call(function: Callable[..., Any], **options: bool) -> None:
+    """Let code for CUDA call a function."""
     extending = import_optional("numba.cuda.extending", "gpu")
 
     def resolve(*_: Any) -> Any:
-        return compiled or function
+        return function
 
     extending.overload(function, jit_options=options, strict=False)(resolve)
     _registered.add(function)
