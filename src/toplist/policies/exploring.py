@@ -62,7 +62,7 @@ class Exploring(NamedTuple):
     def prepare(self, problem: Problem) -> Self:
         """Check the share, and prepare the policy."""
         share = number("Exploring's share", self.share, 0.0, 1.0, "0.05 changes one list in twenty")
-        if self.by not in WAYS and self.by not in WAYS.values():
+        if isinstance(self.by, bool) or self.by not in [*WAYS, *WAYS.values()]:
             raise refuse("Exploring's by", self.by, " or ".join(map(repr, WAYS)), "choose how lists are changed")
         policy = make(self.policy).prepare(problem)
         can = policy.capabilities()

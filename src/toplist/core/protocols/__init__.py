@@ -9,6 +9,7 @@ from toplist.core.protocols.arrangements import Arrangement, HotArrangement
 from toplist.core.protocols.capabilities import Capabilities
 from toplist.core.protocols.detectors import Change, Detecting, Detector, HotDetector
 from toplist.core.protocols.indices import DrawingOne, Exact, HotGauge, HotIndex, HotTangent, Index
+from toplist.core.protocols.list_probabilities import DrawingIndependently, Weighing
 from toplist.core.protocols.memories import Deviating, Forgetting, HotMemory, Memory, Tallying
 from toplist.core.protocols.policies import Assessing, Assessment, HotPolicy, PolicyLike, Renumbering
 from toplist.core.protocols.prepared import Prepared
@@ -46,6 +47,7 @@ __all__ = [
     "Index",
     "Exact",
     "DrawingOne",
+    "DrawingIndependently",
     "HotArrangement",
     "Arrangement",
     "HotStart",
@@ -54,4 +56,5 @@ __all__ = [
     "PolicyLike",
     "Assessing",
     "Renumbering",
+    "Weighing",
 ]

@@ -98,6 +98,8 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
 }
 
 
+_ERASES_ALL = (protocol.PurgeLearnerDone, protocol.PurgeDone)
+VACUUMED_BYTES = 16 << 20  # of the file, which is then written anew in a tenth of a second
 _ERASES_NOTHING = (protocol.DeleteItem, protocol.DeleteSnapshots, protocol.ShiftWindows)  # events keep what they delete
 
 
@@ -109,6 +111,7 @@ class SQLiteStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._keeps_deleted = True  # perhaps: the log may be of a process that was killed
         self._wipes_log = False
+        self._has_gaps = False  # with copies of rows that a request deleted
         self._closing = ExitStack()  # closes the connections, then the lock
         try:
             self._closing.callback(StoreLock(path).release)
@@ -150,6 +153,7 @@ class SQLiteStore:
                     self._wipes_log = True
                 else:
                     self._keeps_deleted |= kind not in _ERASES_NOTHING
+                    self._has_gaps |= kind in _ERASES_ALL
                     for row in alike:
                         for statement in _SCRIPTS[kind]:
                             execute(statement, row._asdict())
@@ -173,9 +177,16 @@ class SQLiteStore:
             self._wipe_log()
 
     def _wipe_log(self) -> None:
-        """Bring the write-ahead log into the file and empty it; those who read from it are not waited for."""
+        """Bring the write-ahead log into the file and empty it; those who read from it are not waited for.
+
+        SQLite overwrites what is deleted, but not the copies that it leaves between rows when it divides a page:
+        after a deletion by request, a file that is not too large is written anew.
+        """
         try:
             self._writer.set_busy_timeout(0)
+            if self._has_gaps and self.path.stat().st_size <= VACUUMED_BYTES:
+                self._writer.execute("VACUUM")
+            self._has_gaps = False
             self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._keeps_deleted = False
         except apsw.Error:  # everything is committed, and this is tried again
