@@ -32,7 +32,7 @@ def check_uniform(lists: LoggedLists, is_uniform: bool) -> None:
     Raises
     ------
     CannotEstimate
-        If its propensities are others, or there are none and nobody says so.
+        If its propensities are not uniform, or it has none and the caller does not say that lists were random.
     """
     if lists.propensity is None and is_uniform:
         return

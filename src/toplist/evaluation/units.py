@@ -56,7 +56,7 @@ class IndependentUnits(NamedTuple):
         """Standard error of the mean over lists; NaN for a single unit."""
         off = values - self.mean(values)
         lists = self.lists
-        if self.unit is None:  # a row that stands for several equal lists counts as so many independent ones
+        if self.unit is None:  # a row that stands for several equal lists counts as that number of independent ones
             return float(np.sqrt((self.weight @ off**2) / lists / (lists - 1.0))) if lists > 1 else np.nan
         if self.independent < 2:
             return np.nan

@@ -55,7 +55,7 @@ def eligible_slots(
 
 
 def _are_most(count: int, items: ItemSlots, longest: int) -> bool:
-    """Whether so many of the slots are eligible that a list can be made without listing them."""
+    """Whether enough slots are eligible to make a list without listing them."""
     return count >= longest and MOST_GAPS * count >= items.used
 
 

@@ -24,10 +24,10 @@ from toplist.parts.index.lazy_draws import LazyDraws, draw_item, find_limit, fol
 from toplist.parts.memory.counts import Counts
 
 # Items with a large limit are looked at one by one, so that their block seldom opens for them. Large is whatever is the
-# cheapest, as opening a block takes about as long as looking at so many items.
+# cheapest, as opening a block takes about as long as looking at that number of items.
 OPENING = 50.0
 RAREST, STEPS = CERTAIN >> 13, 5  # the smallest limit that may be large; then 4 times as much, and so on
-FEW, MOST = 16, 4  # the candidates must be at least so many times the list, and this part of all items
+FEW, MOST = 16, 4  # the candidates must be at least 16 times the list, and a quarter of all items
 TOGETHER = 16  # blocks looked at in a vectorised loop
 
 

@@ -16,7 +16,7 @@ from toplist.core.slate import Floats
 
 LEVEL, EDITION, WINDOW, LISTS, TOTAL, SQUARES, SPREAD, BASE, MISSED = range(9)  # elements of `levels`
 LONGEST = 64  # lists after which the level is considered again ...
-MOST_MISSED = 2.0  # ... or so many that needed a second look
+MOST_MISSED = 2.0  # ... or this number that needed a second look
 EVERYTHING = -1.0  # a level that every draw reaches
 
 
@@ -43,7 +43,7 @@ def lower_level(levels: Floats, look: int) -> float:
 def note_draws(levels: Floats, best: float, last: float, looks: int, deviations: float) -> None:
     """Note the best and the last draw of a list, and the number of its further looks.
 
-    After some lists, the level is moved if it is not about so many standard deviations below the mean.
+    After some lists, the level is moved if it is not about `deviations` standard deviations below the mean.
     """
     if levels[LISTS] == 0.0:
         levels[BASE] = last  # sums of differences from it lose no digits

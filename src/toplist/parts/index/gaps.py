@@ -41,14 +41,14 @@ def is_eligible(request: Request, item: int, absent: int) -> bool:
 
 @helper
 def is_listed(items: Ints, item: int, gaps: int) -> bool:
-    """Whether an item is one of `items`, which ascend with at most so many gaps."""
+    """Whether an item is one of `items`, which ascend with at most `gaps` gaps."""
     place = place_of(items, item, gaps)
     return bool(place < len(items) and items[place] == item)
 
 
 @helper
 def place_of(items: Ints, item: int, gaps: int) -> int:
-    """The place of an item among `items`, which ascend with at most so many gaps, or where it would stand."""
+    """The place of an item among `items`, which ascend with at most `gaps` gaps, or where it would stand."""
     low = max(0, item - items[0] - gaps)
     high = min(len(items), item - items[0] + 1)
     while low < high:

@@ -36,7 +36,7 @@ def probabilities_by_draws(
         To about ten digits. Items that are on top with a probability below 1e-20 have 0.
     """
     edges = edges_of(lambda values: log_density(candidates, values), len(candidates))
-    # So many draws exceed `begin` that no item below it is shown.
+    # As many draws as the list has positions exceed `begin`, so no item below it is shown.
     begin = float(np.sort(edges[:, 0])[-len(items)])
     matters = edges[:, -1] > begin
     drawn, edges = candidates[matters], edges[matters]
@@ -82,7 +82,7 @@ def _densities(log_density: LogDensity, edges: Floats, values: Floats) -> Floats
 
 
 def _numbers_above(exceeds: Floats, counted: Floats) -> Floats:
-    """Per number and value the probability that exactly so many draws exceed the value; adds the draws of more items.
+    """Per number and value the probability that this number of draws exceeds the value; adds the draws of more items.
 
     `counted` has one row per number, below that of the positions, for the items so far.
     """
