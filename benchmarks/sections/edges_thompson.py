@@ -102,7 +102,8 @@ def live(effort: Effort) -> Table:
 
 def live_seconds(items: int, lists: int) -> list[float]:
     """CPU seconds of each list of a ranker that learns."""
-    ranker, random = Ranker(range(items), 10, seed=1), np.random.default_rng(1)
+    names = [f"item-{number}" for number in range(items)]  # a number could be taken for a position
+    ranker, random = Ranker(names, 10, seed=1), np.random.default_rng(1)
     taken: list[float] = []
     for _ in range(lists + 1):
         clicked = (1 + np.flatnonzero(random.random(10) < 0.25)).tolist()
