@@ -30,8 +30,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "action", choices=["backup", "check", "export", "vacuum"],
         help="backup: copy the store to a new file; check: look for damage of the file, learn everything again from "
-        "the event log, and compare it bit by bit with the store; export: write the event log to a file; vacuum: write the "
-        "file anew, so that no trace is left of what was deleted",
+        "the event log, and compare it bit by bit with the store; export: write the event log to a file; vacuum: write "
+        "the file anew, so that no trace is left of what was deleted",
     )  # fmt: skip
     parser.add_argument("file", nargs="?", metavar="FILE", help="file to write for a backup or an export")
     parser.add_argument("--ranking", metavar="NAME", help="ranking to export (default: all)")
