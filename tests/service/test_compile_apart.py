@@ -10,7 +10,6 @@ from running import at_work, front, run, shown
 
 from toplist.core.compiling import NotCached, cache_folder, only_cached
 from toplist.service.errors import StoreUnavailable
-from toplist.service.live import compile_apart
 from toplist.service.live.compile_apart import CompilerProcess
 from toplist.service.log import training
 from toplist.service.log.events import RankingEvent
@@ -53,8 +52,12 @@ def fake(monkeypatch: pytest.MonkeyPatch, after: Any) -> list[str]:
             raise NotCached
         seen.append("loaded")
 
+    def run_child(process: CompilerProcess, _: bytes) -> None:
+        seen.append("child")
+        after(process)
+
     monkeypatch.setattr(training, "compile_policy", compile_policy)
-    monkeypatch.setattr(CompilerProcess, "_run", lambda self, _: (seen.append("child"), after(self)))
+    monkeypatch.setattr(CompilerProcess, "_run", run_child)
     return seen
 
 
@@ -81,7 +84,7 @@ def test_a_running_process_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
         process._process = started
         return started
 
-    monkeypatch.setattr(compile_apart.subprocess, "Popen", endless)
+    monkeypatch.setattr(subprocess, "Popen", endless)
     process._run(b"{}")
     assert process._process is None
 

@@ -110,8 +110,8 @@ def lines(outcome: Outcome) -> Iterator[str]:
         f"{outcome.base / MEGABYTE:.0f} + 1.25 x {MEMORY} + {REQUEST_MEMORY} = {memory_bound(outcome) / MEGABYTE:.0f}"
     )
     syncs = [np.array(outcome.disk.within(spans)) for spans in (quiet, spans_by(slices, "stranger", "serve", "admin"))]
-    told = [f"{quantile(one, 0.5):.1f} / {quantile(one, 0.99):.1f} ms" for one in syncs]
-    yield f"sync of a file beside the store, p50 / p99: unattacked {told[0]}, attacked {told[1]}"
+    quiet_sync, attacked_sync = (f"{quantile(one, 0.5):.1f} / {quantile(one, 0.99):.1f} ms" for one in syncs)
+    yield f"sync of a file beside the store, p50 / p99: unattacked {quiet_sync}, attacked {attacked_sync}"
     yield f"store: {outcome.store}"
 
 
