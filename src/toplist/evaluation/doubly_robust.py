@@ -22,7 +22,8 @@ from toplist.evaluation.logged_lists import LoggedLists, as_matrix
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.targets import TargetPolicy
 from toplist.evaluation.units import IndependentUnits
-from toplist.logs import FitSettings, fit_model
+from toplist.logs import FitSettings
+from toplist.logs.fit_value import fit_predictor
 
 FOLDS = 3
 SETTINGS = FitSettings(iterations=20, newton=False)  # the model need not be exact: the residuals correct it
@@ -97,7 +98,7 @@ def doubly_robust_clicks(
         here = fold == number
         if not here.any() or here.all():
             continue
-        fitted = fit_model(lists.log.take(~here), model, errors="none", settings=SETTINGS)
+        fitted = fit_predictor(lists.log.take(~here), model, SETTINGS)
         if fitted.positions < lists.positions:
             raise CannotEstimate(
                 f"too few lists have {lists.positions} positions to leave some out of a fit; use fewer folds, or leave "

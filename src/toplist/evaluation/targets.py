@@ -320,8 +320,8 @@ class GivenProbabilities:
         found = np.asarray(values, dtype=np.float64).ravel()
         if len(found) != len(log.item):
             raise refuse(what, f"{len(found)} values", f"{len(log.item)}, one per position of the log", "give all")
-        wrong = found[~((found >= 0) & (found <= 1 + 1e-9))]
-        if len(wrong):
+        if len(found) and not (found.min() >= 0 and found.max() <= 1 + 1e-9):
+            wrong = found[~((found >= 0) & (found <= 1 + 1e-9))]
             raise refuse(what, float(wrong[0]), "between 0 and 1", "give probabilities")
         return np.asarray(as_matrix(log, found, 1.0))
 

@@ -15,6 +15,8 @@ from toplist.service.wire import (
     Explanation,
     Health,
     History,
+    ImportBody,
+    ImportReply,
     Impression,
     ImpressionId,
     Item,
@@ -222,6 +224,14 @@ ROUTES: tuple[Route, ...] = (
             "ranking": "front-page", "lists": 10, "clicked": 4, "clicks": 5, "complete": True,
             "points": [{"lists": 10, "clicked": 4, "clicks": 5, "until": "2026-11-15T12:00:00.000Z"}],
         },
+    ),
+    Route(
+        method="PUT", path="/v1/rankings/{name}/learner", name="import_ranker", tag="learning", scope="admin",
+        summary="Begin a learner with what a saved ranker has learned, before its first list.",
+        handler=Handlers.import_ranker, parameters=_NAME,
+        request=ImportBody, has_items=True, reply=ImportReply, problems=(404, 409),
+        request_example={"ranker": "UEsDBC0AAAAAAA=="},
+        reply_example={"ranking": "front-page", **_OF_ALL, "policy": "dcm-ts", "learned": 50_000, "items": 3},
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/segments", name="list_segments", tag="learning", scope="read",
