@@ -87,10 +87,10 @@ def test_counts_of_cascade_and_dcm_are_plain_counts() -> None:
         found = train(log, policy)
         assert found.lists == len(log)
         for query, ranker in found.items():
-            for row in ranker.estimates().rows():
-                assert row["examined"] == examined[query, row["item"]]
-                if row["examined"]:
-                    assert row["mean"] == pytest.approx(clicked[query, row["item"]] / row["examined"], abs=1e-12)
+            for known in ranker.estimates().rows():
+                assert known["examined"] == examined[query, known["item"]]
+                if known["examined"]:
+                    assert known["mean"] == pytest.approx(clicked[query, known["item"]] / known["examined"], abs=1e-12)
 
 
 def test_lists_are_learned_in_the_order_of_their_times() -> None:
@@ -220,7 +220,7 @@ def test_a_list_of_the_log_is_checked_before_anything_is_learned() -> None:
         ({"start": [0, 2], "item": [0, 1], "click": [0, 0], "seen": [0.5, 2.0]}, "between 0 and 1"),
     ):
         with pytest.raises(ValueError, match=message):
-            ranker.learn_log(["a", "b", "c"], **wrong)  # type: ignore[arg-type]
+            ranker.learn_log(["a", "b", "c"], **wrong)
     assert ranker.learned == 0
     with pytest.raises(ValueError, match="own lists only"):
         Ranker(["a", "b"], 2, "top-rank", steps=10, compiled=False).learn_log(["a"], [0, 1], [0], [0])

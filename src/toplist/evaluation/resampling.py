@@ -11,7 +11,7 @@ from toplist.evaluation.units import IndependentUnits
 from toplist.logs.patterns import speed
 
 FEW = 4  # lists per row up to which rows that stand for several lists are drawn list by list
-MANY_TIMES = 50  # rows per different row from which on the numbers of these are drawn, not the rows
+MANY_TIMES = 40  # equal rows; it takes as long to draw how often they come as to draw so many
 BLOCK = 1 << 21  # numbers of rows that are kept at once
 HALF = (1 << 32) - 1
 
@@ -67,18 +67,22 @@ def add_draws(rows: Floats, draws: Ints, rng: np.random.Generator, key: int, tot
     """Add up rows drawn with replacement, per resample as many as `draws` says.
 
     A resample is known by how often it has each different row, so that the sums of many resamples are one product of
-    matrices. Of a few different rows, these numbers are drawn at once.
+    matrices. Of rows that are there many times, these numbers are drawn; the others are drawn one by one.
     """
     different, number_of, times = different_rows(rows)
-    is_few = MANY_TIMES * len(different) <= len(rows)
+    often = np.flatnonzero(times >= MANY_TIMES)
+    rest = number_of[times[number_of] < MANY_TIMES]
+    chances = np.append(times[often], len(rest)) / len(rows)
     at_once = max(1, BLOCK // len(different))
     for first in range(0, len(draws), at_once):
         some = draws[first : first + at_once]
-        if is_few:
-            counts = rng.multinomial(some, times / len(rows)).astype(np.float64)
-        else:
-            counts = np.zeros((len(some), len(different)))
-            speed(count_draws, int(some.sum()))(number_of, some, key, first, counts)
+        counts = np.zeros((len(some), len(different)))
+        if len(often):
+            drawn = rng.multinomial(some, chances)
+            counts[:, often] = drawn[:, :-1]
+            some = np.ascontiguousarray(drawn[:, -1])
+        if len(rest):
+            speed(count_draws, int(some.sum()))(rest, some, key, first, counts)
         totals[first : first + at_once] = counts @ different
 
 

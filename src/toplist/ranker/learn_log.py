@@ -11,7 +11,7 @@ from toplist.core.coverage import AS_IS
 from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, refuse
 from toplist.core.slate import Ints
-from toplist.ranker.learner import LoggedPages
+from toplist.ranker.learner import PageColumns
 from toplist.ranker.make_lists import ListingRanker
 
 WATCHED = 256  # observations between two looks at the changes that a policy has detected; it stores as many
@@ -70,7 +70,7 @@ class LogLearningRanker(ListingRanker):
             self._open_lists.pass_over(len(pages.left))
             self._learned += len(pages.left)
 
-    def _checked_pages(self, slots: Ints, start: Any, item: Any, click: Any, left: Any, seen: Any) -> LoggedPages:
+    def _checked_pages(self, slots: Ints, start: Any, item: Any, click: Any, left: Any, seen: Any) -> PageColumns:
         """The lists as arrays; compiled code checks nothing."""
         begins, numbers = np.array(start, dtype=np.int64), np.array(item, dtype=np.int64)
         clicks, sizes = np.array(click, dtype=np.int64), np.diff(begins)
@@ -96,10 +96,10 @@ class LogLearningRanker(ListingRanker):
                 raise refuse("seen", seen, f"between 0 and 1 for each of {len(numbers)} positions", "correct it")
             unknown = np.bincount(np.repeat(np.arange(len(sizes)), sizes), np.isnan(views), minlength=len(sizes)) > 0
             views[np.repeat(unknown, sizes)] = -1.0
-        return LoggedPages(begins, slots[numbers], clicks, ends, views)
+        return PageColumns(begins, slots[numbers], clicks, ends, views)
 
 
-def _parts(pages: LoggedPages, lists: int) -> list[LoggedPages]:
+def _parts(pages: PageColumns, lists: int) -> list[PageColumns]:
     """Parts of so many lists each."""
     if lists >= len(pages.left):
         return [pages] if len(pages.left) else []
@@ -108,7 +108,7 @@ def _parts(pages: LoggedPages, lists: int) -> list[LoggedPages]:
         start = pages.start[begin : begin + lists + 1]
         here = slice(start[0], start[-1])
         found.append(
-            LoggedPages(
+            PageColumns(
                 start - start[0],
                 pages.slot[here],
                 pages.click[here],

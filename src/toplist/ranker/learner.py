@@ -16,7 +16,7 @@ from toplist.core.protocols import Capabilities
 from toplist.core.slate import Bools, Floats, Ints, Page, Request, Slate, empty_page
 
 
-class LoggedPages(NamedTuple):
+class PageColumns(NamedTuple):
     """Lists that another system made, with their clicks, as arrays.
 
     Parameters
@@ -59,7 +59,7 @@ def _learn(policy: Any, belief: Any, slate: Slate, page: Page, examined: Bools) 
 
 
 def _learn_pages(
-    policy: Any, belief: Any, slate: Slate, page: Page, examined: Bools, pages: LoggedPages, features: Floats,
+    policy: Any, belief: Any, slate: Slate, page: Page, examined: Bools, pages: PageColumns, features: Floats,
     coverage: int, covered: Floats,
 ) -> None:  # fmt: skip
     for row in range(len(pages.start) - 1):
@@ -140,7 +140,7 @@ class Learner:
             self._learn = direct(learn_compiled, self.policy, self.belief, slate, page, examined)
         self._learn(self.policy, self.belief, slate, page, examined)
 
-    def learn_pages(self, pages: LoggedPages, examined: Bools, features: Floats, coverage: int) -> None:
+    def learn_pages(self, pages: PageColumns, examined: Bools, features: Floats, coverage: int) -> None:
         """Learn lists that others made, in their order, as `learn` does one by one; `features` has a row per slot."""
         given = (
             self.policy, self.belief, self.empty_slate(), empty_page(self.problem.positions), examined, pages, features,

@@ -40,7 +40,7 @@ def train(
     query: Id | None = None,
     together: bool = False,
     items: Sequence[ItemId] | None = None,
-    features: Mapping[ItemId, Any] | None = None,
+    features: Mapping[Any, Any] | None = None,
     min_lists: int = 1,
     steps: int | None = None,
     prior_mean: float = 0.5,
@@ -136,7 +136,7 @@ def train(
     return TrainedRankers(found.rankers, found.lists, cut, found.skipped, found.rare, report)
 
 
-def check_policy(policy: Any, title: str, features: Mapping[ItemId, Any] | None) -> None:
+def check_policy(policy: Any, title: str, features: Mapping[Any, Any] | None) -> None:
     """Refuse a policy that cannot learn from the lists of a log, with the reason.
 
     Parameters
@@ -194,7 +194,7 @@ class NewRanker(NamedTuple):
     policy: Any
     positions: int
     items: Sequence[ItemId] | None
-    features: Mapping[ItemId, Any] | None
+    features: Mapping[Any, Any] | None
     options: Mapping[str, Any]
     compiled: bool | None
 
@@ -213,7 +213,7 @@ class NewRanker(NamedTuple):
         )  # fmt: skip
 
 
-class Outcome(NamedTuple):
+class TrainingOutcome(NamedTuple):
     """What was trained.
 
     Parameters
@@ -261,7 +261,7 @@ class Training:
         self._total = sum(len(each.rows) for each in self._queries)
         self._done, self._earlier, self._began = 0, 0, time.monotonic()
 
-    def run(self) -> Outcome:
+    def run(self) -> TrainingOutcome:
         """Train all rankers."""
         compiled = self._new.is_compiled(self._total)
         rankers: dict[Id | None, Ranker | Path] = {}
@@ -281,7 +281,7 @@ class Training:
                 self._folder.keep(query, ranker, left_out)
                 rankers[query] = self._folder.path / self._folder.files[query].file
         self._tell()
-        return Outcome(rankers, lists, skipped, self._rare)
+        return TrainingOutcome(rankers, lists, skipped, self._rare)
 
     def _learn(self, lists: QueryLists, query: Id | None, compiled: bool) -> tuple[Ranker, int]:
         """A ranker that has learned all lists of a query, and how many were left out."""

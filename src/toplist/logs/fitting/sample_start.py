@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,14 +36,14 @@ def begin_from_sample(maximiser: Maximiser, prior: CoinPrior, sample: int, setti
     bool
         Whether it did: not if the lists are few, or are not all in memory.
     """
-    parts = getattr(maximiser.workers, "partitions", ())
-    if not sample or len(parts) != 1 or parts[0].per_query or not isinstance(parts[0].patterns, Patterns):
+    parts: Sequence[Partition] = getattr(maximiser.workers, "partitions", ())
+    if not sample or len(parts) != 1 or parts[0].per_query:
         return False
-    part: Partition = parts[0]
-    rows = len(part.patterns.weight)
-    if rows < WORTH * sample:
+    part = parts[0]
+    patterns = part.patterns
+    if not isinstance(patterns, Patterns) or len(patterns.weight) < WORTH * sample:
         return False
-    chosen = some_rows(part.patterns, np.arange(0, rows, rows // sample))
+    chosen = some_rows(patterns, np.arange(0, len(patterns.weight), len(patterns.weight) // sample))
     small = Partition(chosen, part.model, prior, part.per_query, maximiser.found.shared)
     first = Maximiser(
         LocalWorkers([small]), maximiser.found.shared, np.flatnonzero(maximiser.fixed).tolist(), prior, chosen.lists,
