@@ -16,7 +16,7 @@ from toplist.logs.fitting.maximise import FitSettings
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.models import ClickModel
 
-SAMPLE = 50_000  # lists with which the fit to a long log begins
+SAMPLE = 20_000  # lists with which the fit to a long log begins
 
 
 class FittedValue(NamedTuple):

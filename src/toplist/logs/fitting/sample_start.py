@@ -1,4 +1,8 @@
-"""Begins a fit where that to some of its lists has ended, so that few iterations over all of them are left."""
+"""Begins a fit where that to some of its lists has ended, so that few iterations over all of them are left.
+
+Newton's steps may then take the second derivatives of the sample for those of all lists: the maximum is where the first
+derivatives vanish, which are of all lists, and the steps lead there nearly as fast.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from toplist.logs.fitting.loops import FitRows
 from toplist.logs.fitting.maximise import FitSettings, LocalWorkers, Maximiser, maximise
 from toplist.logs.fitting.partition import Partition
 from toplist.logs.fitting.prior import CoinPrior
@@ -14,6 +19,7 @@ from toplist.logs.patterns import Patterns
 
 WORTH = 4  # times as many lists as the sample has, or they are fitted at once
 INSIDE = 1e-4  # coins that a sample sends to 0 or 1 begin so far inside, since others may want them back
+OBSERVED = 1000  # positions per pair from which on the sample's second derivatives stand for those of all lists
 TOLERANCE = 1e-4  # of the fit to the sample, which has an error of its own
 
 
@@ -53,6 +59,10 @@ def begin_from_sample(maximiser: Maximiser, prior: CoinPrior, sample: int, setti
     part.theta[:] = np.where(part.fixed, part.theta, np.clip(small.theta, INSIDE, 1.0 - INSIDE))
     shared = np.clip(first.found.shared, INSIDE, 1.0 - INSIDE)
     maximiser.found.shared[:] = np.where(maximiser.fixed, maximiser.found.shared, shared)
+    if len(chosen.pair) >= OBSERVED * len(patterns.item_code):
+        weight = chosen.weight * (patterns.lists / chosen.lists)
+        rows = FitRows(chosen.start, chosen.pair, chosen.click, weight, chosen.query, part.pair_coins, 0)
+        part.curved = [rows]
     return True
 
 

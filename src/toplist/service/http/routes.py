@@ -230,8 +230,11 @@ ROUTES: tuple[Route, ...] = (
         summary="Begin a learner with what a saved ranker has learned, before its first list.",
         handler=Handlers.import_ranker, parameters=_NAME,
         request=ImportBody, has_items=True, reply=ImportReply, problems=(404, 409),
-        request_example={"ranker": "UEsDBC0AAAAAAA=="},
-        reply_example={"ranking": "front-page", **_OF_ALL, "policy": "dcm-ts", "learned": 50_000, "items": 3},
+        request_example={"ranker": "UEsDBC0AAAAAAA==", "segment": "query: red shoes"},
+        reply_example={
+            "ranking": "front-page", "segment": "query: red shoes", "key": "query: red shoes", "policy": "dcm-ts",
+            "learned": 50_000, "items": 3,
+        },
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/segments", name="list_segments", tag="learning", scope="read",
