@@ -111,7 +111,7 @@ def _parts(pages: PageColumns, lists: int) -> list[PageColumns]:
             PageColumns(
                 start - start[0],
                 pages.slot[here],
-                pages.click[here],
+                pages.clicks[here],
                 pages.left[begin : begin + lists],
                 pages.seen[here] if len(pages.seen) else pages.seen,
             )

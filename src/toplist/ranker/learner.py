@@ -25,7 +25,7 @@ class PageColumns(NamedTuple):
         Where the positions of each list begin.
     slot : ndarray of int, per position
         Slot of the item shown.
-    click : ndarray of int, per position
+    clicks : ndarray of int, per position
         1 for a click, else 0.
     left : ndarray of int, per list
         Last examined position, counted from 1; 0 if unknown.
@@ -36,7 +36,7 @@ class PageColumns(NamedTuple):
 
     start: Ints
     slot: Ints
-    click: Ints
+    clicks: Ints
     left: Ints
     seen: Floats
 
@@ -73,7 +73,7 @@ def _learn_pages(
         for place in range(size):
             slot = pages.slot[begin + place]
             slate.items[place] = slot
-            page.clicks[place] = pages.click[begin + place]
+            page.clicks[place] = pages.clicks[begin + place]
             for feature in range(len(covered)):
                 added = gain(features[slot, feature], covered[feature], coverage)
                 slate.rows[place, feature] = added
