@@ -23,7 +23,7 @@ VISITORS = 1000
 def main() -> None:
     """Start a service, hand it the ranker, show its lists and report the clicks."""
     command = [sys.executable, "-m", "toplist", "serve", "--store", "shop.db", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
             assert server.stdout is not None
             address = server.stdout.readline().split()[-1]
@@ -35,7 +35,7 @@ def main() -> None:
 
 def serve_visitors(client: Client, chance: random.Random) -> None:
     """The whole life of the page."""
-    client.create_ranking(name="shop", positions=3, policy="dcm-ts")
+    client.create_ranking(name="shop", positions=2, policy="dcm-ts")
     taken = client.import_ranker("shop", "trained/all.npz")
     print(f"The page begins with {taken.items} items and {taken.learned:,} learned lists.")
     clicks = 0

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from toplist.core.compiling import in_bulk
 from toplist.core.coverage import AS_IS
 from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, refuse
-from toplist.core.slate import Ints
+from toplist.core.slate import Bools, Ints
 from toplist.ranker.learner import PageColumns
 from toplist.ranker.make_lists import ListingRanker
 
@@ -83,8 +84,9 @@ class LogLearningRanker(ListingRanker):
             raise refuse("A list of the log", f"{sizes.max()} items", accepted, "cut it there")
         if not ((numbers >= 0) & (numbers < len(slots))).all():
             raise refuse("item", item, f"numbers from 0 to {len(slots) - 1}, one per name", "correct it")
-        listed = np.sort(np.repeat(np.arange(len(sizes)), sizes) * len(slots) + numbers)
-        if (np.diff(listed) == 0).any():
+        repeats = np.zeros(len(sizes), dtype=bool)
+        mark_repeats(begins, numbers, np.full(len(slots), -1), repeats)
+        if repeats.any():
             raise InvalidInput("A list of the log has an item twice; leave such lists out.")
         ends = np.zeros(len(sizes), dtype=np.int64) if left is None else np.array(left, dtype=np.int64)
         if len(ends) != len(sizes) or not ((ends >= 0) & (ends <= sizes)).all():
@@ -97,6 +99,18 @@ class LogLearningRanker(ListingRanker):
             unknown = np.bincount(np.repeat(np.arange(len(sizes)), sizes), np.isnan(views), minlength=len(sizes)) > 0
             views[np.repeat(unknown, sizes)] = -1.0
         return PageColumns(begins, slots[numbers], clicks, ends, views)
+
+
+def find_repeats(start: Ints, item: Ints, last: Ints, repeats: Bools) -> None:
+    """Mark the lists that have an item twice; `last` has, per item, the last list that had it."""
+    for row in range(len(repeats)):
+        for at in range(start[row], start[row + 1]):
+            if last[item[at]] == row:
+                repeats[row] = True
+            last[item[at]] = row
+
+
+mark_repeats = in_bulk(find_repeats)
 
 
 def _parts(pages: PageColumns, lists: int) -> list[PageColumns]:
