@@ -12,7 +12,9 @@ from running import told as tell
 
 from toplist import Ranker
 from toplist.core.beliefs import array_bytes
+from toplist.ranker import LoggedRanker
 from toplist.ranker.learned_state import read_learned
+from toplist.ranker.logged_ranker import NO_LIMIT
 from toplist.service.errors import Conflict, Refused
 from toplist.service.live.service import Service
 from toplist.service.log.events import ImportedEvent
@@ -71,8 +73,13 @@ def test_the_belief_is_that_of_the_ranker(tmp_path: Path) -> None:
     again = type(learned).unpacked(learned.packed())
     assert again.packed() == learned.packed()
     own = Ranker.load(tmp_path / "ranker.npz", compiled=False)
-    assert again.arrays["belief.examined"].tobytes() in array_bytes(own.belief)
-    assert again.names == NAMES
+    logged = LoggedRanker([*NAMES, "one more"], 3, ITEM_WISE, open_slates=NO_LIMIT, compiled=False)
+    logged.begin_from(again)
+    belief = logged.belief._replace(examined=logged.belief.examined[:8], clicked=logged.belief.clicked[:8])
+    assert array_bytes(belief) == array_bytes(own.belief)
+    assert logged.state().arrays["examined"].tolist() == list(range(8))
+    assert (logged.learned, again.names) == (40, NAMES)
+    assert logged.estimates()["one more"]["examined"] == 0
 
 
 def test_more_items_may_follow_and_segments_are_separate(tmp_path: Path) -> None:
