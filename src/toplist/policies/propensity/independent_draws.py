@@ -11,6 +11,7 @@ from toplist.core.slate import Floats, Ints
 from toplist.policies.propensity.panels import DEPTH, NODES, WEIGHTS, LogDensity, edges_of, panels_for
 
 CHUNK = 256  # lists that are weighed at once
+NEGLIGIBLE = 1e-60  # probability of a prefix below which nothing is asked about what follows it
 NEVER = -745.0  # logarithm of a probability that is 0 in floating point; a finite one can be taken off a sum again
 
 
@@ -55,7 +56,8 @@ class IndependentDraws:
         Returns
         -------
         ListProbabilities
-            To about ten digits. Items that are on top with a probability below 1e-20 have 0.
+            To about ten digits. Items that are on top with a probability below 1e-20 have 0, and so has what follows a
+            beginning whose probability is below 1e-60.
         """
         at = np.minimum(np.searchsorted(self._drawn, lists), len(self._drawn) - 1)
         rows = np.where(self._drawn[at] == lists, at, -1)
@@ -75,16 +77,20 @@ class IndependentDraws:
         panels, found = self._panels, np.zeros(rows.shape)
         prefix, chance = np.zeros(len(rows), dtype=np.int64), np.ones(1)  # number of the prefix of each list
         above, below = np.ones((1, len(panels.nodes))), self._log_below.sum(axis=0)[None]
+        nothing = np.zeros((1, len(panels.nodes)))
         for position in range(rows.shape[1]):
             row = rows[:, position]
             _, first, longer = np.unique(prefix * (len(self._drawn) + 1) + row, return_index=True, return_inverse=True)
-            parent, row = prefix[first], row[first]
-            descending = np.where((row >= 0)[:, None], self._density[row] * above[parent], 0.0)
-            below = below[parent] - self._log_below[row]
-            before, chance = chance[parent], panels.integral(descending * np.exp(below))
-            above, prefix = panels.integral_above(descending), longer
-            given = np.divide(chance, before, out=np.zeros(len(chance)), where=before > 0.0)
+            live = (row[first] >= 0) & (chance[prefix[first]] > NEGLIGIBLE)
+            parent, row = prefix[first][live], row[first][live]
+            descending = self._density[row] * above[parent]
+            below = np.concatenate([below[parent] - self._log_below[row], nothing])
+            here = panels.integral(descending * np.exp(below[:-1]))
+            given = np.zeros(len(live))
+            given[live] = here / chance[parent]
             found[:, position] = given[longer]
+            above, chance = np.concatenate([panels.integral_above(descending), nothing]), np.append(here, 0.0)
+            prefix = np.where(live, np.cumsum(live) - 1, len(row))[longer]  # the last is that of all others
         return found
 
     def _by_rank(self, rows: Ints) -> Floats:
