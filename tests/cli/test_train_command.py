@@ -33,8 +33,8 @@ def test_it_saves_a_ranker_per_query(log: str, tmp_path: Path, capsys: Output) -
     assert f"kept in {out}: 7.npz, shoes.npz" in printed
     ranker = Ranker.load(out / "shoes.npz", compiled=False)
     assert (ranker.learned, ranker.positions, sorted(ranker.items)) == (40, 3, [1, 2, 3, 4])
-    index = json.loads((out / "train.json").read_text())
-    assert [(each[0], each[2]) for each in index["rankers"]] == [(7, 20), ("shoes", 40)]
+    index = [json.loads(line) for line in (out / "rankers.jsonl").read_text().splitlines()]
+    assert [(each[0], each[2]) for each in index] == [(7, 20), ("shoes", 40)]
     assert main(["evaluate", log, "--policy", str(out / "shoes.npz"), "--estimator", "direct"]) == Exit.FINE
     assert main(["train", log, "--policy", "dcm-kl-ucb", "--out", str(out), "--quiet"]) == Exit.FINE, "all are there"
 

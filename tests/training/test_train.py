@@ -203,7 +203,8 @@ def test_an_interrupted_training_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_pa
     for query in whole:
         assert array_bytes(found[query].belief) == array_bytes(whole[query].belief)
         assert found[query].learned == whole[query].learned
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["q0.npz", "q1.npz", "q2.npz", "train.json"]
+    names = ["q0.npz", "q1.npz", "q2.npz", "rankers.jsonl", "train.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
     with pytest.raises(ValueError, match="rankers of another training: its positions is 4"):
         train(log, "dcm-ts", positions=2, folder=tmp_path / "out")
 

@@ -67,7 +67,7 @@ def add_parser(commands: Any) -> None:
     group = parser.add_argument_group("output")
     group.add_argument(
         "--out", dest="results", required=True, metavar="FOLDER",
-        help="folder of the rankers, one file each, and train.json, which names them by query",
+        help="folder of the rankers, one file each, and rankers.jsonl, which names them by query",
     )  # fmt: skip
     group.add_argument("--quiet", action="store_true", help="print errors only, no table and no progress")
 

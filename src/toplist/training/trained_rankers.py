@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from toplist.support.files import AnyPath, Unwritable, read_json, slug, write_te
 from toplist.support.tables import count_text
 
 FORM = {"format": "toplist.training.RankerFolder", "version": 1}
-FACTS, UNFINISHED = "train.json", "unfinished.npz"
+FACTS, INDEX, UNFINISHED = "train.json", "rankers.jsonl", "unfinished.npz"
 
 
 class TrainedFile(NamedTuple):
@@ -39,7 +40,7 @@ class TrainedFile(NamedTuple):
 
 
 class RankerFolder:
-    """The rankers of one training on disk: a file each, and one of the settings.
+    """The rankers of one training on disk: a file each, one of the settings, and one with a line per ranker.
 
     Parameters
     ----------
@@ -66,10 +67,20 @@ class RankerFolder:
                 f"The folder of rankers is {str(path)!r}, but it cannot be made; choose another one ({problem})."
             ) from problem
         if (self.path / FACTS).exists():
-            kept = read_json(self.path / FACTS, FORM, ("settings", "rankers", "unfinished"))
+            kept = read_json(self.path / FACTS, FORM, ("settings", "unfinished"))
             self._refuse_others(kept["settings"])
-            self.files = {each[0]: TrainedFile(*each) for each in kept["rankers"]}
+            self.files = {each.query: each for each in self._read_index()}
             self.unfinished = None if kept["unfinished"] is None else tuple(kept["unfinished"])
+        else:
+            (self.path / INDEX).unlink(missing_ok=True)
+        self._names = {each.file for each in self.files.values()}
+
+    def _read_index(self) -> Iterator[TrainedFile]:
+        """The rankers that are there; a line that was cut off does not count."""
+        lines = (self.path / INDEX).read_text(encoding="utf-8").splitlines() if (self.path / INDEX).exists() else []
+        for line in lines:
+            with suppress(ValueError, TypeError):
+                yield TrainedFile(*json.loads(line))
 
     def _refuse_others(self, kept: Mapping[str, Any]) -> None:
         """Refuse settings that differ from those of the folder."""
@@ -83,13 +94,17 @@ class RankerFolder:
     def keep(self, query: Id | None, ranker: Ranker, skipped: int) -> None:
         """Write a ranker that has learned all of its lists."""
         file = f"{slug('all' if query is None else str(query))}.npz"
-        if any(each.file == file for each in self.files.values()):  # the text "7" and the number 7
+        if file in self._names:  # the text "7" and the number 7
             file = f"{len(self.files)}-{file}"
         ranker.save(self.path / file)
+        if self.unfinished is not None or not (self.path / FACTS).exists():
+            self.unfinished = None
+            self._write_facts()
+            (self.path / UNFINISHED).unlink(missing_ok=True)
         self.files[query] = TrainedFile(query, file, ranker.learned, skipped)
-        self.unfinished = None
-        self._write_facts()
-        (self.path / UNFINISHED).unlink(missing_ok=True)
+        self._names.add(file)
+        with open(self.path / INDEX, "a", encoding="utf-8") as index:
+            index.write(json.dumps(list(self.files[query])) + "\n")
 
     def keep_unfinished(self, query: Id | None, ranker: Ranker, done: int, skipped: int) -> None:
         """Write a ranker in the middle of its lists."""
@@ -104,10 +119,7 @@ class RankerFolder:
         return Ranker.load(self.path / UNFINISHED, compiled=compiled), *self.unfinished[1:]
 
     def _write_facts(self) -> None:
-        facts = FORM | {
-            "settings": self._settings, "rankers": [list(each) for each in self.files.values()],
-            "unfinished": self.unfinished,
-        }  # fmt: skip
+        facts = FORM | {"settings": self._settings, "unfinished": self.unfinished}
         write_text(self.path / FACTS, "The settings of the training", json.dumps(facts, indent=1) + "\n")
 
 
