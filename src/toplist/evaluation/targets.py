@@ -101,7 +101,8 @@ class RankedGroups:
         """1 over the number of items that are left in the group whose turn it is."""
         left, turn = self._turn(lists)
         found = np.where(lists.is_shown, 0.0, 1.0)
-        return np.divide(1.0, left, out=found, where=turn & lists.is_shown)
+        np.divide(1.0, left, out=found, where=turn & lists.is_shown)
+        return found
 
     def _turn(self, lists: LoggedLists) -> tuple[Any, Any]:
         """Per cell how many items of the item's group are left there, and whether it is the group's turn."""
@@ -112,7 +113,8 @@ class RankedGroups:
         """1 over the size of the group, at its positions."""
         _, turn = self._turn(lists)
         found = np.where(lists.is_shown, 0.0, 1.0)
-        return np.divide(1.0, self._size[lists.item], out=found, where=turn & lists.is_shown)
+        np.divide(1.0, self._size[lists.item], out=found, where=turn & lists.is_shown)
+        return found
 
     def included(self, lists: LoggedLists) -> Floats:
         """The share of a group that is above the end of the list."""
