@@ -22,6 +22,7 @@ from benchmarks.sections import (
     service,
     startup,
     threads,
+    training,
 )
 
 SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
@@ -38,6 +39,7 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "edges": edges.measure,
     "logs": logs.measure,
     "evaluation": evaluation.measure,
+    "training": training.measure,
     "service": service.measure,
     "startup": startup.measure,
 }

@@ -18,6 +18,9 @@ Find out how visitors read a list:
 Find out what another ranking would have earned:
     `evaluate` estimates it from a click log with propensities; `evaluation` is its module.
 
+Let a policy learn from a log before it ranks:
+    `train` makes rankers that have learned the lists of another system; `training` is its module.
+
 Choose or build an algorithm:
     `catalogue` lists all policies by name, and `make` makes one; `policies` is their module.
     `Policy` combines four parts: `feedback`, `memory`, `index` and `arrange` (all in `parts`, with
@@ -40,7 +43,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toplist import bounds, checks, clicks, evaluation, logs, parts, policies, ranker, worlds
+    from toplist import bounds, checks, clicks, evaluation, logs, parts, policies, ranker, training, worlds
     from toplist.core import problem
     from toplist.core.problem import InvalidInput, Problem
     from toplist.engine import starts
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
     from toplist.policies import Policy, catalogue, make
     from toplist.ranker import Ranker, Shown
     from toplist.support.progress import Progress
+    from toplist.training.train import train
 
 __version__ = "0.1.0"
 
@@ -77,6 +81,7 @@ _MODULES = {
     "problem": "toplist.core.problem",
     "ranker": "toplist.ranker",
     "starts": "toplist.engine.starts",
+    "training": "toplist.training",
     "worlds": "toplist.worlds",
 }
 _NAMES = {
@@ -98,6 +103,7 @@ _NAMES = {
     "fit": "toplist.logs.compare_models",
     "make": "toplist.policies",
     "simulate": "toplist.engine.simulate",
+    "train": "toplist.training.train",
     "tune": "toplist.engine.tune",
 }
 
@@ -135,6 +141,8 @@ __all__ = [
     "ranker",
     "simulate",
     "starts",
+    "train",
+    "training",
     "tune",
     "worlds",
 ]

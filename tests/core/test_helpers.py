@@ -25,7 +25,7 @@ from toplist.core.compiling import BULK, compiled, plain
 from toplist.core.compiling.callees import callees
 from toplist.core.problem import Problem
 from toplist.core.randomness import wrap
-from toplist.core.slate import NONE, Request
+from toplist.core.slate import NONE, Request, empty_page, empty_slate
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, OneSample
 from toplist.parts.feedback import ThroughLastClick
@@ -36,6 +36,7 @@ from toplist.parts.memory import Discounted, Everything, Logistic
 from toplist.policies import Exploring
 from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk, find_small_lots
 from toplist.ranker.labels import digest, digest_scratch
+from toplist.ranker.learner import note_examined
 from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, jumping
 from toplist.worlds.topics import SearchPath, search
 
@@ -153,6 +154,9 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
             leave_out(gapped._replace(exceptions=np.array([3, 5])), np.zeros(9), -1.0)
             assert not is_eligible(gapped._replace(exceptions=np.array([3, 5])), 5, 0)
         fill_click_probabilities(np.array([0.5, -1.0]), np.ones((3, 2)), np.zeros(3))
+        slate, page = empty_slate(3), empty_page(3)
+        slate.size[0], slate.items[:2], page.weight[1] = 2, (4, 1), 0.5
+        note_examined(slate, page, np.zeros(9, dtype=bool))
     assert {function.__name__ for function in left.values()} == {function.__name__ for function in calls}
     for function, several in calls.items():
         machine_code = compiled(function)

@@ -11,6 +11,7 @@ process for an example and a command, and another for all names of toplist that 
 import ast
 import doctest
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -144,6 +145,9 @@ def test_commands_run_and_print_what_is_said(document: str, folder: Path, capsys
             out, err = capsys.readouterr()
             assert (code, err) == (0, ""), line
             compare(printed, out)
+        elif program == "python":
+            runpy.run_path(arguments[0], run_name="__main__")
+            compare(printed, capsys.readouterr().out)
         else:
             assert program == "make", f"{document} tells to type {line!r}, which no test can run"
             assert re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE), line

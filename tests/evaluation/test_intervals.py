@@ -153,3 +153,15 @@ def test_units_are_visitors_if_the_log_has_them() -> None:
 def test_wrong_settings_are_refused(settings: IntervalSettings, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         settings.checked()
+
+
+def test_rows_that_are_equal_are_drawn_as_those_that_are_not() -> None:
+    """60 rows of three kinds, one of them 50 times, beside rows that differ in the twelfth digit."""
+    equal = np.repeat([0.5, 1.0, 3.0], [50, 7, 3])
+    apart = equal + 1e-12 * np.arange(60)
+    drawn, others = (resampled_means(values[:, None], ALONE, 4000, 7)[:, 0] for values in (equal, apart))
+    for each in (drawn, others):
+        assert each.std() == pytest.approx(ALONE.standard_error(equal), rel=0.06)
+        assert each.mean() == pytest.approx(equal.mean(), abs=0.02)
+    halves = 120.0 * drawn
+    assert np.allclose(halves, np.round(halves), atol=1e-6), "whole numbers of the rows"

@@ -11,8 +11,9 @@ from toplist import Ranker
 from toplist.core.slate import Floats
 from toplist.evaluation import CannotEstimate, PerQuery, RankedGroups, evaluate, make_target, sample_ranker
 from toplist.evaluation.logged_lists import LoggedLists
-from toplist.evaluation.ranker_target import SampledRanker
-from toplist.evaluation.targets import GivenProbabilities, TargetPolicy, target_of_columns
+from toplist.evaluation.sampled_ranker import SampledRanker
+from toplist.evaluation.targets import GivenProbabilities, ShownLists, TargetPolicy, target_of_columns
+from toplist.evaluation.weighed_ranker import WeighedRanker
 from toplist.logs import ClickLog
 
 NAMES = [f"item {item}" for item in range(small.ITEMS)]
@@ -88,8 +89,88 @@ def test_exact_probabilities_are_the_frequencies_of_lists(policy: str) -> None:
     same(target, sample_ranker(found, LOG, 2000), 0.05)
 
 
+def trained(policy: str, lists: int = 30, **options: Any) -> Ranker:
+    """A ranker after some lists of its own."""
+    found = ranker(policy, steps=1000, **options)
+    for number in range(lists):
+        shown = found.rank()
+        clicks = ["item 2"] if number % 3 and "item 2" in shown.items else []
+        found.learn(shown, clicks=clicks or ([1] if number % 2 else []))
+    return found
+
+
+def chances_of(shown: ShownLists) -> dict[tuple[int, ...], float]:
+    found = dict.fromkeys(small.LISTS, 0.0)
+    for row, chance in zip(shown.item.tolist(), shown.probability.tolist(), strict=True):
+        found[tuple(row)] += chance
+    return found
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "dcm-ts", "cascade-ts", "top-rank", "bubble-rank", "batch-rank", "cascade-ucb1(order='last')", "ranked-exp3",
+        "exploring(policy='dcm-ts', share=0.3)", "exploring(policy='top-rank', share=0.3)",
+    ],
+)  # fmt: skip
+def test_a_policy_that_knows_its_probabilities_is_asked_for_them(policy: str) -> None:
+    """Its probabilities are those of the lists that it shows, written out, and of lists that it makes."""
+    found = trained(policy)
+    target = make_target(found, LOG)
+    assert isinstance(target, WeighedRanker)
+    ((_, shown),) = target.shown(LISTS)
+    same(target, mixture(chances_of(shown)), 1e-9)
+    same(target, sample_ranker(found, LOG, 2000), 0.05)
+    assert target.batches() == []
+    made = found.rank(propensities=True)
+    row = ROWS.index(tuple(NAMES.index(str(name)) for name in made.items))
+    assert made.propensities is not None
+    assert target.given(LISTS)[row] == pytest.approx(made.propensities.conditional, abs=1e-9)
+
+
+def test_exact_probabilities_have_no_error_of_sampling() -> None:
+    """A log of all lists has the value of the policy, to the precision of its quadrature."""
+    found, users = trained("dcm-ts"), small.position_users(1)
+    target = make_target(found, LOG)
+    ((_, shown),) = target.shown(LISTS)
+    value = small.true_value(chances_of(shown), users)
+    answers = evaluate(LOG, found, ["ips", "iips", "rips", "snips", "pseudoinverse"])
+    for answer in answers.estimates.values():
+        assert answer.value == pytest.approx(value, abs=1e-8)
+        assert answer.sampling_error == 0.0
+    assert len(answers.estimates) == 5
+
+
+def test_lists_that_are_too_many_to_write_out_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights stay exact; the direct method then has the error of the draws."""
+    monkeypatch.setattr("toplist.evaluation.weighed_ranker.MOST_LISTS", 5)
+    found = trained("dcm-ts", 5)
+    answers = evaluate(LOG, found, ["ips", "direct"], model="pbm", draws=400)
+    assert answers["ips"].sampling_error == 0.0
+    assert 0.0 < answers["direct"].sampling_error < 0.1
+    target = make_target(found, LOG, draws=400)
+    ((rows, shown),) = target.shown(LISTS)
+    assert len(rows) == len(LISTS)
+    assert shown.probability.sum() == pytest.approx(1.0)
+    assert len(target.batches()) == 10  # type: ignore[attr-defined]
+
+
+def test_exact_probabilities_of_short_lists_and_strange_items() -> None:
+    log = ClickLog.from_lists(["q"] * 4, [["item 1"], ["item 1", "x"], NAMES[:3], NAMES], [[]] * 4)
+    lists = LoggedLists.of(log)
+    target = make_target(trained("dcm-ts"), log)
+    chance = prefixes(target, lists)
+    assert 0.0 < chance[0, 0] < 1.0
+    assert chance[1, 0] == pytest.approx(chance[0, 0], abs=1e-9)
+    assert chance[1, 1] == 0.0
+    assert 0.0 < chance[2, -1] < chance[2, 0]
+    assert chance[3, 0] == 0.0, "the ranker shows three items"
+    assert target.at_place(lists)[1, 1] == 0.0
+    assert target.included(lists)[2, 0] > target.at_place(lists)[2, 0]
+
+
 def test_other_rankers_are_sampled_with_the_error_of_that() -> None:
-    found = ranker("dcm-ts")
+    found = ranker("dcm-ts", new_per_list=2)
     found.learn(found.adopt(["item 0", "item 1", "item 2"]), clicks=["item 0"])
     target = make_target(found, LOG, draws=400)
     assert isinstance(target, SampledRanker)
@@ -103,7 +184,7 @@ def test_other_rankers_are_sampled_with_the_error_of_that() -> None:
     assert answer.interval.high - answer.value == pytest.approx(1.96 * answer.sampling_error, rel=0.01)
 
 
-def test_a_list_from_the_bottom_up_is_sampled_right() -> None:
+def test_a_list_from_the_bottom_up_is_weighed_right() -> None:
     found = ranker("cascade-ucb1(order='last')")
     for _ in range(9):
         found.learn(found.adopt(["item 0", "item 1", "item 2"]), clicks=["item 2"])
@@ -111,7 +192,7 @@ def test_a_list_from_the_bottom_up_is_sampled_right() -> None:
     target = make_target(found, LOG, draws=50)
     shown = found.rank().items
     row = ROWS.index(tuple(NAMES.index(str(name)) for name in shown))
-    assert isinstance(target, SampledRanker)
+    assert isinstance(target, WeighedRanker)
     assert prefixes(target)[row, -1] == 1.0
 
 
@@ -140,7 +221,7 @@ def test_each_query_has_its_own_policy() -> None:
 
 
 def test_sampled_policies_of_queries_have_the_error_of_sampling() -> None:
-    found = ranker("dcm-ts")
+    found = ranker("dcm-ts", new_per_list=2)
     by_query = evaluate(LOG, {"q": found}, "snips", draws=400)["snips"]
     alone = evaluate(LOG, found, "snips", draws=400)["snips"]
     assert by_query.value == pytest.approx(alone.value)

@@ -16,6 +16,7 @@ from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.policies import make
 from toplist.policies.propensity.repeated_draws import probabilities_by_repetition
+from toplist.policies.propensity.several_lists import weigh_lists
 from toplist.worlds import Fixed
 
 ITEMS, POSITIONS = 5, 3
@@ -61,6 +62,11 @@ def expect_agreement(trial: Trial) -> None:
     lists = trial.lists()
     weighed = {items: trial.weigh(items) for items in lists}
     whole = {items: float(np.prod(one.conditional)) for items, one in weighed.items()}
+    at_once = weigh_lists(trial.policy, trial.belief, trial.request, np.array(lists))
+    assert at_once is not None
+    for number, one in enumerate(weighed.values()):
+        assert at_once.of_list(number).conditional == pytest.approx(one.conditional, abs=1e-12)
+        assert at_once.of_list(number).marginal == pytest.approx(one.marginal, abs=1e-12, nan_ok=True)
     assert sum(whole.values()) == pytest.approx(1.0, abs=1e-9)
     for items, one in weighed.items():
         for position, item in enumerate(items):

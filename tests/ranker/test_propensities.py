@@ -61,3 +61,30 @@ def test_they_are_computed_on_demand_and_change_no_list() -> None:
 
 def test_a_list_without_items_has_none() -> None:
     assert Ranker([], 2, "random", compiled=False).rank(propensities=True).propensities is None
+
+
+def test_lists_are_weighed_without_making_any() -> None:
+    ranker = trained("dcm-ts")
+    ranker.hide("item-5")
+    shown = ranker.rank(propensities=True)
+    assert shown.propensities is not None
+    lists = [list(shown.items), ["item-5", *shown.items[1:]], [shown.items[0], "wine", shown.items[2]]]
+    found = ranker.weigh(lists)
+    assert found is not None
+    assert found.conditional[0] == pytest.approx(shown.propensities.conditional, abs=1e-12)
+    assert found.marginal[0] == pytest.approx(shown.propensities.marginal, abs=1e-12)
+    assert found.conditional[1].tolist() == [0.0, 0.0, 0.0], "a hidden item"
+    assert found.conditional[2, 0] == pytest.approx(found.conditional[0, 0])
+    assert found.conditional[2, 1:].tolist() == [0.0, 0.0], "an unknown item"
+    assert ranker.rank().number == shown.number + 1
+    too_long = ranker.weigh([[*shown.items, "item-5"]])
+    assert too_long is not None
+    assert not too_long.conditional.any()
+    with pytest.raises(ValueError, match="lists of one length"):
+        ranker.weigh([["item-0"], ["item-0", "item-1"]])
+
+
+def test_lists_without_a_closed_form_are_not_weighed() -> None:
+    rows = {f"item-{n}": [0.5, n / 12.0] for n in range(6)}
+    assert trained("cascade-lin-ts", features=rows).weigh([["item-0", "item-1", "item-2"]]) is None
+    assert trained("dcm-ts", new_per_list=1).weigh([["item-0", "item-1", "item-2"]]) is None

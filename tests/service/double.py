@@ -24,6 +24,7 @@ from toplist.service.wire import (
     Estimates,
     Event,
     Explanation,
+    ImportReply,
     Impression,
     Item,
     ItemsChanged,
@@ -47,6 +48,7 @@ GROUPS = {
     "rankings": {"create": "create_ranking", "change": "change_ranking", "delete": "delete_ranking"},
     "items": {"put": "put_items", "remove": "remove_items"},
     "lists": {"make": "make_list"},
+    "imports": {"take": "import_ranker"},
     "impressions": {"report": "report", "activate": "activate", "close_due": "close_due"},
     "segments": {"delete": "delete_segment"},
     "retention": {"forget_old": "forget_old", "purge_deleted": "purge_deleted"},
@@ -325,6 +327,15 @@ class Double:
             raise NotFound("There is no such segment.")
         self._note(name, "erased", {"learner": 1, "by": by})
         self.lists = {id: one for id, one in self.lists.items() if (one.ranking, one.segment) != (name, segment)}
+
+    async def import_ranker(self, name: str, segment: str | None, content: bytes, by: str = "") -> ImportReply:
+        ranking = await self.ranking(name)
+        if not content.startswith(b"PK"):
+            raise Refused("It is not the content of a file that Ranker.save has written.", "/ranker")
+        if segment in [one.segment for one in self.lists.values() if one.ranking == name]:
+            raise Conflict(f"The ranking {name!r} has a learner already.", "/segment")
+        self._note(name, "imported", {"by": by})
+        return ImportReply(ranking=name, segment=segment, policy=ranking.policy, learned=0, items=0)
 
     async def event_pages(self, name: str, after: int = 0, kind: str | None = None) -> DoublePages:
         await self.ranking(name)

@@ -9,9 +9,10 @@ from toplist.evaluation.evaluate import evaluate
 from toplist.evaluation.logged_lists import LoggedLists
 from toplist.evaluation.named_estimators import ESTIMATORS
 from toplist.evaluation.position_bias import Neighbours, PositionBias, position_bias
-from toplist.evaluation.ranker_target import make_target, ranker_target, sample_ranker
+from toplist.evaluation.ranker_target import make_target, ranker_target
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.result import PolicyEstimate, PolicyEvaluation
+from toplist.evaluation.sampled_ranker import sample_ranker
 from toplist.evaluation.targets import (
     GivenProbabilities,
     ListMixture,

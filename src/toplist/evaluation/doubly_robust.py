@@ -22,7 +22,8 @@ from toplist.evaluation.logged_lists import LoggedLists, as_matrix
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.targets import TargetPolicy
 from toplist.evaluation.units import IndependentUnits
-from toplist.logs import FitSettings, fit_model
+from toplist.logs import ClickLog, FitSettings
+from toplist.logs.fit_value import fit_predictor
 
 FOLDS = 3
 SETTINGS = FitSettings(iterations=20, newton=False)  # the model need not be exact: the residuals correct it
@@ -93,17 +94,21 @@ def doubly_robust_clicks(
     fold = fold_of(units, len(lists), parts, seed)
     predicted, for_target = np.zeros(len(lists.log.item)), np.zeros(len(lists))
     place = np.repeat(fold, lists.length)
+    bare = ClickLog(  # a model reads nothing else, and every part is copied
+        lists.log.queries, lists.log.items, lists.log.query, lists.log.start, lists.log.item, lists.log.click,
+        weight=lists.log.weight,
+    )  # fmt: skip
     for number in range(parts):
         here = fold == number
         if not here.any() or here.all():
             continue
-        fitted = fit_model(lists.log.take(~here), model, errors="none", settings=SETTINGS)
+        fitted = fit_predictor(bare.take(~here), model, SETTINGS)
         if fitted.positions < lists.positions:
             raise CannotEstimate(
                 f"too few lists have {lists.positions} positions to leave some out of a fit; use fewer folds, or leave "
                 f"the longest lists out"
             )
-        predicted[place == number] = fitted.predict(lists.log.take(here)).marginal
+        predicted[place == number] = fitted.predict(bare.take(here)).marginal
         for_target[here] = predicted_clicks(fitted, pages)[here]
     residual = lists.click - as_matrix(lists.log, predicted, 0.0)
     return MeanEstimate.plain(for_target + (prefix_weights * residual).sum(axis=1), lists.weight)

@@ -36,7 +36,14 @@ def weighted_clicks(weights: Floats, click: Floats, weight: Floats, largest: flo
         Clicks per list.
     """
     bounds = None if largest is None else (0.0, largest * click.shape[1])
-    return MeanEstimate.plain((weights * click).sum(axis=1), weight, bounds)
+    return MeanEstimate.plain(_weighted_sums(weights, click), weight, bounds)
+
+
+def _weighted_sums(weights: Floats, click: Floats) -> Floats:
+    """Per list the sum of its clicks times their weights, without the products in between."""
+    if weights.shape[1] == 1:
+        return np.asarray(weights[:, 0] * click.sum(axis=1))
+    return np.asarray(np.einsum("ij,ij->i", weights, click))
 
 
 def clipped_clicks(weights: Floats, click: Floats, weight: Floats, clip: float) -> MeanEstimate:
@@ -82,19 +89,24 @@ def normalised_clicks(weights: Floats, click: Floats, weight: Floats, shown: Boo
     Swaminathan and Joachims, The Self-Normalized Estimator for Counterfactual Learning, NIPS 2015. Weights of a
     position are normalised over the lists that have it.
     """
-    if weights.shape[1] == 1:
-        present, clicks = np.ones_like(weights), click.sum(axis=1)[:, None]
-    else:
-        present, clicks = shown.astype(np.float64), click
-    used = weights * present
-    is_full = bool(present.all())
-    columns = np.concatenate([used * clicks, used, *([] if is_full else [present])], axis=1)
+    clicks = click.sum(axis=1)[:, None] if weights.shape[1] == 1 else click
+    width = weights.shape[1]
+    is_full = width == 1 or bool(shown.all())
+    columns = np.empty((len(weights), (2 if is_full else 3) * width))
+    used = columns[:, width : 2 * width]
+    used[:] = weights
+    if not is_full:
+        columns[:, 2 * width :] = shown
+        used *= shown
+    np.multiply(used, clicks, out=columns[:, :width])
     means = weight @ columns / weight.sum()
     combine = full_ratio_sum if is_full else ratio_sum
-    value, width = float(combine(means)), weights.shape[1]
+    value = float(combine(means))
     top, bottom, share = means[:width], means[width : 2 * width], np.ones(width) if is_full else means[2 * width :]
     has_weight = bottom > 0
     rate = np.where(has_weight, top / np.where(has_weight, bottom, 1.0), 0.0)
     scale = np.where(has_weight, share / np.where(has_weight, bottom, 1.0), 0.0)
-    per_list = (present * rate + used * (clicks - rate) * scale).sum(axis=1)
+    # The sum of present x rate + used x (clicks - rate) x scale over positions.
+    slopes = np.concatenate([scale, -rate * scale, *([] if is_full else [rate])])
+    per_list = columns @ slopes + (rate.sum() if is_full else 0.0)
     return MeanEstimate(value, per_list, columns, combine)

@@ -207,6 +207,8 @@ def sampling_error(question: Question, name: str) -> float:
         return 0.0
     found = [ask(question.of_target(batch), name) for batch in batches]
     values = np.array([each.estimate.value for each in found if isinstance(each, EstimatorAnswer)])
+    if len(values) == BATCHES and np.all(values == values[0]):  # it asks nothing that was sampled
+        return 0.0
     return float(values.std(ddof=1) / math.sqrt(BATCHES)) if len(values) > 1 else math.nan
 
 

@@ -72,7 +72,7 @@ class LoggedLists:
         if not len(log):
             raise InvalidInput("The log has no lists, but an evaluation needs some; read a log that has.")
         return cls(
-            log, log.query.astype(np.int64), as_matrix(log, log.item.astype(np.int64), NO_ITEM),
+            log, log.query.astype(np.int64), as_matrix(log, log.item, NO_ITEM),
             as_matrix(log, log.click.astype(np.float64), 0.0), log.lengths, np.asarray(log.weights, dtype=np.float64),
             None if log.propensity is None else as_matrix(log, log.propensity, 1.0),
             None if log.marginal is None else as_matrix(log, log.marginal, 1.0),
@@ -168,8 +168,8 @@ def as_matrix(log: ClickLog, column: NDArray[Any], empty: float) -> NDArray[Any]
 
 def _complete(values: Floats, what: str, lists: int) -> Floats:
     """The values, unless some are unknown."""
-    unknown = int(np.isnan(values).any(axis=1).sum())
-    if unknown:
+    if np.isnan(values.min()):
+        unknown = int(np.isnan(values).any(axis=1).sum())
         raise CannotEstimate(
             f"{unknown:,} of {lists:,} lists lack a {what}; leave these lists out only if nothing else tells them apart"
         )

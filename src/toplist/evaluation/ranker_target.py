@@ -1,4 +1,4 @@
-"""A frozen ranker as a target policy: exact where its lists are certain up to ties, by repeated ranking else."""
+"""A frozen ranker as a target policy: exact where its lists have a closed form, by repeated ranking else."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from toplist.core.problem import InvalidInput, refuse, whole
-from toplist.core.slate import Floats, Ints
-from toplist.evaluation.logged_lists import LoggedLists
+from toplist.core.problem import refuse, whole
+from toplist.evaluation.sampled_ranker import sample_ranker
 from toplist.evaluation.targets import (
     BATCHES,
-    ListMixture,
     PerQuery,
     RankedGroups,
-    ShownLists,
     TargetPolicy,
     codes_of,
     target_of_columns,
     target_of_function,
 )
+from toplist.evaluation.weighed_ranker import WeighedRanker
 from toplist.logs import ClickLog
 from toplist.parts.arrange import TopK
 from toplist.parts.index import Chance
@@ -31,70 +29,6 @@ from toplist.ranker import Ranker
 from toplist.support.files import AnyPath
 
 DRAWS = 2000  # lists that are made of a ranker whose probabilities have no closed form
-
-
-class SampledRanker:
-    """A ranker whose lists are drawn: probabilities are frequencies among lists that it makes.
-
-    Parameters
-    ----------
-    by_length : mapping of int to ndarray of int, shape (draws, length)
-        The lists that it made, by length.
-    items : int
-        Number of items of the log.
-    """
-
-    def __init__(self, by_length: Mapping[int, Ints], items: int) -> None:
-        self._by_length, self._items = by_length, items
-        self._all = mixture_of(by_length, items)
-
-    def given(self, lists: LoggedLists) -> Floats:
-        """Frequencies of prefixes."""
-        return self._all.given(lists)
-
-    def at_place(self, lists: LoggedLists) -> Floats:
-        """Frequencies of items at positions."""
-        return self._all.at_place(lists)
-
-    def included(self, lists: LoggedLists) -> Floats:
-        """Frequencies of items."""
-        return self._all.included(lists)
-
-    def shown(self, lists: LoggedLists) -> Sequence[tuple[Ints, ShownLists]]:
-        """The lists that it made."""
-        return self._all.shown(lists)
-
-    @property
-    def draws(self) -> int:
-        """Number of lists that were made for each length."""
-        return min((len(each) for each in self._by_length.values()), default=0)
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether all lists of a length were the same."""
-        return all((lists == lists[0]).all() for lists in self._by_length.values())
-
-    def batches(self) -> Sequence[TargetPolicy]:
-        """The same policy from parts of the draws, whose differences show the error of sampling.
-
-        Returns
-        -------
-        sequence of TargetPolicy
-            Ten targets; none if all lists of a length were the same.
-        """
-        if self.is_certain:
-            return []
-        parts = [{length: lists[part::BATCHES] for length, lists in self._by_length.items()} for part in range(BATCHES)]
-        return [mixture_of(part, self._items) for part in parts]
-
-
-def mixture_of(by_length: Mapping[int, Ints], items: int) -> ListMixture:
-    """Drawn lists with their frequencies."""
-    found = {}
-    for length, lists in by_length.items():
-        different, counts = np.unique(lists, axis=0, return_counts=True)
-        found[length] = ShownLists(different, counts / len(lists))
-    return ListMixture(found, items)
 
 
 def make_target(policy: Any, log: ClickLog, draws: int = DRAWS) -> TargetPolicy:
@@ -161,7 +95,8 @@ def ranker_target(ranker: Ranker, log: ClickLog, draws: int = DRAWS) -> TargetPo
     Returns
     -------
     TargetPolicy
-        Groups of tied items where an index ranks them, the given list, or frequencies of drawn lists.
+        Groups of tied items where an index ranks them, the policy's own probabilities where it has them, or frequencies
+        of drawn lists.
 
     Raises
     ------
@@ -175,7 +110,21 @@ def ranker_target(ranker: Ranker, log: ClickLog, draws: int = DRAWS) -> TargetPo
             codes = iter(codes_of(names, log))
             coded = [[next(codes) for _ in group] for group in groups]
             return RankedGroups(coded, len(log.items), ranker.positions)
-    return sample_ranker(ranker, log, whole("The number of draws", draws, 2 * BATCHES, "give more"))
+    count = whole("The number of draws", draws, 2 * BATCHES, "give more")
+    return WeighedRanker(ranker, log, count) if has_exact_lists(ranker, log) else sample_ranker(ranker, log, count)
+
+
+def has_exact_lists(ranker: Ranker, log: ClickLog) -> bool:
+    """Whether a ranker's policy knows the probability of any list as long as those of a log."""
+    if ranker.capabilities.needs_features:  # no closed form, and it may want those of a visitor
+        return False
+    hidden = set(ranker.hidden)
+    visible = [name for name in ranker.items if name not in hidden]
+    return all(
+        ranker.weigh(np.arange(length)[None], visible) is not None
+        for length in np.unique(log.lengths).tolist()
+        if 0 < length <= min(ranker.positions, len(visible))
+    )
 
 
 def tied_groups(ranker: Ranker) -> list[list[Any]] | None:
@@ -185,7 +134,7 @@ def tied_groups(ranker: Ranker) -> list[list[Any]] | None:
     """
     policy = ranker.policy
     if isinstance(policy, ShowList) and len(policy.items):
-        return [[name] for name in _copy(ranker).rank().items]
+        return [[name] for name in copy(ranker).rank().items]
     if not isinstance(policy, Policy) or not isinstance(policy.arrangement, TopK):
         return None
     if not (isinstance(policy.arrangement.order, str) and policy.arrangement.order == "first"):
@@ -203,7 +152,7 @@ def tied_groups(ranker: Ranker) -> list[list[Any]] | None:
     for name, value in index.items():
         groups.setdefault(float(value), []).append(name)
     found = [groups[value] for value in sorted(groups, reverse=True)]
-    return found if _agrees(found, _copy(ranker).rank().items) else None
+    return found if _agrees(found, copy(ranker).rank().items) else None
 
 
 def _agrees(groups: Sequence[Sequence[Any]], shown: Sequence[Any]) -> bool:
@@ -215,46 +164,3 @@ def _agrees(groups: Sequence[Sequence[Any]], shown: Sequence[Any]) -> bool:
             return False
         place += len(group)
     return True
-
-
-def sample_ranker(ranker: Ranker, log: ClickLog, draws: int) -> SampledRanker:
-    """Frequencies of lists that a copy of a ranker makes, one number after the other.
-
-    Parameters
-    ----------
-    ranker : Ranker
-        The ranker.
-    log : ClickLog
-        The log, whose lengths of lists are drawn.
-    draws : int
-        How many lists of each length.
-
-    Returns
-    -------
-    SampledRanker
-        The target.
-
-    Raises
-    ------
-    InvalidInput
-        If the ranker needs the visitor's features.
-    """
-    working, by_length = _copy(ranker), {}
-    for length in np.unique(log.lengths).tolist():
-        if length > ranker.positions:
-            continue
-        try:
-            made = [working.rank(positions=length).items for _ in range(draws)]
-        except InvalidInput as error:
-            raise InvalidInput(f"{error} A log has no such columns: give a function of the log instead.") from error
-        if len(made[0]) != length:
-            continue
-        names = sorted({name for each in made for name in each}, key=str)
-        code = dict(zip(names, codes_of(names, log), strict=True))
-        by_length[length] = np.array([[code[name] for name in each] for each in made], dtype=np.int64)
-    return SampledRanker(by_length, len(log.items))
-
-
-def _copy(ranker: Ranker) -> Ranker:
-    """A copy whose lists do not open in the ranker itself."""
-    return copy(ranker)

@@ -13,6 +13,7 @@ from toplist.evaluation.logged_lists import NO_ITEM, LoggedLists, as_matrix
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.logs import ClickLog
 
+NEVER_FIRST = 1 << 30  # where items begin that are in no group
 MOST_LISTS = 5000  # different lists of ties that are written out
 BATCHES = 10  # into which drawn lists are divided, for the error of their number
 
@@ -88,8 +89,8 @@ class RankedGroups:
         self._groups = [np.array(group, dtype=np.int64) for group in groups]
         total = sum(len(group) for group in self._groups)
         self._positions = total if positions is None else min(positions, total)
-        self._first = np.full(items + 1, np.iinfo(np.int32).max, dtype=np.int64)  # the last is that of no item
-        self._size = np.ones(items + 1, dtype=np.int64)
+        self._first = np.full(items + 1, NEVER_FIRST, dtype=np.int32)  # the last is that of no item
+        self._size = np.ones(items + 1, dtype=np.int32)
         begin = 0
         for group in self._groups:
             known = group[group >= 0]
@@ -98,16 +99,22 @@ class RankedGroups:
 
     def given(self, lists: LoggedLists) -> Floats:
         """1 over the number of items that are left in the group whose turn it is."""
-        first, size, place = self._first[lists.item], self._size[lists.item], np.arange(lists.positions)
-        turn = (first <= place) & (place < first + size) & self._reaches(lists)
-        found = np.where(turn, 1.0 / np.where(turn, first + size - place, 1), 0.0)
-        return np.where(lists.is_shown, found, 1.0)
+        left, turn = self._turn(lists)
+        found = np.where(lists.is_shown, 0.0, 1.0)
+        np.divide(1.0, left, out=found, where=turn & lists.is_shown)
+        return found
+
+    def _turn(self, lists: LoggedLists) -> tuple[Any, Any]:
+        """Per cell how many items of the item's group are left there, and whether it is the group's turn."""
+        left = (self._first + self._size)[lists.item] - np.arange(lists.positions, dtype=np.int32)
+        return left, (left > 0) & (left <= self._size[lists.item]) & self._reaches(lists)
 
     def at_place(self, lists: LoggedLists) -> Floats:
         """1 over the size of the group, at its positions."""
-        first, size, place = self._first[lists.item], self._size[lists.item], np.arange(lists.positions)
-        turn = (first <= place) & (place < first + size) & self._reaches(lists)
-        return np.where(lists.is_shown, np.where(turn, 1.0 / size, 0.0), 1.0)
+        _, turn = self._turn(lists)
+        found = np.where(lists.is_shown, 0.0, 1.0)
+        np.divide(1.0, self._size[lists.item], out=found, where=turn & lists.is_shown)
+        return found
 
     def included(self, lists: LoggedLists) -> Floats:
         """The share of a group that is above the end of the list."""
@@ -320,8 +327,8 @@ class GivenProbabilities:
         found = np.asarray(values, dtype=np.float64).ravel()
         if len(found) != len(log.item):
             raise refuse(what, f"{len(found)} values", f"{len(log.item)}, one per position of the log", "give all")
-        wrong = found[~((found >= 0) & (found <= 1 + 1e-9))]
-        if len(wrong):
+        if len(found) and not (found.min() >= 0 and found.max() <= 1 + 1e-9):
+            wrong = found[~((found >= 0) & (found <= 1 + 1e-9))]
             raise refuse(what, float(wrong[0]), "between 0 and 1", "give probabilities")
         return np.asarray(as_matrix(log, found, 1.0))
 

@@ -7,13 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toplist.core.compiling import compiled
 from toplist.core.slate import Floats
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.units import IndependentUnits
+from toplist.logs.patterns import speed
 
 CERTAIN = 0.999  # level of the intervals of mean weights, which must contain 1
 SMALL_SAMPLE = 200.0  # an effective sample below this is warned of
 ROUNDING = 1e-9
+OF_LISTS, OF_PREFIXES, OF_POSITIONS = 0, 1, 2  # what a weight is a ratio of
 
 
 class ImportanceWeights(NamedTuple):
@@ -101,8 +104,7 @@ def list_weights(target: Floats, logged: Floats, units: IndependentUnits) -> Imp
     ImportanceWeights
         One column.
     """
-    ratio = np.prod(target / logged, axis=1)[:, None]
-    return described(ratio, units, ratio[:, 0] == 0)
+    return _weighed(target, logged, units, OF_LISTS)
 
 
 def prefix_weights(target: Floats, logged: Floats, units: IndependentUnits) -> ImportanceWeights:
@@ -120,8 +122,7 @@ def prefix_weights(target: Floats, logged: Floats, units: IndependentUnits) -> I
     ImportanceWeights
         A column per position.
     """
-    ratio: Floats = np.cumprod(target / logged, axis=1, dtype=np.float64)
-    return described(ratio, units, ratio[:, -1] == 0)
+    return _weighed(target, logged, units, OF_PREFIXES)
 
 
 def position_weights(target: Floats, logged: Floats, units: IndependentUnits) -> ImportanceWeights:
@@ -139,19 +140,57 @@ def position_weights(target: Floats, logged: Floats, units: IndependentUnits) ->
     ImportanceWeights
         A column per position.
     """
-    ratio = target / logged
-    return described(ratio, units, ratio == 0)
+    return _weighed(target, logged, units, OF_POSITIONS)
+
+
+@compiled
+def fill_weights(
+    target: Floats, logged: Floats, weight: Floats, kind: int, ratio: Floats, total: Floats, square: Floats,
+    without: Floats,
+) -> None:  # fmt: skip
+    """Fill the weights in one pass, with their sums, the sums of their squares, and the lists or cells without any."""
+    lists, positions = target.shape
+    for row in range(lists):
+        product = 1.0
+        for place in range(positions):
+            here = target[row, place] / logged[row, place]
+            product *= here
+            if kind == OF_LISTS and place < positions - 1:
+                continue
+            value = here if kind == OF_POSITIONS else product
+            column = 0 if kind == OF_LISTS else place
+            ratio[row, column] = value
+            total[column] += weight[row] * value
+            square[column] += weight[row] * value * value
+            if value == 0.0 and (kind == OF_POSITIONS or place == positions - 1):
+                without[0] += weight[row]
+
+
+def _weighed(target: Floats, logged: Floats, units: IndependentUnits, kind: int) -> ImportanceWeights:
+    """Weights of a kind, with their summaries."""
+    width = 1 if kind == OF_LISTS else target.shape[1]
+    ratio = np.empty((len(target), width))
+    total, square, without = np.zeros(width), np.zeros(width), np.zeros(1)
+    speed(fill_weights, target.size)(target, logged, units.weight, kind, ratio, total, square, without)
+    cells = float(target.shape[1] if kind == OF_POSITIONS else 1)
+    return _summarised(ratio, units, total, square, float(without[0]) / cells / units.lists)
 
 
 def described(ratio: Floats, units: IndependentUnits, without: Floats) -> ImportanceWeights:
     """Weights with their summaries; `without` marks what has no support, per list or per position of it."""
+    unsupported = float((units.weight @ without).mean() / units.lists)
+    return _summarised(ratio, units, units.weight @ ratio, units.weight @ ratio**2, unsupported)
+
+
+def _summarised(
+    ratio: Floats, units: IndependentUnits, total: Floats, square: Floats, unsupported: float
+) -> ImportanceWeights:
+    """Weights with what their sums and the sums of their squares say."""
     lists = units.lists
-    total, square = units.weight @ ratio, units.weight @ ratio**2
     effective = np.where(square > 0, total**2 / np.where(square > 0, square, 1.0), 0.0)
     mean = total / lists
     if units.unit is None:
         error = np.sqrt(np.maximum(square / lists - mean**2, 0.0) / max(lists - 1.0, 1.0))
     else:
         error = np.array([units.standard_error(column) for column in ratio.T])
-    unsupported = float((units.weight @ without).mean() / lists)
     return ImportanceWeights(ratio, float(effective.min()), unsupported, mean, error)

@@ -15,8 +15,9 @@ from toplist.logs.fitted import FittedModel
 from toplist.logs.fitting.bootstrap import bootstrap_errors
 from toplist.logs.fitting.errors import ESTIMATED, NEVER_SHOWN, UNIDENTIFIED, shared_errors, shared_status
 from toplist.logs.fitting.fit_data import ClickCounts, FitData, prepare_log, start_values
-from toplist.logs.fitting.maximise import FitSettings, Iteration, Maximiser, Maximum, Workers, maximise
+from toplist.logs.fitting.maximise import EM_FIRST, FitSettings, Iteration, Maximiser, Maximum, Workers, maximise
 from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
+from toplist.logs.fitting.sample_start import begin_from_sample
 from toplist.logs.fitting.sandwich import RobustErrors, independent_units, robust_errors
 from toplist.logs.models import MODELS, ClickModel
 from toplist.logs.models.protocol import Coins
@@ -24,6 +25,7 @@ from toplist.logs.parameters import Parameters, result_parameters
 
 ERRORS = ("information", "sandwich", "bootstrap", "none")
 ROBUST = ("sandwich", "bootstrap")
+EM_AFTER_SAMPLE = 3  # iterations of EM over all lists, after a fit to a sample of them
 ERROR_LIMIT = 1e-6  # largest derivative per list at which a fit may have errors
 
 
@@ -106,8 +108,12 @@ def fit_coins(
     per_query: bool,
     settings: FitSettings,
     progress: Callable[[Iteration], object] | None = None,
+    sample: int = 0,
 ) -> tuple[Maximiser, Any, dict[str, Prior]]:
-    """The maximum of a model's likelihood on a prepared log; the model with its positions, and its priors."""
+    """The maximum of a model's likelihood on a prepared log; the model with its positions, and its priors.
+
+    With a `sample`, the iterations begin where those over so many lists have ended.
+    """
     summaries = data.summaries()
     counts = ClickCounts(*np.sum([each.counts for each in summaries], axis=0))
     if not counts.shown:
@@ -116,7 +122,7 @@ def fit_coins(
     given = default_priors(chosen.coins(), counts) if priors is None else checked_priors(chosen.coins(), priors)
     lists = sum(each.lists for each in summaries)
     workers = data.workers(chosen, given, per_query)
-    return run_fit(workers, chosen, given, lists, per_query, settings, progress), chosen, given
+    return run_fit(workers, chosen, given, lists, per_query, settings, progress, sample), chosen, given
 
 
 def check_errors(errors: str, log: ClickLog | FitData) -> None:
@@ -163,13 +169,19 @@ def run_fit(
     per_query: bool,
     settings: FitSettings,
     progress: Callable[[Iteration], object] | None,
+    sample: int = 0,
 ) -> Maximiser:
     """Iterate until the fit has converged."""
     coins = model.coins()
     prior = coin_prior(coins, priors)
     maximiser = Maximiser(workers, start_values(coins), coins.fixed, prior, lists, per_query)
     if model.iterates():
-        maximise(maximiser, settings, progress or (lambda _: None))
+        em_first = EM_FIRST
+        if begin_from_sample(maximiser, prior, sample, settings):
+            em_first = EM_AFTER_SAMPLE
+            if not settings.newton:
+                settings = settings._replace(iterations=min(settings.iterations, EM_AFTER_SAMPLE))
+        maximise(maximiser, settings, progress or (lambda _: None), em_first)
     else:
         maximiser.expect()
         maximiser.maximise()

@@ -16,6 +16,8 @@ from toplist.logs.fitting.maximise import FitSettings
 from toplist.logs.fitting.prior import Prior
 from toplist.logs.models import ClickModel
 
+SAMPLE = 20_000  # lists with which the fit to a long log begins
+
 
 class FittedValue(NamedTuple):
     """Expected clicks of lists by a model that was fitted to a log.
@@ -72,10 +74,37 @@ def fit_value(
         If the log is empty, or the fit has not converged.
     """
     data = prepare_log(log)
-    maximiser, chosen, given = fit_coins(data, model, priors, False, settings)
+    maximiser, chosen, given = fit_coins(data, model, priors, False, settings, sample=SAMPLE)
     if not is_maximum(maximiser.found):
         raise InvalidInput(f"The fit of {chosen.name} has no errors: {no_errors(maximiser.found, chosen)}.")
     fitted = collect(maximiser, data, chosen, given, False, "none")
     slopes = click_slopes(fitted, lists)
     (part,) = maximiser.workers.partitions  # type: ignore[attr-defined]  # of a log in memory
     return FittedValue(fitted, slopes.clicks, list_influence(maximiser, part, log, slopes), slopes.unknown)
+
+
+def fit_predictor(log: ClickLog, model: str | ClickModel, settings: FitSettings) -> FittedModel:
+    """Fit a click model that is to predict, without errors; of a long log, the first iterations are over a sample.
+
+    Parameters
+    ----------
+    log : ClickLog
+        The log.
+    model : str or ClickModel
+        A name of `toplist.logs.models.MODELS`, or a model of your own.
+    settings : FitSettings
+        How long to iterate.
+
+    Returns
+    -------
+    FittedModel
+        The model.
+
+    Raises
+    ------
+    InvalidInput
+        If the log is empty.
+    """
+    data = prepare_log(log)
+    maximiser, chosen, given = fit_coins(data, model, None, False, settings, sample=SAMPLE)
+    return collect(maximiser, data, chosen, given, False, "none")

@@ -132,7 +132,12 @@ class Policy(_PolicyParts):
 
     def list_probabilities(self, belief: Any, request: Request, items: Ints) -> ListProbabilities | None:
         """Exact for an index over counts: ties are broken at random, and draws are independent."""
-        return composed_probabilities(self.scoring, self.arrangement, belief, request, items)
+        found = self.weigh_lists(belief, request, items[None])
+        return None if found is None else found.of_list(0)
+
+    def weigh_lists(self, belief: Any, request: Request, lists: Ints) -> ListProbabilities | None:
+        """The same for several lists."""
+        return composed_probabilities(self.scoring, self.arrangement, belief, request, lists)
 
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
         """The same at every position."""

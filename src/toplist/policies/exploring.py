@@ -20,6 +20,7 @@ from toplist.policies.by_name import entry, make
 from toplist.policies.composed import Policy
 from toplist.policies.propensity.levels import probabilities_by_level
 from toplist.policies.propensity.positions import free_candidates, is_pinned_position, ranks_of_positions, with_pins
+from toplist.policies.propensity.several_lists import weigh_lists
 
 RANDOM, SWAPS = 0, 1
 WAYS = {"random": RANDOM, "swaps": SWAPS}
@@ -115,18 +116,23 @@ class Exploring(NamedTuple):
 
     def list_probabilities(self, belief: Any, request: Request, items: Ints) -> ListProbabilities | None:
         """Mixtures of those of the policy and of the change; None where the policy has none in closed form."""
+        found = self.weigh_lists(belief, request, items[None])
+        return None if found is None else found.of_list(0)
+
+    def weigh_lists(self, belief: Any, request: Request, lists: Ints) -> ListProbabilities | None:
+        """The same for several lists."""
         if not hasattr(self.policy, "list_probabilities"):
             return None
         if self.by == SWAPS:
-            return self._exchanged(belief, request, items)
-        own = self.policy.list_probabilities(belief, request, items)
-        free, ranks = free_candidates(request, len(items)), ranks_of_positions(request, NONE, len(items))
-        chance = with_pins(probabilities_by_level(np.zeros(len(free)), free, ranks, items), request, items)
+            return self._exchanged(belief, request, lists)
+        own, size = weigh_lists(self.policy, belief, request, lists), lists.shape[1]
+        free, ranks = free_candidates(request, size), ranks_of_positions(request, NONE, size)
+        chance = with_pins(probabilities_by_level(np.zeros(len(free)), free, ranks, lists), request, lists)
         return None if own is None else mixture(self.share, own, chance)
 
-    def _exchanged(self, belief: Any, request: Request, items: Ints) -> ListProbabilities | None:
+    def _exchanged(self, belief: Any, request: Request, lists: Ints) -> ListProbabilities | None:
         """Probabilities where neighbours are exchanged, if the policy's own list is certain."""
-        problem = Problem(len(request.labels), len(items), request.features.shape[1])
+        problem = Problem(len(request.labels), lists.shape[1], request.features.shape[1])
         slate = self.policy.slate(problem)
         self.policy.rank(belief, self.policy.scratch(problem), request, slate)
         certain = slate.items[: slate.size[0]]
@@ -134,12 +140,15 @@ class Exploring(NamedTuple):
         if own is None or np.any(own.conditional < 1.0):
             return None
         pairs = neighbours(request, len(certain))
-        lists = np.array([certain, *(exchanged(certain, upper) for upper in pairs)])
-        chances = np.full(len(lists), self.share / max(1, len(pairs)))
+        possible = np.array([certain, *(exchanged(certain, upper) for upper in pairs)])
+        chances = np.full(len(possible), self.share / max(1, len(pairs)))
         chances[0] = 1.0 - self.share if pairs else 1.0
-        same = lists == items
-        prefix = chances @ np.logical_and.accumulate(same, axis=1)
-        return ListProbabilities.exact(conditionals(prefix), chances @ same)
+        prefix, marginal = np.zeros(lists.shape), np.zeros(lists.shape)
+        for shown, chance in zip(possible, chances, strict=True):
+            same = lists == shown
+            prefix += chance * np.logical_and.accumulate(same, axis=1)
+            marginal += chance * same
+        return ListProbabilities.exact(conditionals(prefix), marginal)
 
     def __getattr__(self, name: str) -> Any:
         """What is optional for a policy: as the policy has it."""
@@ -218,13 +227,13 @@ def exchanged(items: Ints, upper: int) -> Ints:
 
 
 def conditionals(prefix: Floats) -> Floats:
-    """Probabilities given the items above, from those of the prefixes."""
-    before = np.concatenate([[1.0], prefix[:-1]])
-    found: Floats = np.divide(prefix, before, out=np.zeros(len(prefix)), where=before > 0.0)
+    """Probabilities given the items above, from those of the prefixes; a row per list."""
+    before = np.concatenate([np.ones((len(prefix), 1)), prefix[:, :-1]], axis=1)
+    found: Floats = np.divide(prefix, before, out=np.zeros(prefix.shape), where=before > 0.0)
     return found
 
 
 def mixture(share: float, own: ListProbabilities, other: ListProbabilities) -> ListProbabilities:
     """Probabilities of lists that are drawn from `other` with probability `share`, else from `own`."""
-    prefix = (1.0 - share) * np.cumprod(own.conditional) + share * np.cumprod(other.conditional)
+    prefix = (1.0 - share) * np.cumprod(own.conditional, axis=1) + share * np.cumprod(other.conditional, axis=1)
     return ListProbabilities.exact(conditionals(prefix), (1.0 - share) * own.marginal + share * other.marginal)

@@ -143,10 +143,14 @@ class TopRank(NamedTuple):
 
     def list_probabilities(self, belief: Blocks, request: Request, items: Ints) -> ListProbabilities:
         """Exact: a level per block."""
-        free = free_candidates(request, len(items))
-        ranks = ranks_of_positions(request, NONE, len(items))
-        by_block = probabilities_by_level(-belief.block[free].astype(np.float64), free, ranks, items)
-        return with_pins(by_block, request, items)
+        return self.weigh_lists(belief, request, items[None]).of_list(0)
+
+    def weigh_lists(self, belief: Blocks, request: Request, lists: Ints) -> ListProbabilities:
+        """The same for several lists."""
+        size = lists.shape[1]
+        free, ranks = free_candidates(request, size), ranks_of_positions(request, NONE, size)
+        by_block = probabilities_by_level(-belief.block[free].astype(np.float64), free, ranks, lists)
+        return with_pins(by_block, request, lists)
 
     def assess(self, belief: Blocks, request: Request, place: int | None) -> Assessment:
         """Duels, and the share won."""

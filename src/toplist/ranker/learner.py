@@ -2,26 +2,87 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 import toplist.core.protocols  # noqa: F401  registers the methods of parts with the compiler
 from toplist.core.beliefs import ItemRows, grow_belief
 from toplist.core.compiling import compiled as compile_for_parts
-from toplist.core.compiling import direct, plain
+from toplist.core.compiling import direct, helper, plain
+from toplist.core.coverage import gain
 from toplist.core.problem import Problem
 from toplist.core.protocols import Capabilities
-from toplist.core.slate import Bools, Page, Request, Slate
+from toplist.core.slate import Bools, Floats, Ints, Page, Request, Slate, empty_page
+
+
+class PageColumns(NamedTuple):
+    """Lists that another system made, with their clicks, as arrays.
+
+    Parameters
+    ----------
+    start : ndarray of int, one more than lists
+        Where the positions of each list begin.
+    slot : ndarray of int, per position
+        Slot of the item shown.
+    clicks : ndarray of int, per position
+        1 for a click, else 0.
+    left : ndarray of int, per list
+        Last examined position, counted from 1; 0 if unknown.
+    seen : ndarray of float, per position
+        Probability that the position was in view; that of the first position is negative if unknown. Empty if it is
+        unknown for all lists.
+    """
+
+    start: Ints
+    slot: Ints
+    clicks: Ints
+    left: Ints
+    seen: Floats
 
 
 def _rank(policy: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
     policy.rank(belief, cache, request, slate)
 
 
-def _learn(policy: Any, belief: Any, slate: Slate, page: Page, examined: Bools) -> None:
-    policy.learn(belief, slate, page)
+@helper
+def note_examined(slate: Slate, page: Page, examined: Bools) -> None:
+    """Mark the slots that a policy has just read as examined."""
     for place in range(slate.size[0]):
         if page.weight[place] > 0.0:
             examined[slate.items[place]] = True
+
+
+def _learn(policy: Any, belief: Any, slate: Slate, page: Page, examined: Bools) -> None:
+    policy.learn(belief, slate, page)
+    note_examined(slate, page, examined)
+
+
+def _learn_pages(
+    policy: Any, belief: Any, slate: Slate, page: Page, examined: Bools, pages: PageColumns, features: Floats,
+    coverage: int, covered: Floats,
+) -> None:  # fmt: skip
+    for row in range(len(pages.start) - 1):
+        begin, size = pages.start[row], pages.start[row + 1] - pages.start[row]
+        slate.size[0] = size
+        page.left[0] = pages.left[row]
+        covered[:] = 0.0
+        for place in range(len(slate.items)):
+            page.clicks[place], page.seen[place] = 0, -1.0
+            page.weight[place], page.value[place] = 0.0, 0.0
+        for place in range(size):
+            slot = pages.slot[begin + place]
+            slate.items[place] = slot
+            page.clicks[place] = pages.clicks[begin + place]
+            for feature in range(len(covered)):
+                added = gain(features[slot, feature], covered[feature], coverage)
+                slate.rows[place, feature] = added
+                covered[feature] += added
+        if size > 0 and len(pages.seen) > 0 and pages.seen[begin] >= 0.0:
+            for place in range(len(slate.items)):
+                page.seen[place] = pages.seen[begin + place] if place < size else 0.0
+        policy.learn(belief, slate, page)
+        note_examined(slate, page, examined)
 
 
 def _sample_all(
@@ -36,6 +97,7 @@ MACHINE_CODE = 20_000  # samples; to compile takes longer than fewer of them in 
 
 rank_compiled = compile_for_parts(_rank)
 learn_compiled = compile_for_parts(_learn)
+learn_pages_compiled = compile_for_parts(_learn_pages)
 sample_all_compiled = compile_for_parts(_sample_all)
 
 
@@ -77,6 +139,14 @@ class Learner:
         if self._learn is None:
             self._learn = direct(learn_compiled, self.policy, self.belief, slate, page, examined)
         self._learn(self.policy, self.belief, slate, page, examined)
+
+    def learn_pages(self, pages: PageColumns, examined: Bools, features: Floats, coverage: int) -> None:
+        """Learn lists that others made, in their order, as `learn` does one by one; `features` has a row per slot."""
+        given = (
+            self.policy, self.belief, self.empty_slate(), empty_page(self.problem.positions), examined, pages, features,
+            coverage, np.zeros(features.shape[1]),
+        )  # fmt: skip
+        (direct(learn_pages_compiled, *given) if self.compiled else plain(learn_pages_compiled))(*given)
 
     def sample(self, slot: int, mean: float, strength: float) -> None:
         """Count an item as examined `strength` times with that mean, at every position the policy distinguishes."""

@@ -18,6 +18,7 @@ from toplist.ranker import saved_file
 from toplist.ranker.change_log import ChangeLog
 from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
+from toplist.ranker.learned_state import LearnedState, fill_belief, shape_of
 from toplist.ranker.open_lists import OpenLists, OpenListsState
 from toplist.ranker.options import Options
 from toplist.ranker.rank_request import RankRequest
@@ -298,6 +299,42 @@ class LoggedRanker(Ranker):
             Number of the list; no error if it is closed already.
         """
         self._open_lists.discard(number)
+
+    def begin_from(self, state: LearnedState) -> None:
+        """Begin with what another ranker of the same policy has learned about the first items, before any list.
+
+        Parameters
+        ----------
+        state : LearnedState
+            What it has learned; its items must be the first ones of this ranker, in their order.
+
+        Raises
+        ------
+        InvalidInput
+            If the two do not fit; nothing is changed.
+        """
+        own = shape_of(self.policy, self.positions, self.options.steps, self._features.total)
+        for name, value in own.items():
+            if state.header[name] != value:
+                raise InvalidInput(
+                    f"The ranker learned with {name} {state.header[name]!r}, but {self.name} has {value!r}; train one "
+                    f"with the same."
+                )
+        names = state.names
+        if self._learned or names != self._items.names[: len(names)] or len(names) > self._items.used:
+            raise InvalidInput(
+                f"The items of the ranker are not the first ones of {self.name}, in the same order, before any list; "
+                f"begin with no items, or with these."
+            )
+        rows = state.arrays["features"]
+        if not np.allclose(rows, self._features.rows[: len(rows)], rtol=1e-9, atol=1e-12):
+            raise InvalidInput(
+                f"The ranker learned with other features of its items than {self.name} has; use the same."
+            )
+        fill_belief(self._learner.belief, state)
+        self._items.examined[state.arrays["examined"]] = True
+        self._learned = state.learned
+        self._change_log = ChangeLog(state.header["changes"], state.header["noted"])
 
     def state(self) -> State:
         """Take a snapshot, which later changes of the ranker leave as it is.

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
+import numpy as np
+
 from toplist.core.item_id import ItemId
-from toplist.core.problem import several
+from toplist.core.problem import refuse, several
 from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.randomness import AGAIN, branch
 from toplist.core.slate import EVERY, NONE, Ints, Request, Slate
+from toplist.policies.propensity.several_lists import weigh_lists
 from toplist.ranker.candidates import Candidates
 from toplist.ranker.edit_items import EditableRanker
 from toplist.ranker.eligible import eligible_slots, limit_new_items, pinned_slots, pins_within
 from toplist.ranker.propensities import weigh_list
 from toplist.ranker.rank_request import Eligible, NewList, RankRequest, checked_pins, checked_positions
+
+NO_SLOT = -1
 
 
 class ListingRanker(EditableRanker):
@@ -92,11 +97,66 @@ class ListingRanker(EditableRanker):
         exact = None
         # If new items are limited, it is drawn for each list which of them are candidates.
         if self.options.new_per_list is None and hasattr(policy, "list_probabilities"):
-            listed = made.request._replace(candidates=eligible.candidates.eligible(), present=EVERY, exceptions=NONE)
+            listed = _without_gaps(made.request, eligible.candidates)
             exact = partial(policy.list_probabilities, self._learner.belief, listed, items)
         return weigh_list(exact, draw, items)
+
+    def weigh(self, lists: Any, names: Sequence[ItemId] | None = None) -> ListProbabilities | None:
+        """Compute how likely the ranker would show some lists now; it makes none.
+
+        Parameters
+        ----------
+        lists : sequence of sequence of str or int
+            The lists, all of one length, from the top; or an array of numbers of items in `names`, which is quicker.
+        names : sequence of str or int, optional
+            The items that the numbers mean. The ranker need not have all of them.
+
+        Returns
+        -------
+        ListProbabilities or None
+            A row per list; None where the probabilities have no closed form. A list that the ranker cannot show has 0
+            from the first item on that cannot stand there.
+
+        Raises
+        ------
+        InvalidInput
+            If the lists have different lengths, or need features of a visitor.
+
+        Examples
+        --------
+        >>> from toplist import Ranker
+        >>> ranker = Ranker(["tea", "coffee", "milk"], positions=2, policy="cascade-ucb1", compiled=False)
+        >>> ranker.weigh([["milk", "tea"], ["milk", "wine"]]).conditional.round(3).tolist()
+        [[0.333, 0.5], [0.333, 0.0]]
+        """
+        if names is None:
+            names = list(dict.fromkeys(item for each in lists for item in each))
+            number = {item: place for place, item in enumerate(names)}
+            lists = [[number[item] for item in each] for each in lists]
+        try:
+            numbers = np.array(lists, dtype=np.int64)
+        except ValueError:
+            numbers = np.zeros(0, dtype=np.int64)
+        if numbers.ndim != 2:
+            raise refuse("The lists", lists, "lists of one length", "weigh those of each length alone")
+        size = numbers.shape[1]
+        with self._lock.reading:
+            if not 0 < size <= min(self.positions, self._items.visible_count):
+                return ListProbabilities.exact(np.zeros(numbers.shape), np.zeros(numbers.shape))
+            if self.options.new_per_list is not None:  # it is drawn for each list which of them are candidates
+                return None
+            eligible = self._eligible(self._checked_request(None, size, None, None, None, None))
+            request, candidates = self._policy_request(eligible, 0)
+            slots = [self._items.slot(name) if name in self._items else NO_SLOT for name in names]
+            listed = np.array([*slots, NO_SLOT], dtype=np.int64)[np.where(numbers < 0, len(slots), numbers)]
+            return weigh_lists(self._learner.policy, self._learner.belief, _without_gaps(request, candidates), listed)
 
     def _names_of(self, slots: Iterable[int]) -> list[ItemId]:
         """The items in occupied slots."""
         names = self._items.names
         return cast(list[ItemId], [names[slot] for slot in slots])
+
+
+def _without_gaps(request: Request, candidates: Candidates) -> Request:
+    """The request with all of its candidates listed, as probabilities need them."""
+    return request._replace(candidates=candidates.eligible(), present=EVERY, exceptions=NONE)

@@ -16,7 +16,7 @@ from toplist.policies.by_name import make
 from toplist.ranker import saved_file
 from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, refuse_unused_values
-from toplist.ranker.make_lists import ListingRanker
+from toplist.ranker.learn_log import LogLearningRanker
 from toplist.ranker.options import Options
 from toplist.ranker.reported_page import checked_page
 from toplist.ranker.shown import Identity, Shown
@@ -24,7 +24,7 @@ from toplist.support.catalogue import part_text
 from toplist.support.files import AnyPath
 
 
-class Ranker(ListingRanker):
+class Ranker(LogLearningRanker):
     """Ranks your items, and learns from the clicks on its lists.
 
     Any number of threads may use a ranker: lists are made in parallel, and changes one at a time, so that every list is

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -143,18 +143,25 @@ def read_arrays(path: AnyPath, what: str, written_by: str) -> tuple[dict[str, An
     if not isinstance(path, str | os.PathLike):
         raise refuse(what, path, "a path, as text or pathlib.Path", "give the file to read")
     try:
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        return dict(json.loads(arrays.pop(_HEADER).tobytes())), arrays
+        with open(path, "rb") as opened:
+            return arrays_of(opened, str(path), written_by)
     except FileNotFoundError:
         raise refuse(what, os.fspath(path), "a file that exists", "name another one") from None
     except OSError as problem:
         raise refuse(what, os.fspath(path), "a file that can be read", f"see why it cannot ({problem})") from problem
-    except MemoryError:
+
+
+def arrays_of(opened: BinaryIO, origin: str, written_by: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of an opened file that `write_arrays` wrote; pickled code is never run."""
+    try:
+        with np.load(opened, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        return dict(json.loads(arrays.pop(_HEADER).tobytes())), arrays
+    except (OSError, MemoryError):
         raise
     except Exception:  # a damaged file may raise any exception in NumPy, zipfile or json
         raise InvalidInput(
-            f"{path} is not a file that {written_by} has written, or is damaged; name another file or remove it."
+            f"{origin} is not a file that {written_by} has written, or is damaged; name another file or remove it."
         ) from None
 
 

@@ -681,7 +681,8 @@ def routes_with_parameters() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("method", "path"), list(routes_with_parameters()))
 def test_every_route_gives_404_for_unknown_names(service: LocalService, method: str, path: str) -> None:
     bodies: dict[str, Any] = {"PATCH": {}, "POST": {"ids": []} if path.endswith("remove") else {}, "PUT": {}}
-    body = {"items": []} if path.endswith("/items") else bodies.get(method)
+    bodies |= {"/items": {"items": []}, "/learner": {"ranker": "UEsD"}}
+    body = bodies.get(path[path.rindex("/") :], bodies.get(method))
     path = path.format(name="nothing", item="nothing", impression=UNKNOWN, key="nothing")
     more = {} if body is None or path.endswith("activation") else {"json": body}
     problem(service.ask(method, path, **more), 404)

@@ -31,7 +31,11 @@ class ListProbabilities(NamedTuple):
     @classmethod
     def exact(cls, conditional: Floats, marginal: Floats) -> Self:
         """Probabilities without an error."""
-        return cls(conditional, marginal, np.zeros(len(conditional)), np.zeros(len(marginal)))
+        return cls(conditional, marginal, np.zeros(conditional.shape), np.zeros(marginal.shape))
+
+    def of_list(self, number: int) -> ListProbabilities:
+        """Those of one list, where there is a row per list."""
+        return ListProbabilities(*(column[number] for column in self))
 
 
 class Weighing(Protocol):
@@ -53,6 +57,27 @@ class Weighing(Protocol):
         -------
         ListProbabilities or None
             None where the probabilities have no closed form.
+        """
+        ...
+
+
+class WeighingSeveral(Protocol):
+    """Optional for a policy: the exact probabilities of several lists at once, quicker than one after the other."""
+
+    def weigh_lists(self, belief: Any, request: Request, lists: Ints) -> ListProbabilities | None:
+        """The probabilities of lists that fill all positions of a request.
+
+        Parameters
+        ----------
+        belief, request
+            As for `Weighing.list_probabilities`.
+        lists : ndarray of int, shape (lists, positions)
+            The lists, from the top; items that are no candidates have the probability 0.
+
+        Returns
+        -------
+        ListProbabilities or None
+            A row per list; None where the probabilities have no closed form.
         """
         ...
 

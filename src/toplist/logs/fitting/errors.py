@@ -120,7 +120,7 @@ class InformationPart(Partition):
 
     def shared_information(self) -> SharedInformation:
         """What its lists tell about the shared coins."""
-        self._information = self.information()
+        self._information = self.last_information()
         corner = self._information.corner.copy()
         before = np.diagonal(corner).copy()
         self._solved = []

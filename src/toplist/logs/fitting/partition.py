@@ -7,7 +7,7 @@ disk or on other machines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,6 +110,8 @@ class Partition:
         self.sums = CoinSums(np.zeros(len(self.theta)), np.zeros(len(self.theta)))
         self.before = self.theta
         self._step = np.zeros(self.own)
+        self.curved: Sequence[FitRows] | None = None  # lists that stand for all in the second derivatives of a step
+        self._known: tuple[Floats, Information] | None = None
 
     def segments(self) -> Iterator[FitRows]:
         """The lists, as the loops take them."""
@@ -176,13 +178,21 @@ class Partition:
             np.zeros((shared, shared)), np.zeros(len(self.theta)),
         )  # fmt: skip
 
-    def information(self) -> Information:
-        """Minus the second derivatives of the log-likelihood at the current coins."""
+    def information(self, of: Iterable[FitRows] | None = None) -> Information:
+        """Minus the second derivatives of the log-likelihood at the current coins, of all lists or of some."""
         into, positions = self.no_information(), self.model.positions
         derivatives, work = empty_derivatives(positions), workspace(positions)
-        for rows in self.segments():
+        for rows in self.segments() if of is None else of:
             speed(curve_rows, len(rows.pair))(self.model, self.theta, rows, into, derivatives, work)
         return into
+
+    def last_information(self, keep: bool = False) -> Information:
+        """The information of all lists, not to be changed; with `keep`, the next call at the same coins finds it."""
+        if self._known is not None and np.array_equal(self._known[0], self.theta):
+            return self._known[1]
+        found = self.information()
+        self._known = (self.theta.copy(), found) if keep else None
+        return found
 
     def stacks(self, into: Information, extra: Floats, free: Bools) -> Iterator[tuple[Ints, Floats]]:
         """Blocks of equal size with the coins of each, `extra` added to their diagonals; coins not free are alone."""
@@ -208,7 +218,7 @@ class Partition:
 
     def eliminate(self, damping: float) -> Eliminated | None:
         """Solve for the own coins, given the shared ones; None where the damped information is not positive."""
-        into, free = self.information(), self.free()
+        into, free = self.information(self.curved), self.free()
         own = self.theta[: self.own]
         strength = self.prior_heads + self.prior_tails
         spread = own * (1.0 - own)

@@ -147,7 +147,7 @@ def slices(maximiser: Maximiser, part: Partition) -> Iterator[Bread]:
         information.border[:] = 0.0
         extra = (part.sums.tosses[: part.own] + strength) * spread
     else:
-        information, extra = part.information(), strength * spread
+        information, extra = part.last_information(keep=True), strength * spread
     shared = information.corner.shape[0]
     shared_free = maximiser.free()
     for coins, blocks in part.stacks(information, extra, free):

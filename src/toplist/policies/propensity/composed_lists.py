@@ -8,7 +8,7 @@ import numpy as np
 
 from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.slate import Ints, Request
-from toplist.policies.propensity.independent_draws import probabilities_by_draws
+from toplist.policies.propensity.independent_draws import IndependentDraws
 from toplist.policies.propensity.levels import probabilities_by_level
 from toplist.policies.propensity.positions import free_candidates, ranks_of_positions, with_pins
 
@@ -18,22 +18,26 @@ EXACT_BELIEFS = ("counts", "exposure", "any")
 
 
 def composed_probabilities(
-    scoring: Any, arrangement: Any, belief: Any, request: Request, items: Ints
+    scoring: Any, arrangement: Any, belief: Any, request: Request, lists: Ints
 ) -> ListProbabilities | None:
-    """Probabilities of a list of the items with the largest index; None for lists arranged or scored by features."""
+    """Probabilities of lists of the items with the largest index; None for lists arranged or scored by features.
+
+    `lists` has a row per list.
+    """
     if arrangement.asks() != "top" or scoring.reads() not in EXACT_BELIEFS:
         return None
-    ranks = ranks_of_positions(request, arrangement.places, len(items))
-    free = free_candidates(request, len(items))
+    size = lists.shape[1]
+    ranks, free = ranks_of_positions(request, arrangement.places, size), free_candidates(request, size)
     filled = ranks >= 0
     if hasattr(scoring, "log_density"):
         if np.any(np.diff(ranks[filled]) < 0):  # the items above are not those with the larger draws
             return None
-        found = ListProbabilities.exact(np.ones(len(items)), np.ones(len(items)))
-        drawn = probabilities_by_draws(
-            lambda some, values: scoring.log_density(belief, some, values), free, items[filled]
-        )
-        found.conditional[filled], found.marginal[filled] = drawn.conditional, drawn.marginal
-        return with_pins(found, request, items)
+        found = ListProbabilities.exact(np.ones(lists.shape), np.ones(lists.shape))
+        if filled.any():
+            draws = IndependentDraws(
+                lambda some, values: scoring.log_density(belief, some, values), free, int(filled.sum())
+            ).probabilities(lists[:, filled])
+            found.conditional[:, filled], found.marginal[:, filled] = draws.conditional, draws.marginal
+        return with_pins(found, request, lists)
     levels = np.nan_to_num(scoring.exact(belief, request._replace(candidates=free)), nan=0.0, posinf=np.inf)
-    return with_pins(probabilities_by_level(levels, free, ranks, items), request, items)
+    return with_pins(probabilities_by_level(levels, free, ranks, lists), request, lists)

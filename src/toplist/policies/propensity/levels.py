@@ -11,8 +11,8 @@ from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.slate import Floats, Ints
 
 
-def probabilities_by_level(levels: Floats, candidates: Ints, ranks: Ints, items: Ints) -> ListProbabilities:
-    """Probabilities of a list whose items are ranked by level, and at random within one.
+def probabilities_by_level(levels: Floats, candidates: Ints, ranks: Ints, lists: Ints) -> ListProbabilities:
+    """Probabilities of lists whose items are ranked by level, and at random within one.
 
     Parameters
     ----------
@@ -22,32 +22,28 @@ def probabilities_by_level(levels: Floats, candidates: Ints, ranks: Ints, items:
         Items that are not pinned, ascending.
     ranks : ndarray of int
         Per position its rank, from `ranks_of_positions`.
-    items : ndarray of int
-        The list.
+    lists : ndarray of int, shape (lists, positions)
+        The lists.
 
     Returns
     -------
     ListProbabilities
         Exact ones.
     """
-    descending = np.sort(levels)[::-1]
-    conditional, marginal = np.ones(len(items)), np.ones(len(items))
-    above: dict[float, int] = {}  # items of each level so far
-    possible = True
-    for position, item in enumerate(items):
-        rank = ranks[position]
-        if rank < 0:
-            conditional[position] = float(possible)
-            continue
-        at = np.searchsorted(candidates, item)
-        known = at < len(candidates) and candidates[at] == item
-        level = float(levels[at]) if known else np.nan
-        if not known or descending[rank] != level:
-            conditional[position:], marginal[position] = 0.0, 0.0
-            possible = False
-            continue
-        equals = int(np.count_nonzero(levels == level))
-        marginal[position] = 1.0 / equals
-        conditional[position] = possible / (equals - above.get(level, 0))
-        above[level] = above.get(level, 0) + 1
+    conditional, marginal = np.ones(lists.shape), np.ones(lists.shape)
+    filled = np.flatnonzero(ranks >= 0)
+    if len(filled) == 0:
+        return ListProbabilities.exact(conditional, marginal)
+    different, inverse, sizes = np.unique(levels, return_inverse=True, return_counts=True)
+    level = np.searchsorted(different, np.sort(levels)[::-1][ranks])  # that has the turn at each position
+    at = np.minimum(np.searchsorted(candidates, lists), len(candidates) - 1)
+    fits = (candidates[at] == lists) & (inverse[at] == level)
+    above = np.zeros(len(different), dtype=np.int64)  # items of each level so far, where all fit
+    for position in filled:
+        here, turn = fits[:, position], level[position]
+        marginal[:, position] = here / sizes[turn]
+        conditional[:, position] = here / (sizes[turn] - above[turn])
+        above[turn] += 1
+    impossible = np.logical_or.accumulate(conditional == 0.0, axis=1)
+    conditional[impossible] = 0.0
     return ListProbabilities.exact(conditional, marginal)

@@ -46,11 +46,11 @@ def free_candidates(request: Request, size: int) -> Ints:
     return np.setdiff1d(request.candidates, pinned[pinned >= 0], assume_unique=True)
 
 
-def with_pins(found: ListProbabilities, request: Request, items: Ints) -> ListProbabilities:
-    """Probabilities with those of pinned positions, where any other item is impossible."""
-    for position in range(len(items)):
+def with_pins(found: ListProbabilities, request: Request, lists: Ints) -> ListProbabilities:
+    """Probabilities with those of pinned positions, where any other item is impossible; a row per list."""
+    for position in range(lists.shape[1]):
         if is_pinned_position(request, position):
-            found.marginal[position] = float(request.pins[position] == items[position])
-            if found.marginal[position] == 0.0:
-                found.conditional[position:] = 0.0
+            stands = lists[:, position] == request.pins[position]
+            found.marginal[:, position] = stands
+            found.conditional[~stands, position:] = 0.0
     return found

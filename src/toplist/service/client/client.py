@@ -291,6 +291,7 @@ class Client(_ClientBase):
     next_list = _sync(requests.next_list)
     history = _sync(requests.history)
     segments = _sync(requests.segments)
+    import_ranker = _sync(requests.import_ranker)
     delete_segment = _sync(requests.delete_segment)
 
     def close(self) -> None:
@@ -414,6 +415,7 @@ class AsyncClient(_ClientBase):
     next_list = _async(requests.next_list)
     history = _async(requests.history)
     segments = _async(requests.segments)
+    import_ranker = _async(requests.import_ranker)
     delete_segment = _async(requests.delete_segment)
 
     async def close(self) -> None:

@@ -194,6 +194,12 @@ class Handlers:
             reply = await self.service.queries.next_list(request.path[0], segment, person, request.by)
             return self.segment_hash.shown(reply, query)
 
+    async def import_ranker(self, request: HttpRequest) -> Response:
+        """PUT /v1/rankings/{name}/learner."""
+        segment = self.segment_hash.hidden(request.body).segment
+        reply = await self.service.imports.take(request.path[0], segment, request.body.ranker, request.by)
+        return self.segment_hash.shown(reply, request.body)
+
     async def history(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/history."""
         return await self.histories.of(request.path[0], request.by)

@@ -15,6 +15,8 @@ from toplist.service.wire import (
     Explanation,
     Health,
     History,
+    ImportBody,
+    ImportReply,
     Impression,
     ImpressionId,
     Item,
@@ -221,6 +223,17 @@ ROUTES: tuple[Route, ...] = (
         reply_example={
             "ranking": "front-page", "lists": 10, "clicked": 4, "clicks": 5, "complete": True,
             "points": [{"lists": 10, "clicked": 4, "clicks": 5, "until": "2026-11-15T12:00:00.000Z"}],
+        },
+    ),
+    Route(
+        method="PUT", path="/v1/rankings/{name}/learner", name="import_ranker", tag="learning", scope="admin",
+        summary="Begin a learner with what a saved ranker has learned, before its first list.",
+        handler=Handlers.import_ranker, parameters=_NAME,
+        request=ImportBody, has_items=True, reply=ImportReply, problems=(404, 409),
+        request_example={"ranker": "UEsDBC0AAAAAAA==", "segment": "query: red shoes"},
+        reply_example={
+            "ranking": "front-page", "segment": "query: red shoes", "key": "query: red shoes", "policy": "dcm-ts",
+            "learned": 50_000, "items": 3,
         },
     ),
     Route(

@@ -27,14 +27,20 @@ class Items:
         """Add or change items, as `by` asks; fields that are left out stay as they were."""
         state = await self._transactions.state()
         ranking = state.ranking(name)
+        event = self.checked_items(state, ranking, items)
+        added = sum(put.id not in ranking.items for put in event.put)
+        await self._transactions.commit(self.change_rows(state, ranking, event, by) if event.put else [])
+        changed = len(event.put) - added
+        return ItemsChanged(added=added, changed=changed, unchanged=len(items) - len(event.put))
+
+    def checked_items(self, state: LiveState, ranking: LiveRanking, items: Sequence[Item]) -> ItemsEvent:
+        """The event of putting items; refused if the ranking cannot have them, or there is no memory for them."""
         event = ranking.checked_items(items)
         added = sum(put.id not in ranking.items for put in event.put)
         if added:
             self._check_room(state, ranking, added)
             check_size(ranking.settings, len(ranking.items) + added, self._transactions.work, "/items")
-        await self._transactions.commit(self._change(state, ranking, event, by) if event.put else [])
-        changed = len(event.put) - added
-        return ItemsChanged(added=added, changed=changed, unchanged=len(items) - len(event.put))
+        return event
 
     def _check_room(self, state: LiveState, ranking: LiveRanking, added: int) -> None:
         """Refuse items for which there is no memory."""
@@ -51,10 +57,12 @@ class Items:
         ranking = state.ranking(name)
         ranking.check_removable(ids)
         known = [id for id in dict.fromkeys(ids) if id in ranking.items]
-        await self._transactions.commit(self._change(state, ranking, ItemsEvent(removed=known), by) if known else [])
+        rows = self.change_rows(state, ranking, ItemsEvent(removed=known), by) if known else []
+        await self._transactions.commit(rows)
         return len(known)
 
-    def _change(self, state: LiveState, ranking: LiveRanking, event: ItemsEvent, by: str) -> list[Row]:
+    def change_rows(self, state: LiveState, ranking: LiveRanking, event: ItemsEvent, by: str) -> list[Row]:
+        """Change the items in memory; returns the rows of the change."""
         with self._transactions.change():
             seq = state.next_seq()
             ranking.change_items(seq, event)

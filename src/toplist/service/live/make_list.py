@@ -9,13 +9,14 @@ import msgspec
 from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput
 from toplist.ranker import Record
-from toplist.service.errors import Conflict, Refused
+from toplist.service.errors import Conflict
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.impression_state import ImpressionState
 from toplist.service.live.learners import LoadedLearner
 from toplist.service.live.quarantine import Contained
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.request_errors import check_features, list_length, pins_by_position, request_error
+from toplist.service.live.segments import check_segment_room
 from toplist.service.live.state import LiveState, RememberedRequest
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import SMALL, TIMES_LEARNER
@@ -123,11 +124,7 @@ class Lists:
         had_learner = ranking.has_learner
         learner = state.learners.get(ranking, request.segment)
         if learner is None:
-            if request.segment is not None and ranking.segments >= self._most_segments:
-                raise Refused(
-                    f"The ranking {ranking.name!r} has {ranking.segments} segments, and {self._most_segments} are the "
-                    f"most; name one of them, delete some, or raise limits.segments.", "/segment",
-                )  # fmt: skip
+            check_segment_room(ranking, request.segment, self._most_segments)
             try:
                 learner, rows = state.learners.create(ranking, request.segment, state.next_seq(), now)
             except InvalidInput as problem:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from toplist.service.errors import NotFound
+from toplist.service.errors import NotFound, Refused
+from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.transaction import Transactions
 from toplist.service.log.events import ErasedEvent, encode
 from toplist.service.store.protocol import ERASED, WHOLE_RANKING, DeletedLearnerRow, DeleteLearner, EventRow
+
+
+def check_segment_room(ranking: LiveRanking, segment: str | None, most: int) -> None:
+    """Refuse one more segment than a ranking may have."""
+    if segment is not None and ranking.segments >= most:
+        raise Refused(
+            f"The ranking {ranking.name!r} has {ranking.segments} segments, and {most} are the most; name one of them, "
+            f"delete some, or raise limits.segments.", "/segment",
+        )  # fmt: skip
 
 
 class Segments:

@@ -10,6 +10,7 @@ from pathlib import Path
 from toplist.service.clock import BelievedClock, GivenClock
 from toplist.service.errors import Refused
 from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.live.imports import Imports
 from toplist.service.live.impressions import Impressions
 from toplist.service.live.items import Items
 from toplist.service.live.make_list import Lists
@@ -54,7 +55,7 @@ class Service:
 
     Attributes
     ----------
-    rankings, items, lists, impressions, queries, segments, retention
+    rankings, items, lists, imports, impressions, queries, segments, retention
         One object per kind of request.
     transactions : Transactions
         The store and the state in memory.
@@ -80,6 +81,7 @@ class Service:
         self.rankings = RankingManager(self.transactions, self.compiler, most_rankings)
         self.items = Items(self.transactions, item_bytes)
         self.lists = Lists(self.transactions, self.compiler, most_segments)
+        self.imports = Imports(self.transactions, self.compiler, self.items, most_segments, work_bytes)
         self.impressions = Impressions(self.transactions)
         self.queries = Queries(self.transactions, self.compiler, ReadLane(read_share, reads_waiting))
         self.segments = Segments(self.transactions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Mapping
 
@@ -9,7 +10,9 @@ import msgspec
 from msgspec import Struct, field
 
 from toplist.core.item_id import ItemId, item_of_text
+from toplist.core.problem import InvalidInput
 from toplist.ranker import Record
+from toplist.ranker.learned_state import LearnedState
 from toplist.service.wire import ListRequest, RankingSpec
 
 COMPRESSED_FROM = 256  # bytes of a memo; larger ones are flags that are mostly zero
@@ -51,6 +54,32 @@ class LearnerEvent(Struct, frozen=True):
     """A learner was created, with the items of that moment."""
 
     segment: str | None = field(name="key")
+
+
+class ImportedEvent(Struct, frozen=True, omit_defaults=True):
+    """A new learner began with what a saved ranker had learned."""
+
+    belief: bytes  # of `LearnedState.packed`
+    digest: str  # of these bytes
+    learned: int  # number of lists
+    by: str = ""  # as above
+
+    @classmethod
+    def of(cls, state: LearnedState, by: str) -> ImportedEvent:
+        """The event of taking a ranker in."""
+        belief = state.packed()
+        return cls(belief, digest_of(belief), state.learned, by)
+
+    def state(self) -> LearnedState:
+        """What the ranker had learned; refused if the bytes are not those that were written."""
+        if digest_of(self.belief) != self.digest:
+            raise InvalidInput("The belief of an imported ranker is damaged; restore the store from a backup.")
+        return LearnedState.unpacked(self.belief)
+
+
+def digest_of(belief: bytes) -> str:
+    """A digest of bytes."""
+    return hashlib.blake2b(belief, digest_size=16).hexdigest()
 
 
 class ListEvent(Struct, frozen=True, omit_defaults=True):
@@ -183,5 +212,6 @@ decode_ranking = msgspec.json.Decoder(RankingEvent).decode
 decode_items = msgspec.json.Decoder(ItemsEvent).decode
 decode_list = msgspec.json.Decoder(ListEvent).decode
 decode_learner = msgspec.json.Decoder(LearnerEvent).decode
+decode_imported = msgspec.json.Decoder(ImportedEvent).decode
 decode_quarantined = msgspec.json.Decoder(QuarantinedEvent).decode
 decode_outcome = msgspec.json.Decoder(ListOutcome).decode

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from heapq import merge
 from operator import attrgetter
 from typing import NamedTuple
@@ -16,10 +17,12 @@ from toplist.ranker import LoggedRanker
 from toplist.ranker.logged_ranker import NO_LIMIT
 from toplist.ranker.shown import Shown
 from toplist.service.log.events import (
+    ImportedEvent,
     ItemsEvent,
     ListEvent,
     ListOutcome,
     QuarantinedEvent,
+    decode_imported,
     decode_items,
     decode_list,
     decode_outcome,
@@ -29,6 +32,7 @@ from toplist.service.log.events import (
 from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
 from toplist.service.store.protocol import (
     DROP,
+    IMPORTED,
     ITEMS,
     LEARN,
     LIST,
@@ -120,6 +124,13 @@ def learn_list(ranker: LoggedRanker, event: ListEvent, outcome: ListOutcome, own
         ranker.learn(shown, *report)
 
 
+def begin_from_import(ranker: LoggedRanker, event: ImportedEvent) -> None:
+    """Let a new learner's ranker begin with an imported belief, unless the policy was changed since."""
+    state = event.state()
+    with suppress(InvalidInput):  # a function of the log and of the settings, so that all replays agree
+        ranker.begin_from(state)
+
+
 class SkippedList(NamedTuple):
     """The event by which a list should have been learned, and why it was not."""
 
@@ -152,6 +163,8 @@ class Replay:
             self.events += 1
             if event.kind == ITEMS:
                 change_items(self.ranker, decode_items(event.body))
+            elif event.kind == IMPORTED:
+                begin_from_import(self.ranker, decode_imported(event.body))
             elif event.kind in (LIST, LEARN, DROP, QUARANTINED) and event.impression is not None:
                 try:
                     self._replay(event)

@@ -15,6 +15,7 @@ STATE_NAMES = ("deferred", "open", "learned", "dropped")
 # Kinds of events. Of one learner:
 LEARNER, LIST, ACTIVATED, REPORT, LEARN, DROP = "learner", "list", "activated", "report", "learned", "dropped"
 QUARANTINED = "quarantined"  # of one list, or of the learner
+IMPORTED = "imported"  # it began with what a saved ranker had learned
 # Of a whole ranking:
 RANKING, ITEMS, FORGOTTEN, ERASED = "ranking", "items", "forgotten", "erased"
 

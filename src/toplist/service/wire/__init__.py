@@ -35,6 +35,8 @@ from toplist.service.wire.learning import (
     EventsQuery,
     Explanation,
     History,
+    ImportBody,
+    ImportReply,
     KeysPage,
     NextList,
     NextQuery,
@@ -49,9 +51,9 @@ from toplist.service.wire.rankings import Health, Ranking, RankingChange, Rankin
 
 __all__ = [
     "Estimate", "Estimates", "EstimatesQuery", "Event", "EventsQuery", "Explanation", "Fault", "Health", "History",
-    "INTEGER_RULE", "IS_PLACE", "ITEM_RULE", "Impression", "ImpressionId", "Item", "ItemBody", "ItemText",
-    "ItemsBody", "ItemsChanged", "ItemsPage", "ItemsQuery", "KeysPage", "LARGEST", "ListEntry", "ListReply",
-    "ListRequest", "Name", "NextList", "NextQuery", "OfSegment", "PATTERN_RULES", "PROBLEM_MEDIA",
+    "INTEGER_RULE", "IS_PLACE", "ITEM_RULE", "ImportBody", "ImportReply", "Impression", "ImpressionId", "Item",
+    "ItemBody", "ItemText", "ItemsBody", "ItemsChanged", "ItemsPage", "ItemsQuery", "KeysPage", "LARGEST", "ListEntry",
+    "ListReply", "ListRequest", "Name", "NextList", "NextQuery", "OfSegment", "PATTERN_RULES", "PROBLEM_MEDIA",
     "PROBLEM_STATUSES", "PROBLEM_TYPE_PREFIX", "Point", "ProblemBody", "Ranking", "RankingChange", "RankingSpec",
     "Rankings", "Reason", "RemoveBody", "Removed", "Report", "ReportReply", "SeenEntry", "Segment", "SegmentsPage",
     "SegmentsQuery", "TEXT_RULE", "too_large",

@@ -81,6 +81,25 @@ class NextQuery(Strict, OfSegment, frozen=True, kw_only=True):
     key: SegmentAlias = None
 
 
+class ImportBody(Strict, OfSegment, frozen=True, kw_only=True):
+    """A saved ranker, with which the learner of a segment begins."""
+
+    ranker: Annotated[bytes, Meta(min_length=1, description="the file of Ranker.save, in Base64")]
+    segment: Segment | None = None
+    key: SegmentAlias = None
+
+
+class ImportReply(OfSegment, frozen=True, kw_only=True):
+    """A learner that began with what a saved ranker had learned."""
+
+    ranking: str
+    segment: str | None = None
+    policy: str
+    learned: int  # number of lists
+    items: int  # number of items that were put
+    key: SegmentReply = None
+
+
 class SegmentsPage(Struct, frozen=True, kw_only=True):
     """A page of segments that have a learner; `next` is the `after` of the next page, null on the last."""
 

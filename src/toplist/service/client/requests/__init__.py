@@ -6,6 +6,7 @@ from toplist.service.client.requests.learner_requests import (
     estimates,
     events,
     history,
+    import_ranker,
     next_list,
     segments,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "next_list",
     "history",
     "segments",
+    "import_ranker",
     "delete_segment",
     "events",
 ]

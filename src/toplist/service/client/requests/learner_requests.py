@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from toplist.service.client.arguments import optional_text
 from toplist.service.client.client_request import ClientRequest, given, person_text, ranking_path, segment_path
-from toplist.service.wire import Estimates, Event, History, NextList, SegmentsPage
+from toplist.service.wire import Estimates, Event, History, ImportReply, NextList, SegmentsPage
 
 
 def estimates(
@@ -89,6 +91,30 @@ def segments(name: str, after: str | None = None, limit: int = 1000) -> ClientRe
     """
     query = given(after=optional_text("after", after), limit=limit)
     return ClientRequest("GET", f"{ranking_path(name)}/segments", SegmentsPage, query=query)
+
+
+def import_ranker(
+    name: str, ranker: bytes | str | os.PathLike[str], *, segment: str | None = None
+) -> ClientRequest[ImportReply]:
+    """Begin a learner with what a saved ranker has learned, before its first list.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ranking, which has the ranker's policy and positions, and none of its items or all.
+    ranker : str, path-like or bytes
+        The file of `Ranker.save`, or of `toplist train`; or its content.
+    segment : str or None, default None
+        Segment whose learner begins so; None: the learner of lists without a segment.
+
+    Returns
+    -------
+    ImportReply
+    """
+    content = ranker if isinstance(ranker, bytes) else Path(ranker).read_bytes()
+    body = {"ranker": content} | given(segment=optional_text("segment", segment))
+    path = f"{ranking_path(name)}/learner"
+    return ClientRequest("PUT", path, ImportReply, body, repeatable=False, slow=True)
 
 
 def delete_segment(name: str, segment: str) -> ClientRequest[None]:
