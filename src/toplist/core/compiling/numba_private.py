@@ -83,7 +83,7 @@ class _CalleeLibrary(JITCodeLibrary):
 
     @property
     def has_dynamic_globals(self) -> bool:
-        """Whether this code, or that of a callee, has addresses of this process in it, so that it must not be cached."""
+        """Whether this code, or that of a callee, has addresses of this process in it: then it is not cached."""
         return any(library._dynamic_globals for library in (self, *_all_callees(self._linking_libraries)))
 
     def get_pointer_to_function(self, _: str) -> int:
