@@ -23,6 +23,7 @@ from toplist.core.compiling import (
     compiled,
     fingerprint,
     helper,
+    numba_private,
     plain,
     reserved_names,
     routine,
@@ -135,6 +136,34 @@ def test_editing_a_part_or_its_helper_is_noticed(edited: Path, capsys: pytest.Ca
     assert run_here(imported, capsys) == (3, 0)  # the part itself was edited
     (edited / "parts.py").write_text(PART)
     assert run_here(imported, capsys) == (2, 1)  # the part of before is still cached
+
+
+def test_a_callee_is_cached_for_other_callers_and_an_edit_of_it_is_noticed(
+    edited: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+    unpack = numba_private.LinkingCache.unpack
+
+    def counted(self: Any, content: Any, target_context: Any) -> Any:
+        loaded.append(content[1].qualname)
+        return unpack(self, content, target_context)
+
+    monkeypatch.setattr(numba_private.LinkingCache, "unpack", counted)
+    monkeypatch.setattr(numba_private, "WORTH_CACHING", 0.0)
+    imported = PROGRAM.format(definition="from parts import Half")
+    assert run_here(imported, capsys) == (1, 0)
+    assert "Half.read" not in loaded
+    (edited / "loop.py").write_text(LOOP.replace("page, 4", "page, 3"))
+    assert run_here(imported, capsys) == (1, 0)  # another caller is compiled,
+    assert loaded.count("Half.read") == 1  # but what it calls is not
+    (edited / "helpers.py").write_text(HELPERS.replace("return 1", "return 2"))
+    assert run_here(imported, capsys) == (2, 0)
+    assert loaded.count("Half.read") == 1
+    for file in (edited / "cache").glob("*"):
+        content = file.read_bytes()
+        file.write_bytes(content[:300] + b"garbage" + content[307:])
+    assert run_here(imported, capsys) == (2, 0)  # damaged: all is compiled again
+    assert loaded.count("Half.read") == 1
 
 
 def test_parts_of_main_are_not_cached_and_a_removed_class_and_damage_are_harmless(
@@ -428,6 +457,24 @@ def test_callees_run_as_source_from_python_and_as_machine_code_from_compiled_cod
         return doubled(eight_times(number))
 
     assert sixteen_times(1.5) == 24.0
+
+
+@helper
+def halved(number: float) -> float:
+    return quadrupled(number) / 8.0
+
+
+def test_only_helpers_are_inlined() -> None:
+    """Also where a helper calls a routine; numba inlines whatever an inlined function calls."""
+
+    @compiled
+    def quarter(number: float) -> float:
+        return halved(halved(number))
+
+    assert quarter(1.0) == 0.25
+    inlined = {(key[0], key[3]) for key in numba_private._compiled_callees}
+    assert {(halved, True), (quadrupled, False)} <= inlined
+    assert (quadrupled, True) not in inlined
 
 
 def test_a_callee_that_raises_does_so_within_its_caller() -> None:

@@ -66,6 +66,8 @@ def routine(function: Callable[P, R]) -> Callable[P, R]:
 
 def _register_function(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     callees[function] = options
+    # Said in any case: numba would inline whatever an inlined function calls.
+    options = {"forceinline": False} | options
     registered: Callable[P, R] = register_jitable(**backend.callee_options(), **options)(function)
     return registered
 

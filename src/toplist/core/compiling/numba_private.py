@@ -2,28 +2,35 @@
 
 - `_nrt=False` compiles without reference counting, which was the main cost of composed parts; and an allocation in a
   hot method becomes a compile error.
-- `CalleeCompiler` compiles a function and all its callees in one pass. Numba optimises every callee separately and
-  generates machine code for it, and then does all of it again within the caller. A policy calls some eighty functions,
-  and none of them is called from Python, so this machine code is thrown away. Here a callee stays in LLVM's
-  intermediate representation, and only the whole program is optimised and turned into machine code. That takes a third
-  of the time, and LLVM optimises better when it sees everything.
-- `ContentCache` caches machine code on disk under the content that it was compiled from.
+- `CalleeCompiler` compiles callees for linking. Numba optimises every callee separately and generates machine code for
+  it, and then does all of it again within the caller. A policy calls some eighty functions, and none of them is called
+  from Python, so this machine code is thrown away. Here a callee stays in LLVM's intermediate representation, and only
+  the whole program is linked, optimised and turned into machine code, by `WholeCompiler`. That takes a third of the
+  time, and LLVM optimises better when it sees everything.
+- `ContentCache` caches machine code on disk under the content that it was compiled from, and `LinkingCache` code for
+  linking: a simulation of the same policy with other users compiles neither `rank` nor `learn` again.
 """
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import pickle
+import secrets
 import tempfile
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 import numpy as np
-from numba.core import compiler, serialize
+from numba.core import compiler, itanium_mangler, serialize
 from numba.core.codegen import JITCodeLibrary
+from numba.core.environment import lookup_environment
 
 from toplist.core.compiling import numba_public
 from toplist.core.compiling.cache_folder import ENDING, cache_folder, machine, trim
@@ -33,6 +40,8 @@ from toplist.core.compiling.only_cached import refuse_to_compile
 _dumps: Any = serialize.dumps
 
 OPTIONS: dict[str, Any] = numba_public.OPTIONS | {"_nrt": False}
+BETWEEN_COLLECTIONS = 50_000  # new objects
+WORTH_CACHING = 0.05  # seconds of compiling; loading a function takes a few milliseconds
 
 
 def callee_options() -> dict[str, Any]:
@@ -51,14 +60,32 @@ def compile_whole(function: Any) -> Any:
 
 
 class _CalleeLibrary(JITCodeLibrary):
-    """Code that is only linked into other code: neither optimised as a whole nor turned into machine code."""
+    """Code that is only linked into other code: neither optimised as a whole nor turned into machine code.
 
-    def _optimize_final_module(self) -> None:
-        pass
+    Numba links the callees of a function into it, and then all of that into its callers. Here a library keeps its own
+    functions only, and the whole program links each library once.
+    """
 
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
+        """Numba would link, optimise and generate machine code here."""
+        self._raise_if_finalized()  # type: ignore[no-untyped-call]
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == llvmlite.binding.Linkage.external:
+                function.linkage = "linkonce_odr"  # may be linked several times, and dropped where it is not called
         self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """This code with that of all callees, for programs that numba itself links."""
+        module = self._final_module.clone()
+        for library in _all_callees(self._linking_libraries):
+            module.link_in(_own_module(library), preserve=True)
+        return module
+
+    @property
+    def has_dynamic_globals(self) -> bool:
+        """Whether this code, or that of a callee, has addresses of this process in it: then it is not cached."""
+        return any(library._dynamic_globals for library in (self, *_all_callees(self._linking_libraries)))
 
     def get_pointer_to_function(self, _: str) -> int:
         """There is no machine code to point to; numba writes that as 0."""
@@ -75,26 +102,116 @@ class _IgnoredEnvironments:
         pass
 
 
+class _WholeLibrary(JITCodeLibrary):
+    """A whole program: a function with all its callees, linked and optimised at once."""
+
+    def finalize(self) -> None:
+        """As in numba, but with the callees of callees."""
+        self._raise_if_finalized()  # type: ignore[no-untyped-call]
+        for library in _all_callees(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(_own_module(library), preserve=True)
+        self._optimize_final_module()  # type: ignore[no-untyped-call]
+        self._final_module.verify()
+        self._finalize_final_module()  # type: ignore[no-untyped-call]
+
+
+def _all_callees(libraries: list[Any]) -> list[Any]:
+    """Libraries with those that they need, each one once."""
+    found: dict[Any, None] = {}
+    waiting = list(reversed(libraries))
+    while waiting:
+        library = waiting.pop()
+        if library not in found:
+            found[library] = None
+            if isinstance(library, _CalleeLibrary):  # others were linked with all they need
+                waiting.extend(reversed(library._linking_libraries))
+    return list(found)
+
+
+def _own_module(library: Any) -> Any:
+    return library._final_module if isinstance(library, _CalleeLibrary) else library._get_module_for_linking()
+
+
 class WholeCompiler(compiler.Compiler):
     """Compiles a function to machine code, and its callees to code for linking."""
 
     def compile_extra(self, func: Any) -> Any:
         """As in numba; then set the environments of the callees, which have their addresses only now."""
-        result: Any = super().compile_extra(func)  # type: ignore[no-untyped-call]
+        state = self.state
+        state.targetctx.mangler = _symbol
+        state.library = _WholeLibrary(state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
+        state.library.enable_object_caching()
+        state.flags.no_cfunc_wrapper = True  # nobody calls it from C
+        with _rare_garbage_collection():
+            result: Any = super().compile_extra(func)  # type: ignore[no-untyped-call]
         for environment in result._find_referenced_environments():
             result.library.codegen.set_env(environment.env_name, environment)
         return result
 
 
 class CalleeCompiler(compiler.Compiler):
-    """Compiles a function for linking."""
+    """Compiles a function for linking, once for all its callers."""
 
     def compile_extra(self, func: Any) -> Any:
         """As in numba, but into a library without machine code."""
-        self.state.library = _CalleeLibrary(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
+        state = self.state
+        # Numba would compile it again for every combination of its callers' options.
+        key = func, tuple(state.args), state.return_type, state.flags.forceinline
+        if key not in _compiled_callees:
+            result = self._compile(func) if _nesting else self._load_or_compile(func)
+            _compiled_callees[key] = result._replace(metadata=None)  # of one compilation, which numba would write twice
+        return _compiled_callees[key]
+
+    def _load_or_compile(self, func: Any) -> Any:
+        """What a whole program calls directly, as the methods of a policy, is cached with all that it calls."""
+        state = self.state
+        cache = LinkingCache(func, f"linked, {state.flags.forceinline}")
+        result = cache.load_overload(state.args, state.targetctx)
+        if result is None or result.signature.args != tuple(state.args):  # as of a class defined within a function
+            before = time.thread_time()
+            result = self._compile(func)
+            if time.thread_time() - before > WORTH_CACHING:
+                cache.save_overload(state.args, result)
+        return result
+
+    def _compile(self, func: Any) -> Any:
+        state = self.state
+        state.targetctx.mangler = _symbol
+        state.library = _CalleeLibrary(state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
         # No wrappers: neither Python nor C will call it.
-        self.state.flags.no_cpython_wrapper = self.state.flags.no_cfunc_wrapper = True
-        return super().compile_extra(func)  # type: ignore[no-untyped-call]
+        state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
+        _nesting.append(func)
+        try:
+            return super().compile_extra(func)  # type: ignore[no-untyped-call]
+        finally:
+            _nesting.pop()
+
+
+_compiled_callees: dict[Any, Any] = {}  # numba keeps them for the life of the process too
+_nesting: list[Any] = []  # callees that are being compiled, each for the one before; numba has a lock
+_PROCESS = secrets.token_hex(8)
+
+
+def _symbol(name: str, _: Any, *, abi_tags: Any = (), uid: int | None = None) -> str:  # noqa: ARG001 - numba passes them
+    """A function's name in LLVM, unlike all others in this process and in code that it may load from the cache.
+
+    Numba's own names spell out the types of all arguments: with a policy these are kilobytes, in every call.
+    """
+    symbol: str = itanium_mangler.mangle(name, (), abi_tags=(f"{_PROCESS}{os.getpid():x}",), uid=uid)  # type: ignore[no-untyped-call]
+    return symbol
+
+
+@contextmanager
+def _rare_garbage_collection() -> Iterator[None]:
+    """Collect garbage less often: compiling makes millions of objects that stay for a while."""
+    often, *others = gc.get_threshold()
+    if 0 < often < BETWEEN_COLLECTIONS:
+        gc.set_threshold(BETWEEN_COLLECTIONS, *others)
+    try:
+        yield
+    finally:
+        gc.set_threshold(often, *others)
 
 
 # The cache ------------------------------------------------------------------------------------------------------------
@@ -174,26 +291,84 @@ class ContentCache:
         return folder / f"{self._function.__name__}-{hashlib.sha256(content.encode()).hexdigest()[:40]}{ENDING}"
 
 
+class LinkingCache(ContentCache):
+    """The disk cache of a callee: code for linking, with all that it calls itself."""
+
+    def pack(self, result: Any) -> Any:
+        """The code, and what numba knows of the function."""
+        module = result.library._get_module_for_linking()
+        names = [variable.name for variable in module.global_variables]
+        environments = [found for name in names if (found := lookup_environment(name)) is not None]
+        result.fndesc.typemap = result.fndesc.calltypes = None  # large, and of no more use
+        libraries = [result.library, *_all_callees(result.library._linking_libraries)]
+        reload_init = {function for library in libraries for function in library._reload_init}
+        return module.as_bitcode(), result.fndesc, result.environment, result.signature, environments, reload_init
+
+    def unpack(self, content: Any, target_context: Any) -> Any:
+        """The function, known to numba."""
+        bitcode, descriptor, environment, signature, environments, reload_init = content
+        target_context.refresh()
+        for function in reload_init:
+            function()
+        library: Any = _CalleeLibrary(target_context.codegen(), descriptor.qualname)  # type: ignore[no-untyped-call]
+        library._final_module = llvmlite.binding.parse_bitcode(bitcode)
+        library._reload_init.update(reload_init)
+        library.finalize()
+        entry_point = target_context.get_executable(library, descriptor, environment)
+        target_context.insert_user_function(entry_point, descriptor, [library])
+        return compiler.compile_result(  # type: ignore[no-untyped-call]
+            typing_context=target_context.typing_context,
+            target_context=target_context,
+            entry_point=entry_point,
+            library=library,
+            signature=signature,
+            objectmode=False,
+            lifted=(),
+            fndesc=descriptor,
+            environment=environment,
+            reload_init=list(reload_init),
+            referenced_envs=environments,
+        )
+
+
 # The self-test --------------------------------------------------------------------------------------------------------
 
 
 def self_test() -> None:
     """Compile and run a small program; raises an error if this numba does not do what this module relies on."""
     numba.extending.register_jitable(**callee_options(), forceinline=True)(_increment)
-    total = numba.njit(**OPTIONS, pipeline_class=WholeCompiler)(_sum_of_increments)
     values = np.arange(3.0)
     signature = (numba.typeof(values),)  # type: ignore[no-untyped-call]
-    _expect(total(values) == 6.0, "a function with a callee")
-    (result,) = total.overloads.values()
+    result = _self_tested("a function with callees", values)
     payload = pickle.loads(_dumps(result._reduce()))
     restored = compiler.CompileResult._rebuild(result.target_context, *payload)  # type: ignore[no-untyped-call]
     _expect(restored.entry_point(values) == 6.0, "machine code read back")
+    (known,) = [key for key in _compiled_callees if key[0] is _next_one]
+    cache = LinkingCache(_next_one)
+    packed = pickle.loads(_dumps(cache.pack(_compiled_callees[known])))
+    _compiled_callees[known] = cache.unpack(packed, result.target_context)
+    _self_tested("a callee read back", values)
     try:
         numba.njit(**OPTIONS)(_allocate).compile(signature)
     except numba.core.errors.NumbaError as error:
         _expect("NRT required" in str(error), "the refusal of an allocation")
     else:
         _expect(False, "the refusal of an allocation")
+
+
+def _self_tested(what: str, values: Any) -> Any:
+    next_one = numba.njit(**callee_options())(_next_one)
+
+    def sum_of_next_ones(values: Any) -> float:
+        total = 0.0
+        for value in values:
+            total += next_one(value)
+        return total
+
+    total: Any = numba.njit(**OPTIONS, pipeline_class=WholeCompiler)(sum_of_next_ones)
+    _expect(total(values) == 6.0, what)
+    (result,) = total.overloads.values()
+    return result
 
 
 def _expect(works: bool, what: str) -> None:
@@ -205,11 +380,8 @@ def _increment(number: float) -> float:
     return number + 1.0
 
 
-def _sum_of_increments(values: Any) -> float:
-    total = 0.0
-    for value in values:
-        total += _increment(value)
-    return total
+def _next_one(number: float) -> float:
+    return _increment(number)
 
 
 def _allocate(values: Any) -> float:
