@@ -13,7 +13,7 @@ from host_device import HostDevice
 from toplist import make
 from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.gpu.cuda_device import kernel_source
-from toplist.engine.gpu.cuda_target import exact_arithmetic, numba_cuda, without_device
+from toplist.engine.gpu.cuda_target import kernel_code, numba_cuda, without_device
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.support.files import import_optional
@@ -27,8 +27,9 @@ def assembly(policy: str, world: Any = None, users: Any = USERS) -> str:
     typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
     setup = RunSetup.of(make(policy), world_for(policy) if world is None else world, users, OneSample(), 1000)
     layout = BatchLayout(Player(setup, 0, np.array([1000]), compiled=False))
-    arguments = (*layout.batch([1, 2], HostDevice()), np.zeros(2, dtype=np.int64), 1, 1000)
-    with without_device(CAPABILITY), exact_arithmetic():
+    batch = layout.batch([1, 2], np.zeros(2, dtype=np.int64), HostDevice())
+    arguments = (*batch.shared, *batch[1:], 1, 1000)
+    with without_device(CAPABILITY), kernel_code():
         signature = tuple(map(typeof, arguments))
         text, _ = cuda.compile(kernel_source(cuda, layout), signature, cc=CAPABILITY, device=False, abi="numba")
     return str(text)

@@ -1,18 +1,26 @@
-"""The arguments of the loop for many runs at once: what differs from run to run gets an axis of runs."""
+"""The loop for many runs at once: where the arrays of each run lie, and the function that plays one of them.
+
+The 32 threads of a warp play 32 runs in step, so in memory each word of a run lies beside the same word of 31 others.
+Shapes are constants of the compiled code: of a run, a thread needs nothing but its number.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.core.slate import Ints
 from toplist.engine.play import Run, play, sample_every_item
 from toplist.engine.player import Player
 
+LANES = 32  # runs that lie beside each other: a tile
+WORD = 8  # bytes; smaller elements take a word each
+
 
 class Arguments(NamedTuple):
-    """The arguments of `play` before the steps; of one run, or of a batch of runs."""
+    """The arguments of `play` before the steps."""
 
     policy: Any
     belief: Any
@@ -22,15 +30,44 @@ class Arguments(NamedTuple):
     start: Any
     run: Run
 
-    @classmethod
-    def of(cls, player: Player) -> Arguments:
-        """Those of a player."""
-        setup = player.setup
-        return cls(player.policy, player.belief, player.cache, setup.world, player.users, setup.start, player.run)
+
+class Batch(NamedTuple):
+    """What a launch plays; arrays lie on a device."""
+
+    shared: Arguments  # with 0 in place of each array that is a run's own
+    curves: Any  # (runs, checkpoints, columns)
+    kept: Any  # (tiles, words, LANES): all else that outlives an interruption
+    scratch: Any  # likewise: the caches
+    keys: Any  # per run, of its requests
+    played: Any  # per run, the steps that were played
+
+
+class Place(NamedTuple):
+    """Where an array of a run lies in a memory of tiles."""
+
+    memory: str  # a field of `Batch`
+    words: int  # of each run in this memory
+    first: int  # word
+    array: Any  # the player's
+
+    def view(self, memory: Any, at: int) -> Any:
+        """The array of a run, in a memory on the host."""
+        tile, lane = divmod(at, LANES)
+        strides = [step // self.array.itemsize * WORD * LANES for step in self.array.strides]
+        begin = ((tile * self.words + self.first) * LANES + lane) * WORD
+        return np.ndarray(self.array.shape, self.array.dtype, memory, begin, strides)
+
+
+class ArrayAccess(NamedTuple):
+    """How the code of a run reaches arrays: makers of functions."""
+
+    take: Callable[[Place], Any]  # of a memory and a run's number: the run's array
+    give: Callable[[Place], Any]  # of that array, the memory and the number: nothing; puts the array back
+    fixed: Callable[[Any], Any]  # of an array that all runs share: the same, of constant shape
 
 
 class BatchLayout:
-    """Which arrays of a run's arguments are its own, and how they are found in the arguments of a batch of runs.
+    """Which arrays of a run's arguments are its own, and where they lie.
 
     Parameters
     ----------
@@ -39,96 +76,120 @@ class BatchLayout:
     """
 
     def __init__(self, player: Player) -> None:
-        self.player = player
-        self._template = template = Arguments.of(player)
-        run = template.run
-        shared = [template.world, template.start, player.setup.policy, run.request.labels, run.checkpoints]
-        of_all = {id(array) for part in shared for array in _arrays(part)}
-        of_one = _arrays([template.belief, template.cache, template.users, run])
-        # Arrays without elements stay as they are: the same empty one serves several fields.
-        self._own = {id(array): array for array in of_one if array.size > 0 and id(array) not in of_all}
-        self._caches = {id(array) for array in _arrays(template.cache)}
-        self._fresh = [(array, array.copy()) for array in self._own.values()]
-        writer = _ViewWriter(self._own)
-        source = writer.source(template)
-        self.key = f"{source} {writer.classes}"  # equal for runs that share a kernel, if all their types are equal
-        self.view = writer.compile(source)  # view(*arguments of a batch, number): the arguments of one run
+        self.player, setup, run = player, player.setup, player.run
+        self._template = template = Arguments(
+            player.policy, player.belief, player.cache, setup.world, player.users, setup.start, run
+        )
+        shared = [setup.world, setup.start, setup.policy, run.request.labels, run.checkpoints, run.curves]
+        known = {id(array) for array in _arrays(shared)}
+        self.places: dict[int, Place] = {}
+        self._blanks: dict[str, Any] = {}  # a tile of runs before their first step
+        for memory, part in (("kept", [template.belief, template.users, run]), ("scratch", template.cache)):
+            found = {id(array): array for array in _arrays(part) if id(array) not in known}
+            known |= found.keys()
+            ends = np.cumsum([0, *(array.size for array in found.values())])
+            words = max(1, int(ends[-1]))
+            self._blanks[memory] = np.zeros((words, LANES), dtype=np.int64)
+            for (name, array), first in zip(found.items(), ends.tolist(), strict=False):
+                self.places[name] = place = Place(memory, words, first, array)
+                for lane in range(LANES):
+                    place.view(self._blanks[memory], lane)[...] = array
+        self._writer = _SourceWriter(self.places, run)
+        self._source = self._writer.function(template)
+        forms = [(place.memory, array.shape, array.dtype.str) for place in self.places.values() for array in [place.array]]
+        fixed = [array.shape for array in self._writer.fixed]
+        self.key = f"{self._source} {self._writer.classes} {forms} {fixed}"  # runs of equal keys and types share a kernel
 
     def run_bytes(self) -> int:
         """Bytes of memory that each run takes."""
-        return 16 + sum(int(array.nbytes) for array in self._own.values())
+        return 16 + int(self.player.run.curves.nbytes) + sum(WORD * len(tile) for tile in self._blanks.values())
 
-    def batch(self, keys: list[int], device: Any) -> Arguments:
-        """The arguments of a batch of runs with these request keys, on a device."""
-        made: dict[int, Any] = {}
+    def function(self, access: ArrayAccess) -> Callable[..., None]:
+        """The function of a batch's arrays, a run's number, sampled positions and a step: plays the run until there."""
+        names: dict[str, Any] = {f"class_{number}": cls for number, cls in enumerate(self._writer.classes)}
+        names |= {f"fixed_{number}": access.fixed(array) for number, array in enumerate(self._writer.fixed)}
+        for number, place in enumerate(self.places.values()):
+            names |= {f"take_{number}": access.take(place), f"give_{number}": access.give(place)}
+        exec(self._source, names | {"play_one_run": play_one_run}, made := {})  # type: ignore[var-annotated]
+        played: Callable[..., None] = made["play_run"]
+        return played
+
+    def batch(self, keys: list[int], begun: Ints, device: Any) -> Batch:
+        """Runs with these request keys and steps, on a device."""
 
         def put(value: Any) -> Any:
             if hasattr(value, "_fields"):
                 return value._make(put(field) for field in value)
             if not isinstance(value, np.ndarray):
                 return value
-            if id(value) not in made:
-                made[id(value)] = device.repeat(value, len(keys)) if id(value) in self._own else device.put(value)
-            return made[id(value)]
+            return 0 if id(value) in self.places or value is self._template.run.curves else device.put(value)
 
-        self._reset()
-        batch: Arguments = put(self._template)
-        request = batch.run.request._replace(key=device.put(np.array(keys, dtype=np.int64)))
-        return batch._replace(run=batch.run._replace(request=request))
+        tiles = -(-len(keys) // LANES)
+        curves = np.zeros_like(self._template.run.curves)
+        kept, scratch = (device.repeat(tile, tiles) for tile in self._blanks.values())
+        numbers = device.put(np.array(keys, dtype=np.int64)), device.put(begun)
+        return Batch(put(self._template), device.repeat(curves, len(keys)), kept, scratch, *numbers)
 
-    def restore(self, batch: Arguments, at: int, unfinished: dict[str, Any], device: Any) -> None:
-        """Let a run of a batch continue from a snapshot."""
-        self._reset()
-        self.player.restore(unfinished)
-        for array, batched in self._kept(batch):
-            device.overwrite(batched[at : at + 1], array[None])
+    def restore(self, batch: Batch, unfinished: dict[int, dict[str, Any]], device: Any) -> None:
+        """Let runs of a batch continue from snapshots."""
+        kept, curves = fetched = self.fetch(batch, device)
+        for at, snapshot in unfinished.items():
+            self.load((self._blanks["kept"], np.zeros_like(curves[:1])), 0, 0).restore(snapshot)
+            for array, place in self._kept():
+                place.view(kept, at)[...] = array
+            curves[at] = self.player.run.curves
+        for target, array in zip((batch.kept, batch.curves), fetched, strict=True):
+            device.overwrite(target, array)
 
-    def fetch(self, batch: Arguments, device: Any) -> list[tuple[Any, Any]]:
-        """Own arrays of the player, each with the rows of all runs of a batch; without caches."""
-        return [(array, device.fetch(batched)) for array, batched in self._kept(batch)]
+    def fetch(self, batch: Batch, device: Any) -> tuple[Any, Any]:
+        """The state of all runs of a batch, on the host."""
+        return device.fetch(batch.kept), device.fetch(batch.curves)
 
-    def load(self, fetched: list[tuple[Any, Any]], at: int, step: int) -> Player:
+    def load(self, fetched: tuple[Any, Any], at: int, step: int) -> Player:
         """The player, in the state of a run of a batch."""
-        for array, rows in fetched:
-            array[...] = rows[at]
+        kept, curves = fetched
+        for array, place in self._kept():
+            array[...] = place.view(kept, at)
+        self.player.run.curves[...] = curves[at]
         self.player.step = step
         return self.player
 
-    def _reset(self) -> None:
-        """Undo what `load` and `restore` did to the player's arrays."""
-        for array, fresh in self._fresh:
-            array[...] = fresh
-
-    def _kept(self, batch: Arguments) -> list[tuple[Any, Any]]:
-        """Own arrays without caches, each with the batch's."""
-        request = batch.run.request._replace(key=0)  # as in the template; an array in the batch
-        batch = batch._replace(run=batch.run._replace(request=request))
-        pairs = zip(_arrays(self._template), _arrays(batch), strict=True)
-        wanted = self._own.keys() - self._caches
-        return list({id(own): (own, batched) for own, batched in pairs if id(own) in wanted}.values())
+    def _kept(self) -> list[tuple[Any, Place]]:
+        """A run's own arrays without caches, each with its place."""
+        return [(place.array, place) for place in self.places.values() if place.memory == "kept"]
 
 
-class _ViewWriter:
-    """Writes the source of a function that takes one run's arguments out of those of a batch."""
+class _SourceWriter:
+    """Writes the source of the function that plays one run of a batch."""
 
-    def __init__(self, own: Container[int]) -> None:
-        self._own = own
+    def __init__(self, places: dict[int, Place], run: Run) -> None:
+        self._places, self._run = places, run
+        self._numbers = {name: number for number, name in enumerate(places)}
         self.classes: list[type] = []
+        self.fixed: list[Any] = []
 
-    def source(self, template: Arguments) -> str:
-        fields = [self._expression(value, name) for name, value in template._asdict().items()]
-        return f"def view({', '.join(template._fields)}, at):\n    return {', '.join(fields)}\n"
-
-    def compile(self, source: str) -> Callable[..., tuple[Any, ...]]:
-        names: dict[str, Any] = {f"class_{number}": cls for number, cls in enumerate(self.classes)}
-        exec(source, names)
-        view: Callable[..., tuple[Any, ...]] = names["view"]
-        return view
+    def function(self, template: Arguments) -> str:
+        arguments = [self._expression(value, name) for name, value in template._asdict().items()]
+        own = [(f"own_{number}", place.memory, number) for number, place in enumerate(self._places.values())]
+        lines = [f"{name} = take_{number}({memory}, at)" for name, memory, number in own]
+        lines += [f"play_one_run(({', '.join(arguments)}), played, at, sampled_positions, until)"]
+        lines += [f"give_{number}({name}, {memory}, at)" for name, memory, number in own]
+        names = [*template._fields, *Batch._fields[1:], "at", "sampled_positions", "until"]
+        return "\n    ".join([f"def play_run({', '.join(names)}):", *lines])
 
     def _expression(self, value: Any, path: str) -> str:
         """The value of one run, from the place of the batch's in the arguments."""
-        if path == "run.request.key" or id(value) in self._own:
-            return f"{path}[at]"
+        if id(value) in self._numbers:
+            return f"own_{self._numbers[id(value)]}"
+        if path == "run.request.key":
+            return "keys[at]"
+        if value is self._run.curves:
+            return "curves[at]"
+        if isinstance(value, np.ndarray):
+            if value is self._run.checkpoints:  # any number of them shares a kernel
+                return path
+            self.fixed.append(value)
+            return f"fixed_{len(self.fixed) - 1}({path})"
         if not hasattr(value, "_fields"):
             return path
         fields = [self._expression(field, f"{path}.{name}") for name, field in zip(value._fields, value, strict=True)]
@@ -136,14 +197,14 @@ class _ViewWriter:
             return path
         if type(value) not in self.classes:
             self.classes.append(type(value))
-        return f"class_{self.classes.index(type(value))}({', '.join(fields)})"
+        return f"class_{self.classes.index(type(value))}({', '.join(fields)},)"
 
 
 def _arrays(value: Any) -> list[Any]:
-    """All arrays of nested tuples, on the host or on a device."""
+    """All arrays of nested tuples that have elements; the same empty one serves several fields."""
     if isinstance(value, tuple | list):
         return [array for field in value for array in _arrays(field)]
-    return [value] if hasattr(value, "dtype") and hasattr(value, "strides") and value.ndim > 0 else []
+    return [value] if isinstance(value, np.ndarray) and value.size > 0 else []
 
 
 def play_one_run(arguments: tuple[Any, ...], played: Any, at: int, sampled_positions: int, until: int) -> None:

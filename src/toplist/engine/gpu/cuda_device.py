@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from toplist.core.compiling import fingerprint
 from toplist.core.compiling.numba_private import ContentCache
 from toplist.core.problem import InvalidInput
-from toplist.engine.gpu.batch import Arguments, BatchLayout, play_one_run
-from toplist.engine.gpu.cuda_target import exact_arithmetic, let_kernels_call, numba_cuda
+from toplist.engine.gpu.batch import Batch, BatchLayout, play_one_run
+from toplist.engine.gpu.cuda_arrays import cuda_access
+from toplist.engine.gpu.cuda_target import kernel_code, let_kernels_call, numba_cuda
 from toplist.support.files import import_optional
 
 BLOCK = 32  # threads: the runs of a block end together, and small blocks spread over all multiprocessors
 MANY_RUNS = 16_384  # fewer leave most of a GPU idle, and each should end as early as it can: no registers are spilled
 REGISTERS = {False: 255, True: 128}  # per thread: for few runs, and for many
-REPEATED = 256  # copies that the host makes; the device doubles them
+REPEATED = 1 << 22  # bytes of copies that the host makes; the device doubles them
 SPARE = 0.9  # of the free memory is used
 
 _kernels: dict[tuple[str, str, int], Any] = {}
@@ -80,7 +82,7 @@ class CudaDevice:
     def repeat(self, array: Any, times: int) -> Any:
         """Copy an array to the GPU several times, along a new first axis."""
         target = self._cuda.device_array((times, *array.shape), array.dtype)
-        filled = min(times, REPEATED)
+        filled = min(times, max(1, REPEATED // array.nbytes))
         target[:filled].copy_to_device(np.ascontiguousarray(np.broadcast_to(array, (filled, *array.shape))))
         while filled < times:
             more = min(filled, times - filled)
@@ -96,17 +98,17 @@ class CudaDevice:
         """Copy an array from the GPU."""
         return array.copy_to_host()
 
-    def prepare(self, layout: BatchLayout, arguments: Arguments, played: Any) -> Any:
+    def prepare(self, layout: BatchLayout, batch: Batch) -> Any:
         """The kernel for a batch, and a stream of its own."""
-        registers = REGISTERS[len(played) > MANY_RUNS]
-        return kernel_for(self._cuda, layout, (*arguments, played, 0, 0), registers), self._cuda.stream()
+        registers = REGISTERS[len(batch.played) > MANY_RUNS]
+        return kernel_for(self._cuda, layout, (*batch.shared, *batch[1:], 0, 0), registers), self._cuda.stream()
 
-    def launch(self, prepared: Any, arguments: Arguments, played: Any, sampled_positions: int, until: int) -> Any:
+    def launch(self, prepared: Any, batch: Batch, sampled_positions: int, until: int) -> Any:
         """Begin to play the runs of a batch until a step; returns what `is_done` and `wait` take."""
         kernel, stream = prepared
-        blocks = -(-len(played) // BLOCK)
+        blocks = -(-len(batch.played) // BLOCK)
         with warnings.catch_warnings(action="ignore"):  # numba-cuda calls few runs an under-utilised GPU
-            kernel[blocks, BLOCK, stream](*arguments, played, sampled_positions, until)
+            kernel[blocks, BLOCK, stream](*batch.shared, *batch[1:], sampled_positions, until)
         done = self._cuda.event(timing=False)
         done.record(stream)
         return done
@@ -126,11 +128,12 @@ def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], regis
     signature = tuple(typeof(argument) for argument in arguments)
     known = layout.key, str(signature), registers
     if known not in _kernels:
-        kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers)
+        # The linker's own optimisation would fuse products with sums.
+        kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers, lto=False)
         capability = cuda.get_current_device().compute_capability
-        options = hashlib.sha256(repr((layout.key, capability, registers, version("numba-cuda"))).encode()).hexdigest()
-        kernel._cache = KernelCache(play_one_run, options)
-        with exact_arithmetic():
+        code = fingerprint(cuda_access, kernel_code), layout.key, capability, registers, version("numba-cuda")
+        kernel._cache = KernelCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
+        with kernel_code():
             kernel.compile(signature)
         _kernels[known] = kernel
     return _kernels[known]
@@ -138,18 +141,17 @@ def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], regis
 
 def kernel_source(cuda: Any, layout: BatchLayout) -> Any:
     """The kernel as a Python function."""
-    view = layout.view
-    let_kernels_call(view, forceinline=True)
-    let_kernels_call(play_one_run)
+    play_run = layout.function(cuda_access(layout))
+    let_kernels_call(play_run, forceinline=True)
 
     def kernel(
-        policy: Any, belief: Any, cache: Any, world: Any, users: Any, start: Any, run: Any,
-        played: Any, sampled_positions: int, until: int,
+        policy: Any, belief: Any, cache: Any, world: Any, users: Any, start: Any, run: Any, curves: Any, kept: Any,
+        scratch: Any, keys: Any, played: Any, sampled_positions: int, until: int,
     ) -> None:  # fmt: skip
         at = cuda.grid(1)
         if at < len(played):
-            own = view(policy, belief, cache, world, users, start, run, at)
-            play_one_run(own, played, at, sampled_positions, until)
+            play_run(policy, belief, cache, world, users, start, run, curves, kept, scratch, keys, played, at,
+                     sampled_positions, until)  # fmt: skip
 
     return kernel
 

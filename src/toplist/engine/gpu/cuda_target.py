@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from toplist.core.compiling.callees import callees, methods
 from toplist.core.compiling.compile import method_finder
 from toplist.core.randomness import overload_wrap, wrap
+from toplist.engine.gpu.batch import play_one_run
 from toplist.engine.play import play, sample_every_item
 from toplist.support.files import import_optional
 
@@ -35,7 +36,8 @@ def numba_cuda() -> Any:
             options = {"forceinline": True}
             extending.overload_method(kind, name, strict=False, jit_options=options)(method_finder(name))
         _registered.add(name)
-    marked = dict(callees) | {play: {}, sample_every_item: {}}
+    whole = {"forceinline": True}  # arrays can be kept in registers only where all code is one function
+    marked = dict(callees) | {play: whole, sample_every_item: whole, play_one_run: whole}
     for function in marked.keys() - _registered:  # a part of your own may have been imported since
         let_kernels_call(function, **marked[function])
     return cuda
@@ -52,10 +54,21 @@ def let_kernels_call(function: Callable[..., Any], **options: bool) -> None:
     _registered.add(function)
 
 
-def exact_arithmetic() -> AbstractContextManager[None]:
-    """Compile a product and a sum as on the CPU, which rounds both: a GPU would round once, and sums would differ."""
+def kernel_code() -> AbstractContextManager[None]:
+    """Compile products, sums and addresses as kernels need them.
+
+    A product and a sum are rounded one after the other as on the CPU; a GPU would round once. An address in a strided
+    array stays a pointer; as a number, the compiler would not know which memory it means.
+    """
     nvvm = import_optional("numba.cuda.cudadrv.nvvm", "gpu")
-    return _replaced((nvvm, "compile_ir", partial(nvvm.compile_ir, fma=False)))
+    cgutils = import_optional("numba.cuda.cgutils", "gpu")
+
+    def pointer_add(builder: Any, pointer: Any, offset: Any, return_type: Any = None) -> Any:
+        offset = cgutils.intp_t(offset) if isinstance(offset, int) else offset
+        there = builder.gep(builder.bitcast(pointer, cgutils.voidptr_t), [offset])
+        return builder.bitcast(there, return_type or pointer.type)
+
+    return _replaced((nvvm, "compile_ir", partial(nvvm.compile_ir, fma=False)), (cgutils, "pointer_add", pointer_add))
 
 
 def without_device(capability: tuple[int, int]) -> AbstractContextManager[None]:
