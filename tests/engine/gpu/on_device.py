@@ -17,8 +17,8 @@ from catalogue_problems import USERS, policies, world_for
 
 import toplist
 from toplist.core.randomness import branch
+from toplist.engine.batch_scheduler import RunBatch
 from toplist.engine.gpu.batch import BatchLayout
-from toplist.engine.gpu.batch_scheduler import RunBatch
 from toplist.engine.gpu.cuda_device import gpus
 from toplist.engine.player import Player, RunSetup, request_key
 from toplist.engine.simulate import checked_threads
@@ -32,9 +32,11 @@ RUNS = 36_000  # of a measurement on the GPU
 LARGE = [  # policy, items, positions, topics, and runs on the GPU
     ("cascade-kl-ucb", 1000, 10, 6, 65_536),
     ("cascade-ucb1", 1000, 10, 6, 65_536),
+    ("cascade-lsb", 16, 4, 18, 36_000),
     ("cascade-lsb", 100, 4, 18, 36_000),
-    ("cascade-lsb", 1000, 8, 18, 16_384),
 ]
+TABLES = {"table1": table1.POLICIES, "table2": table2.WORST_FIRST}
+CELLS = [(name, cell, played) for name, played in TABLES.items() for cell in NINE]
 Row = dict[str, Any]
 
 
@@ -94,7 +96,7 @@ def gpu_rate(policy: str, runs: int, world: Any = None, seconds: float = 0.3) ->
         batch.stop()
         return time.monotonic() - begun
 
-    warm = WARM if layout.player.setup.problem.items < 1000 else WARM // 10
+    warm = WARM if layout.player.setup.problem.items < 100 else WARM // 30
     taken = play(warm)
     more = max(1, min(HORIZON // 2, int(warm * seconds / taken)))
     return runs * more / play(more)
@@ -143,22 +145,24 @@ def measure_curve(_: list[str]) -> list[Row]:
     ]
 
 
+def play_cell(number: int, steps: int) -> toplist.Result:
+    """1,000 runs of both policies in a cell."""
+    _, cell, played = CELLS[number]
+    return toplist.simulate(played, cell.world, "cascade", steps=steps, runs=1000, checkpoints=1, engine="gpu")
+
+
 def measure_cells(_: list[str]) -> list[Row]:
     """The 36 cells of kveton2015's tables, 1,000 runs of 1e5 steps each; compiled before."""
-    tables = (("table1", table1.POLICIES), ("table2", table2.WORST_FIRST))
-    jobs = [(name, cell, played) for name, played in tables for cell in NINE]
-
-    def play(job: tuple[Any, ...], steps: int) -> toplist.Result:
-        return toplist.simulate(job[2], job[1].world, "cascade", steps=steps, runs=1000, checkpoints=1, engine="gpu")
-
     rows: list[Row] = []
-    with ThreadPoolExecutor(len(jobs)) as pool:
+    with ProcessPoolExecutor(min(14, os.cpu_count() or 1), multiprocessing.get_context("spawn")) as compilers:
+        list(compilers.map(play_cell, range(len(CELLS)), [10] * len(CELLS)))
+    with ThreadPoolExecutor(len(CELLS)) as pool:
         for steps in (10, 100_000):
             begun = time.monotonic()
-            results = list(pool.map(lambda job, steps=steps: play(job, steps), jobs))
+            results = list(pool.map(play_cell, range(len(CELLS)), [steps] * len(CELLS)))
             rows.append({"steps": steps, "seconds": time.monotonic() - begun})
             print(f"36 cells, 1,000 runs of {steps:,} steps: {rows[-1]['seconds']:.1f} s", flush=True)
-    for (name, cell, _), result in zip(jobs, results, strict=True):
+    for (name, cell, _), result in zip(CELLS, results, strict=True):
         rows += [
             {"table": name, "cell": str(cell), "policy": label, "regret": float(result.regret[label][:, -1].mean())}
             for label in result.policies

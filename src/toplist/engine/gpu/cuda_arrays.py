@@ -1,4 +1,4 @@
-"""Code for CUDA that reaches the arrays of a run: their shapes are constants, and small ones lie in the thread itself."""
+"""Code for CUDA that reaches the arrays of a run: shapes are constants, and small arrays lie in the thread itself."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import warnings
 from importlib.metadata import version
 from typing import Any
@@ -18,12 +19,12 @@ from toplist.engine.gpu.cuda_target import kernel_code, let_kernels_call, numba_
 from toplist.support.files import import_optional
 
 BLOCK = 32  # threads: the runs of a block end together, and small blocks spread over all multiprocessors
-MANY_RUNS = 16_384  # fewer leave most of a GPU idle, and each should end as early as it can: no registers are spilled
-REGISTERS = {False: 255, True: 128}  # per thread: for few runs, and for many
+REGISTERS = 128  # per thread, at most: more would leave room for fewer threads
 REPEATED = 1 << 22  # bytes of copies that the host makes; the device doubles them
 SPARE = 0.9  # of the free memory is used
 
 _kernels: dict[tuple[str, str, int], Any] = {}
+_one_thread = threading.RLock()  # at a time may start CUDA or change numba-cuda
 
 
 def gpus() -> list[CudaDevice]:
@@ -35,11 +36,13 @@ def gpus() -> list[CudaDevice]:
         If the extra is not installed, or there is no GPU or driver.
     """
     try:
-        cuda = numba_cuda()
+        with _one_thread:
+            cuda = numba_cuda()
     except ImportError as error:
         raise InvalidInput(f"engine='gpu' cannot play: {error}.") from error
     try:
-        count = len(cuda.gpus)
+        with _one_thread:
+            count = len(cuda.gpus)
     except cuda.CudaSupportError as error:
         reason = " ".join(str(error).split()).rstrip(".: ")
         raise InvalidInput(
@@ -49,15 +52,7 @@ def gpus() -> list[CudaDevice]:
 
 
 class CudaDevice:
-    """One GPU.
-
-    Parameters
-    ----------
-    cuda : module
-        From `numba_cuda`.
-    number : int
-        Which GPU.
-    """
+    """The GPU of a number; `cuda` is the module from `numba_cuda`."""
 
     def __init__(self, cuda: Any, number: int) -> None:
         self._cuda, self._number = cuda, number
@@ -100,8 +95,7 @@ class CudaDevice:
 
     def prepare(self, layout: BatchLayout, batch: Batch) -> Any:
         """The kernel for a batch, and a stream of its own."""
-        registers = REGISTERS[len(batch.played) > MANY_RUNS]
-        return kernel_for(self._cuda, layout, (*batch.shared, *batch[1:], 0, 0), registers), self._cuda.stream()
+        return kernel_for(self._cuda, layout, (*batch.shared, *batch[1:], 0, 0)), self._cuda.stream()
 
     def launch(self, prepared: Any, batch: Batch, sampled_positions: int, until: int) -> Any:
         """Begin to play the runs of a batch until a step; returns what `is_done` and `wait` take."""
@@ -122,21 +116,22 @@ class CudaDevice:
         launched.synchronize()
 
 
-def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], registers: int) -> Any:
+def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...]) -> Any:
     """The kernel for arguments of these types."""
     typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
     signature = tuple(typeof(argument) for argument in arguments)
-    known = layout.key, str(signature), registers
-    if known not in _kernels:
-        # The linker's own optimisation would fuse products with sums.
-        kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers, lto=False)
-        capability = cuda.get_current_device().compute_capability
-        code = fingerprint(cuda_access, kernel_code), layout.key, capability, registers, version("numba-cuda")
-        kernel._cache = KernelCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
-        with kernel_code():
-            kernel.compile(signature)
-        _kernels[known] = kernel
-    return _kernels[known]
+    known = layout.key, str(signature), REGISTERS
+    with _one_thread:
+        if known not in _kernels:
+            # The linker's own optimisation would fuse products with sums.
+            kernel = cuda.jit(kernel_source(cuda, layout), max_registers=REGISTERS, lto=False)
+            capability = cuda.get_current_device().compute_capability
+            code = fingerprint(cuda_access, kernel_code), layout.key, capability, REGISTERS, version("numba-cuda")
+            kernel._cache = KernelCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
+            with kernel_code():
+                kernel.compile(signature)
+            _kernels[known] = kernel
+        return _kernels[known]
 
 
 def kernel_source(cuda: Any, layout: BatchLayout) -> Any:
@@ -157,10 +152,10 @@ def kernel_source(cuda: Any, layout: BatchLayout) -> Any:
 
 
 class KernelCache(ContentCache):
-    """The disk cache of a kernel."""
+    """The disk cache of a kernel, with its machine code."""
 
     def pack(self, result: Any) -> Any:
-        """A kernel with its machine code."""
+        """The kernel as it is."""
         return result
 
     def unpack(self, content: Any, _: Any) -> Any:

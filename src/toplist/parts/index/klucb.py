@@ -203,7 +203,7 @@ class KLUCB(NamedTuple):
             slope=np.zeros(items),
             bend=np.zeros(items),
             latest=np.full(1, -np.inf),
-            shared=np.full((min(SHARED, 1 << (2 * items - 1).bit_length()), 7), -1.0),
+            shared=np.full((min(SHARED, 1 << (items - 1).bit_length()), 7), -1.0),
             gathered=np.zeros((9, items)),
             low=np.zeros(items),
             high=np.zeros(items),
