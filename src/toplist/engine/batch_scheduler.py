@@ -54,7 +54,8 @@ class RunBatch:
         self.chunk = FIRST_CHUNK  # steps of a launch
         self._begun = np.array([0 if unfinished is None else int(unfinished["step"]) for _, unfinished in runs])
         self._step = self._until = int(self._begun.min())  # of the run that has played least
-        self._launched, self._launched_at = None, 0.0
+        self._launched: Any = None  # an event at the end of the launch
+        self._launched_at = 0.0
         self._saved_at = time.monotonic()
         with device.context():
             self._batch = layout.batch(keys, self._begun, device)
@@ -66,7 +67,7 @@ class RunBatch:
     def poll(self) -> int:
         """Launch the next steps as soon as the last ones are played; number of steps that were played."""
         with self._device.context():
-            if self._launched is not None and not self._device.is_done(self._launched):
+            if self._launched is not None and not self._launched.query():
                 return 0
             played = self._end_launch()
             if self._step < self._steps:
@@ -77,7 +78,7 @@ class RunBatch:
         """Wait for the steps that were launched; their number."""
         with self._device.context():
             if self._launched is not None:
-                self._device.wait(self._launched)
+                self._launched.synchronize()
             return self._end_launch()
 
     def is_finished(self) -> bool:
@@ -109,9 +110,9 @@ class RunBatch:
     def _players(self) -> Iterator[tuple[int, Player]]:
         """Every run, and the player in its state."""
         with self._device.context():
-            fetched = self._layout.fetch(self._batch, self._device)
+            kept, curves = self._device.fetch(self._batch.kept), self._device.fetch(self._batch.curves)
         for at, run in enumerate(self._runs):
-            yield run, self._layout.load(fetched, at, max(self._step, int(self._begun[at])))
+            yield run, self._layout.load(kept, curves, at, max(self._step, int(self._begun[at])))
 
     def _launch(self) -> None:
         until = min(self._steps, self._step + self.chunk)

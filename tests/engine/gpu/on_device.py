@@ -162,7 +162,7 @@ def measure_cells(_: list[str]) -> list[Row]:
             results = list(pool.map(play_cell, range(len(CELLS)), [steps] * len(CELLS)))
             rows.append({"steps": steps, "seconds": time.monotonic() - begun})
             print(f"36 cells, 1,000 runs of {steps:,} steps: {rows[-1]['seconds']:.1f} s", flush=True)
-    for (name, cell, _), result in zip(CELLS, results, strict=True):
+    for (name, cell, __), result in zip(CELLS, results, strict=True):
         rows += [
             {"table": name, "cell": str(cell), "policy": label, "regret": float(result.regret[label][:, -1].mean())}
             for label in result.policies

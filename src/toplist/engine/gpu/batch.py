@@ -6,7 +6,6 @@ Shapes are constants of the compiled code: of a run, a thread needs nothing but 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,33 +57,17 @@ class Place(NamedTuple):
         return np.ndarray(self.array.shape, self.array.dtype, memory, begin, strides)
 
 
-class ArrayAccess(NamedTuple):
-    """How the code of a run reaches arrays: makers of functions."""
-
-    take: Callable[[Place], Any]  # of a memory and a run's number: the run's array
-    give: Callable[[Place], Any]  # of that array, the memory and the number: nothing; puts the array back
-    fixed: Callable[[Any], Any]  # of an array that all runs share: the same, of constant shape
-
-
 class BatchLayout:
-    """Which arrays of a run's arguments are its own, and where they lie.
-
-    Parameters
-    ----------
-    player : Player
-        A player before its first step, of any run. Its arrays are those that `load` fills.
-    """
+    """Where a run's own arrays lie; the player is one of any run before its first step, and `load` fills its arrays."""
 
     def __init__(self, player: Player) -> None:
         self.player, setup, run = player, player.setup, player.run
-        self._template = template = Arguments(
-            player.policy, player.belief, player.cache, setup.world, player.users, setup.start, run
-        )
+        self._model = Arguments(player.policy, player.belief, player.cache, setup.world, player.users, setup.start, run)
         shared = [setup.world, setup.start, setup.policy, run.request.labels, run.checkpoints, run.curves]
         known = {id(array) for array in _arrays(shared)}
         self.places: dict[int, Place] = {}
         self._blanks: dict[str, Any] = {}  # a tile of runs before their first step
-        for memory, part in (("kept", [template.belief, template.users, run]), ("scratch", template.cache)):
+        for memory, part in (("kept", [player.belief, player.users, run]), ("scratch", player.cache)):
             found = {id(array): array for array in _arrays(part) if id(array) not in known}
             known |= found.keys()
             ends = np.cumsum([0, *(array.size for array in found.values())])
@@ -94,25 +77,29 @@ class BatchLayout:
                 self.places[name] = place = Place(memory, words, first, array)
                 for lane in range(LANES):
                     place.view(self._blanks[memory], lane)[...] = array
-        self._writer = _SourceWriter(self.places, run)
-        self._source = self._writer.function(template)
-        forms = [(place.memory, array.shape, array.dtype.str) for place in self.places.values() for array in [place.array]]
-        fixed = [array.shape for array in self._writer.fixed]
-        self.key = f"{self._source} {self._writer.classes} {forms} {fixed}"  # runs of equal keys and types share a kernel
+        self._kept = [place for place in self.places.values() if place.memory == "kept"]
+        self._classes: list[type] = []
+        self._fixed: list[Any] = []  # arrays that all runs share
+        self._source = self._write_source()
+        arrays = [*(place.array for place in self.places.values()), *self._fixed]
+        forms = [(array.shape, array.dtype.str) for array in arrays]
+        self.key = f"{self._source} {self._classes} {forms}"  # runs of equal keys and types share a kernel
 
     def run_bytes(self) -> int:
         """Bytes of memory that each run takes."""
         return 16 + int(self.player.run.curves.nbytes) + sum(WORD * len(tile) for tile in self._blanks.values())
 
-    def function(self, access: ArrayAccess) -> Callable[..., None]:
-        """The function of a batch's arrays, a run's number, sampled positions and a step: plays the run until there."""
-        names: dict[str, Any] = {f"class_{number}": cls for number, cls in enumerate(self._writer.classes)}
-        names |= {f"fixed_{number}": access.fixed(array) for number, array in enumerate(self._writer.fixed)}
+    def function(self, arrays: Any) -> Any:
+        """The function of a batch's arrays, a run's number, sampled positions and a step: plays the run until there.
+
+        `arrays` makes the functions by which it reaches arrays: `take`, `give` and `fixed`, as in `CudaArrays`.
+        """
+        names: dict[str, Any] = {f"class_{number}": cls for number, cls in enumerate(self._classes)}
+        names |= {f"fixed_{number}": arrays.fixed(array) for number, array in enumerate(self._fixed)}
         for number, place in enumerate(self.places.values()):
-            names |= {f"take_{number}": access.take(place), f"give_{number}": access.give(place)}
+            names |= {f"take_{number}": arrays.take(place), f"give_{number}": arrays.give(place)}
         exec(self._source, names | {"play_one_run": play_one_run}, made := {})  # type: ignore[var-annotated]
-        played: Callable[..., None] = made["play_run"]
-        return played
+        return made["play_run"]
 
     def batch(self, keys: list[int], begun: Ints, device: Any) -> Batch:
         """Runs with these request keys and steps, on a device."""
@@ -122,82 +109,60 @@ class BatchLayout:
                 return value._make(put(field) for field in value)
             if not isinstance(value, np.ndarray):
                 return value
-            return 0 if id(value) in self.places or value is self._template.run.curves else device.put(value)
+            return 0 if id(value) in self.places or value is self._model.run.curves else device.put(value)
 
-        tiles = -(-len(keys) // LANES)
-        curves = np.zeros_like(self._template.run.curves)
-        kept, scratch = (device.repeat(tile, tiles) for tile in self._blanks.values())
-        numbers = device.put(np.array(keys, dtype=np.int64)), device.put(begun)
-        return Batch(put(self._template), device.repeat(curves, len(keys)), kept, scratch, *numbers)
+        curves = device.repeat(np.zeros_like(self._model.run.curves), len(keys))
+        kept, scratch = (device.repeat(tile, -(-len(keys) // LANES)) for tile in self._blanks.values())
+        return Batch(put(self._model), curves, kept, scratch, device.put(np.array(keys)), device.put(begun))
 
     def restore(self, batch: Batch, unfinished: dict[int, dict[str, Any]], device: Any) -> None:
         """Let runs of a batch continue from snapshots."""
-        kept, curves = fetched = self.fetch(batch, device)
+        kept, curves = device.fetch(batch.kept), device.fetch(batch.curves)
         for at, snapshot in unfinished.items():
-            self.load((self._blanks["kept"], np.zeros_like(curves[:1])), 0, 0).restore(snapshot)
-            for array, place in self._kept():
-                place.view(kept, at)[...] = array
+            self.load(self._blanks["kept"], np.zeros_like(curves[:1]), 0, 0).restore(snapshot)
+            for place in self._kept:
+                place.view(kept, at)[...] = place.array
             curves[at] = self.player.run.curves
-        for target, array in zip((batch.kept, batch.curves), fetched, strict=True):
-            device.overwrite(target, array)
+        device.overwrite(batch.kept, kept)
+        device.overwrite(batch.curves, curves)
 
-    def fetch(self, batch: Batch, device: Any) -> tuple[Any, Any]:
-        """The state of all runs of a batch, on the host."""
-        return device.fetch(batch.kept), device.fetch(batch.curves)
-
-    def load(self, fetched: tuple[Any, Any], at: int, step: int) -> Player:
-        """The player, in the state of a run of a batch."""
-        kept, curves = fetched
-        for array, place in self._kept():
-            array[...] = place.view(kept, at)
+    def load(self, kept: Any, curves: Any, at: int, step: int) -> Player:
+        """The player, in the state of a run of a batch that was fetched."""
+        for place in self._kept:
+            place.array[...] = place.view(kept, at)
         self.player.run.curves[...] = curves[at]
         self.player.step = step
         return self.player
 
-    def _kept(self) -> list[tuple[Any, Place]]:
-        """A run's own arrays without caches, each with its place."""
-        return [(place.array, place) for place in self.places.values() if place.memory == "kept"]
-
-
-class _SourceWriter:
-    """Writes the source of the function that plays one run of a batch."""
-
-    def __init__(self, places: dict[int, Place], run: Run) -> None:
-        self._places, self._run = places, run
-        self._numbers = {name: number for number, name in enumerate(places)}
-        self.classes: list[type] = []
-        self.fixed: list[Any] = []
-
-    def function(self, template: Arguments) -> str:
-        arguments = [self._expression(value, name) for name, value in template._asdict().items()]
-        own = [(f"own_{number}", place.memory, number) for number, place in enumerate(self._places.values())]
-        lines = [f"{name} = take_{number}({memory}, at)" for name, memory, number in own]
+    def _write_source(self) -> str:
+        """The source of the function that plays one run of a batch."""
+        arguments = [self._expression(value, name) for name, value in self._model._asdict().items()]
+        memories = [place.memory for place in self.places.values()]
+        lines = [f"own_{number} = take_{number}({memory}, at)" for number, memory in enumerate(memories)]
         lines += [f"play_one_run(({', '.join(arguments)}), played, at, sampled_positions, until)"]
-        lines += [f"give_{number}({name}, {memory}, at)" for name, memory, number in own]
-        names = [*template._fields, *Batch._fields[1:], "at", "sampled_positions", "until"]
+        lines += [f"give_{number}(own_{number}, {memory}, at)" for number, memory in enumerate(memories)]
+        names = [*Arguments._fields, *Batch._fields[1:], "at", "sampled_positions", "until"]
         return "\n    ".join([f"def play_run({', '.join(names)}):", *lines])
 
     def _expression(self, value: Any, path: str) -> str:
         """The value of one run, from the place of the batch's in the arguments."""
-        if id(value) in self._numbers:
-            return f"own_{self._numbers[id(value)]}"
+        if id(value) in self.places:
+            return f"own_{list(self.places).index(id(value))}"
         if path == "run.request.key":
             return "keys[at]"
-        if value is self._run.curves:
+        if value is self._model.run.curves:
             return "curves[at]"
-        if isinstance(value, np.ndarray):
-            if value is self._run.checkpoints:  # any number of them shares a kernel
-                return path
-            self.fixed.append(value)
-            return f"fixed_{len(self.fixed) - 1}({path})"
+        if isinstance(value, np.ndarray) and value is not self._model.run.checkpoints:  # of any number of them
+            self._fixed.append(value)
+            return f"fixed_{len(self._fixed) - 1}({path})"
         if not hasattr(value, "_fields"):
             return path
         fields = [self._expression(field, f"{path}.{name}") for name, field in zip(value._fields, value, strict=True)]
         if all(field == f"{path}.{name}" for name, field in zip(value._fields, fields, strict=True)):
             return path
-        if type(value) not in self.classes:
-            self.classes.append(type(value))
-        return f"class_{self.classes.index(type(value))}({', '.join(fields)},)"
+        if type(value) not in self._classes:
+            self._classes.append(type(value))
+        return f"class_{self._classes.index(type(value))}({', '.join(fields)},)"
 
 
 def _arrays(value: Any) -> list[Any]:

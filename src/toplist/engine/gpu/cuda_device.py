@@ -14,7 +14,7 @@ from toplist.core.compiling import fingerprint
 from toplist.core.compiling.numba_private import ContentCache
 from toplist.core.problem import InvalidInput
 from toplist.engine.gpu.batch import Batch, BatchLayout, play_one_run
-from toplist.engine.gpu.cuda_arrays import cuda_access
+from toplist.engine.gpu.cuda_arrays import CudaArrays
 from toplist.engine.gpu.cuda_target import kernel_code, let_kernels_call, numba_cuda
 from toplist.support.files import import_optional
 
@@ -28,27 +28,19 @@ _one_thread = threading.RLock()  # at a time may start CUDA or change numba-cuda
 
 
 def gpus() -> list[CudaDevice]:
-    """All GPUs of this machine.
-
-    Raises
-    ------
-    InvalidInput
-        If the extra is not installed, or there is no GPU or driver.
-    """
-    try:
-        with _one_thread:
+    """All GPUs of this machine; raises InvalidInput without the extra, a GPU or its driver."""
+    with _one_thread:
+        try:
             cuda = numba_cuda()
-    except ImportError as error:
-        raise InvalidInput(f"engine='gpu' cannot play: {error}.") from error
-    try:
-        with _one_thread:
-            count = len(cuda.gpus)
-    except cuda.CudaSupportError as error:
-        reason = " ".join(str(error).split()).rstrip(".: ")
-        raise InvalidInput(
-            f"engine='gpu' needs an NVIDIA GPU and its driver, but none was found ({reason}); use engine='cpu'."
-        ) from error
-    return [CudaDevice(cuda, number) for number in range(count)]
+        except ImportError as error:
+            raise InvalidInput(f"engine='gpu' cannot play: {error}.") from error
+        try:
+            return [CudaDevice(cuda, number) for number in range(len(cuda.gpus))]
+        except cuda.CudaSupportError as error:
+            reason = " ".join(str(error).split()).rstrip(".: ")
+            raise InvalidInput(
+                f"engine='gpu' needs an NVIDIA GPU and its driver, but none was found ({reason}); use engine='cpu'."
+            ) from error
 
 
 class CudaDevice:
@@ -98,22 +90,13 @@ class CudaDevice:
         return kernel_for(self._cuda, layout, (*batch.shared, *batch[1:], 0, 0)), self._cuda.stream()
 
     def launch(self, prepared: Any, batch: Batch, sampled_positions: int, until: int) -> Any:
-        """Begin to play the runs of a batch until a step; returns what `is_done` and `wait` take."""
+        """Begin to play the runs of a batch until a step; returns an event at its end."""
         kernel, stream = prepared
-        blocks = -(-len(batch.played) // BLOCK)
         with warnings.catch_warnings(action="ignore"):  # numba-cuda calls few runs an under-utilised GPU
-            kernel[blocks, BLOCK, stream](*batch.shared, *batch[1:], sampled_positions, until)
+            kernel[-(-len(batch.played) // BLOCK), BLOCK, stream](*batch.shared, *batch[1:], sampled_positions, until)
         done = self._cuda.event(timing=False)
         done.record(stream)
         return done
-
-    def is_done(self, launched: Any) -> bool:
-        """Whether a launch has ended."""
-        return bool(launched.query())
-
-    def wait(self, launched: Any) -> None:
-        """Wait until a launch has ended."""
-        launched.synchronize()
 
 
 def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...]) -> Any:
@@ -126,7 +109,7 @@ def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...]) -> An
             # The linker's own optimisation would fuse products with sums.
             kernel = cuda.jit(kernel_source(cuda, layout), max_registers=REGISTERS, lto=False)
             capability = cuda.get_current_device().compute_capability
-            code = fingerprint(cuda_access, kernel_code), layout.key, capability, REGISTERS, version("numba-cuda")
+            code = fingerprint(CudaArrays, kernel_code), layout.key, capability, REGISTERS, version("numba-cuda")
             kernel._cache = KernelCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
             with kernel_code():
                 kernel.compile(signature)
@@ -136,7 +119,7 @@ def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...]) -> An
 
 def kernel_source(cuda: Any, layout: BatchLayout) -> Any:
     """The kernel as a Python function."""
-    play_run = layout.function(cuda_access(layout))
+    play_run = layout.function(CudaArrays(layout))
     let_kernels_call(play_run, forceinline=True)
 
     def kernel(
