@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
 
 import numpy as np
 from catalogue_problems import USERS, policies, world_for
@@ -13,12 +14,31 @@ from host_device import HostDevice
 from toplist import make
 from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.gpu.cuda_device import kernel_source
-from toplist.engine.gpu.cuda_target import exact_arithmetic, numba_cuda, without_device
+from toplist.engine.gpu.cuda_target import kernel_code, numba_cuda, replaced
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.support.files import import_optional
 
 CAPABILITY = (9, 0)
+
+
+class Capability(NamedTuple):
+    """What numba-cuda asks of a device while it compiles."""
+
+    compute_capability: tuple[int, int]
+
+
+def without_device() -> AbstractContextManager[None]:
+    """Compile for devices of a compute capability where there is none."""
+    dispatcher = import_optional("numba.cuda.dispatcher", "gpu")
+    nvrtc = import_optional("numba.cuda.cudadrv.nvrtc", "gpu")
+    paths = import_optional("numba.cuda.cuda_paths", "gpu")
+    return replaced(
+        (dispatcher, "get_current_device", lambda: Capability(CAPABILITY)),
+        # Else numba-cuda loads a library of 100 MB for this list, and wants its path.
+        (nvrtc, "get_supported_ccs", lambda: (CAPABILITY,)),
+        (paths, "_get_nvrtc_path", lambda: None),
+    )
 
 
 def assembly(policy: str, world: Any = None, users: Any = USERS) -> str:
@@ -27,8 +47,9 @@ def assembly(policy: str, world: Any = None, users: Any = USERS) -> str:
     typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
     setup = RunSetup.of(make(policy), world_for(policy) if world is None else world, users, OneSample(), 1000)
     layout = BatchLayout(Player(setup, 0, np.array([1000]), compiled=False))
-    arguments = (*layout.batch([1, 2], HostDevice()), np.zeros(2, dtype=np.int64), 1, 1000)
-    with without_device(CAPABILITY), exact_arithmetic():
+    batch = layout.batch([1, 2], np.zeros(2, dtype=np.int64), HostDevice())
+    arguments = (*batch.shared, *batch[1:], 1, 1000)
+    with without_device(), kernel_code():
         signature = tuple(map(typeof, arguments))
         text, _ = cuda.compile(kernel_source(cuda, layout), signature, cc=CAPABILITY, device=False, abi="numba")
     return str(text)

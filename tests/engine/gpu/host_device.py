@@ -7,7 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from toplist.engine.gpu.batch import Arguments, BatchLayout, play_one_run
+from toplist.engine.gpu.batch import Batch, BatchLayout, Place
+
+
+class HostArrays:
+    """Has the methods of `CudaArrays`: arrays stay where they are."""
+
+    def take(self, place: Place) -> Any:
+        return place.view
+
+    def give(self, place: Place) -> Any:
+        return lambda *_: None
+
+    def fixed(self, like: Any) -> Any:
+        return lambda array: array
 
 
 class HostDevice:
@@ -34,18 +47,18 @@ class HostDevice:
     def fetch(self, array: Any) -> Any:
         return array.copy()
 
-    def prepare(self, layout: BatchLayout, arguments: Arguments, played: Any) -> Any:
-        self.batches.append(len(played))
-        return layout.view
+    def prepare(self, layout: BatchLayout, batch: Batch) -> Any:
+        self.batches.append(len(batch.played))
+        return layout.function(HostArrays())
 
-    def launch(self, view: Any, arguments: Arguments, played: Any, sampled_positions: int, until: int) -> Any:
+    def launch(self, play_run: Any, batch: Batch, sampled_positions: int, until: int) -> Any:
         self.launches.append(until)
-        for at in range(len(played)):
-            play_one_run(view(*arguments, at), played, at, sampled_positions, until)
+        for at in range(len(batch.played)):
+            play_run(*batch.shared, *batch[1:], at, sampled_positions, until)
         return self
 
-    def is_done(self, launched: Any) -> bool:
+    def query(self) -> bool:
         return True
 
-    def wait(self, launched: Any) -> None:
+    def synchronize(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Device tests, one line per policy: is it bit-equal to the CPU, and how fast is it? `make gpu-test`."""
+"""Device tests: is each policy bit-equal to the CPU, and how fast is it? `make gpu-test`, a line per policy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,18 +17,30 @@ from catalogue_problems import USERS, policies, world_for
 
 import toplist
 from toplist.core.randomness import branch
+from toplist.engine.batch_scheduler import RunBatch
 from toplist.engine.gpu.batch import BatchLayout
-from toplist.engine.gpu.batch_scheduler import RunBatch
 from toplist.engine.gpu.cuda_device import gpus
 from toplist.engine.player import Player, RunSetup, request_key
 from toplist.engine.simulate import checked_threads
 from toplist.engine.starts import OneSample
+from toplist.experiments.kveton2015 import table1, table2
+from toplist.experiments.problem_grid import NINE
 
 CHECKED, STEPS = 64, 2000  # runs and steps that are compared
 WARM, HORIZON = 300, 1_000_000  # steps before a measurement, and those that policies expect
+RUNS = 36_000  # of a measurement on the GPU
+LARGE = [  # policy, items, positions, topics, and runs on the GPU
+    ("cascade-kl-ucb", 1000, 10, 6, 65_536),
+    ("cascade-ucb1", 1000, 10, 6, 65_536),
+    ("cascade-lsb", 16, 4, 18, 36_000),
+    ("cascade-lsb", 100, 4, 18, 36_000),
+]
+TABLES = {"table1": table1.POLICIES, "table2": table2.WORST_FIRST}
+CELLS = [(name, cell, played) for name, played in TABLES.items() for cell in NINE]
+Row = dict[str, Any]
 
 
-def check(policy: str) -> dict[str, Any]:
+def check(policy: str) -> Row:
     """Play the same runs on both engines; also compiles them."""
     begun = time.monotonic()
     world = world_for(policy)
@@ -83,19 +96,14 @@ def gpu_rate(policy: str, runs: int, world: Any = None, seconds: float = 0.3) ->
         batch.stop()
         return time.monotonic() - begun
 
-    taken = play(WARM)
-    more = max(1, min(HORIZON // 2, int(WARM * seconds / taken)))
+    warm = WARM if layout.player.setup.problem.items < 100 else WARM // 30
+    taken = play(warm)
+    more = max(1, min(HORIZON // 2, int(warm * seconds / taken)))
     return runs * more / play(more)
 
 
-def main() -> None:
-    """Check and measure the policies named, or all."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("policies", nargs="*")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--runs", type=int, default=16_384)
-    asked = parser.parse_args()
-    names = asked.policies or policies()
+def check_all(names: list[str]) -> list[Row]:
+    """A line per policy: whether it is equal, and how long compiling took, beside many others."""
     rows = []
     with ProcessPoolExecutor(min(14, os.cpu_count() or 1), multiprocessing.get_context("spawn")) as pool:
         for row in pool.map(check, names):
@@ -103,15 +111,86 @@ def main() -> None:
             print(f"{row['policy']}: {'bit-equal' if row['equal'] else 'DIFFERS'}, "
                   f"{row['runs_that_differ']} of {CHECKED} runs, {row['difference_in_errors']:.3f} errors; "
                   f"compiled in {row['gpu_seconds']:.0f} s", flush=True)  # fmt: skip
-    for row in rows:
-        policy = row["policy"]
-        row["one_core"] = cpu_rate(policy, 1)
-        row["all_cores"] = cpu_rate(policy, checked_threads(None))
-        row["gpu"] = gpu_rate(policy, asked.runs)
-        print(f"{policy}: steps/s {row['one_core']:.3g} on one core, {row['all_cores']:.3g} on all, "
-              f"{row['gpu']:.3g} on the GPU ({row['gpu'] / row['all_cores']:.1f} times)", flush=True)  # fmt: skip
+    return rows
+
+
+def measured(policy: str, world: Any = None, runs: int = RUNS, **about: Any) -> Row:
+    """Steps per second of a policy on one core, on all, and on a GPU."""
+    one, every = cpu_rate(policy, 1, world, 0.15), cpu_rate(policy, checked_threads(None), world, 0.15)
+    gpu = gpu_rate(policy, runs, world)
+    print(f"{policy} {about}: steps/s {one:.3g} on one core, {every:.3g} on all, {gpu:.3g} on the GPU "
+          f"({gpu / every:.1f} times)", flush=True)  # fmt: skip
+    return {"policy": policy, **about, "one_core": one, "all_cores": every, "gpu": gpu}
+
+
+def measure_rates(names: list[str]) -> list[Row]:
+    """The speed of each policy with few items."""
+    return [measured(policy) for policy in names]
+
+
+def measure_large(_: list[str]) -> list[Row]:
+    """The speed with many items or topics."""
+    return [
+        measured(policy, world_for(policy, items, positions, topics), runs, items=items, positions=positions)
+        for policy, items, positions, topics, runs in LARGE
+    ]
+
+
+def measure_curve(_: list[str]) -> list[Row]:
+    """Speed over the number of runs."""
+    return [
+        {"policy": policy, "runs": runs, "gpu": gpu_rate(policy, runs, None, 0.2)}
+        for policy in ("cascade-ucb1", "cascade-kl-ucb", "cascade-ts")
+        for runs in (32, 256, 1024, 4096, 16_384, 65_536)
+    ]
+
+
+def play_cell(number: int, steps: int) -> toplist.Result:
+    """1,000 runs of both policies in a cell."""
+    _, cell, played = CELLS[number]
+    return toplist.simulate(played, cell.world, "cascade", steps=steps, runs=1000, checkpoints=1, engine="gpu")
+
+
+def measure_cells(_: list[str]) -> list[Row]:
+    """The 36 cells of kveton2015's tables, 1,000 runs of 1e5 steps each; compiled before."""
+    rows: list[Row] = []
+    with ProcessPoolExecutor(min(14, os.cpu_count() or 1), multiprocessing.get_context("spawn")) as compilers:
+        list(compilers.map(play_cell, range(len(CELLS)), [10] * len(CELLS)))
+    with ThreadPoolExecutor(len(CELLS)) as pool:
+        for steps in (10, 100_000):
+            begun = time.monotonic()
+            results = list(pool.map(play_cell, range(len(CELLS)), [steps] * len(CELLS)))
+            rows.append({"steps": steps, "seconds": time.monotonic() - begun})
+            print(f"36 cells, 1,000 runs of {steps:,} steps: {rows[-1]['seconds']:.1f} s", flush=True)
+    for (name, cell, __), result in zip(CELLS, results, strict=True):
+        rows += [
+            {"table": name, "cell": str(cell), "policy": label, "regret": float(result.regret[label][:, -1].mean())}
+            for label in result.policies
+        ]
+    return rows
+
+
+PARTS: dict[str, Callable[[list[str]], list[Row]]] = {
+    "check": check_all,
+    "rates": measure_rates,
+    "large": measure_large,
+    "cells": measure_cells,
+    "curve": measure_curve,
+}
+
+
+def main() -> None:
+    """Check and measure the policies named, or all."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("policies", nargs="*")
+    parser.add_argument("--only", default="check,rates,large", help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    found: dict[str, list[Row]] = {}
+    for part in asked.only.split(","):
+        found[part] = PARTS[part](asked.policies or policies())
         if asked.json is not None:
-            asked.json.write_text(json.dumps(rows, indent=1))
+            asked.json.write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from host_device import HostDevice
 import toplist
 from toplist import InvalidInput
 from toplist.clicks import DBN, PBM, Cascade, ChangingDCM, Mixture
-from toplist.engine.gpu import batch_scheduler, cuda_device
+from toplist.engine import batch_scheduler
+from toplist.engine.gpu import cuda_device
 from toplist.engine.player import Player
 from toplist.engine.simulate import simulate_with_watch
 from toplist.engine.starts import Forced

@@ -3,59 +3,48 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import warnings
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from toplist.core.compiling import fingerprint
 from toplist.core.compiling.numba_private import ContentCache
 from toplist.core.problem import InvalidInput
-from toplist.engine.gpu.batch import Arguments, BatchLayout, play_one_run
-from toplist.engine.gpu.cuda_target import exact_arithmetic, let_kernels_call, numba_cuda
+from toplist.engine.gpu.batch import Batch, BatchLayout, play_one_run
+from toplist.engine.gpu.cuda_arrays import CudaArrays
+from toplist.engine.gpu.cuda_target import kernel_code, let_kernels_call, numba_cuda
 from toplist.support.files import import_optional
 
 BLOCK = 32  # threads: the runs of a block end together, and small blocks spread over all multiprocessors
-MANY_RUNS = 16_384  # fewer leave most of a GPU idle, and each should end as early as it can: no registers are spilled
-REGISTERS = {False: 255, True: 128}  # per thread: for few runs, and for many
-REPEATED = 256  # copies that the host makes; the device doubles them
+REGISTERS = 128  # per thread, at most: more would leave room for fewer threads
+REPEATED = 1 << 22  # bytes of copies that the host makes; the device doubles them
 SPARE = 0.9  # of the free memory is used
 
 _kernels: dict[tuple[str, str, int], Any] = {}
+_one_thread = threading.RLock()  # at a time may start CUDA or change numba-cuda
 
 
 def gpus() -> list[CudaDevice]:
-    """All GPUs of this machine.
-
-    Raises
-    ------
-    InvalidInput
-        If the extra is not installed, or there is no GPU or driver.
-    """
-    try:
-        cuda = numba_cuda()
-    except ImportError as error:
-        raise InvalidInput(f"engine='gpu' cannot play: {error}.") from error
-    try:
-        count = len(cuda.gpus)
-    except cuda.CudaSupportError as error:
-        reason = " ".join(str(error).split()).rstrip(".: ")
-        raise InvalidInput(
-            f"engine='gpu' needs an NVIDIA GPU and its driver, but none was found ({reason}); use engine='cpu'."
-        ) from error
-    return [CudaDevice(cuda, number) for number in range(count)]
+    """All GPUs of this machine; raises InvalidInput without the extra, a GPU or its driver."""
+    with _one_thread:
+        try:
+            cuda = numba_cuda()
+        except ImportError as error:
+            raise InvalidInput(f"engine='gpu' cannot play: {error}.") from error
+        try:
+            return [CudaDevice(cuda, number) for number in range(len(cuda.gpus))]
+        except cuda.CudaSupportError as error:
+            reason = " ".join(str(error).split()).rstrip(".: ")
+            raise InvalidInput(
+                f"engine='gpu' needs an NVIDIA GPU and its driver, but none was found ({reason}); use engine='cpu'."
+            ) from error
 
 
 class CudaDevice:
-    """One GPU.
-
-    Parameters
-    ----------
-    cuda : module
-        From `numba_cuda`.
-    number : int
-        Which GPU.
-    """
+    """The GPU of a number; `cuda` is the module from `numba_cuda`."""
 
     def __init__(self, cuda: Any, number: int) -> None:
         self._cuda, self._number = cuda, number
@@ -80,7 +69,7 @@ class CudaDevice:
     def repeat(self, array: Any, times: int) -> Any:
         """Copy an array to the GPU several times, along a new first axis."""
         target = self._cuda.device_array((times, *array.shape), array.dtype)
-        filled = min(times, REPEATED)
+        filled = min(times, max(1, REPEATED // array.nbytes))
         target[:filled].copy_to_device(np.ascontiguousarray(np.broadcast_to(array, (filled, *array.shape))))
         while filled < times:
             more = min(filled, times - filled)
@@ -96,69 +85,60 @@ class CudaDevice:
         """Copy an array from the GPU."""
         return array.copy_to_host()
 
-    def prepare(self, layout: BatchLayout, arguments: Arguments, played: Any) -> Any:
+    def prepare(self, layout: BatchLayout, batch: Batch) -> Any:
         """The kernel for a batch, and a stream of its own."""
-        registers = REGISTERS[len(played) > MANY_RUNS]
-        return kernel_for(self._cuda, layout, (*arguments, played, 0, 0), registers), self._cuda.stream()
+        return kernel_for(self._cuda, layout, (*batch.shared, *batch[1:], 0, 0)), self._cuda.stream()
 
-    def launch(self, prepared: Any, arguments: Arguments, played: Any, sampled_positions: int, until: int) -> Any:
-        """Begin to play the runs of a batch until a step; returns what `is_done` and `wait` take."""
+    def launch(self, prepared: Any, batch: Batch, sampled_positions: int, until: int) -> Any:
+        """Begin to play the runs of a batch until a step; returns an event at its end."""
         kernel, stream = prepared
-        blocks = -(-len(played) // BLOCK)
         with warnings.catch_warnings(action="ignore"):  # numba-cuda calls few runs an under-utilised GPU
-            kernel[blocks, BLOCK, stream](*arguments, played, sampled_positions, until)
+            kernel[-(-len(batch.played) // BLOCK), BLOCK, stream](*batch.shared, *batch[1:], sampled_positions, until)
         done = self._cuda.event(timing=False)
         done.record(stream)
         return done
 
-    def is_done(self, launched: Any) -> bool:
-        """Whether a launch has ended."""
-        return bool(launched.query())
 
-    def wait(self, launched: Any) -> None:
-        """Wait until a launch has ended."""
-        launched.synchronize()
-
-
-def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], registers: int) -> Any:
+def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...]) -> Any:
     """The kernel for arguments of these types."""
     typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
     signature = tuple(typeof(argument) for argument in arguments)
-    known = layout.key, str(signature), registers
-    if known not in _kernels:
-        kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers)
-        capability = cuda.get_current_device().compute_capability
-        options = hashlib.sha256(repr((layout.key, capability, registers, version("numba-cuda"))).encode()).hexdigest()
-        kernel._cache = KernelCache(play_one_run, options)
-        with exact_arithmetic():
-            kernel.compile(signature)
-        _kernels[known] = kernel
-    return _kernels[known]
+    known = layout.key, str(signature), REGISTERS
+    with _one_thread:
+        if known not in _kernels:
+            # The linker's own optimisation would fuse products with sums.
+            kernel = cuda.jit(kernel_source(cuda, layout), max_registers=REGISTERS, lto=False)
+            capability = cuda.get_current_device().compute_capability
+            code = fingerprint(CudaArrays, kernel_code), layout.key, capability, REGISTERS, version("numba-cuda")
+            kernel._cache = KernelCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
+            with kernel_code():
+                kernel.compile(signature)
+            _kernels[known] = kernel
+        return _kernels[known]
 
 
 def kernel_source(cuda: Any, layout: BatchLayout) -> Any:
     """The kernel as a Python function."""
-    view = layout.view
-    let_kernels_call(view, forceinline=True)
-    let_kernels_call(play_one_run)
+    play_run = layout.function(CudaArrays(layout))
+    let_kernels_call(play_run, forceinline=True)
 
     def kernel(
-        policy: Any, belief: Any, cache: Any, world: Any, users: Any, start: Any, run: Any,
-        played: Any, sampled_positions: int, until: int,
+        policy: Any, belief: Any, cache: Any, world: Any, users: Any, start: Any, run: Any, curves: Any, kept: Any,
+        scratch: Any, keys: Any, played: Any, sampled_positions: int, until: int,
     ) -> None:  # fmt: skip
         at = cuda.grid(1)
         if at < len(played):
-            own = view(policy, belief, cache, world, users, start, run, at)
-            play_one_run(own, played, at, sampled_positions, until)
+            play_run(policy, belief, cache, world, users, start, run, curves, kept, scratch, keys, played, at,
+                     sampled_positions, until)  # fmt: skip
 
     return kernel
 
 
 class KernelCache(ContentCache):
-    """The disk cache of a kernel."""
+    """The disk cache of a kernel, with its machine code."""
 
     def pack(self, result: Any) -> Any:
-        """A kernel with its machine code."""
+        """The kernel as it is."""
         return result
 
     def unpack(self, content: Any, _: Any) -> Any:

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from toplist.core.compiling.callees import callees, methods
 from toplist.core.compiling.compile import method_finder
 from toplist.core.randomness import overload_wrap, wrap
+from toplist.engine.gpu.batch import play_one_run
 from toplist.engine.play import play, sample_every_item
 from toplist.support.files import import_optional
 
 _registered: set[Any] = set()
-
-
-class _Capability(NamedTuple):
-    """What numba-cuda asks of a device while it compiles."""
-
-    compute_capability: tuple[int, int]
 
 
 def numba_cuda() -> Any:
@@ -27,15 +22,15 @@ def numba_cuda() -> Any:
     import_optional("numba_cuda", "gpu")
     cuda = import_optional("numba.cuda", "gpu")
     extending = import_optional("numba.cuda.extending", "gpu")
+    whole = {"forceinline": True}  # arrays can be kept in the thread only where all code is one function
     if wrap not in _registered:
         extending.overload(wrap, strict=False, inline="always")(overload_wrap)
         _registered.add(wrap)
     for name in methods.keys() - _registered:
         for kind in (extending.types.NamedTuple, extending.types.NamedUniTuple):
-            options = {"forceinline": True}
-            extending.overload_method(kind, name, strict=False, jit_options=options)(method_finder(name))
+            extending.overload_method(kind, name, strict=False, jit_options=whole)(method_finder(name))
         _registered.add(name)
-    marked = dict(callees) | {play: {}, sample_every_item: {}}
+    marked = dict(callees) | {play: whole, sample_every_item: whole, play_one_run: whole}
     for function in marked.keys() - _registered:  # a part of your own may have been imported since
         let_kernels_call(function, **marked[function])
     return cuda
@@ -52,27 +47,21 @@ def let_kernels_call(function: Callable[..., Any], **options: bool) -> None:
     _registered.add(function)
 
 
-def exact_arithmetic() -> AbstractContextManager[None]:
-    """Compile a product and a sum as on the CPU, which rounds both: a GPU would round once, and sums would differ."""
+def kernel_code() -> AbstractContextManager[None]:
+    """Compile so that products and sums are rounded as on the CPU, and addresses in strided arrays stay pointers."""
     nvvm = import_optional("numba.cuda.cudadrv.nvvm", "gpu")
-    return _replaced((nvvm, "compile_ir", partial(nvvm.compile_ir, fma=False)))
+    cgutils = import_optional("numba.cuda.cgutils", "gpu")
 
+    def pointer_add(builder: Any, pointer: Any, offset: Any, return_type: Any = None) -> Any:
+        offset = cgutils.intp_t(offset) if isinstance(offset, int) else offset
+        there = builder.gep(builder.bitcast(pointer, cgutils.voidptr_t), [offset])
+        return builder.bitcast(there, return_type or pointer.type)
 
-def without_device(capability: tuple[int, int]) -> AbstractContextManager[None]:
-    """Compile for devices of a compute capability where there is none: to check that code compiles."""
-    dispatcher = import_optional("numba.cuda.dispatcher", "gpu")
-    nvrtc = import_optional("numba.cuda.cudadrv.nvrtc", "gpu")
-    paths = import_optional("numba.cuda.cuda_paths", "gpu")
-    return _replaced(
-        (dispatcher, "get_current_device", lambda: _Capability(capability)),
-        # Else numba-cuda loads a library of 100 MB for this list, and wants its path.
-        (nvrtc, "get_supported_ccs", lambda: (capability,)),
-        (paths, "_get_nvrtc_path", lambda: None),
-    )
+    return replaced((nvvm, "compile_ir", partial(nvvm.compile_ir, fma=False)), (cgutils, "pointer_add", pointer_add))
 
 
 @contextmanager
-def _replaced(*changes: tuple[Any, str, Any]) -> Iterator[None]:
+def replaced(*changes: tuple[Any, str, Any]) -> Iterator[None]:
     """Replace private parts of numba-cuda for a while."""
     before = [getattr(module, name) for module, name, _ in changes]
     try:

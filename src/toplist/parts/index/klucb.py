@@ -32,7 +32,7 @@ from toplist.parts.memory.counts import Counts
 ROUNDING = 1e-12  # margin of the bounds; the solver is accurate to a fiftieth of it
 BELOW_1 = 1.0 - 2.0**-53
 BELOW_ALL = -2.0  # no index is below 0, and no bound below -1
-SHARED = 256  # cached solves for items with equal counts; a power of 2
+SHARED = 256  # cached solves for items with equal counts, at most; a power of 2
 
 
 @routine
@@ -148,12 +148,13 @@ class LazyBounds(NamedTuple):
     slope: Floats  # its first derivative; 0 for an index that does not depend on the budget
     bend: Floats  # half of its negative second derivative
     latest: Floats  # one element: the budget of the last list
-    shared: Floats  # (SHARED, 7): counts and budget of recent solves, their index, slope and bend, 1 / T
+    shared: Floats  # (a power of 2, 7): counts and budget of recent solves, their index, slope and bend, 1 / T
     gathered: Floats  # (9, items)
     low: Floats
     high: Floats
     value_of: Floats
     slot_of: Ints
+    unclear: Ints
     solves: Ints  # one element: number of exact solves, to monitor the cost
     ceilings: BlockCeilings  # for very many items; the fields above then serve small subsets only
 
@@ -203,12 +204,13 @@ class KLUCB(NamedTuple):
             slope=np.zeros(items),
             bend=np.zeros(items),
             latest=np.full(1, -np.inf),
-            shared=np.full((SHARED, 7), -1.0),
+            shared=np.full((min(SHARED, 1 << (items - 1).bit_length()), 7), -1.0),
             gathered=np.zeros((9, items)),
             low=np.zeros(items),
             high=np.zeros(items),
             value_of=np.zeros(items),
             slot_of=np.zeros(items, dtype=np.int64),
+            unclear=np.zeros(items, dtype=np.int64),
             solves=np.zeros(1, dtype=np.int64),
             ceilings=empty_ceilings(problem),
         )
@@ -313,16 +315,21 @@ def solve_overlapping(belief: Counts, cache: LazyBounds, candidates: Ints, budge
         sort_pairs(cache.value_of[:found], cache.slot_of[:found])
     else:
         insert_pairs(cache.value_of, cache.slot_of, 0, found)
-    lowest_above = np.inf
+    lowest_above, unclear = np.inf, 0
     for j in range(found):
         i = cache.slot_of[j]
         overlaps = lowest_above <= high[i] or (j + 1 < found and high[cache.slot_of[j + 1]] >= low[i])
         lowest_above = min(lowest_above, low[i])
+        cache.value_of[j] = low[i]  # exact, or enough to order it among all others
         if overlaps and low[i] < high[i]:
-            solve(belief, cache, candidates[i], budget)
-            cache.value_of[j] = cache.value[candidates[i]]
-        else:
-            cache.value_of[j] = low[i]  # exact, or enough to order it among all others
+            cache.unclear[unclear] = j
+            unclear += 1
+    # Apart from the loop above: on a GPU, the first solves of all runs go together, then the second ones, and so on.
+    for k in range(unclear):
+        j = cache.unclear[k]
+        item = candidates[cache.slot_of[j]]
+        solve(belief, cache, item, budget)
+        cache.value_of[j] = cache.value[item]
 
 
 @helper
@@ -408,7 +415,7 @@ def bound_contiguous(
 def solve(belief: Counts, cache: LazyBounds, item: int, budget: float) -> None:
     """Update an item's index and bounds; items with equal counts share one solve."""
     examined, clicked = belief.examined[item], belief.clicked[item]
-    shared = cache.shared[int(examined * 31.0 + clicked * 7.0) & (SHARED - 1)]
+    shared = cache.shared[int(examined * 31.0 + clicked * 7.0) & (len(cache.shared) - 1)]
     if shared[0] != examined or shared[1] != clicked or shared[2] != budget:
         cache.solves[0] += 1
         shared[0], shared[1], shared[2] = examined, clicked, budget

@@ -11,7 +11,7 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
-from toplist.engine.gpu.batch import BatchLayout
+from toplist.engine.gpu.batch import LANES, BatchLayout
 from toplist.engine.gpu.cuda_device import gpus
 from toplist.engine.player import Player, request_key
 from toplist.engine.scheduler import SNAPSHOT_SECONDS, RunScheduler, Watch
@@ -54,20 +54,20 @@ class RunBatch:
         self.chunk = FIRST_CHUNK  # steps of a launch
         self._begun = np.array([0 if unfinished is None else int(unfinished["step"]) for _, unfinished in runs])
         self._step = self._until = int(self._begun.min())  # of the run that has played least
-        self._launched, self._launched_at = None, 0.0
+        self._launched: Any = None  # an event at the end of the launch
+        self._launched_at = 0.0
         self._saved_at = time.monotonic()
         with device.context():
-            self._arguments = layout.batch(keys, device)
-            for at, (_, unfinished) in enumerate(runs):
-                if unfinished is not None:
-                    layout.restore(self._arguments, at, unfinished, device)
-            self._played = device.put(self._begun)
-            self._prepared = device.prepare(layout, self._arguments, self._played)
+            self._batch = layout.batch(keys, self._begun, device)
+            unfinished = {at: snapshot for at, (_, snapshot) in enumerate(runs) if snapshot is not None}
+            if unfinished:
+                layout.restore(self._batch, unfinished, device)
+            self._prepared = device.prepare(layout, self._batch)
 
     def poll(self) -> int:
         """Launch the next steps as soon as the last ones are played; number of steps that were played."""
         with self._device.context():
-            if self._launched is not None and not self._device.is_done(self._launched):
+            if self._launched is not None and not self._launched.query():
                 return 0
             played = self._end_launch()
             if self._step < self._steps:
@@ -78,7 +78,7 @@ class RunBatch:
         """Wait for the steps that were launched; their number."""
         with self._device.context():
             if self._launched is not None:
-                self._device.wait(self._launched)
+                self._launched.synchronize()
             return self._end_launch()
 
     def is_finished(self) -> bool:
@@ -92,7 +92,7 @@ class RunBatch:
                 yield run, player.run.curves.copy(), player.detections()
             return
         with self._device.context():
-            curves = self._device.fetch(self._arguments.run.curves)
+            curves = self._device.fetch(self._batch.curves)
         for at, run in enumerate(self._runs):
             yield run, curves[at], []
 
@@ -110,9 +110,9 @@ class RunBatch:
     def _players(self) -> Iterator[tuple[int, Player]]:
         """Every run, and the player in its state."""
         with self._device.context():
-            fetched = self._layout.fetch(self._arguments, self._device)
+            kept, curves = self._device.fetch(self._batch.kept), self._device.fetch(self._batch.curves)
         for at, run in enumerate(self._runs):
-            yield run, self._layout.load(fetched, at, max(self._step, int(self._begun[at])))
+            yield run, self._layout.load(kept, curves, at, max(self._step, int(self._begun[at])))
 
     def _launch(self) -> None:
         until = min(self._steps, self._step + self.chunk)
@@ -120,7 +120,7 @@ class RunBatch:
             until = min(until, int(self._checkpoints[np.searchsorted(self._checkpoints, self._step, side="right")]))
         self._until, self._launched_at = until, time.monotonic()
         positions = self._layout.player.setup.sampled_positions()
-        self._launched = self._device.launch(self._prepared, self._arguments, self._played, positions, until)
+        self._launched = self._device.launch(self._prepared, self._batch, positions, until)
 
     def _end_launch(self) -> int:
         """Count the steps that were launched as played."""
@@ -142,11 +142,11 @@ class RunBatch:
         at = int(np.searchsorted(self._checkpoints, self._step))
         if self._watch is None or self._checkpoints[at] != self._step:
             return
-        curves = self._device.fetch(self._arguments.run.curves)
+        curves = self._device.fetch(self._batch.curves)
         for number, (_, player) in enumerate(self._players()):
             if player.step == self._step:
                 curves[number, at, 2] = self._watch(player)
-        self._device.overwrite(self._arguments.run.curves, curves)
+        self._device.overwrite(self._batch.curves, curves)
 
 
 class BatchScheduler(RunScheduler):
@@ -210,11 +210,11 @@ class BatchScheduler(RunScheduler):
         begin, most = 0, max((len(runs) for runs in waiting.values()), default=0)
         needed = sum(layout.run_bytes() for layout in layouts.values())
         while begin < most:
-            per_device = min(device.free_bytes() for device in devices) // needed  # runs of each policy
+            per_device = min(device.free_bytes() for device in devices) // (LANES * needed) * LANES  # runs of each
             if per_device == 0:
                 raise InvalidInput(
-                    f"One run of each policy takes {needed / 1e9:.1f} GB of memory, more than the GPU has free; "
-                    f"play fewer policies at once, or use engine='cpu'."
+                    f"{LANES} runs of each policy take {LANES * needed / 1e9:.1f} GB of memory, more than the GPU has "
+                    f"free; play fewer policies at once, or use engine='cpu'."
                 )
             size = min(per_device, -(-(most - begin) // len(devices)))
             yield [
