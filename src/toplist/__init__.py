@@ -9,7 +9,8 @@ Simulate and compare algorithms:
     what a simulation is made of.
 
 Rank a page of your own:
-    `Ranker` runs a policy on your items; each list it ranks is a `Shown`, with which clicks are reported.
+    `Ranker` runs a policy on your items; each list it ranks is a `Shown`, with which clicks are reported. A `Prior`
+    says what is known of an item before.
     `ranker` is their module.
 
 Find out how visitors read a list:
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from toplist.logs.compare_models import fit
     from toplist.parts import arrange, detectors, feedback, index, memory
     from toplist.policies import Policy, catalogue, make
-    from toplist.ranker import Ranker, Shown
+    from toplist.ranker import Prior, Ranker, Shown
     from toplist.support.progress import Progress
 
 __version__ = "0.1.0"
@@ -84,6 +85,7 @@ _NAMES = {
     "Difference": "toplist.engine.result",
     "InvalidInput": "toplist.core.problem",
     "Policy": "toplist.policies",
+    "Prior": "toplist.ranker",
     "Problem": "toplist.core.problem",
     "Progress": "toplist.support.progress",
     "Ranker": "toplist.ranker",
@@ -106,6 +108,7 @@ __all__ = [
     "Difference",
     "InvalidInput",
     "Policy",
+    "Prior",
     "Problem",
     "Progress",
     "Ranker",

@@ -2,11 +2,12 @@
 
 from toplist.ranker.logged_ranker import LoggedRanker, Record
 from toplist.ranker.open_lists import AlreadyLearned, ForeignSlate, SlateRefused, TooManyOpen
+from toplist.ranker.priors import Prior
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.shown import Shown
 from toplist.ranker.snapshot import State
 
 __all__ = [
-    "AlreadyLearned", "ForeignSlate", "LoggedRanker", "Ranker", "Record", "Shown", "SlateRefused", "State",
+    "AlreadyLearned", "ForeignSlate", "LoggedRanker", "Prior", "Ranker", "Record", "Shown", "SlateRefused", "State",
     "TooManyOpen",
 ]  # fmt: skip

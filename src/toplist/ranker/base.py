@@ -62,9 +62,10 @@ class RankerBase:
         """Raise the error for something that the policy cannot do."""
         raise InvalidInput(f"The policy {self._title} {what}; {advice}.")
 
-    def _check_takes_prior(self) -> None:
+    def _check_takes_prior(self, given: str = "prior_strength") -> None:
         if self._capabilities.samples == "nothing":
-            self._refuse("takes no prior", "leave prior_strength out")
+            instead = "; of weights, it may take prior_weights" if self._capabilities.needs_features else ""
+            self._refuse("takes no prior", f"leave {given} out{instead}")
 
     def _check_own(self, shown: Any) -> None:
         """Refuse anything but a list of this ranker."""

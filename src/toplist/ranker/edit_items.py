@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from toplist.core.item_id import ItemId, plain_id
 from toplist.core.problem import several
+from toplist.ranker import explanations
 from toplist.ranker.base import RankerBase
 from toplist.ranker.features import feature_rows
 from toplist.ranker.item_slots import refuse_unused_values
+from toplist.ranker.priors import Prior, Priors, capped_priors, checked_priors, checked_weights
 
 
 class EditableRanker(RankerBase):
@@ -21,6 +25,7 @@ class EditableRanker(RankerBase):
         prior_mean: float | None = None,
         prior_strength: float | None = None,
         features: Any = None,
+        priors: Priors | None = None,
     ) -> None:
         """Add one or several items; a removed item that comes back starts from nothing.
 
@@ -33,6 +38,9 @@ class EditableRanker(RankerBase):
         features : array_like or mapping, optional
             A row of numbers per item, for policies that learn from features: the row itself for one item, otherwise
             rows by item or in their order.
+        priors : mapping of str or int to Prior or (float, float), optional
+            Mean and strength of the prior of some of these items, as in `Ranker`; strengths count up to 100, and less
+            for items that are thought bad (see `Prior`).
 
         Raises
         ------
@@ -66,9 +74,41 @@ class EditableRanker(RankerBase):
         elif self._capabilities.needs_features:
             self._refuse("learns from features", "give a row for every new item, features=[...]")
         refuse_unused_values(items, features)
+        own, known = Prior(options.prior_mean, options.prior_strength), checked_priors(priors or {}, names)
+        if any(prior.strength > 0.0 for prior in known.values()):
+            self._check_takes_prior("priors")
         with self._lock.writing:
-            for item, row in zip(self._items.checked_new(names), rows, strict=True):
-                self._add_one(item, options.prior_mean, options.prior_strength, row)
+            new = self._items.checked_new(names)
+            counted = self._counted_priors(known, own, len(new)) if known else known
+            for item, row in zip(new, rows, strict=True):
+                self._add_one(item, *counted.get(item, own), row)
+
+    def _set_weights(self, given: Any) -> None:
+        """Set the prior of the weights of features."""
+        if not self._capabilities.needs_features:
+            self._refuse("learns about each item separately, not from features", "give priors={item: (mean, strength)}")
+        self._learner.begin_from(*checked_weights(given, self._features.divisors()))
+
+    def _set_first_priors(self, slot_of: Mapping[ItemId, int], priors: Mapping[ItemId, Prior]) -> None:
+        """Set the priors of the first items: their own, or the ranker's."""
+        own = Prior(self.options.prior_mean, self.options.prior_strength)
+        others = len(slot_of) - len(priors)
+        looks, clicks = np.full(others, own.strength), np.full(others, own.strength * own.mean)
+        counted = dict(zip(priors, capped_priors(list(priors.values()), looks, clicks, self.positions), strict=True))
+        for item, slot in slot_of.items():
+            self._set_prior(slot, *counted.get(item, own), None)
+
+    def _counted_priors(self, priors: Mapping[ItemId, Prior], own: Prior, added: int) -> dict[ItemId, Prior]:
+        """The priors of new items, of which `added` are added, as far as they count; the others have `own`."""
+        looks = np.full(added - len(priors), own.strength)
+        means = np.full(added - len(priors), own.mean)
+        if len(self._items):
+            request = self._request_all(self._features.rows)
+            present = explanations.assess(self._learner.policy, self._learner.belief, request, None)
+            looks = np.concatenate([looks, np.nan_to_num(present.examined, nan=0.0)])
+            means = np.concatenate([means, np.nan_to_num(present.mean, nan=0.0)])
+        counted = capped_priors(list(priors.values()), looks, looks * means, self.positions)
+        return dict(zip(priors, counted, strict=True))
 
     def remove(self, items: ItemId | Iterable[ItemId]) -> None:
         """Remove one or several items for good; late clicks on them are ignored.

@@ -8,9 +8,9 @@ import toplist.core.protocols  # noqa: F401  registers the methods of parts with
 from toplist.core.beliefs import ItemRows, grow_belief
 from toplist.core.compiling import compiled as compile_for_parts
 from toplist.core.compiling import direct, plain
-from toplist.core.problem import Problem
+from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Capabilities
-from toplist.core.slate import Bools, Page, Request, Slate
+from toplist.core.slate import Bools, Floats, Page, Request, Slate
 
 
 def _rank(policy: Any, belief: Any, cache: Any, request: Request, slate: Slate) -> None:
@@ -92,6 +92,15 @@ class Learner:
             return
         given = self.policy, self.belief, slots, self._sampled_places, strength, mean, self.empty_slate()
         direct(sample_all_compiled, *given)(*given)
+
+    def begin_from(self, mean: Floats, precision: Floats) -> None:
+        """Begin with a prior of the weights of features."""
+        if not hasattr(self.policy, "begin_from"):
+            raise InvalidInput(
+                f"{type(self.policy).__name__} takes no prior of its weights: it has no begin_from(); leave "
+                f"prior_weights out."
+            )
+        self.belief = self.policy.begin_from(self.problem, mean, precision)
 
     @property
     def _sampled_places(self) -> int:

@@ -18,6 +18,7 @@ from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, refuse_unused_values
 from toplist.ranker.make_lists import ListingRanker
 from toplist.ranker.options import Options
+from toplist.ranker.priors import Priors, checked_priors
 from toplist.ranker.reported_page import checked_page
 from toplist.ranker.shown import Identity, Shown
 from toplist.support.catalogue import part_text
@@ -55,6 +56,13 @@ class Ranker(ListingRanker):
     prior_strength : float, default 0.0
         Number of times that a new item counts as examined already. With 0, new items rank above all examined ones;
         Thompson sampling draws their score between 0 and 1.
+    priors : mapping of str or int to Prior or (float, float), optional
+        Mean and strength of the prior of single items, a warm start; the others have that of the ranker. Strengths
+        count up to 100, and less for items that are thought bad: see `Prior`.
+    prior_weights : (array_like, float or array_like), optional
+        For policies that learn from features: mean of the weights before the first list, and their precision, a number,
+        one per feature, or a matrix. The features are those that the policy joins, in the units in which they are
+        given.
     new_per_list : int, optional
         Largest number of never-examined items in a list, if there are enough others to fill it; no limit by default.
     open_slates : int, default 10000
@@ -97,6 +105,8 @@ class Ranker(ListingRanker):
         steps: int | None = None,
         prior_mean: float = 0.5,
         prior_strength: float = 0.0,
+        priors: Priors | None = None,
+        prior_weights: Any = None,
         new_per_list: int | None = None,
         open_slates: int = 10_000,
         name: str | None = None,
@@ -107,6 +117,7 @@ class Ranker(ListingRanker):
         if name is not None and (not isinstance(name, str) or not name):
             raise refuse("The ranker's name", name, "text", "or leave it out")
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
+        known_priors = {} if priors is None else checked_priors(priors, names)
         made = make(policy)
         title = policy if isinstance(policy, str) else part_text(made)
         known, rows = Features.for_items(names, features, person, join, made.capabilities(), title, self._warns)
@@ -119,7 +130,12 @@ class Ranker(ListingRanker):
         self._items.fill(slot_of)
         for slot, row in enumerate(rows):
             self._features.put(slot, row)
-        if options.prior_strength > 0.0:
+        if prior_weights is not None:
+            self._set_weights(prior_weights)
+        if any(prior.strength > 0.0 for prior in known_priors.values()):
+            self._check_takes_prior("priors")
+            self._set_first_priors(slot_of, known_priors)
+        elif options.prior_strength > 0.0:
             self._learner.sample_first(len(names), options.prior_mean, options.prior_strength)
 
     # Lists ------------------------------------------------------------------------------------------------------------
