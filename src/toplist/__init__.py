@@ -10,7 +10,7 @@ Simulate and compare algorithms:
 
 Rank a page of your own:
     `Ranker` runs a policy on your items; each list it ranks is a `Shown`, with which clicks are reported. A `Prior`
-    says what is known of an item before.
+    says what is known of an item before. `Rankers` are several, one per key, that learn from each other.
     `ranker` is their module.
 
 Find out how visitors read a list:
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from toplist.logs.compare_models import fit
     from toplist.parts import arrange, detectors, feedback, index, memory
     from toplist.policies import Policy, catalogue, make
-    from toplist.ranker import Prior, Ranker, Shown
+    from toplist.ranker import Prior, Ranker, Rankers, Shown
     from toplist.support.progress import Progress
 
 __version__ = "0.1.0"
@@ -89,6 +89,7 @@ _NAMES = {
     "Problem": "toplist.core.problem",
     "Progress": "toplist.support.progress",
     "Ranker": "toplist.ranker",
+    "Rankers": "toplist.ranker",
     "Ratio": "toplist.engine.statistics",
     "Result": "toplist.engine.result",
     "Shown": "toplist.ranker",
@@ -112,6 +113,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Ranker",
+    "Rankers",
     "Ratio",
     "Result",
     "Shown",

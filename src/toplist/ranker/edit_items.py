@@ -64,7 +64,7 @@ class EditableRanker(RankerBase):
             options = options._replace(prior_strength=prior_strength).checked()
         if options.prior_strength > 0.0:
             self._check_takes_prior()
-        names = _one_or_several(items)
+        names = one_or_several(items)
         rows: list[Any] = [None] * len(names)
         if features is not None:
             alone = plain_id(items) is not None and not isinstance(features, Mapping)
@@ -129,7 +129,7 @@ class EditableRanker(RankerBase):
         """
         if not self._capabilities.takes_subsets:
             self._refuse("always shows all of its items", "make a new ranker without it")
-        names = _one_or_several(items)
+        names = one_or_several(items)
         with self._lock.writing:
             self._items.slots(names, "the items to remove")
             for item in names:
@@ -168,7 +168,7 @@ class EditableRanker(RankerBase):
         self._set_hidden(items, False)
 
     def _set_hidden(self, items: ItemId | Iterable[ItemId], hidden: bool) -> None:
-        names = _one_or_several(items)
+        names = one_or_several(items)
         with self._lock.writing:
             self._items.slots(names, f"the items to {'hide' if hidden else 'unhide'}")
             for item in names:
@@ -202,6 +202,8 @@ class EditableRanker(RankerBase):
             self._grow(max(16, 2 * slot))
         else:
             self._learner.forget(slot)
+            if self._own is not None:
+                self._own.clear(slot)
         self._items.occupy(item, slot)
         self._set_prior(slot, mean, strength, row)
 
@@ -217,7 +219,10 @@ class EditableRanker(RankerBase):
         self._learner.grow(capacity)
         self._items.grow(capacity)
         self._features.grow(capacity)
+        if self._own is not None:
+            self._own.grow(capacity)
 
 
-def _one_or_several(items: Any) -> list[Any]:
+def one_or_several(items: Any) -> list[Any]:
+    """Items as a list, from one or several."""
     return [items] if plain_id(items) is not None else several("items", items, "names")

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.beliefs import named_arrays
+from toplist.core.beliefs import copy_arrays, named_arrays
 from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, Problem
+from toplist.core.protocols.list_probabilities import ListProbabilities
+from toplist.core.randomness import WEIGHED, branch
 from toplist.core.slate import Floats, Slate, empty_page
 from toplist.policies.by_name import make
 from toplist.ranker import saved_file
@@ -20,7 +22,9 @@ from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
 from toplist.ranker.open_lists import OpenLists, OpenListsState
 from toplist.ranker.options import Options
-from toplist.ranker.rank_request import RankRequest
+from toplist.ranker.own_counts import OwnCounts
+from toplist.ranker.pool import Pool
+from toplist.ranker.rank_request import NewList, RankRequest
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.read_write_lock import NoLock
 from toplist.ranker.shown import Identity, Shown
@@ -55,6 +59,24 @@ class Record(NamedTuple):
     memo: bytes
     learned_before: int
     pinned: tuple[int, ...] = ()
+
+
+class WeighedList(NamedTuple):
+    """A list with the probabilities of its items, made by a copy of a ranker.
+
+    Parameters
+    ----------
+    items : list of str or int
+        The items, best first.
+    record : Record
+        What the log must hold besides.
+    probabilities : ListProbabilities or None
+        How likely the policy showed it; None for an empty list.
+    """
+
+    items: list[ItemId]
+    record: Record
+    probabilities: ListProbabilities | None
 
 
 class LoggedRanker(Ranker):
@@ -128,17 +150,76 @@ class LoggedRanker(Ranker):
             request = self._checked_request(among, positions, exclude, pins, person, features)
             if plain:
                 self._plain[positions] = request
+        return self._filled(request)[:2]
+
+    def weigh(
+        self,
+        draw: int,
+        among: Iterable[ItemId] | None = None,
+        positions: int | None = None,
+        *,
+        exclude: Iterable[ItemId] | None = None,
+        pins: Mapping[int, ItemId] | None = None,
+        person: Any = None,
+        features: Mapping[ItemId, Any] | None = None,
+    ) -> WeighedList:
+        """Make a list as `make` does, with its probabilities; the original of this copy takes it in by `accept`.
+
+        Parameters
+        ----------
+        draw : int
+            Number of the draw: lists with different numbers are drawn independently of each other, and of those of
+            `make`.
+        among, positions, exclude, pins, person, features
+            As in `Ranker.rank`.
+
+        Returns
+        -------
+        WeighedList
+            The items, the record for `accept`, and the probabilities.
+
+        Raises
+        ------
+        InvalidInput
+            As `Ranker.rank` does.
+        """
+        request = self._checked_request(among, positions, exclude, pins, person, features)
+        items, record, made = self._filled(request, branch(branch(self._key, WEIGHED), draw))
+        probabilities = None
+        if items:  # a copy of the slate, in which lists are drawn again
+            slate = copy_arrays(self._slate)
+            probabilities = self._weigh(made, slate)
+        return WeighedList(items, record, probabilities)
+
+    def accept(self, record: Record) -> Record:
+        """Open a list that a copy of this ranker made, under the next number.
+
+        Parameters
+        ----------
+        record : Record
+            The list, of `weigh`.
+
+        Returns
+        -------
+        Record
+            The list with its number here.
+        """
+        return record._replace(number=self._open_lists.open_new()[0])
+
+    def _filled(self, request: RankRequest, key: int | None = None) -> tuple[list[ItemId], Record, NewList]:
+        """A new list in the slate, for the log."""
         slate, rows, memo = self._slate, b"", b""
         slate.size[0] = 0
         if self._has_rows_or_memo:
             slate.rows.fill(0.0)
             slate.memo.fill(0.0)
-        made = self._make_list(request, slate)
+        made = self._make_list(request, slate, key)
         size = int(slate.size[0])
         slots = slate.items[:size].tolist()
         if self._has_rows_or_memo and size:  # a policy may use all of the memo, whatever the length of the list
             rows, memo = slate.rows[:size].tobytes(), slate.memo.tobytes()
-        return self._names_of(slots), Record(made.number, tuple(slots), rows, memo, self._learned, made.pinned)
+        record = Record(made.number, tuple(slots), rows, memo, self._learned, made.pinned)
+        return self._names_of(slots), record, made
 
     def settle(
         self,
@@ -231,8 +312,26 @@ class LoggedRanker(Ranker):
         """Approximate size in memory, in bytes; it grows with the first list, with items and with open lists."""
         learner = self._learner
         arrays = used((learner.belief, learner.caches, self._features.rows, self._slate))
+        if self._own is not None:
+            arrays += used((self._own.looks, self._own.clicks))
         slots, opened = BYTES_PER_SLOT * self._items.capacity, BYTES_PER_OPEN_LIST * len(self._open_lists)
         return arrays + slots + opened + BYTES_PER_LEARNER
+
+    def keep_own_counts(self) -> None:
+        """Count from now on what is learned itself, without priors; it is a part of the state."""
+        self._keep_own_counts()
+
+    def add_to_pool(self, pool: Pool, is_key: bool) -> None:
+        """Add what was learned since `keep_own_counts` to a pool.
+
+        Parameters
+        ----------
+        pool : Pool
+            Sums over rankers.
+        is_key : bool
+            Whether the ranker is that of one key; else it tells of everybody.
+        """
+        self._add_to_pool(pool, is_key)
 
     def is_hidden(self, item: ItemId) -> bool:
         """Whether an item is hidden from all lists; quicker than `hidden`, which names all of them.
@@ -319,6 +418,8 @@ class LoggedRanker(Ranker):
                 "features": features.rows,
                 "opened": np.array(lists.opened, dtype=np.int64),
             } | named_arrays("belief", self._learner.belief)
+            if self._own is not None:
+                arrays |= self._own.arrays()
             header = {
                 "options": list(self.options),
                 "problem": list(self._learner.initial_problem),
@@ -423,4 +524,5 @@ class LoggedRanker(Ranker):
         lists = OpenListsState(header["made"], opened, (), ((0, "log"),))
         self._open_lists = OpenLists.from_state(options.open_slates, lists)
         self._learned = header["learned"]
+        self._own = OwnCounts.of(arrays)
         self._change_log = ChangeLog(header["changes"], header["noted"])

@@ -335,6 +335,8 @@ class Ranker(ListingRanker):
         self._open_lists.close_learned(number)
         self._learner.learn(slate, page, self._items.examined)
         self._learned += 1
+        if self._own is not None:
+            self._own.add(slate, page)
         if self._capabilities.detects:
             self._change_log.update(self._learner.policy, self._learner.belief, self._items.names)
 
@@ -365,7 +367,7 @@ class Ranker(ListingRanker):
             return saved_file.pack(saved_file.SavedRanker(
                 self._identity, self.policy, self._title, self.options, self._learner.initial_problem,
                 copy_arrays(self._learner.belief), self._items, self._open_lists, self._learned, self._features,
-                self._change_log,
+                self._change_log, self._own,
             ))  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -419,7 +421,7 @@ class Ranker(ListingRanker):
             ranker._grow(capacity)
         saved_file.restore(ranker._learner.belief, state.belief, path)
         ranker._items, ranker._open_lists = state.items, state.open_lists
-        ranker._learned, ranker._change_log = state.learned, state.changes
+        ranker._learned, ranker._change_log, ranker._own = state.learned, state.changes, state.own
         return ranker
 
 
