@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,14 +89,18 @@ class EditableRanker(RankerBase):
             self._refuse("learns about each item separately, not from features", "give priors={item: (mean, strength)}")
         self._learner.begin_from(*checked_weights(given, self._features.divisors()))
 
-    def _set_first_priors(self, slot_of: Mapping[ItemId, int], priors: Mapping[ItemId, Prior]) -> None:
+    def _set_first_priors(self, names: Sequence[ItemId], priors: Mapping[ItemId, Prior]) -> None:
         """Set the priors of the first items: their own, or the ranker's."""
         own = Prior(self.options.prior_mean, self.options.prior_strength)
-        others = len(slot_of) - len(priors)
-        looks, clicks = np.full(others, own.strength), np.full(others, own.strength * own.mean)
-        counted = dict(zip(priors, capped_priors(list(priors.values()), looks, clicks, self.positions), strict=True))
-        for item, slot in slot_of.items():
-            self._set_prior(slot, *counted.get(item, own), None)
+        means, strengths = np.full(len(names), own.mean), np.full(len(names), own.strength)
+        if priors:
+            others = np.array([item not in priors for item in names])
+            looks, clicks = strengths[others], (strengths * means)[others]
+            given = [priors[item] for item in names if item in priors]
+            counted = np.array(capped_priors(given, looks, clicks, self.positions))
+            means[~others], strengths[~others] = counted[:, 0], counted[:, 1]
+        if strengths.any():
+            self._learner.sample_first(means, strengths)
 
     def _counted_priors(self, priors: Mapping[ItemId, Prior], own: Prior, added: int) -> dict[ItemId, Prior]:
         """The priors of new items, of which `added` are added, as far as they count; the others have `own`."""

@@ -134,9 +134,7 @@ class Ranker(ListingRanker):
             self._set_weights(prior_weights)
         if any(prior.strength > 0.0 for prior in known_priors.values()):
             self._check_takes_prior("priors")
-            self._set_first_priors(slot_of, known_priors)
-        elif options.prior_strength > 0.0:
-            self._learner.sample_first(len(names), options.prior_mean, options.prior_strength)
+        self._set_first_priors(names, known_priors)
 
     # Lists ------------------------------------------------------------------------------------------------------------
 

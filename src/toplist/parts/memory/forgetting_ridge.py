@@ -104,8 +104,8 @@ class DiscountedRidge(NamedTuple):
     def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> DiscountedLinear:
         """Refused."""
         raise InvalidInput(
-            "DiscountedRidge takes no prior of its weights: it renews the one of its parameter `prior` as it forgets; use "
-            "Ridge()."
+            "DiscountedRidge takes no prior of its weights: it renews the one of its parameter `prior` as it forgets; "
+            "use Ridge()."
         )
 
     def keeps(self) -> str:
@@ -264,8 +264,8 @@ class WindowedRidge(NamedTuple):
     def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> WindowedLinear:
         """Refused."""
         raise InvalidInput(
-            "WindowedRidge takes no prior of its weights: it renews the one of its parameter `prior` as it forgets; use "
-            "Ridge()."
+            "WindowedRidge takes no prior of its weights: it renews the one of its parameter `prior` as it forgets; "
+            "use Ridge()."
         )
 
     def keeps(self) -> str:

@@ -11,7 +11,6 @@ from contextlib import suppress
 
 from toplist.ranker.pool import Pool
 from toplist.service.errors import Conflict
-from toplist.service.live.learners import LoadedLearner
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
@@ -75,32 +74,29 @@ class SegmentPools:
         await self._transactions.commit([row])
 
     async def _sums(self, state: LiveState, ranking: LiveRanking) -> Pool:
-        """What the learners in memory know; the one without a segment, and some others, are loaded for it."""
-        with suppress(Conflict):  # it is in quarantine
-            await state.learners.load(ranking, None, reserved=True)
-        if len(state.learners.of_ranking(ranking)) < FEW_LEARNERS:
-            rows = await state.store.read(lambda reader: reader.learners(ranking.id, 0, FEW_LEARNERS))
-            for row in rows:
-                if row.id not in state.learners.deleted:
-                    with suppress(Conflict):
-                        await state.learners.load(ranking, row.segment, reserved=True)
-        pool, since = Pool(), 0
-        for learner in _latest_learners(state, ranking):
-            current = state.learners.by_id(learner.id)  # with all changes of the items
-            if current is None:
-                continue
-            current.ranker.add_to_pool(pool, is_key=current.segment is not None)
-            since += len(current.ranker)
+        """What the learners in memory know, and some others that are loaded for it."""
+        pool, added = Pool(), set[int]()
+        since = 0
+        for segment in await self._segments(state, ranking):
+            with suppress(Conflict):  # it is in quarantine
+                learner = await state.learners.load(ranking, segment, reserved=True)
+                if learner is not None and learner.id not in added:
+                    added.add(learner.id)
+                    learner.ranker.add_to_pool(pool, is_key=segment is not None)
+                    since += len(learner.ranker)
             if since >= AT_ONCE:
                 since = 0
                 await asyncio.sleep(0)
         return pool
 
-
-def _latest_learners(state: LiveState, ranking: LiveRanking) -> list[LoadedLearner]:
-    loaded = state.learners.of_ranking(ranking)
-    whole = [learner for learner in loaded if learner.segment is None]
-    return whole + [learner for learner in loaded if learner.segment is not None][-MOST_LEARNERS:]
+    async def _segments(self, state: LiveState, ranking: LiveRanking) -> list[str | None]:
+        """Segments whose learners are added: those in memory, and the oldest ones if these are few."""
+        loaded = [learner.segment for learner in state.learners.of_ranking(ranking)][-MOST_LEARNERS:]
+        older: list[str | None] = []
+        if len(loaded) < FEW_LEARNERS:
+            rows = await state.store.read(lambda reader: reader.learners(ranking.id, 0, FEW_LEARNERS))
+            older = [row.segment for row in rows if row.id not in state.learners.deleted]
+        return list(dict.fromkeys([None, *loaded, *older]))
 
 
 def _latest(reader: LogReader, ranking: int) -> KnownPool | None:

@@ -147,7 +147,7 @@ class LiveRanking:
         """The prior of an item that is put, if it is another one than before; refused if the policy takes none."""
         if item.prior is None:
             return None
-        given = item.prior.mean, item.prior.strength
+        given = float(item.prior.mean), float(item.prior.strength)
         prior = known_prior(given)
         if prior is not None and self.can.samples == "nothing":
             instead = "learns from features" if self.can.needs_features else "does not count clicks per item"

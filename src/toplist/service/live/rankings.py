@@ -38,7 +38,14 @@ from toplist.service.store.protocol import (
 )
 from toplist.service.wire import Ranking, RankingChange, RankingSpec
 
-RANKING_FIELDS = ("positions", "click_window", "retention", "reference", "propensities", "pool_strength")  # can change with the same learners
+RANKING_FIELDS = (
+    "positions",
+    "click_window",
+    "retention",
+    "reference",
+    "propensities",
+    "pool_strength",
+)  # can change with the same learners
 FIXED_FIELDS = ("features", "person", "join")  # items and lists of the log were made with them
 
 

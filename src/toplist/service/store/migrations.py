@@ -11,7 +11,6 @@ APPLICATION_ID = 0x746F706C  # "topl": says whose file it is, in the header of t
 _FIRST_TABLES = frozenset(("events", "impressions", "requests", "learners", "snapshots", "rankings", "items"))
 
 
-
 def _subtract_deleted(table: str, owner: str) -> str:
     """A trigger that subtracts deleted rows from the totals of their owner."""
     return f"""CREATE TRIGGER {table}_deleted AFTER DELETE ON {table} BEGIN

@@ -162,8 +162,8 @@ def change_ranking(
     """
     change = RankingChange(
         positions=positions, click_window=click_window, retention=retention, reference=reference,
-        propensities=propensities, pool_strength=pool_strength, pool=pool, policy=policy, seed=seed, steps=steps, prior_mean=prior_mean,
-        prior_strength=prior_strength, new_per_list=new_per_list, train=train,
+        propensities=propensities, pool_strength=pool_strength, pool=pool, policy=policy, seed=seed, steps=steps,
+        prior_mean=prior_mean, prior_strength=prior_strength, new_per_list=new_per_list, train=train,
     )  # fmt: skip
     restarts = policy is not UNSET and not train  # each time: what was learned since the first would be lost
     return ClientRequest("PATCH", ranking_path(name), Ranking, change, repeatable=not restarts, slow=True)

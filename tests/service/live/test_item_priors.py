@@ -21,7 +21,7 @@ from running import (
 
 from toplist.service.errors import Refused
 from toplist.service.live.service import Service
-from toplist.service.wire import Item, ItemPrior, RankingChange
+from toplist.service.wire import Item, ItemPrior, ListEntry, RankingChange
 
 
 def prior(mean: float, strength: float) -> ItemPrior:
@@ -45,7 +45,7 @@ def test_items_begin_with_their_priors_in_every_learner_and_after_every_restart(
         )
         assert (changed.changed, changed.unchanged) == (2, 0)
         assert (await service.items.put("front", [Item(id=first, prior=prior(0.5, 20))])).unchanged == 1
-        await told(service, await shown(service), 1, final=True)
+        await told(service, await shown(service), ListEntry(position=1), final=True)
         for _ in range(3):
             await shown(service, segment="a")
             looks = await examined(service, "a")
