@@ -23,7 +23,7 @@ def plain_ranker(items: Any = ITEMS, policy: Any = "cascade-ucb1", positions: in
     return Ranker(items, positions, policy, compiled=False, **more)
 
 
-def counted(ranker: Ranker, item: str) -> tuple[float, float]:
+def counted(ranker: Ranker, item: str) -> tuple[float, Any]:
     """Examinations and clicks of an item, as the policy counts them."""
     row = ranker.estimates()[item]
     return row["examined"], pytest.approx(row["examined"] * (row["mean"] or 0.0))
@@ -239,7 +239,7 @@ def test_memories_that_keep_no_prior_of_weights_say_why(policy: str, reason: str
 
 def test_a_memory_without_the_method_says_so() -> None:
     class Own(Logistic):
-        begin_from = property()  # type: ignore[assignment]
+        begin_from = property()
 
     policy = toplist.make("gl-cdcm")._replace(memory=Own())
     with pytest.raises(InvalidInput, match=r"Own takes no prior of its weights: it has no begin_from\(\)"):

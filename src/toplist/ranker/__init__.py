@@ -1,6 +1,7 @@
 """A policy at work on your own items: makes lists, learns from clicks, explains itself, and is saved to files."""
 
-from toplist.ranker.logged_ranker import LoggedRanker, Record, WeighedList
+from toplist.ranker.logged_lists import Record, WeighedList
+from toplist.ranker.logged_ranker import LoggedRanker
 from toplist.ranker.open_lists import AlreadyLearned, ForeignSlate, SlateRefused, TooManyOpen
 from toplist.ranker.priors import Prior
 from toplist.ranker.ranker import Ranker
