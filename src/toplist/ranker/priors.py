@@ -47,7 +47,7 @@ class Prior(NamedTuple):
     strength: float
 
 
-Priors = Mapping[ItemId, tuple[float, float]]  # a Prior is such a pair
+Priors = Mapping[Any, tuple[float, float]]  # by item; a Prior is such a pair
 
 
 def checked_priors(given: Any, names: Sequence[ItemId]) -> dict[ItemId, Prior]:

@@ -1,6 +1,7 @@
 """Priors of items in the service: durable, in the log, in rebuilds, and refused where a policy takes none."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from running import (
@@ -28,7 +29,7 @@ def prior(mean: float, strength: float) -> ItemPrior:
     return ItemPrior(mean=mean, strength=strength)
 
 
-async def examined(service: Service, segment: str | None = None) -> dict[object, tuple[float, float]]:
+async def examined(service: Service, segment: str | None = None) -> dict[Any, Any]:
     """Looks and means of all items."""
     found = await service.queries.estimates("front", segment)
     return {row.item: (row.examined or 0.0, row.mean or 0.0) for row in found.items}

@@ -38,7 +38,7 @@ async def teach(service: Service, segment: str | None, lists: int, favourite: st
         await told(service, reply, *clicks, final=True)
 
 
-async def known(service: Service, segment: str | None) -> dict[Any, tuple[float, float]]:
+async def known(service: Service, segment: str | None) -> dict[Any, Any]:
     found = await service.queries.estimates("front", segment)
     return {row.item: (row.examined or 0.0, row.mean or 0.0) for row in found.items}
 

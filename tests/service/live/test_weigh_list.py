@@ -1,20 +1,15 @@
 """Lists with the probability of what they show: in the reply, in the log, and read back for an evaluation."""
 
 import asyncio
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 from running import BY_FEATURES, at_work, check, events, front, items, run, shown, told
 
-import toplist
 from toplist.service.errors import Conflict, Refused
 from toplist.service.live.make_list import request_digest
-from toplist.service.log.export import events_of_store, write_events
-from toplist.service.store.sqlite import SQLiteReader
 from toplist.service.wire import ListReply, ListRequest, RankingChange
 
 
@@ -122,31 +117,3 @@ def test_wrong_requests_are_refused_as_without_probabilities(tmp_path: Path) -> 
             assert (empty.items, empty.propensities) == ([], msgspec.UNSET)
 
     run(play())
-
-
-@pytest.mark.parametrize("suffix", [".ndjson", ".parquet"])
-def test_the_services_own_log_can_be_evaluated(suffix: str, tmp_path: Path) -> None:
-    """Every list under a policy that explores: what a fixed ranking would have earned, from the log alone."""
-    attraction = {"item-0": 0.6, "item-1": 0.3, "item-2": 0.1, "item-3": 0.1}
-    rng = np.random.default_rng(5)
-
-    async def play() -> None:
-        async with at_work(tmp_path / "db") as service:
-            await front(
-                service, "exploring(policy='cascade-kl-ucb', share=0.5)", count=4, positions=2, propensities=True
-            )
-            for _ in range(300):
-                reply = await shown(service)
-                clicked = [n + 1 for n, item in enumerate(reply.items) if rng.uniform() < attraction[str(item)]]
-                await told(service, reply, *clicked, final=True)
-
-    run(play())
-    path = tmp_path / f"events{suffix}"
-    with closing(SQLiteReader(tmp_path / "db")) as reader:
-        write_events(events_of_store(reader, "front"), path)
-    log = toplist.logs.read_log(path)
-    assert log.lists == 300
-    target = toplist.Ranker(list(attraction), 2, toplist.make("show-list([1, 2])"), compiled=False)
-    result = toplist.evaluate(log, target)
-    found = result["ips"]
-    assert found.low < 0.9 < found.high
