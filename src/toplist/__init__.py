@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toplist import bounds, checks, clicks, evaluation, logs, parts, policies, ranker, worlds
     from toplist.core import problem
+    from toplist.core.prior import Prior
     from toplist.core.problem import InvalidInput, Problem
     from toplist.engine import starts
     from toplist.engine.compare import compare
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from toplist.logs.compare_models import fit
     from toplist.parts import arrange, detectors, feedback, index, memory
     from toplist.policies import Policy, catalogue, make
-    from toplist.ranker import Prior, Ranker, Rankers, Shown
+    from toplist.ranker import Ranker, Rankers, Shown
     from toplist.support.progress import Progress
 
 __version__ = "0.1.0"
@@ -85,7 +86,7 @@ _NAMES = {
     "Difference": "toplist.engine.result",
     "InvalidInput": "toplist.core.problem",
     "Policy": "toplist.policies",
-    "Prior": "toplist.ranker",
+    "Prior": "toplist.core.prior",
     "Problem": "toplist.core.problem",
     "Progress": "toplist.support.progress",
     "Ranker": "toplist.ranker",

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from toplist.core.prior import Prior
 from toplist.core.problem import Problem
 from toplist.core.protocols import Capabilities
 from toplist.core.slate import Page, Request, Slate
-from toplist.ranker.priors import Prior, capped_priors
+from toplist.ranker.priors import capped_priors
 
 
 class WarmPolicy(NamedTuple):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import toplist
+from toplist.core.prior import Prior
 from toplist.core.problem import checked_seed, whole
 from toplist.core.slate import Floats
 from toplist.engine.result import Result
@@ -25,7 +26,6 @@ from toplist.experiments.pooled_segments import SegmentStudy, division_effect
 from toplist.experiments.warm_policy import WarmPolicy
 from toplist.policies.by_name import make
 from toplist.ranker import Ranker
-from toplist.ranker.priors import Prior
 from toplist.support.files import import_optional, write_text
 from toplist.support.plots import PALETTE, draw_and_save
 from toplist.support.script import run_script

@@ -3,13 +3,12 @@
 from toplist.ranker.logged_lists import Record, WeighedList
 from toplist.ranker.logged_ranker import LoggedRanker
 from toplist.ranker.open_lists import AlreadyLearned, ForeignSlate, SlateRefused, TooManyOpen
-from toplist.ranker.priors import Prior
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.rankers import Rankers
 from toplist.ranker.shown import Shown
 from toplist.ranker.snapshot import State
 
 __all__ = [
-    "AlreadyLearned", "ForeignSlate", "LoggedRanker", "Prior", "Ranker", "Rankers", "Record", "Shown", "SlateRefused",
+    "AlreadyLearned", "ForeignSlate", "LoggedRanker", "Ranker", "Rankers", "Record", "Shown", "SlateRefused",
     "State", "TooManyOpen", "WeighedList",
 ]  # fmt: skip

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from toplist.core.item_id import ItemId, plain_id
+from toplist.core.prior import Prior
 from toplist.core.problem import several
 from toplist.ranker import explanations
 from toplist.ranker.base import RankerBase
 from toplist.ranker.features import feature_rows
 from toplist.ranker.item_slots import refuse_unused_values
-from toplist.ranker.priors import Prior, Priors, capped_priors, checked_priors, checked_weights
+from toplist.ranker.priors import Priors, capped_priors, checked_priors, checked_weights
 
 
 class EditableRanker(RankerBase):

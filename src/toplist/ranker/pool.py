@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from toplist.core.item_id import ItemId
+from toplist.core.prior import Prior
 from toplist.core.slate import Floats
 from toplist.ranker.own_counts import OwnCounts
-from toplist.ranker.priors import Prior
 
 # Columns of the sums: looks n and clicks s of everybody without a key; and over keys the sums of n, s, s^2, s n, n^2
 # and n^3.

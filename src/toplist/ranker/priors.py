@@ -9,43 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.core.item_id import ItemId, plain_id
+from toplist.core.prior import Prior
 from toplist.core.problem import number, refuse
 from toplist.core.slate import Floats
 
 MOST_STRENGTH = 100.0  # looks that a prior stands for, at most
 MOST_ODDS = 100.0  # that a prior may set against an item being as good as the K-th best
-
-
-class Prior(NamedTuple):
-    """What is known of an item before its first list: it counts as examined `strength` times with this mean.
-
-    Parameters
-    ----------
-    mean : float
-        Expected click-through rate of those who look at the item, between 0 and 1.
-    strength : float
-        Number of looks that it stands for; 0 for no prior. It counts up to 100, and less where the item is thought bad:
-        see Notes.
-
-    Notes
-    -----
-    A wrong prior must not keep a good item away for ever. Let m be the mean of an item, and r the K-th largest of all
-    items' expected rates, each (1 + clicks) / (2 + looks). If m is below r, the strength counts up to
-    log(100) / kl(m, r), where kl is the divergence of two Bernoulli variables: the prior then sets odds of about 100 to
-    1 at most against the item being as good as the K-th best. `docs/warm_starts.md` says how many lists it takes to
-    overcome a wrong one.
-
-    Examples
-    --------
-    >>> from toplist import Prior, Ranker
-    >>> ranker = Ranker(["tea", "milk"], 1, "cascade-ucb1", priors={"tea": Prior(0.3, 20)}, compiled=False)
-    >>> ranker.estimates()["tea"]["mean"], ranker.estimates()["tea"]["examined"]
-    (0.3, 20.0)
-    """
-
-    mean: float
-    strength: float
-
 
 Priors = Mapping[Any, tuple[float, float]]  # by item; a Prior is such a pair
 

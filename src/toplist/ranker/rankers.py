@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from toplist.core.item_id import ItemId
+from toplist.core.prior import Prior
 from toplist.ranker import saved_file
 from toplist.ranker.family import Key, RankerFamily
-from toplist.ranker.priors import Prior
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.saved_family import SavedFamily, pack_family, read_family, unpack_family, write_family
 from toplist.ranker.shown import Shown

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.core.item_id import item_of_text
+from toplist.core.prior import Prior
 from toplist.core.problem import nearest
-from toplist.ranker import Prior
 from toplist.service.errors import NotFound, UnknownRanking
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
 from toplist.service.live.learners import Learners

@@ -12,8 +12,9 @@ import msgspec
 import numpy as np
 
 from toplist.core.item_id import ItemId
+from toplist.core.prior import Prior
 from toplist.core.problem import InvalidInput
-from toplist.ranker import LoggedRanker, Prior
+from toplist.ranker import LoggedRanker
 from toplist.ranker.logged_ranker import NO_LIMIT
 from toplist.ranker.shown import Shown
 from toplist.service.log.events import (

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.core.item_id import ItemId
+from toplist.core.prior import Prior
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Capabilities
 from toplist.core.slate import Floats
 from toplist.policies.by_name import make
 from toplist.ranker.family import key_seed, pool_refusal
-from toplist.ranker.priors import Prior
 from toplist.ranker.size import SizeByItems
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, RankingEvent, decode_items, decode_ranking
