@@ -94,7 +94,9 @@ def test_items_change_for_all_keys() -> None:
     for key in ("a", "new"):
         assert set(rankers[key].items) == set(rankers.items)
         assert rankers[key].hidden == ["wine"]
-    assert rankers.estimates("a")["beer"]["examined"] == pytest.approx(rankers.estimates("new")["beer"]["examined"])
+    assert rankers.estimates("a")["beer"]["examined"] < 20.0  # milk was always clicked, which makes the level high
+    assert 0.0 < rankers.estimates("new")["beer"]["examined"] < 20.0
+    assert rankers.estimates("new")["milk"]["mean"] > 0.8
     rankers.unhide(["wine"])
     assert rankers["a"].hidden == rankers["new"].hidden == []
     with pytest.raises(InvalidInput, match="already"):

@@ -10,10 +10,12 @@ import numpy as np
 from toplist.core.item_id import ItemId, plain_id
 from toplist.core.prior import Prior
 from toplist.core.problem import several
+from toplist.core.slate import Floats
 from toplist.ranker import explanations
 from toplist.ranker.base import RankerBase
 from toplist.ranker.features import feature_rows
 from toplist.ranker.item_slots import refuse_unused_values
+from toplist.ranker.pool import LARGEST_STRENGTH, POOLED_ODDS
 from toplist.ranker.priors import Priors, capped_priors, checked_priors, checked_weights
 
 
@@ -90,18 +92,35 @@ class EditableRanker(RankerBase):
             self._refuse("learns about each item separately, not from features", "give priors={item: (mean, strength)}")
         self._learner.begin_from(*checked_weights(given, self._features.divisors()))
 
+    def _begin_pooled(self, known: Mapping[ItemId, Prior], pooled: Mapping[ItemId, Prior]) -> None:
+        """Begin anew, with what other rankers know of some items; only before the first list."""
+        names = self._items.all_names()
+        means, strengths = self._first_priors(names, known)
+        others = np.array([item not in pooled for item in names], dtype=bool)
+        given = [pooled[item] for item in names if item in pooled]
+        if given:
+            looks, clicks = strengths[others], (strengths * means)[others]
+            counted = np.array(capped_priors(given, looks, clicks, self.positions, LARGEST_STRENGTH, POOLED_ODDS))
+            means[~others], strengths[~others] = counted[:, 0], counted[:, 1]
+        self._learner.begin()
+        self._learner.sample_first(means, strengths)
+
     def _set_first_priors(self, names: Sequence[ItemId], priors: Mapping[ItemId, Prior]) -> None:
-        """Set the priors of the first items: their own, or the ranker's."""
+        """Set the priors of the first items."""
+        means, strengths = self._first_priors(names, priors)
+        if strengths.any():
+            self._learner.sample_first(means, strengths)
+
+    def _first_priors(self, names: Sequence[ItemId], priors: Mapping[ItemId, Prior]) -> tuple[Floats, Floats]:
+        """Mean and strength of the first items: their own, as far as they count, or the ranker's."""
         own = Prior(self.options.prior_mean, self.options.prior_strength)
         means, strengths = np.full(len(names), own.mean), np.full(len(names), own.strength)
         if priors:
-            others = np.array([item not in priors for item in names])
-            looks, clicks = strengths[others], (strengths * means)[others]
+            others = np.array([item not in priors for item in names], dtype=bool)
             given = [priors[item] for item in names if item in priors]
-            counted = np.array(capped_priors(given, looks, clicks, self.positions))
+            counted = np.array(capped_priors(given, strengths[others], (strengths * means)[others], self.positions))
             means[~others], strengths[~others] = counted[:, 0], counted[:, 1]
-        if strengths.any():
-            self._learner.sample_first(means, strengths)
+        return means, strengths
 
     def _counted_priors(self, priors: Mapping[ItemId, Prior], own: Prior, added: int) -> dict[ItemId, Prior]:
         """The priors of new items, of which `added` are added, as far as they count; the others have `own`."""

@@ -132,19 +132,17 @@ class RankerFamily:
 
     def _new_ranker(self, key: Key) -> Ranker:
         template = self._template
-        priors = self._priors
-        if self.pool == "prior":
-            pool = self._pool()
-            priors = pool.priors(self._strength(pool), priors)
         features = self._rows if template.capabilities.needs_features else None
         ranker = Ranker(
             list(self._rows), template.positions, self._policy, key_seed(self._seed, key), features=features,
-            priors={item: prior for item, prior in priors.items() if item in template},
-            name=self.name if key is None else f"{self.name}/{key}", **self._options,
+            priors=self._priors, name=self.name if key is None else f"{self.name}/{key}", **self._options,
         )  # fmt: skip
         if hidden := template.hidden:
             ranker.hide(hidden)
         if self.pool == "prior":
+            pool = self._pool()
+            if pool.looks:
+                ranker._begin_pooled(self._priors, pool.priors(self._strength(pool), self._priors))
             ranker._keep_own_counts()
         return ranker
 

@@ -89,6 +89,10 @@ class Learner:
         is_long = self.compiled and len(means) >= MACHINE_CODE
         (direct(sample_all_compiled, *given) if is_long else plain(sample_all_compiled))(*given)
 
+    def begin(self) -> None:
+        """Forget everything; only before the first list, since caches are kept."""
+        self.belief = self.policy.begin(self.problem)
+
     def begin_from(self, mean: Floats, precision: Floats) -> None:
         """Begin with a prior of the weights of features."""
         if not hasattr(self.policy, "begin_from"):

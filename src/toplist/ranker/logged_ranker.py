@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from toplist.core.beliefs import named_arrays
 from toplist.core.item_id import ItemId
+from toplist.core.prior import Prior
 from toplist.core.problem import InvalidInput, Problem
 from toplist.policies.by_name import make
 from toplist.ranker import saved_file
@@ -63,6 +65,19 @@ class LoggedRanker(LoggedListRanker):
             arrays += used((self._own.looks, self._own.clicks))
         slots, opened = BYTES_PER_SLOT * self._items.capacity, BYTES_PER_OPEN_LIST * len(self._open_lists)
         return arrays + slots + opened + BYTES_PER_LEARNER
+
+    def begin_pooled(self, known: Mapping[ItemId, Prior], pooled: Mapping[ItemId, Prior]) -> None:
+        """Begin with what other rankers know of some items; only before the first list.
+
+        Parameters
+        ----------
+        known : mapping of str or int to Prior
+            The priors that items have apart from that.
+        pooled : mapping of str or int to Prior
+            The priors of a `Pool`, in place of these; they count up to 10,000 looks, and less for items that are
+            thought bad.
+        """
+        self._begin_pooled(known, pooled)
 
     def keep_own_counts(self) -> None:
         """Count from now on what is learned itself, without priors; it is a part of the state."""

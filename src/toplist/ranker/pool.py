@@ -15,14 +15,16 @@ from toplist.core.item_id import ItemId
 from toplist.core.prior import Prior
 from toplist.core.slate import Floats
 from toplist.ranker.own_counts import OwnCounts
+from toplist.ranker.priors import MOST_STRENGTH
 
 # Columns of the sums: looks n and clicks s of everybody without a key; and over keys the sums of n, s, s^2, s n, n^2
 # and n^3.
 COLUMNS = 8
 EVERYBODY_LOOKS, EVERYBODY_CLICKS, LOOKS, CLICKS, CLICKS_2, CLICKS_LOOKS, LOOKS_2, LOOKS_3 = range(COLUMNS)
-USUAL_STRENGTH = 100.0  # until the keys say otherwise
+USUAL_STRENGTH = 1000.0  # until the keys say otherwise
 USUAL_WEIGHT = 10_000.0  # of the usual strength, in squared looks of a key at an item
-LARGEST_STRENGTH, SMALLEST_STRENGTH = 1000.0, 1.0
+LARGEST_STRENGTH, SMALLEST_STRENGTH = 10_000.0, 1.0
+POOLED_ODDS = 10_000.0  # that a pool may set against an item being as good as the K-th best in a new key
 
 
 class Pool:
@@ -129,23 +131,22 @@ class Pool:
         Returns
         -------
         dict
-            A prior for every item that was examined or has one. Its strength is below `strength` where an item was
-            seldom examined: the mean over keys is then uncertain, too.
+            A prior for every item that was examined. Its strength is below `strength` where an item was seldom
+            examined: the mean over keys is then uncertain, too.
         """
         rho = 1.0 / (1.0 + strength)
-        everybody, keys = self.sums[:, :LOOKS], self.sums[:, LOOKS:]
-        looks, clicks = everybody[:, 0] + keys[:, 0], everybody[:, 1] + keys[:, 1]
+        sums = self.sums
         added = np.array([known.get(item, _NOTHING) for item in self._row]).reshape(-1, 2)
-        looks, clicks = looks + added[:, 1], clicks + added[:, 0] * added[:, 1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            doubt = (looks + rho * (self.sums[:, LOOKS_2] - self.sums[:, LOOKS])) / looks**2
-            counted = np.maximum(1.0 / (rho + doubt) - 1.0, 0.0)
-            means = clicks / looks
-        found = dict(known)
-        for item, mean, count in zip(self._row, means.tolist(), counted.tolist(), strict=True):
-            if count > 0.0:
-                found[item] = Prior(min(mean, 1.0), count)
-        return found
+        more = np.minimum(added[:, 1], MOST_STRENGTH)
+        looks = sums[:, EVERYBODY_LOOKS] + sums[:, LOOKS] + more
+        clicks = sums[:, EVERYBODY_CLICKS] + sums[:, CLICKS] + added[:, 0] * more
+        doubt = (looks + rho * (sums[:, LOOKS_2] - sums[:, LOOKS])) / looks**2
+        counted = np.maximum(1.0 / (rho + doubt) - 1.0, 0.0)
+        means = np.minimum(clicks / looks, 1.0)
+        return {
+            item: Prior(mean, count)
+            for item, mean, count in zip(self._row, means.tolist(), counted.tolist(), strict=True)
+        }
 
 
 _NOTHING = Prior(0.0, 0.0)

@@ -43,7 +43,10 @@ def checked_prior(what: str, given: Any) -> Prior:
     )
 
 
-def capped_priors(priors: Sequence[Prior], looks: Floats, clicks: Floats, positions: int) -> list[Prior]:
+def capped_priors(
+    priors: Sequence[Prior], looks: Floats, clicks: Floats, positions: int, most: float = MOST_STRENGTH,
+    odds: float = MOST_ODDS,
+) -> list[Prior]:  # fmt: skip
     """Priors whose strengths are cut to what counts.
 
     Parameters
@@ -54,11 +57,15 @@ def capped_priors(priors: Sequence[Prior], looks: Floats, clicks: Floats, positi
         What is known of the other items: how often they were examined and clicked, with their priors.
     positions : int
         K.
+    most : float, default 100
+        Largest strength.
+    odds : float, default 10
+        Largest odds that a prior may set against an item being as good as the K-th best.
 
     Returns
     -------
     list of Prior
-        The same means, with strengths of at most 100, and less for items that are thought bad.
+        The same means, with strengths of at most `most`, and less for items that are thought bad.
 
     Examples
     --------
@@ -67,13 +74,13 @@ def capped_priors(priors: Sequence[Prior], looks: Floats, clicks: Floats, positi
     [10.0, 56.9, 100.0]
     """
     mean, strength = (np.array(column, dtype=np.float64) for column in zip(*priors, strict=True))
-    strength = np.minimum(strength, MOST_STRENGTH)
+    strength = np.minimum(strength, most)
     known_looks = np.concatenate([looks, strength])
     rates = (1.0 + np.concatenate([clicks, strength * mean])) / (2.0 + known_looks)
     if len(rates) > positions:
         level = float(np.partition(rates, len(rates) - positions)[len(rates) - positions])
         below = mean < level
-        strength[below] = np.minimum(strength[below], math.log(MOST_ODDS) / _divergence(mean[below], level))
+        strength[below] = np.minimum(strength[below], math.log(odds) / _divergence(mean[below], level))
     return [Prior(*pair) for pair in zip(mean.tolist(), strength.tolist(), strict=True)]
 
 

@@ -269,7 +269,7 @@ def test_a_change_that_drops_learners_is_not_repeated() -> None:
             lambda it: it.put_items("a", [{"id": "tea", "feature": [1.0]}]),
             "A field of items[0] is 'feature', but must be id, features, hidden or prior; perhaps you mean 'features'.",
         ),
-        (lambda it: it.put_items("a", [{"name": "tea"}]), "A field of items[0] is 'name', but must be id, features, hidden or"),
+        (lambda it: it.put_items("a", [{"name": "tea"}]), "A field of items[0] is 'name', but must be id, features, h"),
         (lambda it: it.put_items("a", [{}]), "items[0] is {}, but must be an item with an id; write {'id': ...}."),
         (
             lambda it: it.put_items("a", [{"id": "tea", "features": "12"}]),

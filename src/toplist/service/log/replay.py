@@ -62,15 +62,14 @@ def new_ranker(
     priors: dict[ItemId, Prior] | None = None
     if can.samples != "nothing":
         priors = {id: state.prior for id, state in items.items() if state.prior is not None}
-        if pool is not None and pool.seq > settings.floor:
-            pooled = pool.pool.priors(pool.strength, priors)
-            priors = {id: pooled[id] for id in items if id in pooled}
     ranker = LoggedRanker(
         list(items), settings.places, spec.policy, settings.seed(segment), features=features,
         person=spec.person if can.needs_features else 0, join=spec.join, steps=spec.steps,
         prior_mean=spec.prior_mean, prior_strength=spec.prior_strength, priors=priors,
         new_per_list=spec.new_per_list, open_slates=NO_LIMIT, name=settings.learner_name(segment),
     )  # fmt: skip
+    if priors is not None and pool is not None and pool.seq > settings.floor and pool.pool.looks:
+        ranker.begin_pooled(priors, pool.pool.priors(pool.strength, priors))
     if spec.pool == "prior":
         ranker.keep_own_counts()
     hidden = [id for id, state in items.items() if state.hidden]
