@@ -54,7 +54,7 @@ def test_priors_of_added_items_compare_with_what_was_learned() -> None:
     for _ in range(98):
         ranker.learn(ranker.adopt(["tea"]), clicks=["tea"])
     ranker.add(["beer", "rum"], priors={"beer": (0.0, 100), "rum": (1.0, 500)})
-    assert counted(ranker, "beer")[0] == pytest.approx(math.log(10) / -math.log(1 - 101 / 102))
+    assert counted(ranker, "beer")[0] == pytest.approx(math.log(5) / -math.log(1 - 101 / 102))
     assert counted(ranker, "rum") == (100.0, 100.0)  # above tea, with 99 / 100
     ranker.add(["gin", "sake"], priors={"gin": (0.98, 3)}, prior_mean=0.5, prior_strength=7)
     assert counted(ranker, "gin") == (3.0, 2.94)
@@ -72,15 +72,15 @@ def test_strengths_are_cut_to_what_counts() -> None:
     assert capped_priors(sure, NONE, NONE, 2) == [Prior(0.3, 100.0)] * 3
     bad = capped_priors([Prior(0.0, 100.0)], np.full(4, 100.0), np.full(4, 40.0), 2)[0]
     level = 41 / 102
-    assert bad.strength == pytest.approx(math.log(10) / -math.log(1 - level))
-    # The chance of such a prior that the item is as good as the level: 1 in 10, but for the uniform part of the prior.
-    assert (1 - level) ** bad.strength == pytest.approx(0.1)
+    assert bad.strength == pytest.approx(math.log(5) / -math.log(1 - level))
+    # The chance of such a prior that the item is as good as the level: 1 in 5, but for the uniform part of the prior.
+    assert (1 - level) ** bad.strength == pytest.approx(0.2)
     some = capped_priors([Prior(0.2, 100.0)], np.full(4, 100.0), np.full(4, 40.0), 2)[0]
     kl = 0.2 * math.log(0.2 / level) + 0.8 * math.log(0.8 / (1 - level))
-    assert some.strength == pytest.approx(min(100.0, math.log(10) / kl))
+    assert some.strength == pytest.approx(min(100.0, math.log(5) / kl))
     assert bad.strength < some.strength
     unknown = capped_priors([Prior(0.0, 100.0)], np.zeros(4), np.zeros(4), 2)[0]
-    assert unknown.strength == pytest.approx(math.log(10) / math.log(2))  # items without a prior count as 1/2
+    assert unknown.strength == pytest.approx(math.log(5) / math.log(2))  # items without a prior count as 1/2
     all_shown = capped_priors([Prior(0.0, 100.0)], np.zeros(1), np.zeros(1), 2)[0]
     assert all_shown.strength == 100.0
 

@@ -27,7 +27,7 @@ class Prior(NamedTuple):
     -----
     A wrong prior must not keep a good item away for ever. Let m be the mean of an item, and r the K-th largest of all
     items' expected rates, each (1 + clicks) / (2 + looks). If m is below r, the strength counts up to
-    log(10) / kl(m, r), where kl is the divergence of two Bernoulli variables: the prior then sets odds of about 10
+    log(5) / kl(m, r), where kl is the divergence of two Bernoulli variables: the prior then sets odds of about 5
     to 1 at most against the item being as good as the K-th best.
 
     Examples

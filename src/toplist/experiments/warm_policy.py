@@ -36,7 +36,7 @@ class WarmPolicy(NamedTuple):
         >>> import toplist
         >>> policy = WarmPolicy.of(toplist.make("dcm-ts"), [Prior(0.0, 100.0), Prior(0.2, 100.0)], positions=1)
         >>> [round(strength) for strength in policy.strength]
-        [10, 100]
+        [7, 100]
         """
         none = np.zeros(0)
         counted = capped_priors(priors, none, none, positions) if capped else priors

@@ -14,7 +14,7 @@ from toplist.core.problem import number, refuse
 from toplist.core.slate import Floats
 
 MOST_STRENGTH = 100.0  # looks that a prior stands for, at most
-MOST_ODDS = 10.0  # that a prior may set against an item being as good as the K-th best
+MOST_ODDS = 5.0  # that a prior may set against an item being as good as the K-th best
 
 Priors = Mapping[Any, tuple[float, float]]  # by item; a Prior is such a pair
 
@@ -59,7 +59,7 @@ def capped_priors(
         K.
     most : float, default 100
         Largest strength.
-    odds : float, default 10
+    odds : float, default 5
         Largest odds that a prior may set against an item being as good as the K-th best.
 
     Returns
@@ -71,7 +71,7 @@ def capped_priors(
     --------
     >>> some = [Prior(0.0, 100.0), Prior(0.1, 100.0), Prior(0.2, 500.0)]
     >>> [round(prior.strength, 1) for prior in capped_priors(some, np.zeros(0), np.zeros(0), positions=1)]
-    [10.0, 56.9, 100.0]
+    [7.0, 39.8, 100.0]
     """
     mean, strength = (np.array(column, dtype=np.float64) for column in zip(*priors, strict=True))
     strength = np.minimum(strength, most)
