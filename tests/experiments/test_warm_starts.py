@@ -1,6 +1,5 @@
 """Warm starts: a wrong prior is overcome in time, a right one pays, and segments cost no clicks."""
 
-import numpy as np
 import pytest
 
 import toplist
@@ -32,22 +31,21 @@ def test_without_the_cap_they_would_not() -> None:
 def test_right_priors_pay_and_wrong_ones_cost() -> None:
     attraction = attraction_around(0.2, 12)
     kinds = prior_kinds(attraction, 3)
-    warm = {kind: WarmPolicy.of(make("dcm-kl-ucb"), priors, 3) for kind, priors in kinds.items()}
+    warm = {kind: WarmPolicy.of(make("dcm-ts"), priors, 3) for kind, priors in kinds.items()}
     result = toplist.simulate(
         warm, toplist.worlds.Fixed(attraction, 3), toplist.clicks.DCM(0.5), steps=400, runs=4, seed=2,
         start=NeverSeenFirst(), compiled=False, checkpoints=4,
     )  # fmt: skip
     regret = {kind: float(result.mean(kind, "regret")[-1]) for kind in kinds}
-    assert regret["right"] < 0.6 * regret["none"]
-    assert regret["right"] < regret["half right"] < regret["wrong"]
+    assert regret["right"] < 0.7 * regret["none"]
+    assert regret["right"] < 0.5 * regret["wrong"]
 
 
 @pytest.mark.parametrize("differ", [0.0, 1.0], ids=["equal", "different"])
 def test_segments_cost_no_clicks(differ: float) -> None:
     """The short form of what `make warm-starts` plays: a wider tolerance, since there are fewer lists and runs."""
-    study = SegmentStudy(items=12, positions=3, segments=4, before=1500, after=2500, differ=differ)
-    effect = division_effect(study, "prior", runs=4, seed=1)
-    assert effect.mean > -0.01
-    cold = division_effect(study, "none", runs=2, seed=1)
-    assert cold.mean < effect.mean
-    assert np.isfinite(effect.low)
+    study = SegmentStudy(items=12, positions=3, segments=4, before=1500, after=1500, differ=differ)
+    effect = division_effect(study, "prior", runs=3, seed=1)
+    assert effect.mean > (0.0 if differ else -0.01)
+    if not differ:
+        assert division_effect(study, "none", runs=1, seed=1).mean < effect.mean - 0.02

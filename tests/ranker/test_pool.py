@@ -79,7 +79,7 @@ def test_keys_that_are_alike_make_a_strong_prior() -> None:
     rng = np.random.default_rng(4)
     looks = np.full((200, 20), 100)
     clicks = rng.binomial(looks, np.linspace(0.05, 0.5, 20))
-    assert pool_of(looks, clicks).strength() > 5 * USUAL_STRENGTH
+    assert pool_of(looks, clicks).strength() > 500.0
     same = np.full((2, 1), 10_000)
     assert pool_of(same, same / 2).strength() == pytest.approx(LARGEST_STRENGTH)
 
@@ -92,7 +92,7 @@ def test_without_keys_to_compare_the_strength_is_the_usual_one() -> None:
     assert pool_of([[500]], [[100]]).strength() == pytest.approx(USUAL_STRENGTH)  # one key cannot differ
     looks, clicks = drawn(3.0, keys=3, items=2, looks=4)
     assert (looks**2).sum() < USUAL_WEIGHT / 10
-    assert pool_of(looks, clicks).strength() > 60.0
+    assert pool_of(looks, clicks).strength() > 60.0  # too few looks to say how different they are
 
 
 def test_a_prior_is_weaker_where_the_mean_is_uncertain() -> None:

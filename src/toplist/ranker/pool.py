@@ -21,9 +21,11 @@ from toplist.ranker.priors import MOST_STRENGTH
 # and n^3.
 COLUMNS = 8
 EVERYBODY_LOOKS, EVERYBODY_CLICKS, LOOKS, CLICKS, CLICKS_2, CLICKS_LOOKS, LOOKS_2, LOOKS_3 = range(COLUMNS)
-USUAL_STRENGTH = 1000.0  # until the keys say otherwise
-USUAL_WEIGHT = 10_000.0  # of the usual strength, in squared looks of a key at an item
 LARGEST_STRENGTH, SMALLEST_STRENGTH = 10_000.0, 1.0
+# Until the keys say otherwise, they are taken as alike: else a division into equal ones would cost clicks. Where they
+# differ, they are still better off than undivided.
+USUAL_STRENGTH = LARGEST_STRENGTH
+USUAL_WEIGHT = 10_000.0  # of the usual strength, in squared looks of a key at an item
 POOLED_ODDS = 10_000.0  # that a pool may set against an item being as good as the K-th best in a new key
 
 
@@ -91,8 +93,8 @@ class Pool:
         Returns
         -------
         float
-            Looks that the common mean of an item is worth in a new key, between 1 and 1000; 100 before there are keys
-            to compare.
+            Looks that the common mean of an item is worth in a new key, between 1 and 10,000; the latter before there
+            are keys to compare.
 
         Notes
         -----
@@ -100,7 +102,7 @@ class Pool:
         v = m (1 - m). With the correlation rho = 1 / (1 + strength) of two looks in a key, the expectation of
         (s - n m)^2, summed over keys, is v (A + rho B), where A sums a n and B sums a n (n - 1) with
         a = 1 - 2 n / N + (sum of n^2) / N^2, which allows for the estimate of m. Summed over items, that is solved for
-        rho; a weight of 10,000 squared looks holds it to the usual 1 / 101.
+        rho; a weight of 10,000 squared looks holds it to the usual 1 / 10,001.
         """
         sums = self.sums[self.sums[:, LOOKS] > 1.0]
         total, squares = sums[:, LOOKS], sums[:, LOOKS_2]
