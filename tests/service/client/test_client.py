@@ -344,6 +344,7 @@ def test_items_with_priors_and_rankings_with_pools(service: LocalService) -> Non
         with pytest.raises(ServiceError) as refused:
             client.put_item("a", "beer", prior=wrong)
         assert refused.value.status == 422
+        assert isinstance(refused.value.problem.errors, list)
         assert refused.value.problem.errors[0].pointer == f"/prior/{where}"
     with pytest.raises(ServiceError) as refused:
         client.create_ranking(name="b", positions=2, pool="all")  # type: ignore[arg-type]
