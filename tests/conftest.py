@@ -111,25 +111,6 @@ def tunes(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests of the live service on two stores: reads of one return at once, and those of the other suspend."""
-    if metafunc.definition.path.parent.parts[-2:] == ("service", "live"):
-        if "store_kind" not in metafunc.fixturenames:
-            metafunc.fixturenames.append("store_kind")
-        metafunc.parametrize("store_kind", ["sqlite", "suspending"], indirect=True)
-
-
-@pytest.fixture
-def store_kind(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Which store `running.at_work` opens."""
-    from running import STORES, open_store  # noqa: PLC0415 - of the tests of the service
-
-    kind: str = request.param
-    token = open_store.set(STORES[kind])
-    yield kind
-    open_store.reset(token)
-
-
 @pytest.fixture
 def make_service() -> Iterator[Make]:
     """A function that makes services with any settings."""

@@ -151,7 +151,7 @@ def test_wrong_input_is_reported_in_one_line(words: list[str], message: str, cap
     assert re.fullmatch(rf"toplist: .*{message}.*\n", err), err
 
 
-@pytest.mark.parametrize("words", [["check"], ["backup", "copy.db"], ["export", "events.ndjson"]])
+@pytest.mark.parametrize("words", [["check"], ["vacuum"], ["backup", "copy.db"], ["export", "events.ndjson"]])
 def test_a_store_of_another_kind_is_refused_by_name(
     words: list[str], capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,7 +52,7 @@ def found(**more: Any) -> Outcome:
     latencies = Latencies(np.zeros_like(due), due, np.full_like(due, 0.01))
     kept: dict[str, Any] = {
         "plan": plan, "slices": slices, "latencies": latencies, "counts": {"list": 1000}, "failed": 0, "failures": [],
-        "watch": Samples(200 << 20), "base": 150 << 20, "store": "", "broken": [],
+        "watch": Samples(200 << 20), "disk": None, "base": 150 << 20, "store": "", "broken": [],
     }  # fmt: skip
     return Outcome(**kept | more)
 

@@ -1,4 +1,4 @@
-"""`toplist store`: backs up the store of a service, checks it against its event log, or exports the log."""
+"""`toplist store`: backs up the store of a service, checks it against its event log, exports the log or vacuums."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ EXAMPLES = """examples:
   toplist store backup monday.db
   toplist store check --store monday.db
   toplist store export events.parquet --ranking front-page
+  toplist store vacuum --store toplist.db
 
-All actions are safe while the service runs. A backup is an ordinary store:
-toplist serve --store monday.db continues from it. An export holds the event log,
-one event per line (.ndjson) or per row (.parquet).
+All actions but vacuum are safe while the service runs; a vacuum needs it stopped.
+A backup is an ordinary store: toplist serve --store monday.db continues from it.
+An export holds the event log, one event per line (.ndjson) or per row (.parquet).
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "store", run, "back up, check or export the store of a service", EXAMPLES)
+    parser = add_command(commands, "store", run, "back up, check, export or vacuum the store of a service", EXAMPLES)
     parser.add_argument(
-        "action", choices=["backup", "check", "export"],
+        "action", choices=["backup", "check", "export", "vacuum"],
         help="backup: copy the store to a new file; check: look for damage of the file, learn everything again from "
-        "the event log, and compare it bit by bit with the store; export: write the event log to a file",
+        "the event log, and compare it bit by bit with the store; export: write the event log to a file; vacuum: write "
+        "the file anew, so that no trace is left of what was deleted",
     )  # fmt: skip
     parser.add_argument("file", nargs="?", metavar="FILE", help="file to write for a backup or an export")
     parser.add_argument("--ranking", metavar="NAME", help="ranking to export (default: all)")
@@ -39,7 +41,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Back up, check or export."""
+    """Back up, check, export or vacuum."""
     from toplist.core.problem import InvalidInput, refuse
 
     store = Path(settings_of(arguments).store)
@@ -47,10 +49,10 @@ def run(arguments: Namespace) -> int:
         raise refuse("The store", str(store), "a file that exists", "name it with --store")
     if arguments.ranking is not None and arguments.action != "export":
         raise InvalidInput(f"--ranking says what to export; leave it out of a {arguments.action}.")
-    if arguments.action == "check":
+    if arguments.action in ("check", "vacuum"):
         if arguments.file is not None:
-            raise InvalidInput("A check takes no further file; name the store with --store.")
-        return check(store)
+            raise InvalidInput(f"A {arguments.action} takes no further file; name the store with --store.")
+        return check(store) if arguments.action == "check" else vacuum(store)
     if arguments.file is None:
         action = arguments.action
         raise InvalidInput(f"The {action} needs a file to write to; write toplist store {action} FILE.")
@@ -97,6 +99,18 @@ def export(store: Path, file: str, ranking: str | None) -> int:
     with closing(open_store(store)) as reader, private_files():
         written = write_events(events_of_store(reader, ranking), Path(file))
     print(f"{count_text(written, 'event')} of {store} are written to {file}.")
+    return Exit.FINE
+
+
+def vacuum(store: Path) -> int:
+    """Write the file anew, while nobody serves it."""
+    from toplist.service.store.sqlite import SQLiteStore
+
+    open_store(store).close()  # refuses a file of another kind before anything is written
+    before = store.stat().st_size
+    with closing(SQLiteStore(store)) as opened:
+        opened.vacuum()
+    print(f"{store} is written anew, {store.stat().st_size:,} bytes instead of {before:,}.")
     return Exit.FINE
 
 

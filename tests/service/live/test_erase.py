@@ -10,9 +10,11 @@ import pytest
 from older_store import make_older
 from running import Clock, at_work, check, events, front, killed, learned, run, shown, state_of, told
 
+from toplist.cli import Exit, main
 from toplist.service.errors import NotFound
 from toplist.service.live import retention
 from toplist.service.live.service import Service
+from toplist.service.store import sqlite
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore, connect
 from toplist.service.wire import RankingChange
 
@@ -176,12 +178,40 @@ def test_what_an_older_version_deleted_is_vacuumed_away_once(tmp_path: Path) -> 
 
     run(play())
     make_older(path, 3)
+    delete_without_overwriting(path)
+    SQLiteStore(path).close()
+    assert found_in_files(path, f"{PERSON}-") == []
+
+
+def delete_without_overwriting(path: Path) -> None:
+    """Delete the lists of a person, whose texts stay in the file."""
     with closing(connect(path, read_only=False)) as connection:
         connection.pragma("secure_delete", False)
         connection.execute("DELETE FROM requests WHERE request LIKE 'person%'")
         connection.execute("DELETE FROM events WHERE kind IN ('list', 'learner')")
     assert found_in_files(path, f"{PERSON}-") == [f"{PERSON}-"]
+
+
+def test_the_command_vacuums_a_store_of_any_size_that_nobody_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "db"
+    monkeypatch.setattr(sqlite, "VACUUMED_BYTES", 0)
+    command = ["store", "vacuum", "--store", str(path)]
+
+    async def play() -> None:
+        async with at_work(path) as service:
+            await front(service)
+            await much(service)
+            assert main(command) == Exit.INPUT
+            assert "stop it first" in capsys.readouterr().err
+
+    run(play())
+    delete_without_overwriting(path)
     SQLiteStore(path).close()
+    assert found_in_files(path, f"{PERSON}-") == [f"{PERSON}-"]
+    assert main(command) == Exit.FINE
+    assert "written anew" in capsys.readouterr().out
     assert found_in_files(path, f"{PERSON}-") == []
 
 

@@ -33,11 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.service.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0, help="duration of the traffic (default: 30)")
     parser.add_argument("--rate", type=float, default=300.0, help="honest lists per second (default: 300)")
+    parser.add_argument(
+        "--folder", type=Path, help="where the store lies, as /dev/shm (default: the folder of temporary files)"
+    )
     parser.add_argument("attacks", nargs="*", metavar="ATTACK", help="all where none is named: " + ", ".join(names))
     options = parser.parse_args(arguments)
     if unknown := set(options.attacks) - set(names):
         parser.error(f"there is no attack {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-    with tempfile.TemporaryDirectory(prefix="toplist-soak-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="toplist-soak-", dir=options.folder, ignore_cleanup_errors=True) as folder:
         outcome = soak(Path(folder), plan_of(options.minutes * 60.0, options.rate, options.attacks))
         for line in lines(outcome):
             print(line)

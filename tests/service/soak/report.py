@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from .attacker import By, Slice
 from .attacks import ATTACKS
 from .findings import by_attack, quantile, spans_by, total, unattacked
@@ -107,6 +109,9 @@ def lines(outcome: Outcome) -> Iterator[str]:
         f"resident memory in MB over time: {' '.join(tenth)}; most {max(sizes):.0f}, at most "
         f"{outcome.base / MEGABYTE:.0f} + 1.25 x {MEMORY} + {REQUEST_MEMORY} = {memory_bound(outcome) / MEGABYTE:.0f}"
     )
+    syncs = [np.array(outcome.disk.within(spans)) for spans in (quiet, spans_by(slices, "stranger", "serve", "admin"))]
+    quiet_sync, attacked_sync = (f"{quantile(one, 0.5):.1f} / {quantile(one, 0.99):.1f} ms" for one in syncs)
+    yield f"sync of a file beside the store, p50 / p99: unattacked {quiet_sync}, attacked {attacked_sync}"
     yield f"store: {outcome.store}"
 
 

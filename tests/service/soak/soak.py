@@ -18,7 +18,7 @@ from .attacker import Slice
 from .findings import Latencies, audit_store, check_store, unforeseen
 from .honest import OUTCOME
 from .plan import PROXY, TARGET, WINDOW, Keys, Plan, fill
-from .watch import Watch, resident
+from .watch import DiskProbe, Watch, resident
 
 MEMORY, REQUEST_MEMORY = 64, 256  # megabytes, the settings of the service
 HERE = Path(__file__).resolve().parent
@@ -36,6 +36,7 @@ class Outcome(NamedTuple):
     failed: int
     failures: list[str]  # the first of them
     watch: Watch
+    disk: DiskProbe
     base: int  # bytes of the service before the first attack
     store: str  # what the audit and the check say, where nothing is broken
     broken: list[str]
@@ -54,6 +55,7 @@ def soak(folder: Path, plan: Plan) -> Outcome:
         file = str(plan.write())
         honest = _start("honest", file)
         attacker = _start("attacker", file)
+        disk = DiskProbe(folder)
         watch = Watch({"service": server.running.pid, "honest": honest.pid, "attacker": attacker.pid})
         try:
             time.sleep(max(0.0, plan.attacks_begin - time.monotonic()))
@@ -62,6 +64,7 @@ def soak(folder: Path, plan: Plan) -> Outcome:
             honest.wait(timeout=max(0.0, plan.end - time.monotonic()) + TAIL + PATIENCE)
         finally:
             watch.stop()
+            disk.stop()
             for process in (honest, attacker):
                 if process.poll() is None:
                     process.kill()
@@ -73,7 +76,8 @@ def soak(folder: Path, plan: Plan) -> Outcome:
     broken += [f"the service did not foresee: {line}" for line in unforeseen(server)[:5]]
     slices = [Slice(**json.loads(line)) for line in told.splitlines()]
     return Outcome(
-        plan, slices, Latencies.read(folder), outcome["counts"], outcome["failed"], outcome["failures"], watch, base,
+        plan, slices, Latencies.read(folder), outcome["counts"], outcome["failed"], outcome["failures"], watch, disk,
+        base,
         store, broken,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Memory and processor time of the processes of a soak, once a second."""
+"""Memory and processor time of the processes of a soak, once a second, and what a sync of the disk takes meanwhile."""
 
 from __future__ import annotations
 
@@ -39,6 +39,40 @@ def resident(pid: int) -> int:
     except OSError:
         return 0
     return 0 if found is None else int(found[1]) * 1024
+
+
+class DiskProbe:
+    """A thread that writes to a file of its own and syncs it, again and again: what the disk takes by itself."""
+
+    def __init__(self, folder: Path, every: float = 0.1) -> None:
+        self._file, self._every = folder / "probe", every
+        self.due: list[float] = []  # by time.monotonic()
+        self.seconds: list[float] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with self._file.open("wb", buffering=0) as file:
+            while not self._over.wait(self._every):
+                begun = time.monotonic()
+                file.write(b"x" * 4096)
+                os.fdatasync(file.fileno())
+                self.due.append(begun)
+                self.seconds.append(time.monotonic() - begun)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._over.set()
+        self._thread.join()
+
+    def within(self, spans: list[tuple[float, float]]) -> list[float]:
+        """Milliseconds of the syncs that began in one of the spans."""
+        return [
+            1e3 * seconds
+            for due, seconds in zip(self.due, self.seconds, strict=True)
+            if any(begin <= due < end for begin, end in spans)
+        ]
 
 
 class Watch:

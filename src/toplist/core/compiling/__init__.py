@@ -14,6 +14,7 @@ from toplist.core.compiling.compile import (
 )
 from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
 from toplist.core.compiling.fingerprint import fingerprint
+from toplist.core.compiling.only_cached import NotCached, only_cached
 
 LIBRARY_VARIABLES = (cache_folder.VARIABLE, numba_backend.VARIABLE)  # of the environment
 
@@ -22,12 +23,14 @@ __all__ = [
     "COMPILE_ERRORS",
     "DoesNotCompile",
     "LIBRARY_VARIABLES",
+    "NotCached",
     "compiled",
     "direct",
     "explain_compile_error",
     "fingerprint",
     "helper",
     "in_bulk",
+    "only_cached",
     "plain",
     "protocol",
     "reserved_names",

@@ -28,6 +28,7 @@ from numba.core.codegen import JITCodeLibrary
 from toplist.core.compiling import numba_public
 from toplist.core.compiling.cache_folder import ENDING, cache_folder, machine, trim
 from toplist.core.compiling.fingerprint import Fingerprint, part_classes
+from toplist.core.compiling.only_cached import refuse_to_compile
 
 _dumps: Any = serialize.dumps
 
@@ -120,7 +121,7 @@ class ContentCache:
         """Numba calls this before it compiles all signatures again."""
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The compiled function from the disk; None if it is not there."""
+        """The compiled function from the disk; None if it is not there, and is to be compiled."""
         file = self._file(signature)
         if file is None:
             return None
@@ -130,6 +131,7 @@ class ContentCache:
                 result = self.unpack(pickle.loads(content[32:]), target_context)
                 os.utime(file)  # so that `trim` deletes others first
                 return result
+        refuse_to_compile(self._function.__name__)
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:

@@ -1,4 +1,4 @@
-"""Compiles policies, each kind once, in a thread of its own, while requests that need one wait for it."""
+"""Compiles policies, each kind once, while requests that need one wait for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from contextlib import suppress
 
 from toplist.service.errors import StoreUnavailable
-from toplist.service.log import training
+from toplist.service.live.compile_apart import CompilerProcess
 from toplist.service.log.settings import LearnerSettings
 
 MOST_KINDS = 1000  # policies that are remembered as compiled
@@ -21,6 +21,7 @@ class PolicyCompiler:
         self._kinds: dict[str, asyncio.Future[None]] = {}
         self._unfinished: set[asyncio.Future[None]] = set()
         self._threads: set[threading.Thread] = set()
+        self._process = CompilerProcess()
         self._stopping = False
 
     def __len__(self) -> int:
@@ -29,6 +30,7 @@ class PolicyCompiler:
     def start(self) -> None:
         """Take requests, again after `stop`."""
         self._stopping = False
+        self._process.start()
 
     def compile(self, settings: LearnerSettings) -> asyncio.Future[None]:
         """Compile a policy, once; await the future shielded, since other requests may wait for it, too."""
@@ -51,6 +53,7 @@ class PolicyCompiler:
     def stop(self) -> None:
         """Fail everything that waits for the compiler."""
         self._stopping = True
+        self._process.end()
         for compiled in list(self._unfinished):
             if not compiled.done():
                 compiled.set_exception(
@@ -59,7 +62,7 @@ class PolicyCompiler:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the compiler is at work; it cannot be interrupted."""
+        """Whether a thread loads machine code or compiles; the latter cannot be interrupted."""
         return bool(self._threads)
 
     def _remember(self, kind: str, compiled: asyncio.Future[None]) -> None:
@@ -89,7 +92,7 @@ class PolicyCompiler:
         def work() -> None:
             problem: Exception | None = None
             try:
-                training.compile_policy(settings)
+                self._process.compile(settings)
             except Exception as raised:
                 problem = raised
             self._threads.discard(thread)

@@ -115,7 +115,7 @@ class Service:
 
     @property
     def is_compiling(self) -> bool:
-        """Whether the compiler is at work; it cannot be interrupted."""
+        """Whether machine code is loaded or compiled here, which cannot be interrupted."""
         return self.compiler.is_busy
 
     @property

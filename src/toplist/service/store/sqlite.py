@@ -111,7 +111,7 @@ class SQLiteStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._keeps_deleted = True  # perhaps: the log may be of a process that was killed
         self._wipes_log = False
-        self._has_gaps = False  # with copies of rows that a request deleted
+        self._has_gaps = True  # perhaps, with copies of rows that a request deleted
         self._closing = ExitStack()  # closes the connections, then the lock
         try:
             self._closing.callback(StoreLock(path).release)
@@ -193,6 +193,14 @@ class SQLiteStore:
             self._keeps_deleted = True
         finally:
             self._writer.set_busy_timeout(BUSY_TIMEOUT)
+
+    def vacuum(self) -> None:
+        """Write the file anew, whatever its size, so that nothing is left in it of what was deleted."""
+        try:
+            self._writer.execute("VACUUM")
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.Error as problem:
+            raise cannot_write(problem) from problem
 
     @property
     def keeps_deleted(self) -> bool:

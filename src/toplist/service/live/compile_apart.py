@@ -1,0 +1,89 @@
+"""Compiles a policy in a process of its own, which leaves the machine code on the disk.
+
+The compiler takes hundreds of megabytes, which it never gives back, and holds the interpreter. In the service's own
+process it would slow down every list, and break the limit of its memory.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from threading import Lock
+
+from toplist.core.compiling import NotCached, only_cached
+from toplist.service.errors import StoreUnavailable
+from toplist.service.log import training
+from toplist.service.log.events import decode_ranking, encode
+from toplist.service.log.settings import LearnerSettings
+
+NICENESS = 5  # requests come first
+
+
+class CompilerProcess:
+    """At most one process that compiles; several threads may ask for one."""
+
+    def __init__(self) -> None:
+        self._turn = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ended = False
+
+    def compile(self, settings: LearnerSettings) -> None:
+        """Load the machine code of a policy; if it is not on the disk, another process compiles it first.
+
+        Where that leaves nothing on the disk, since nothing can be written there, it is compiled here.
+        """
+        try:
+            with only_cached():
+                training.compile_policy(settings)
+            return
+        except NotCached:
+            pass
+        with self._turn:
+            self._run(encode(settings.event()))
+        if self._ended:
+            raise StoreUnavailable("The service stops before the policy is compiled; ask it again.")
+        training.compile_policy(settings)
+
+    def start(self) -> None:
+        """Allow processes, again after `end`."""
+        self._ended = False
+
+    def end(self) -> None:
+        """End the process, if one compiles, and start no other."""
+        self._ended = True
+        process = self._process
+        if process is not None:
+            with suppress(OSError):
+                process.kill()
+
+    def _run(self, event: bytes) -> None:
+        if self._ended:
+            return
+        command = [sys.executable, "-m", "toplist.service.live.compile_apart"]
+        with suppress(OSError):  # no memory for another process
+            # Its own session: Ctrl-C in a terminal is for the service, which ends it.
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+            self._process = process
+            if self._ended:
+                process.kill()
+            try:
+                process.communicate(event)
+            finally:
+                self._process = None
+
+
+def main() -> None:
+    """Compile the policy of the settings that stand on stdin; whatever is wrong with them is found again by others."""
+    with suppress(OSError):
+        os.nice(NICENESS)
+    event = decode_ranking(sys.stdin.buffer.read())
+    training.compile_policy(LearnerSettings.of(event, event.policy_seq))
+
+
+if __name__ == "__main__":
+    main()

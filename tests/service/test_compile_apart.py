@@ -1,0 +1,119 @@
+"""Policies are compiled in a process of their own: the service only loads what is on the disk."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import at_work, front, run, shown
+
+from toplist.core.compiling import NotCached, cache_folder, only_cached
+from toplist.service.errors import StoreUnavailable
+from toplist.service.live.compile_apart import CompilerProcess
+from toplist.service.log import training
+from toplist.service.log.events import RankingEvent
+from toplist.service.log.settings import LearnerSettings
+from toplist.service.wire import RankingSpec
+
+SETTINGS = LearnerSettings.of(RankingEvent(RankingSpec(name="front", positions=2, policy="cascade-ucb1")), 7)
+COMPILES = """
+import sys
+from toplist.core.compiling import NotCached, only_cached
+from toplist.service.live.compile_apart import CompilerProcess
+from toplist.service.log import training
+from toplist.service.log.events import RankingEvent
+from toplist.service.log.settings import LearnerSettings
+from toplist.service.wire import RankingSpec
+from numba.core import event
+
+settings = LearnerSettings.of(RankingEvent(RankingSpec(name="front", positions=2, policy="random")), 7)
+with event.install_recorder("numba:compile") as here:
+    CompilerProcess().compile(settings)
+print(len(here.buffer))
+"""
+
+
+@pytest.mark.slow
+def test_nothing_is_compiled_in_the_process_of_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", COMPILES], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+    assert any(tmp_path.rglob("*"))
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, after: Any) -> list[str]:
+    """Machine code that is not on the disk until `after` says so; what happened."""
+    seen: list[str] = []
+
+    def compile_policy(_: LearnerSettings) -> None:
+        if not seen or seen[-1] != "child":
+            seen.append("asked")
+            raise NotCached
+        seen.append("loaded")
+
+    def run_child(process: CompilerProcess, _: bytes) -> None:
+        seen.append("child")
+        after(process)
+
+    monkeypatch.setattr(training, "compile_policy", compile_policy)
+    monkeypatch.setattr(CompilerProcess, "_run", run_child)
+    return seen
+
+
+def test_what_is_not_on_the_disk_is_compiled_by_another_process_and_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = fake(monkeypatch, lambda _: None)
+    CompilerProcess().compile(SETTINGS)
+    assert seen == ["asked", "child", "loaded"]
+
+
+def test_a_stop_ends_the_process_and_nothing_is_compiled_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = fake(monkeypatch, lambda process: process.end())
+    with pytest.raises(StoreUnavailable, match="stops before the policy is compiled"):
+        CompilerProcess().compile(SETTINGS)
+    assert seen == ["asked", "child"]
+
+
+def test_a_running_process_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = CompilerProcess()
+    popen = subprocess.Popen
+
+    def endless(_: list[str], **more: Any) -> Any:
+        started = popen([sys.executable, "-c", "import time; time.sleep(600)"], **more)
+        process.end()
+        process._process = started
+        return started
+
+    monkeypatch.setattr(subprocess, "Popen", endless)
+    process._run(b"{}")
+    assert process._process is None
+
+
+def test_without_a_folder_for_machine_code_the_service_compiles_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child that leaves nothing on the disk: the list comes all the same."""
+    monkeypatch.setattr(CompilerProcess, "_run", lambda *_: None)
+    inner = training.compile_policy
+    asked: list[bool] = []
+
+    def first_missing(settings: LearnerSettings) -> None:
+        asked.append(True)
+        if len(asked) == 1:
+            raise NotCached
+        inner(settings)
+
+    monkeypatch.setattr(training, "compile_policy", first_missing)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service)
+            assert len((await shown(service)).items) > 0
+
+    run(play())
+    assert len(asked) >= 2
+
+
+def test_only_what_is_cached_is_loaded() -> None:
+    with only_cached():
+        training.compile_policy(SETTINGS)
