@@ -82,7 +82,7 @@ def curves(policy: str, runs: int, seed: int, threads: int | None) -> Result:
 
 def draw_curves(results: dict[str, Result]) -> Figure:
     """A panel per policy."""
-    figures = import_optional("matplotlib.figure", "plots")
+    figures, ticker = import_optional("matplotlib.figure", "plots"), import_optional("matplotlib.ticker", "plots")
     figure: Figure = figures.Figure(figsize=(9.0, 6.6), dpi=150, layout="constrained")
     import_optional("matplotlib.backends.backend_agg", "plots").FigureCanvasAgg(figure)
     grid = figure.subplots(2, 2, sharex=True)
@@ -96,6 +96,9 @@ def draw_curves(results: dict[str, Result]) -> Figure:
         axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(color="0.9", linewidth=0.6)
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(nbins=4, integer=True))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
     for axes in grid[1]:
         axes.set_xlabel("lists shown")
     for axes in grid[:, 0]:
