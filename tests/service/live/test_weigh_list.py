@@ -47,7 +47,13 @@ def test_the_digest_of_a_request_that_says_nothing_of_it_is_the_old_one() -> Non
     assert request_digest(ListRequest(segment="a", positions=2, propensities=True)) != old
 
 
-@pytest.mark.parametrize("policy", ["dcm-ts", "exploring(policy='dcm-ts', share=0.3)", "cascade-kl-ucb", BY_FEATURES])
+POLICIES = [
+    "dcm-ts", "exploring(policy='dcm-ts', share=0.3)", "exploring(policy='cascade-kl-ucb', share=0.3, by='swaps')",
+    BY_FEATURES,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", POLICIES)
 def test_lists_with_probabilities_are_learned_and_rebuilt_as_others(policy: str, tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db", learner_bytes=0) as service:
