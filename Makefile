@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy gpu-compile gpu-test
+.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy warm-starts gpu-compile gpu-test
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
@@ -62,6 +62,9 @@ compare: $(VENV)/ready  ## the policies for fixed tastes x seven kinds of users,
 
 default-policy: $(VENV)/ready  ## the candidates for the default policy on 32 kinds of pages, in out/default-policy (about 15 minutes on two cores)
 	$(BIN)/python -m toplist.experiments.default_policy --folder out/default-policy
+
+warm-starts: $(VENV)/ready  ## regret with right and wrong priors, and the clicks of segments, in out/warm-starts (about ten minutes)
+	$(BIN)/python -m toplist.experiments.warm_starts --folder out/warm-starts
 
 reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, without it those that need none (about 50 minutes)
 	$(REPRODUCE) --all $(if $(DATA),--data "$(DATA)")

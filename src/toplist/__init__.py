@@ -9,7 +9,8 @@ Simulate and compare algorithms:
     what a simulation is made of.
 
 Rank a page of your own:
-    `Ranker` runs a policy on your items; each list it ranks is a `Shown`, with which clicks are reported.
+    `Ranker` runs a policy on your items; each list it ranks is a `Shown`, with which clicks are reported. A `Prior`
+    says what is known of an item before. `Rankers` are several, one per key, that learn from each other.
     `ranker` is their module.
 
 Find out how visitors read a list:
@@ -45,6 +46,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toplist import bounds, checks, clicks, evaluation, logs, parts, policies, ranker, training, worlds
     from toplist.core import problem
+    from toplist.core.prior import Prior
     from toplist.core.problem import InvalidInput, Problem
     from toplist.engine import starts
     from toplist.engine.compare import compare
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from toplist.logs.compare_models import fit
     from toplist.parts import arrange, detectors, feedback, index, memory
     from toplist.policies import Policy, catalogue, make
-    from toplist.ranker import Ranker, Shown
+    from toplist.ranker import Ranker, Rankers, Shown
     from toplist.support.progress import Progress
     from toplist.training.train import train
 
@@ -89,9 +91,11 @@ _NAMES = {
     "Difference": "toplist.engine.result",
     "InvalidInput": "toplist.core.problem",
     "Policy": "toplist.policies",
+    "Prior": "toplist.core.prior",
     "Problem": "toplist.core.problem",
     "Progress": "toplist.support.progress",
     "Ranker": "toplist.ranker",
+    "Rankers": "toplist.ranker",
     "Ratio": "toplist.engine.statistics",
     "Result": "toplist.engine.result",
     "Shown": "toplist.ranker",
@@ -112,9 +116,11 @@ __all__ = [
     "Difference",
     "InvalidInput",
     "Policy",
+    "Prior",
     "Problem",
     "Progress",
     "Ranker",
+    "Rankers",
     "Ratio",
     "Result",
     "Shown",

@@ -26,7 +26,7 @@ from toplist.cli.parser import Parser
 from toplist.experiments import reproduction_page as reproduction
 from toplist.experiments.experiment import Outcome
 from toplist.experiments.library import library
-from toplist.service.log import events
+from toplist.service.log import events, pools
 from toplist.service.store import protocol
 from toplist.service.wire import Event
 from toplist.support import catalogue
@@ -247,6 +247,7 @@ def test_the_schema_of_events_is_complete() -> None:
         protocol.RANKING: events.RankingEvent,
         protocol.ITEMS: events.ItemsEvent,
         protocol.LEARNER: events.LearnerEvent,
+        protocol.POOL: pools.PoolEvent,
         protocol.LIST: events.ListEvent,
         protocol.ACTIVATED: None,
         protocol.REPORT: events.MergedReport,

@@ -18,14 +18,31 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
-from running import ELIMINATION, POLICIES, WINDOW, Clock, alike_id, check, front, items, killed, open_store, shown, told
+from msgspec import UNSET
+from running import (
+    ELIMINATION,
+    ITEM_WISE,
+    POLICIES,
+    WINDOW,
+    Clock,
+    alike_id,
+    check,
+    front,
+    items,
+    killed,
+    open_store,
+    shown,
+    told,
+)
 
 from toplist.core.item_id import ItemId
 from toplist.service.errors import NotFound
 from toplist.service.live.service import Service
-from toplist.service.wire import Item, ListEntry, ListReply
+from toplist.service.wire import Item, ItemPrior, ListEntry, ListReply
 
 SEGMENTS = st.sampled_from([None, "a", "b"])
+PRIORS = st.sampled_from([None, ItemPrior(mean=0.3, strength=10), ItemPrior(mean=0.0, strength=100),
+                          ItemPrior(mean=0.5, strength=0)])  # fmt: skip
 CLICKS = st.sets(st.integers(1, 3)).map(sorted)
 
 
@@ -58,9 +75,11 @@ class ServiceMachine(RuleBasedStateMachine):
         self.requests: dict[str, ListReply] = {}
         self.visible = {item.id for item in items(6, named=alike_id)}
         self.hidden: set[ItemId] = set()
+        self.priors: dict[ItemId, ItemPrior | None] = {}
         self.service = Service(self.folder / "db", self.clock, open_store=open_store.get())
         self.do(self.service.start())
-        self.do(front(self.service, self.policy, count=6, named=alike_id))
+        pool = "prior" if self.policy == ITEM_WISE else "none"
+        self.do(front(self.service, self.policy, count=6, named=alike_id, pool=pool))
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)
@@ -79,10 +98,20 @@ class ServiceMachine(RuleBasedStateMachine):
             if one.due <= self.clock.now:
                 one.state = {"open": "learned", "deferred": "dropped"}.get(one.state, one.state)
 
-    @rule(target=lists, segment=SEGMENTS, deferred=st.booleans(), request=st.none() | st.integers(0, 3))
-    def list_(self, segment: str | None, deferred: bool, request: int | None) -> str:
-        asked = None if request is None else f"{segment} {deferred} {request}"
-        reply = self.do(shown(self.service, segment=segment, deferred=deferred, request_id=asked))
+    @rule(
+        target=lists,
+        segment=SEGMENTS,
+        deferred=st.booleans(),
+        request=st.none() | st.integers(0, 3),
+        weighed=st.booleans(),
+    )
+    def list_(self, segment: str | None, deferred: bool, request: int | None, weighed: bool) -> str:
+        weighed = weighed and self.policy == ITEM_WISE  # others are drawn a thousand times
+        asked = None if request is None else f"{segment} {deferred} {request} {weighed}"
+        reply = self.do(
+            shown(self.service, segment=segment, deferred=deferred, request_id=asked, propensities=weighed or None)
+        )
+        assert (reply.propensities is not UNSET) == (weighed and bool(reply.items))
         if reply.impression in self.seen:
             assert asked is not None
             assert self.seen[reply.impression].reply == reply
@@ -134,10 +163,14 @@ class ServiceMachine(RuleBasedStateMachine):
         self.clock.pass_(seconds)
 
     @precondition(lambda self: self.policy != ELIMINATION)
-    @rule(number=st.integers(0, 9), hidden=st.booleans())
-    def put(self, number: int, hidden: bool) -> None:
+    @rule(number=st.integers(0, 9), hidden=st.booleans(), prior=PRIORS)
+    def put(self, number: int, hidden: bool, prior: ItemPrior | None) -> None:
         (item,) = items(1, self.policy, number, alike_id)
-        self.do(self.service.items.put("front", [Item(id=item.id, features=item.features, hidden=hidden)]))
+        known = prior if self.policy == ITEM_WISE else None
+        put = Item(id=item.id, features=item.features, hidden=hidden, prior=known)
+        self.do(self.service.items.put("front", [put]))
+        if known is not None:
+            self.priors[item.id] = known if known.strength else None
         self.visible.discard(item.id)
         self.hidden.discard(item.id)
         (self.hidden if hidden else self.visible).add(item.id)
@@ -151,6 +184,7 @@ class ServiceMachine(RuleBasedStateMachine):
         assert self.do(self.service.items.remove("front", [name])) == there
         self.visible.discard(name)
         self.hidden.discard(name)
+        self.priors.pop(name, None)
 
     @rule(kill=st.booleans())
     def restart(self, kill: bool) -> None:
@@ -164,6 +198,8 @@ class ServiceMachine(RuleBasedStateMachine):
             return
         assert {item.id for item in self.do(self.service.queries.items("front")) if not item.hidden} == self.visible
         assert {item.id for item in self.do(self.service.queries.items("front")) if item.hidden} == self.hidden
+        for item in self.do(self.service.queries.items("front")):
+            assert item.prior == self.priors.get(item.id)
         for id, one in self.seen.items():
             if one.due > self.clock.now or one.final:
                 self.check_list(id, one)

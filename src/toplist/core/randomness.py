@@ -25,6 +25,7 @@ _TO_UNIT = 1.0 / (1 << 53)
 LOG_4, LOG_5 = math.log(4.0), math.log(5.0)
 
 CHOICES, VISITORS, CHANGES = 0, 1, 2  # branches of a run's key
+WEIGHED = -(1 << 46)  # the branch of the key of a ranker's lists for those that a copy of it makes
 REPLACEMENT, NEWCOMERS, AGAIN = -(1 << 40), -(1 << 41), -(1 << 45)  # branches of a list's key; no index draws from them
 KINDS = -(1 << 42)  # the branch of a visitor's key for their kind; no click model draws from it
 

@@ -10,7 +10,7 @@ from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Assessment, Capabilities, Change
 from toplist.core.protocols.kinds import expect_kind
 from toplist.core.protocols.list_probabilities import ListProbabilities
-from toplist.core.slate import Ints, Page, Request, Slate, empty_slate
+from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.parts import index, memory
 from toplist.parts.arrange import ComposedCache, TopK
 from toplist.policies.propensity.composed_lists import composed_probabilities
@@ -80,6 +80,14 @@ class Policy(_PolicyParts):
     def begin(self, problem: Problem) -> Any:
         """The memory's belief."""
         return self.memory.begin(problem)
+
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> Any:
+        """The memory's belief of a prior of its weights."""
+        if not hasattr(self.memory, "begin_from"):
+            raise InvalidInput(
+                f"{type(self.memory).__name__} takes no prior of its weights: it has no begin_from(); use Ridge()."
+            )
+        return self.memory.begin_from(problem, mean, precision)
 
     def scratch(self, problem: Problem) -> ComposedCache:
         """Scratch arrays of the arrangement, and the index's cache."""

@@ -19,6 +19,8 @@ from toplist.ranker.item_slots import ItemSlots
 from toplist.ranker.learner import Learner
 from toplist.ranker.open_lists import ForeignSlate, OpenLists
 from toplist.ranker.options import Options
+from toplist.ranker.own_counts import OwnCounts
+from toplist.ranker.pool import Pool
 from toplist.ranker.read_write_lock import ReadWriteLock
 from toplist.ranker.shown import Identity, Shown
 from toplist.support.tables import Table, count_text
@@ -51,6 +53,7 @@ class RankerBase:
         self._open_lists = OpenLists(options.open_slates)
         self._no_pins = np.full(options.positions, -1, dtype=np.int64)
         self._learned = 0
+        self._own: OwnCounts | None = None  # what was learned without priors, if somebody asks for it
         self._change_log = ChangeLog()
         self._lock = self._lock_class()
         self._features = features
@@ -62,9 +65,20 @@ class RankerBase:
         """Raise the error for something that the policy cannot do."""
         raise InvalidInput(f"The policy {self._title} {what}; {advice}.")
 
-    def _check_takes_prior(self) -> None:
+    def _check_takes_prior(self, given: str = "prior_strength") -> None:
         if self._capabilities.samples == "nothing":
-            self._refuse("takes no prior", "leave prior_strength out")
+            instead = "; of weights, it may take prior_weights" if self._capabilities.needs_features else ""
+            self._refuse("takes no prior", f"leave {given} out{instead}")
+
+    def _keep_own_counts(self) -> None:
+        """Count from now on what is learned itself, without priors; it is a part of the state."""
+        self._own = OwnCounts(self._items.capacity)
+
+    def _add_to_pool(self, pool: Pool, is_key: bool) -> None:
+        """Add what was learned since `_keep_own_counts` to a pool; without a key, it tells of everybody."""
+        if self._own is not None:
+            with self._lock.reading:
+                pool.add(self._items.names, self._own, is_key)
 
     def _check_own(self, shown: Any) -> None:
         """Refuse anything but a list of this ranker."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from toplist.core.item_id import ItemId, plain_id
+from toplist.core.prior import Prior
 from toplist.core.problem import several
+from toplist.core.slate import Floats
+from toplist.ranker import explanations
 from toplist.ranker.base import RankerBase
 from toplist.ranker.features import feature_rows
 from toplist.ranker.item_slots import refuse_unused_values
+from toplist.ranker.pool import LARGEST_STRENGTH, POOLED_ODDS
+from toplist.ranker.priors import Priors, capped_priors, checked_priors, checked_weights
 
 
 class EditableRanker(RankerBase):
@@ -21,6 +28,7 @@ class EditableRanker(RankerBase):
         prior_mean: float | None = None,
         prior_strength: float | None = None,
         features: Any = None,
+        priors: Priors | None = None,
     ) -> None:
         """Add one or several items; a removed item that comes back starts from nothing.
 
@@ -33,6 +41,9 @@ class EditableRanker(RankerBase):
         features : array_like or mapping, optional
             A row of numbers per item, for policies that learn from features: the row itself for one item, otherwise
             rows by item or in their order.
+        priors : mapping of str or int to Prior or (float, float), optional
+            Mean and strength of the prior of some of these items, as in `Ranker`; strengths count up to 100, and less
+            for items that are thought bad (see `Prior`).
 
         Raises
         ------
@@ -56,7 +67,7 @@ class EditableRanker(RankerBase):
             options = options._replace(prior_strength=prior_strength).checked()
         if options.prior_strength > 0.0:
             self._check_takes_prior()
-        names = _one_or_several(items)
+        names = one_or_several(items)
         rows: list[Any] = [None] * len(names)
         if features is not None:
             alone = plain_id(items) is not None and not isinstance(features, Mapping)
@@ -66,9 +77,62 @@ class EditableRanker(RankerBase):
         elif self._capabilities.needs_features:
             self._refuse("learns from features", "give a row for every new item, features=[...]")
         refuse_unused_values(items, features)
+        own, known = Prior(options.prior_mean, options.prior_strength), checked_priors(priors or {}, names)
+        if any(prior.strength > 0.0 for prior in known.values()):
+            self._check_takes_prior("priors")
         with self._lock.writing:
-            for item, row in zip(self._items.checked_new(names), rows, strict=True):
-                self._add_one(item, options.prior_mean, options.prior_strength, row)
+            new = self._items.checked_new(names)
+            counted = self._counted_priors(known, own, len(new)) if known else known
+            for item, row in zip(new, rows, strict=True):
+                self._add_one(item, *counted.get(item, own), row)
+
+    def _set_weights(self, given: Any) -> None:
+        """Set the prior of the weights of features."""
+        if not self._capabilities.needs_features:
+            self._refuse("learns about each item separately, not from features", "give priors={item: (mean, strength)}")
+        self._learner.begin_from(*checked_weights(given, self._features.divisors()))
+
+    def _begin_pooled(self, known: Mapping[ItemId, Prior], pooled: Mapping[ItemId, Prior]) -> None:
+        """Begin anew, with what other rankers know of some items; only before the first list."""
+        names = self._items.all_names()
+        means, strengths = self._first_priors(names, known)
+        others = np.array([item not in pooled for item in names], dtype=bool)
+        given = [pooled[item] for item in names if item in pooled]
+        if given:
+            looks, clicks = strengths[others], (strengths * means)[others]
+            counted = np.array(capped_priors(given, looks, clicks, self.positions, LARGEST_STRENGTH, POOLED_ODDS))
+            means[~others], strengths[~others] = counted[:, 0], counted[:, 1]
+        self._learner.begin()
+        self._learner.sample_first(means, strengths)
+
+    def _set_first_priors(self, names: Sequence[ItemId], priors: Mapping[ItemId, Prior]) -> None:
+        """Set the priors of the first items."""
+        means, strengths = self._first_priors(names, priors)
+        if strengths.any():
+            self._learner.sample_first(means, strengths)
+
+    def _first_priors(self, names: Sequence[ItemId], priors: Mapping[ItemId, Prior]) -> tuple[Floats, Floats]:
+        """Mean and strength of the first items: their own, as far as they count, or the ranker's."""
+        own = Prior(self.options.prior_mean, self.options.prior_strength)
+        means, strengths = np.full(len(names), own.mean), np.full(len(names), own.strength)
+        if priors:
+            others = np.array([item not in priors for item in names], dtype=bool)
+            given = [priors[item] for item in names if item in priors]
+            counted = np.array(capped_priors(given, strengths[others], (strengths * means)[others], self.positions))
+            means[~others], strengths[~others] = counted[:, 0], counted[:, 1]
+        return means, strengths
+
+    def _counted_priors(self, priors: Mapping[ItemId, Prior], own: Prior, added: int) -> dict[ItemId, Prior]:
+        """The priors of new items, of which `added` are added, as far as they count; the others have `own`."""
+        looks = np.full(added - len(priors), own.strength)
+        means = np.full(added - len(priors), own.mean)
+        if len(self._items):
+            request = self._request_all(self._features.rows)
+            present = explanations.assess(self._learner.policy, self._learner.belief, request, None)
+            looks = np.concatenate([looks, np.nan_to_num(present.examined, nan=0.0)])
+            means = np.concatenate([means, np.nan_to_num(present.mean, nan=0.0)])
+        counted = capped_priors(list(priors.values()), looks, looks * means, self.positions)
+        return dict(zip(priors, counted, strict=True))
 
     def remove(self, items: ItemId | Iterable[ItemId]) -> None:
         """Remove one or several items for good; late clicks on them are ignored.
@@ -89,7 +153,7 @@ class EditableRanker(RankerBase):
         """
         if not self._capabilities.takes_subsets:
             self._refuse("always shows all of its items", "make a new ranker without it")
-        names = _one_or_several(items)
+        names = one_or_several(items)
         with self._lock.writing:
             self._items.slots(names, "the items to remove")
             for item in names:
@@ -128,7 +192,7 @@ class EditableRanker(RankerBase):
         self._set_hidden(items, False)
 
     def _set_hidden(self, items: ItemId | Iterable[ItemId], hidden: bool) -> None:
-        names = _one_or_several(items)
+        names = one_or_several(items)
         with self._lock.writing:
             self._items.slots(names, f"the items to {'hide' if hidden else 'unhide'}")
             for item in names:
@@ -162,6 +226,8 @@ class EditableRanker(RankerBase):
             self._grow(max(16, 2 * slot))
         else:
             self._learner.forget(slot)
+            if self._own is not None:
+                self._own.clear(slot)
         self._items.occupy(item, slot)
         self._set_prior(slot, mean, strength, row)
 
@@ -177,7 +243,10 @@ class EditableRanker(RankerBase):
         self._learner.grow(capacity)
         self._items.grow(capacity)
         self._features.grow(capacity)
+        if self._own is not None:
+            self._own.grow(capacity)
 
 
-def _one_or_several(items: Any) -> list[Any]:
+def one_or_several(items: Any) -> list[Any]:
+    """Items as a list, from one or several."""
     return [items] if plain_id(items) is not None else several("items", items, "names")

@@ -71,6 +71,15 @@ class Features:
             return columns
         return columns + self.person if self.join == "concatenate" else columns * self.person
 
+    def divisors(self) -> Floats:
+        """Per feature that the policy sees, by what it is divided before; without visitors of a norm above 1."""
+        columns = np.full(self.rows.shape[1], self.scale)
+        if self.person == 0:
+            return columns
+        if self.join == "outer":
+            return np.repeat(columns, self.person)
+        return np.concatenate([np.ones(self.person), columns]) * math.sqrt(2.0)
+
     def checked_row(self, what: str, given: Any) -> Floats:
         """One row as an array."""
         row = _vector(what, given, self.rows.shape[1] if self.rows.shape[1] else None)

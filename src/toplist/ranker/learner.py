@@ -11,7 +11,7 @@ from toplist.core.beliefs import ItemRows, grow_belief
 from toplist.core.compiling import compiled as compile_for_parts
 from toplist.core.compiling import direct, helper, plain
 from toplist.core.coverage import gain
-from toplist.core.problem import Problem
+from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Capabilities
 from toplist.core.slate import Bools, Floats, Ints, Page, Request, Slate, empty_page
 
@@ -85,12 +85,11 @@ def _learn_pages(
         note_examined(slate, page, examined)
 
 
-def _sample_all(
-    policy: Any, belief: Any, slots: int, places: int, strength: float, mean: float, slate: Slate
-) -> None:  # fmt: skip
-    for slot in range(slots):
-        for place in range(places):
-            policy.sample(belief, slot, place, strength, mean, slate)
+def _sample_all(policy: Any, belief: Any, places: int, means: Floats, strengths: Floats, slate: Slate) -> None:
+    for slot in range(len(means)):
+        if strengths[slot] > 0.0:
+            for place in range(places):
+                policy.sample(belief, slot, place, strengths[slot], means[slot], slate)
 
 
 MACHINE_CODE = 20_000  # samples; to compile takes longer than fewer of them in plain Python
@@ -154,14 +153,24 @@ class Learner:
         for place in range(self._sampled_places):
             self.policy.sample(self.belief, slot, place, strength, mean, slate)
 
-    def sample_first(self, slots: int, mean: float, strength: float) -> None:
-        """Do so for each of the first slots."""
-        if not self.compiled or slots < MACHINE_CODE:
-            for slot in range(slots):
-                self.sample(slot, mean, strength)
-            return
-        given = self.policy, self.belief, slots, self._sampled_places, strength, mean, self.empty_slate()
-        direct(sample_all_compiled, *given)(*given)
+    def sample_first(self, means: Floats, strengths: Floats) -> None:
+        """Do so for the first slots, each with a mean and a strength."""
+        given = self.policy, self.belief, self._sampled_places, means, strengths, self.empty_slate()
+        is_long = self.compiled and len(means) >= MACHINE_CODE
+        (direct(sample_all_compiled, *given) if is_long else plain(sample_all_compiled))(*given)
+
+    def begin(self) -> None:
+        """Forget everything; only before the first list, since caches are kept."""
+        self.belief = self.policy.begin(self.problem)
+
+    def begin_from(self, mean: Floats, precision: Floats) -> None:
+        """Begin with a prior of the weights of features."""
+        if not hasattr(self.policy, "begin_from"):
+            raise InvalidInput(
+                f"{type(self.policy).__name__} takes no prior of its weights: it has no begin_from(); leave "
+                f"prior_weights out."
+            )
+        self.belief = self.policy.begin_from(self.problem, mean, precision)
 
     @property
     def _sampled_places(self) -> int:

@@ -4,61 +4,34 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 
 from toplist.core.beliefs import named_arrays
 from toplist.core.item_id import ItemId
+from toplist.core.prior import Prior
 from toplist.core.problem import InvalidInput, Problem
-from toplist.core.slate import Floats, Slate, empty_page
 from toplist.policies.by_name import make
 from toplist.ranker import saved_file
 from toplist.ranker.change_log import ChangeLog
 from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
 from toplist.ranker.learned_state import LearnedState, fill_belief, shape_of
+from toplist.ranker.logged_lists import LoggedListRanker
 from toplist.ranker.open_lists import OpenLists, OpenListsState
 from toplist.ranker.options import Options
-from toplist.ranker.rank_request import RankRequest
-from toplist.ranker.ranker import Ranker
-from toplist.ranker.read_write_lock import NoLock
-from toplist.ranker.shown import Identity, Shown
+from toplist.ranker.own_counts import OwnCounts
+from toplist.ranker.pool import Pool
+from toplist.ranker.shown import Identity
 from toplist.ranker.size import BYTES_PER_LEARNER, BYTES_PER_OPEN_LIST, BYTES_PER_SLOT, used
 from toplist.ranker.snapshot import FORMAT, State
 
 NO_LIMIT = 1 << 62  # for open_slates
 
 
-class Record(NamedTuple):
-    """What a log must hold of a list, besides its items, to learn it at any later time.
-
-    Parameters
-    ----------
-    number : int
-        Index of the list among those of its ranker, from 0.
-    slots : tuple of int
-        Slot of the item at each position.
-    rows : bytes
-        Feature rows that the items were scored with, float64, in order of positions.
-    memo : bytes
-        The policy's own notes.
-    learned_before : int
-        Number of lists that the ranker had learned when it made this one.
-    pinned : tuple of int, default ()
-        Pinned positions, from 1.
-    """
-
-    number: int
-    slots: tuple[int, ...]
-    rows: bytes
-    memo: bytes
-    learned_before: int
-    pinned: tuple[int, ...] = ()
-
-
-class LoggedRanker(Ranker):
+class LoggedRanker(LoggedListRanker):
     """A ranker whose caller logs its lists; used by the service.
 
     Lists are not signed: the caller is responsible for its log. The state depends only on the sequence of calls, to the
@@ -84,156 +57,44 @@ class LoggedRanker(Ranker):
     True
     """
 
-    _lock_class = NoLock
-    _warns = False  # a warning would end up in the caller's log
-
-    def _set_up(self, *given: Any) -> None:
-        super()._set_up(*given)
-        self._slate, self._page = self._learner.empty_slate(), empty_page(self.positions)
-        self._plain: dict[int | None, RankRequest] = {}  # cached requests that have nothing but positions
-        # Most policies keep neither rows nor a memo, and copying empty arrays takes as long as copying full ones.
-        self._has_rows_or_memo = self._slate.rows.size + self._slate.memo.size > 0
-
-    def make(
-        self,
-        among: Iterable[ItemId] | None = None,
-        positions: int | None = None,
-        *,
-        exclude: Iterable[ItemId] | None = None,
-        pins: Mapping[int, ItemId] | None = None,
-        person: Any = None,
-        features: Mapping[ItemId, Any] | None = None,
-    ) -> tuple[list[ItemId], Record]:
-        """Make a list as `rank` does, for the log.
-
-        Parameters
-        ----------
-        among, positions, exclude, pins, person, features
-            As in `Ranker.rank`.
-
-        Returns
-        -------
-        items : list of str or int
-            The items, best first.
-        record : Record
-            What the log must hold besides.
-
-        Raises
-        ------
-        InvalidInput
-            As `Ranker.rank` does.
-        """
-        plain = among is None and exclude is None and pins is None and person is None and features is None
-        request = self._plain.get(positions) if plain else None
-        if request is None:
-            request = self._checked_request(among, positions, exclude, pins, person, features)
-            if plain:
-                self._plain[positions] = request
-        slate, rows, memo = self._slate, b"", b""
-        slate.size[0] = 0
-        if self._has_rows_or_memo:
-            slate.rows.fill(0.0)
-            slate.memo.fill(0.0)
-        made = self._make_list(request, slate)
-        size = int(slate.size[0])
-        slots = slate.items[:size].tolist()
-        if self._has_rows_or_memo and size:  # a policy may use all of the memo, whatever the length of the list
-            rows, memo = slate.rows[:size].tobytes(), slate.memo.tobytes()
-        return self._names_of(slots), Record(made.number, tuple(slots), rows, memo, self._learned, made.pinned)
-
-    def settle(
-        self,
-        record: Record,
-        clicks: Iterable[int],
-        left: int | None = None,
-        seen: Mapping[int, float] | None = None,
-    ) -> None:
-        """Learn from the clicks on an open list of `make`.
-
-        Parameters
-        ----------
-        record : Record
-            The list.
-        clicks : iterable of int
-            Clicked positions, from 1.
-        left : int, optional
-            The last position examined, from 1.
-        seen : mapping of int to float, optional
-            Probability that a position was in view, by position from 1; 0 for those left out.
-
-        Raises
-        ------
-        SlateRefused
-            If the list is not open.
-        InvalidInput
-            If the record is not one of this ranker's.
-        """
-        page = self._page
-        for array in (page.clicks, page.weight, page.value):
-            array.fill(0)
-        for position in clicks:
-            page.clicks[position - 1] = 1
-        page.left[0] = left or 0
-        if seen is None:
-            page.seen.fill(-1.0)
-        else:
-            page.seen.fill(0.0)
-            for position, chance in seen.items():
-                page.seen[position - 1] = chance
-        self._learn_page(record.number, self._fill_slate(self._slate, record), page)
-
-    def recall(self, items: Sequence[ItemId], record: Record) -> Shown:
-        """Restore a list from the log, made by this ranker or by one of which it is a copy.
-
-        Parameters
-        ----------
-        items : sequence of str or int
-            The items shown, from the top.
-        record : Record
-            What the log holds besides.
-
-        Returns
-        -------
-        Shown
-            The list; it is open, unless it was closed before.
-
-        Raises
-        ------
-        InvalidInput
-            If the record is not one of this ranker's.
-        """
-        slate = self._fill_slate(self._learner.empty_slate(), record)
-        life = self._open_lists.open_logged(record.number)
-        return Shown(
-            self._identity, record.number, life, tuple(items), slate, record.learned_before, pinned=record.pinned
-        )
-
-    def _fill_slate(self, slate: Slate, record: Record) -> Slate:
-        """The slate, filled as it was when the list was made."""
-        slots, size = record.slots, len(record.slots)
-        arrays: tuple[tuple[Floats, bytes], ...] = ()
-        if self._has_rows_or_memo and size:
-            arrays = (slate.rows[:size], record.rows), (slate.memo, record.memo)
-            fits = all(array.nbytes == len(kept) for array, kept in arrays)
-        else:
-            fits = not record.rows and not record.memo
-        # Compiled code does not check the bounds of slots before it writes to them.
-        if not fits or size > self.positions or (size and not 0 <= min(slots) <= max(slots) < self._items.capacity):
-            raise InvalidInput(f"List {record.number} of the log was not made by {self.name}; check the log.")
-        slate.size[0] = size
-        slate.items[:size] = slots
-        for array, kept in arrays:
-            if kept:
-                array[...] = np.frombuffer(kept).reshape(array.shape)
-        return slate
-
     @property
     def room(self) -> int:
         """Approximate size in memory, in bytes; it grows with the first list, with items and with open lists."""
         learner = self._learner
         arrays = used((learner.belief, learner.caches, self._features.rows, self._slate))
+        if self._own is not None:
+            arrays += used((self._own.looks, self._own.clicks))
         slots, opened = BYTES_PER_SLOT * self._items.capacity, BYTES_PER_OPEN_LIST * len(self._open_lists)
         return arrays + slots + opened + BYTES_PER_LEARNER
+
+    def begin_pooled(self, known: Mapping[ItemId, Prior], pooled: Mapping[ItemId, Prior]) -> None:
+        """Begin with what other rankers know of some items; only before the first list.
+
+        Parameters
+        ----------
+        known : mapping of str or int to Prior
+            The priors that items have apart from that.
+        pooled : mapping of str or int to Prior
+            The priors of a `Pool`, in place of these; they count up to 10,000 looks, and less for items that are
+            thought bad.
+        """
+        self._begin_pooled(known, pooled)
+
+    def keep_own_counts(self) -> None:
+        """Count from now on what is learned itself, without priors; it is a part of the state."""
+        self._keep_own_counts()
+
+    def add_to_pool(self, pool: Pool, is_key: bool) -> None:
+        """Add what was learned since `keep_own_counts` to a pool.
+
+        Parameters
+        ----------
+        pool : Pool
+            Sums over rankers.
+        is_key : bool
+            Whether the ranker is that of one key; else it tells of everybody.
+        """
+        self._add_to_pool(pool, is_key)
 
     def is_hidden(self, item: ItemId) -> bool:
         """Whether an item is hidden from all lists; quicker than `hidden`, which names all of them.
@@ -253,52 +114,6 @@ class LoggedRanker(Ranker):
             If the item is unknown.
         """
         return self._items.is_hidden(self._items.slot(item))
-
-    def take_over(
-        self, items: Sequence[ItemId], number: int, person: Any = None, features: Mapping[ItemId, Any] | None = None
-    ) -> Shown:
-        """Adopt a list from the log that another policy made, under its number.
-
-        Parameters
-        ----------
-        items : sequence of str or int
-            The items shown, from the top.
-        number : int
-            Number of the list in the log.
-        person, features
-            As in `Ranker.rank`.
-
-        Returns
-        -------
-        Shown
-            The list, to pass to `learn`.
-
-        Raises
-        ------
-        InvalidInput
-            As `Ranker.adopt` does.
-        """
-        return self._adopt(items, person, features, number)
-
-    def reopen(self, number: int) -> None:
-        """Open a list that the log holds; `settle` or `recall` it when its clicks are known.
-
-        Parameters
-        ----------
-        number : int
-            Number of the list; nothing happens if the ranker has that number already.
-        """
-        self._open_lists.open_logged(number)
-
-    def drop(self, number: int) -> None:
-        """Close a list without learning, as one that was never shown.
-
-        Parameters
-        ----------
-        number : int
-            Number of the list; no error if it is closed already.
-        """
-        self._open_lists.discard(number)
 
     def begin_from(self, state: LearnedState) -> None:
         """Begin with what another ranker of the same policy has learned about the first items, before any list.
@@ -356,6 +171,8 @@ class LoggedRanker(Ranker):
                 "features": features.rows,
                 "opened": np.array(lists.opened, dtype=np.int64),
             } | named_arrays("belief", self._learner.belief)
+            if self._own is not None:
+                arrays |= self._own.arrays()
             header = {
                 "options": list(self.options),
                 "problem": list(self._learner.initial_problem),
@@ -460,4 +277,5 @@ class LoggedRanker(Ranker):
         lists = OpenListsState(header["made"], opened, (), ((0, "log"),))
         self._open_lists = OpenLists.from_state(options.open_slates, lists)
         self._learned = header["learned"]
+        self._own = OwnCounts.of(arrays)
         self._change_log = ChangeLog(header["changes"], header["noted"])

@@ -41,12 +41,12 @@ class ListingRanker(EditableRanker):
         by_place = checked_pins(pins, wanted) if pins else {}
         return RankRequest(wanted, eligible, excluded, by_place, self._features.checked_call(person, features))
 
-    def _make_list(self, asked: RankRequest, slate: Slate) -> NewList:
-        """Fill an empty slate with a new list, and open the list."""
+    def _make_list(self, asked: RankRequest, slate: Slate, key: int | None = None) -> NewList:
+        """Fill an empty slate with a new list, and open the list; its random key is that of its number, or given."""
         eligible = self._eligible(asked)
         number, life = self._open_lists.open_new()
         try:
-            request, candidates = self._policy_request(eligible, branch(self._key, number))
+            request, candidates = self._policy_request(eligible, branch(self._key, number) if key is None else key)
             if candidates.total > 0:
                 self._learner.rank(request, slate)
         except BaseException:

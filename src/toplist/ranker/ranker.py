@@ -18,6 +18,7 @@ from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, refuse_unused_values
 from toplist.ranker.learn_log import LogLearningRanker
 from toplist.ranker.options import Options
+from toplist.ranker.priors import Priors, checked_priors
 from toplist.ranker.reported_page import checked_page
 from toplist.ranker.shown import Identity, Shown
 from toplist.support.catalogue import part_text
@@ -55,6 +56,13 @@ class Ranker(LogLearningRanker):
     prior_strength : float, default 0.0
         Number of times that a new item counts as examined already. With 0, new items rank above all examined ones;
         Thompson sampling draws their score between 0 and 1.
+    priors : mapping of str or int to Prior or (float, float), optional
+        Mean and strength of the prior of single items, a warm start; the others have that of the ranker. Strengths
+        count up to 100, and less for items that are thought bad: see `Prior`.
+    prior_weights : (array_like, float or array_like), optional
+        For policies that learn from features: mean of the weights before the first list, and their precision, a number,
+        one per feature, or a matrix. The features are those that the policy joins, in the units in which they are
+        given.
     new_per_list : int, optional
         Largest number of never-examined items in a list, if there are enough others to fill it; no limit by default.
     open_slates : int, default 10000
@@ -97,6 +105,8 @@ class Ranker(LogLearningRanker):
         steps: int | None = None,
         prior_mean: float = 0.5,
         prior_strength: float = 0.0,
+        priors: Priors | None = None,
+        prior_weights: Any = None,
         new_per_list: int | None = None,
         open_slates: int = 10_000,
         name: str | None = None,
@@ -107,6 +117,7 @@ class Ranker(LogLearningRanker):
         if name is not None and (not isinstance(name, str) or not name):
             raise refuse("The ranker's name", name, "text", "or leave it out")
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
+        known_priors = {} if priors is None else checked_priors(priors, names)
         made = make(policy)
         title = policy if isinstance(policy, str) else part_text(made)
         known, rows = Features.for_items(names, features, person, join, made.capabilities(), title, self._warns)
@@ -119,8 +130,11 @@ class Ranker(LogLearningRanker):
         self._items.fill(slot_of)
         for slot, row in enumerate(rows):
             self._features.put(slot, row)
-        if options.prior_strength > 0.0:
-            self._learner.sample_first(len(names), options.prior_mean, options.prior_strength)
+        if prior_weights is not None:
+            self._set_weights(prior_weights)
+        if any(prior.strength > 0.0 for prior in known_priors.values()):
+            self._check_takes_prior("priors")
+        self._set_first_priors(names, known_priors)
 
     # Lists ------------------------------------------------------------------------------------------------------------
 
@@ -319,6 +333,8 @@ class Ranker(LogLearningRanker):
         self._open_lists.close_learned(number)
         self._learner.learn(slate, page, self._items.examined)
         self._learned += 1
+        if self._own is not None:
+            self._own.add(slate, page)
         if self._capabilities.detects:
             self._change_log.update(self._learner.policy, self._learner.belief, self._items.names)
 
@@ -349,7 +365,7 @@ class Ranker(LogLearningRanker):
             return saved_file.pack(saved_file.SavedRanker(
                 self._identity, self.policy, self._title, self.options, self._learner.initial_problem,
                 copy_arrays(self._learner.belief), self._items, self._open_lists, self._learned, self._features,
-                self._change_log,
+                self._change_log, self._own,
             ))  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -403,7 +419,7 @@ class Ranker(LogLearningRanker):
             ranker._grow(capacity)
         saved_file.restore(ranker._learner.belief, state.belief, path)
         ranker._items, ranker._open_lists = state.items, state.open_lists
-        ranker._learned, ranker._change_log = state.learned, state.changes
+        ranker._learned, ranker._change_log, ranker._own = state.learned, state.changes, state.own
         return ranker
 
 

@@ -16,6 +16,7 @@ from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
 from toplist.ranker.open_lists import OpenLists, OpenListsState
 from toplist.ranker.options import Options
+from toplist.ranker.own_counts import OwnCounts
 from toplist.ranker.shown import Identity
 from toplist.support.files import AnyPath, read_arrays, write_arrays
 from toplist.support.part_json import as_plain, from_plain
@@ -38,6 +39,7 @@ class SavedRanker(NamedTuple):
     learned: int
     features: Features
     changes: ChangeLog
+    own: OwnCounts | None = None
 
 
 def pack(state: SavedRanker) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -74,7 +76,8 @@ def pack(state: SavedRanker) -> tuple[dict[str, Any], dict[str, Any]]:
         "opened": np.array(lists.opened, dtype=np.int64),
         "given_up": np.array(lists.given_up, dtype=np.int64),
     }
-    return header, numbers | named_arrays("belief", state.belief)
+    own = {} if state.own is None else {name: array.copy() for name, array in state.own.arrays().items()}
+    return header, numbers | named_arrays("belief", state.belief) | own
 
 
 def write(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -125,6 +128,9 @@ def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, An
         or not all(0 <= number < lists.made for number in (*opened, *given_up))
     ):
         raise ValueError("its parts do not fit together")
+    own = OwnCounts.of(arrays)
+    if own is not None and not own.looks.shape == own.clicks.shape == (len(names),):
+        raise ValueError("its own counts are not one per item")
     slots = ItemSlots.from_state(items)
     if len(slots) < len(present):
         raise ValueError("an item is there twice")
@@ -140,6 +146,7 @@ def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, An
         header["learned"],
         _unpack_features(header["features"], arrays["features"], len(names)),
         ChangeLog(header["changes"], header["changes_noted"]),
+        own,
     )
 
 

@@ -19,10 +19,11 @@ import pytest
 from asking import ADMIN, SERVE, LocalService
 
 from toplist.core.item_id import ACCEPTED
+from toplist.core.prior import Prior
 from toplist.service.client import AsyncClient, Client, Retries, ServiceError, Unreachable, requests
 from toplist.service.client.retries import LONGEST_WAIT
 from toplist.service.http.routes import ROUTES
-from toplist.service.wire import Fault, Item, ProblemBody, RankingSpec
+from toplist.service.wire import Fault, Item, ItemPrior, ProblemBody, RankingSpec
 
 Outcome = Exception | httpx.Response
 REAL: Any = 5.0  # not an id
@@ -266,9 +267,9 @@ def test_a_change_that_drops_learners_is_not_repeated() -> None:
         (lambda it: it.put_items("a", [{"id": 5.0}]), "items[0]['id'] is 5.0, but must be text or a whole number"),
         (
             lambda it: it.put_items("a", [{"id": "tea", "feature": [1.0]}]),
-            "A field of items[0] is 'feature', but must be id, features or hidden; perhaps you mean 'features'.",
+            "A field of items[0] is 'feature', but must be id, features, hidden or prior; perhaps you mean 'features'.",
         ),
-        (lambda it: it.put_items("a", [{"name": "tea"}]), "A field of items[0] is 'name', but must be id, features or"),
+        (lambda it: it.put_items("a", [{"name": "tea"}]), "A field of items[0] is 'name', but must be id, features, h"),
         (lambda it: it.put_items("a", [{}]), "items[0] is {}, but must be an item with an id; write {'id': ...}."),
         (
             lambda it: it.put_items("a", [{"id": "tea", "features": "12"}]),
@@ -321,6 +322,33 @@ def test_a_mapping_puts_items_with_their_features(service: LocalService) -> None
     assert found == {
         7: ([1.0, 2.0], None), "7": (None, None), "milk": ([0.0, 1.0], True), "tea": ([0.5, 1.0], None),
     }  # fmt: skip
+
+
+def test_items_with_priors_and_rankings_with_pools(service: LocalService) -> None:
+    client, _ = client_of(service)
+    made = client.create_ranking(name="a", positions=2, pool="prior", pool_strength=30, propensities=True)
+    assert (made.pool, made.pool_strength, made.propensities) == ("prior", 30.0, True)
+    changed = client.change_ranking("a", pool_strength=None, propensities=False, pool="none")
+    assert (changed.pool, changed.pool_strength, changed.propensities) == ("none", None, False)
+    known = {"mean": 0.2, "strength": 10}
+    assert client.put_items("a", [{"id": "tea", "prior": known}, {"id": "milk", "prior": (0.5, 2)}]).added == 2
+    assert client.put_item("a", "wine", prior=Prior(0.1, 5.0)).added == 1
+    priors = {item.id: item.prior for item in client.items("a").items}
+    assert priors == {
+        "milk": ItemPrior(mean=0.5, strength=2), "tea": ItemPrior(mean=0.2, strength=10),
+        "wine": ItemPrior(mean=0.1, strength=5),
+    }  # fmt: skip
+    with pytest.raises(TypeError, match=r"prior is \{'mean': 0.2\}, but must be a mean and a strength"):
+        client.put_item("a", "beer", prior={"mean": 0.2})
+    for wrong, where in (((2.0, 1.0), "mean"), ((0.5, -1.0), "strength")):
+        with pytest.raises(ServiceError) as refused:
+            client.put_item("a", "beer", prior=wrong)
+        assert refused.value.status == 422
+        assert isinstance(refused.value.problem.errors, list)
+        assert refused.value.problem.errors[0].pointer == f"/prior/{where}"
+    with pytest.raises(ServiceError) as refused:
+        client.create_ranking(name="b", positions=2, pool="all")  # type: ignore[arg-type]
+    assert refused.value.status == 422
 
 
 def test_integer_ids_are_others_than_text(service: LocalService) -> None:

@@ -51,7 +51,7 @@ def test_a_ranking_cannot_be_made_twice(service: LocalService) -> None:
 def test_items_are_put_read_paged_hidden_and_removed(service: LocalService) -> None:
     path = "/v1/rankings/front-page/items"
     assert service.ask("PUT", f"{path}/tea", json={"hidden": True}).json() == {"added": 0, "changed": 1, "unchanged": 0}
-    assert service.ask("GET", f"{path}/tea").json() == {"id": "tea", "features": None, "hidden": True}
+    assert service.ask("GET", f"{path}/tea").json() == {"id": "tea", "features": None, "hidden": True, "prior": None}
     first = service.ask("GET", path, params={"limit": 2}).json()
     assert [item["id"] for item in first["items"]] == ["cocoa", "coffee"]
     second = service.ask("GET", path, params={"limit": 2, "after": first["next"]}).json()

@@ -34,7 +34,7 @@ from toplist.service.live.make_list import request_digest
 from toplist.service.live.service import Service
 from toplist.service.log.export import events_of_store, write_events
 from toplist.service.store.sqlite import SQLiteReader
-from toplist.service.wire import Item, ListEntry, ListRequest, RankingChange, RankingSpec, Report, SeenEntry
+from toplist.service.wire import Item, ItemPrior, ListEntry, ListRequest, RankingChange, RankingSpec, Report, SeenEntry
 from toplist.support.files import import_optional
 
 NUMBERS = st.lists(
@@ -56,7 +56,9 @@ def test_both_live_side_by_side_from_their_creation_to_a_rebuild(
         service = Service(path, clock)
         await service.start()
         await service.rankings.create(RankingSpec(name="front", positions=3, policy="cascade-kl-ucb"))
-        assert (await service.items.put("front", [Item(id=id) for id in ids])).added == len(ids)
+        known = {id: ItemPrior(mean=0.2, strength=float(n)) for n, id in enumerate(ids) if n % 3}
+        put = [Item(id=id, prior=known.get(id)) for id in ids]
+        assert (await service.items.put("front", put)).added == len(ids)
         clicked: dict[ItemId, int] = dict.fromkeys(ids, 0)
         for _ in range(4):
             for _ in range(5):
@@ -77,6 +79,7 @@ def test_both_live_side_by_side_from_their_creation_to_a_rebuild(
             there = await service.queries.items("front")
             assert [item.id for item in there] == ids
             assert [item.id for item in there if item.hidden] == [hidden]
+            assert {item.id: item.prior for item in there if item.prior is not None} == known
             await service.items.put("front", [Item(id=hidden, hidden=False)])
         gone = draw.choice(ids)
         assert await service.items.remove("front", [gone]) == 1

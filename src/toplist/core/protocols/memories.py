@@ -80,6 +80,34 @@ class Memory(Prepared, HotMemory, Protocol):
         ...
 
 
+class BeginningFrom(Protocol):
+    """Optional for a memory of features: a prior of the weights."""
+
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> Any:
+        """The belief of a prior, before anything is learned.
+
+        Parameters
+        ----------
+        problem : Problem
+            Size of the problem.
+        mean : ndarray of float
+            Mean of the weights, one per feature.
+        precision : ndarray of float
+            Inverse of their covariance matrix.
+
+        Returns
+        -------
+        NamedTuple of ndarray
+            Initial belief.
+
+        Raises
+        ------
+        InvalidInput
+            If the memory cannot keep such a prior.
+        """
+        ...
+
+
 class Tallying(Protocol):
     """Optional for a memory: the counts behind a ranker's estimates."""
 

@@ -7,35 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toplist.core.problem import number
+from toplist.core.prior import Prior
 from toplist.core.slate import Floats
 from toplist.logs.models.protocol import Coins
 
+__all__ = ["STRENGTH", "CoinPrior", "Prior", "coin_prior"]
+
 STRENGTH = 2.0  # lists; by default, of the coins of (query, item) pairs
-
-
-class Prior(NamedTuple):
-    """A beta prior of a kind of parameter, as imagined tosses of its coin.
-
-    The estimate of a parameter whose coin fell heads h times in n tosses is `(h + strength * mean) / (n + strength)`:
-    the mean of the posterior, which is its mode on the logit scale.
-
-    Parameters
-    ----------
-    mean : float
-        Mean of the beta distribution.
-    strength : float
-        Number of imagined tosses; 0 for no prior.
-    """
-
-    mean: float
-    strength: float
-
-    def checked(self, kind: str) -> Prior:
-        """A copy with checked numbers."""
-        mean = number(f"The prior mean of {kind}", self.mean, 0.0, 1.0, "give a probability")
-        strength = number(f"The prior strength of {kind}", self.strength, 0.0, np.inf, "give a number of tosses")
-        return Prior(mean, strength)
 
 
 class CoinPrior(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import routine
-from toplist.core.problem import Problem
+from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import Floats, Ints, Request, Slate
 from toplist.parts.memory.discounted import LARGEST_UNIT, rescale_counts, resolve_discount, update_discount
 from toplist.parts.memory.horizon import expected_changes
@@ -99,6 +99,13 @@ class DiscountedRidge(NamedTuple):
             room=np.zeros_like(ridge.gram),
             gamma=np.full(1, max(self.gamma, 0.0)),  # with doubling, the first list sets it
             lists=np.array([0, 1]),
+        )
+
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> DiscountedLinear:
+        """Refused."""
+        raise InvalidInput(
+            "DiscountedRidge takes no prior of its weights: it renews the one of its parameter `prior` as it forgets; "
+            "use Ridge()."
         )
 
     def keeps(self) -> str:
@@ -253,6 +260,13 @@ class WindowedRidge(NamedTuple):
         window = Window(self.tau, self.changes, self.longest).begin(problem)._asdict()
         row = np.zeros((self.longest, problem.positions, problem.features))
         return WindowedLinear(**(ridge | window), row=row)
+
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> WindowedLinear:
+        """Refused."""
+        raise InvalidInput(
+            "WindowedRidge takes no prior of its weights: it renews the one of its parameter `prior` as it forgets; "
+            "use Ridge()."
+        )
 
     def keeps(self) -> str:
         """A linear belief."""

@@ -8,9 +8,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import helper, routine
-from toplist.core.problem import Problem, number, refuse, whole
+from toplist.core.problem import InvalidInput, Problem, number, refuse, whole
 from toplist.core.slate import Floats, Ints, Request, Slate
-from toplist.parts.memory.ridge import CLICK_NOISE, REFRESH_EVERY, add_to_gram, require_features, widths
+from toplist.parts.memory.ridge import (
+    CLICK_NOISE,
+    REFRESH_EVERY,
+    add_to_gram,
+    require_features,
+    symmetric_inverse,
+    widths,
+)
 from toplist.parts.memory.symmetric import add_rows, add_square, dot, invert, mirror, multiply, shrink_inverse
 
 STALE = 0.1  # share by which the curvature of a row may differ from that in the stored inverse
@@ -192,6 +199,20 @@ class Logistic(NamedTuple):
         """An empty belief."""
         return begin_logit(problem, self.ridge, self.capacity, self.penalty)
 
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> Logit:
+        """A prior of the weights in place of the penalty.
+
+        V counts an observation as x x', of which the likelihood has the share p (1 - p), at most CLICK_NOISE squared.
+        """
+        belief = begin_logit(problem, self.ridge, self.capacity, self.penalty)
+        belief.theta[:], belief.pull[:] = mean, precision @ mean
+        belief.precision[:] = precision - self.penalty * np.eye(problem.features)
+        belief.bend[:] = symmetric_inverse(precision)
+        seen = self.ridge * np.eye(problem.features) + precision / CLICK_NOISE**2
+        belief.gram[:], belief.inverse[:] = np.triu(seen), symmetric_inverse(seen)
+        belief.base[:] = belief.inverse
+        return belief
+
     def keeps(self) -> str:
         """A logistic belief."""
         return "logistic"
@@ -257,6 +278,13 @@ class LogisticSGD(NamedTuple):
     def begin(self, problem: Problem) -> Logit:
         """An empty belief, without a history."""
         return begin_logit(problem, self.ridge, 0)
+
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> Logit:
+        """Refused."""
+        raise InvalidInput(
+            "LogisticSGD takes no prior of its weights: its steps have a fixed size, whatever the precision; use "
+            "Logistic()."
+        )
 
     def keeps(self) -> str:
         """A logistic belief."""

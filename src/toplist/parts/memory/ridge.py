@@ -90,6 +90,14 @@ class Ridge(NamedTuple):
         """The prior."""
         return begin_linear(problem, self.prior, self.sigma)
 
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> Linear:
+        """A prior of the weights in place of `prior`: M = precision, and theta = mean."""
+        belief = begin_linear(problem, self.prior, self.sigma)
+        covariance = symmetric_inverse(precision)
+        belief.theta[:], belief.inverse[:], belief.base[:] = mean, covariance, covariance
+        belief.gram[:], belief.total[:] = np.triu(precision), self.sigma**2 * (precision @ mean)
+        return belief
+
     def keeps(self) -> str:
         """A linear belief."""
         return "linear"
@@ -164,6 +172,12 @@ def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = RE
         shrink=np.zeros(updates),
         updates=np.zeros(2, dtype=np.int64),
     )
+
+
+def symmetric_inverse(matrix: Floats) -> Floats:
+    """The inverse of a symmetric matrix, exactly symmetric."""
+    inverse = np.linalg.inv(matrix)
+    return np.asarray(0.5 * (inverse + inverse.T), dtype=np.float64)
 
 
 @routine

@@ -129,11 +129,10 @@ class Handlers:
     async def put_item(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/items/{item}."""
         name, item = request.path
-        id = item_parameter("item", item)
+        body, id = request.body, item_parameter("item", item)
+        put = Item(id=id, features=body.features, hidden=body.hidden, prior=body.prior)
         try:
-            return await self.service.items.put(
-                name, [Item(id=id, features=request.body.features, hidden=request.body.hidden)], request.by
-            )
+            return await self.service.items.put(name, [put], request.by)
         except Refused as refused:  # the service points into a list of items; here the item is the whole body
             if refused.field is not None:
                 refused.field = refused.field.removeprefix("/items/0")

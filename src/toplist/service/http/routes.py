@@ -63,10 +63,13 @@ _RANKING: dict[str, Any] = {
     "prior_strength": 0.0,
     "new_per_list": None,
     "reference": None,
+    "propensities": False,
+    "pool": "none",
+    "pool_strength": None,
     "items": 3,
     "created": "2026-11-15T12:00:00.000Z",
 }
-_ITEM = {"id": "tea", "features": None, "hidden": False}
+_ITEM = {"id": "tea", "features": None, "hidden": False, "prior": {"mean": 0.2, "strength": 10.0}}
 _CHANGED = {"added": 3, "changed": 0, "unchanged": 0}
 _OF_ALL = {"segment": None, "key": None}  # a list without a segment
 _LIST = {"impression": IMPRESSION, "items": ["coffee", "tea"], "ranking": "front-page", "deferred": False} | _OF_ALL
@@ -134,7 +137,10 @@ ROUTES: tuple[Route, ...] = (
         method="PUT", path="/v1/rankings/{name}/items", name="put_items", tag="items", scope="admin",
         summary="Add or change items, up to 10,000, all or none.", handler=Handlers.put_items, parameters=_NAME,
         request=ItemsBody, has_items=True, most_texts=_TEXTS_OF_ITEMS, reply=ItemsChanged, problems=(404, 409),
-        request_example={"items": [{"id": "tea"}, {"id": "coffee"}, {"id": "cocoa"}]}, reply_example=_CHANGED,
+        request_example={
+            "items": [{"id": "tea", "prior": {"mean": 0.2, "strength": 10}}, {"id": "coffee"}, {"id": "cocoa"}],
+        },
+        reply_example=_CHANGED,
     ),
     Route(
         method="POST", path="/v1/rankings/{name}/items/remove", name="remove_items", tag="items", scope="admin",

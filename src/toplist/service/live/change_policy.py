@@ -35,7 +35,7 @@ LAST_ROUND = 1000  # events that may be left to learn when a new policy takes ov
 MOST_ROUNDS = 5
 
 # Settings of which another value needs new learners.
-LEARNER_FIELDS = ("policy", "seed", "steps", "prior_mean", "prior_strength", "new_per_list")
+LEARNER_FIELDS = ("policy", "seed", "steps", "prior_mean", "prior_strength", "new_per_list", "pool")
 
 Works = Callable[[RankingSpec], bool]  # whether settings are free of a problem
 Blame = Callable[[Works], str]  # pointer to the given setting that a problem is about

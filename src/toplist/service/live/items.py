@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from toplist.core.item_id import ItemId, item_text
 from toplist.service.errors import Refused
@@ -70,8 +71,9 @@ class Items:
         body = encode(msgspec.structs.replace(event, by=by))
         rows: list[Row] = [EventRow(seq, self._transactions.clock(), ranking.id, WHOLE_RANKING, ITEMS, None, body)]
         for put in event.put:
-            place, features, hidden = ranking.items[put.id]
+            place, features, hidden, prior = ranking.items[put.id]
             row = None if features is None else features.tobytes()
-            rows.append(ItemRow(ranking.id, item_text(put.id), place, row, hidden))
+            known = None if prior is None else np.array(prior).tobytes()
+            rows.append(ItemRow(ranking.id, item_text(put.id), place, row, hidden, known))
         rows += [DeleteItem(ranking.id, item_text(id)) for id in event.removed]
         return rows

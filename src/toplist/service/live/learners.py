@@ -13,6 +13,7 @@ from toplist.service.live.quarantine import Contained, QuarantinedLearners
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.work_memory import TIMES_LEARNER, WorkMemory
 from toplist.service.log.events import LearnerEvent, encode
+from toplist.service.log.pools import KnownPool
 from toplist.service.log.replay import (
     Replay,
     SkippedList,
@@ -219,14 +220,20 @@ class Learners:
                 return found
         return None
 
+    def new_ranker(self, ranking: LiveRanking, segment: str | None) -> LoggedRanker:
+        """The ranker of a learner that would be created now."""
+        return new_ranker(ranking.settings, segment, ranking.items, first_pool(ranking, segment))
+
     def create(self, ranking: LiveRanking, segment: str | None, seq: int, now: int) -> tuple[LoadedLearner, list[Row]]:
         """Create a learner with the current items; returns it and its rows."""
-        ranker = new_ranker(ranking.settings, segment, ranking.items)
+        ranker = self.new_ranker(ranking, segment)
         learner = LoadedLearner(seq, ranking, segment, ranker, seq, 1)
         ranking.has_learner = True
         ranking.segments += segment is not None
         self._add(learner)
-        event = EventRow(seq, now, ranking.id, seq, LEARNER, None, encode(LearnerEvent(segment)))
+        pool = first_pool(ranking, segment)
+        created = LearnerEvent(segment, 0 if pool is None else pool.seq)
+        event = EventRow(seq, now, ranking.id, seq, LEARNER, None, encode(created))
         return learner, [event, LearnerRow(seq, ranking.id, segment)]
 
     def discard(self, learner: LoadedLearner) -> None:
@@ -330,6 +337,14 @@ class Learners:
                 self._remove(learner)
                 raise Contained(f"A learner of the ranking {learner.ranking.name!r} failed.") from problem
             self._bytes += learner.room - before
+
+
+def first_pool(ranking: LiveRanking, segment: str | None) -> KnownPool | None:
+    """The pool that a new learner begins with: that of everybody's lists begins without one."""
+    pool = ranking.pool
+    if segment is None or pool is None or ranking.spec.pool != "prior" or pool.seq <= ranking.settings.floor:
+        return None
+    return pool
 
 
 def _cannot_serve(ranking: LiveRanking, reason: str) -> Conflict:

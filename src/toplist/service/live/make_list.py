@@ -6,26 +6,29 @@ import hashlib
 
 import msgspec
 
-from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput
-from toplist.ranker import Record
+from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.service.errors import Conflict
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.impression_state import ImpressionState
-from toplist.service.live.learners import LoadedLearner
+from toplist.service.live.list_arguments import list_arguments, scaled_request
+from toplist.service.live.pools import SegmentPools
 from toplist.service.live.quarantine import Contained
 from toplist.service.live.ranking import LiveRanking
-from toplist.service.live.request_errors import check_features, list_length, pins_by_position, request_error
+from toplist.service.live.request_errors import request_error
 from toplist.service.live.segments import check_segment_room
 from toplist.service.live.state import LiveState, RememberedRequest
 from toplist.service.live.transaction import Transactions
+from toplist.service.live.weigh_list import ListWeigher, WeighedDraft
 from toplist.service.live.work_memory import SMALL, TIMES_LEARNER
-from toplist.service.log.events import ListEvent, ListOutcome, encode, rows_by_item
+from toplist.service.log.events import ListEvent, ListOutcome, encode
 from toplist.service.log.impression_id import ImpressionIds, id_text
 from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
 from toplist.service.wire import ListReply, ListRequest
 
 SMALL_RECORD = 4096  # bytes of a record that is kept in memory; larger ones are read from the log again
+
+PROBABILITIES = ("propensities", "marginals", "propensity_errors", "marginal_errors")  # of events and replies
 
 NO_OUTCOME = ListOutcome()
 NO_OUTCOME_JSON = encode(NO_OUTCOME)
@@ -37,10 +40,12 @@ class Lists:
     def __init__(self, transactions: Transactions, compiler: PolicyCompiler, most_segments: int) -> None:
         self._transactions, self._compiler, self._most_segments = transactions, compiler, most_segments
         self._ids = ImpressionIds()
+        self._weigher, self._pools = ListWeigher(), SegmentPools(transactions)
 
     async def make(self, name: str, request: ListRequest) -> ListReply:
         """Make a list to show; the same request id gives the same list."""
         work, held = self._transactions.work, 0
+        draft: WeighedDraft | None = None
         try:
             while True:
                 state = self._transactions.ready_state or await self._transactions.state()
@@ -63,6 +68,9 @@ class Lists:
                 needed = ranking.list_bytes(request.positions) if ranking.can.needs_features else 0
                 if not has_learner:
                     needed += TIMES_LEARNER * ranking.learner_size
+                weighs = wants_propensities(ranking, request)
+                if weighs:
+                    needed += TIMES_LEARNER * state.learners.size(ranking, request.segment)
                 if needed > held and needed >= SMALL:  # until it is committed: the disk may be slow
                     give_back, held = held, 0
                     work.give_back(give_back)
@@ -76,12 +84,17 @@ class Lists:
                         continue  # another request may have made it meanwhile
                     if learner is not None and not state.learners.has(ranking, request.segment):
                         continue  # it exists, and must not be made again
-                if self._can_make(state, ranking, request, remembered):
+                    if learner is None and request.segment is not None and self._pools.is_outdated(state, ranking):
+                        await self._pools.update(state, ranking)
+                        continue
+                if not self._can_make(state, ranking, request, remembered):
+                    continue
+                if not weighs or (draft is not None and draft.fits(state, ranking, request.segment)):
                     break
+                draft = await self._weigher.draft(state, ranking, request)
             with self._transactions.change():
-                made, rows = self._make(state, ranking, request)
-                assert made.items is not None
-                reply = list_reply(made, made.items, name, request)
+                made, event, rows = self._make(state, ranking, request, draft if weighs else None)
+                reply = list_reply(made, event, name, request)
             await self._transactions.commit(rows)
             return reply
         finally:
@@ -108,17 +121,18 @@ class Lists:
             raise Conflict(
                 f"Another list was asked for with the request id {request.request_id!r}; use a new one.", "/request_id"
             )
-        if made.items is None:
-            await state.load_lists([made])
-        if made.items is None:
+        event = (await state.load_lists([made])).get(made.seq)
+        if event is None:
             raise Conflict(
                 f"The list of this request cannot be read: {made.damage} Use a new request id.", "/request_id"
             )
         await self._transactions.settle()  # the list may not be committed yet
-        return list_reply(made, made.items, name, request)
+        return list_reply(made, event, name, request)
 
-    def _make(self, state: LiveState, ranking: LiveRanking, request: ListRequest) -> tuple[ImpressionState, list[Row]]:
-        """A new list, and its rows."""
+    def _make(
+        self, state: LiveState, ranking: LiveRanking, request: ListRequest, draft: WeighedDraft | None
+    ) -> tuple[ImpressionState, ListEvent, list[Row]]:
+        """A new list, or the drafted one; its event, and all of its rows."""
         now = self._transactions.clock()
         rows: list[Row] = []
         had_learner = ranking.has_learner
@@ -129,11 +143,14 @@ class Lists:
                 learner, rows = state.learners.create(ranking, request.segment, state.next_seq(), now)
             except InvalidInput as problem:
                 raise Conflict(f"The ranking {ranking.name!r} cannot serve yet: {problem}") from problem
-        asked = request
+        weighed: ListProbabilities | None = None
         try:
-            if request.features is not None:
-                asked = with_scaled_features(request, ranking)
-            items, record = rank(learner, asked)
+            asked = scaled_request(request, ranking)
+            if draft is None:
+                items, record = learner.ranker.make(**list_arguments(ranking, asked))
+            else:
+                items, weighed = draft.made.items, draft.made.probabilities
+                record = learner.ranker.accept(draft.made.record)
         except (InvalidInput, ValueError) as problem:
             if rows:  # the learner is new, and is not kept for a request that is refused
                 state.learners.undo_create(learner, had_learner)
@@ -155,8 +172,9 @@ class Lists:
         learner.count_event(seq)
         if learner.may_have_grown:
             state.learners.measure(learner)
+        event = ListEvent.of(items, record, asked, weighed)
         rows += (
-            EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(ListEvent.of(items, record, asked))),
+            EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(event)),
             ImpressionRow(id, seq, ranking.id, learner.id, initial, due, NO_OUTCOME_JSON),
         )
         if learner.needs_snapshot:
@@ -166,28 +184,12 @@ class Lists:
             state.remember_request(ranking.id, request.request_id, known)
             rows.append(RequestRow(ranking.id, request.request_id, known.digest, id, now))
         rows += state.learners.evict()
-        return made, rows
+        return made, event, rows
 
 
-def with_scaled_features(request: ListRequest, ranking: LiveRanking) -> ListRequest:
-    """A request whose features are no larger than those of the items; the log has these, for later policies."""
-    assert request.features is not None
-    check_features(None, rows_by_item(request.features), ranking)
-    return msgspec.structs.replace(request, features=ranking.scaled_features(request.features))
-
-
-def rank(learner: LoadedLearner, request: ListRequest) -> tuple[list[ItemId], Record]:
-    """Items of a list, and the record to learn from it."""
-    ranking = learner.ranking
-    features = None if request.features is None else rows_by_item(request.features)
-    if request.person or features:
-        check_features(request.person, features or {}, ranking)
-    spec = ranking.spec
-    return learner.ranker.make(
-        request.among, spec.positions if request.positions is None else list_length(request.positions, spec),
-        exclude=request.exclude or None, pins=pins_by_position(request.pins) if request.pins else None,
-        person=request.person, features=features if ranking.can.needs_features else None,
-    )  # fmt: skip
+def wants_propensities(ranking: LiveRanking, request: ListRequest) -> bool:
+    """Whether a list is made with the probability of what it shows."""
+    return ranking.spec.propensities if request.propensities is None else request.propensities
 
 
 def request_digest(request: ListRequest) -> bytes:
@@ -196,12 +198,16 @@ def request_digest(request: ListRequest) -> bytes:
     Stores hold digests of all fields in the order in which they were first defined, with the segment as `key`.
     """
     fields = msgspec.structs.asdict(request)
+    if request.propensities is None:  # a later field
+        del fields["propensities"]
     fields = {"key": fields.pop("segment")} | {name: fields[name] for name in fields if name != "key"}
     return hashlib.blake2b(encode(fields), digest_size=16).digest()
 
 
-def list_reply(made: ImpressionState, items: list[ItemId], name: str, request: ListRequest) -> ListReply:
+def list_reply(made: ImpressionState, event: ListEvent, name: str, request: ListRequest) -> ListReply:
     """A list as it is sent."""
+    known = {field: value for field in PROBABILITIES if (value := getattr(event, field)) is not None}
     return ListReply(
-        impression=id_text(made.id), items=items, ranking=name, segment=request.segment, deferred=request.deferred
-    )
+        impression=id_text(made.id), items=event.items, ranking=name, segment=request.segment,
+        deferred=request.deferred, **known,
+    )  # fmt: skip

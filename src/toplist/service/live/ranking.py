@@ -12,13 +12,15 @@ from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, refuse
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, PutItem
-from toplist.service.log.settings import SHORTEST, ItemState, ItemStates, LearnerSettings, apply_items
-from toplist.service.wire import LARGEST, Item, RankingSpec, too_large
+from toplist.service.log.pools import KnownPool
+from toplist.service.log.settings import SHORTEST, ItemState, ItemStates, LearnerSettings, apply_items, known_prior
+from toplist.service.wire import LARGEST, Item, ItemPrior, RankingSpec, too_large
 
 TOO_LARGE = f"features must be numbers between {-LARGEST:,.0f} and {LARGEST:,.0f}; scale them, best to about 1."
 
 
 BYTES_PER_ITEM = 500  # its id, its state and its place in a dictionary
+BYTES_PER_POOLED = 200  # of an item in a pool
 BYTES_PER_LISTED = 32  # of a feature of an item in a list: as row, as JSON, and while it is written
 BYTES_PER_CHANGE = 128  # of an item in a remembered change, without its features
 
@@ -46,8 +48,10 @@ class LiveRanking:
         self.longest = SHORTEST  # longest list that its policy made since it is in memory
         self.is_changing_policy = False
         self.compiled: LearnerSettings | None = None  # settings whose policy is known to be compiled
+        self.pool: KnownPool | None = None  # the latest, once the log was looked at for it
+        self.pool_checked: int | None = None  # seq of the last event when the pool was brought up to date
         spec = settings.spec
-        self.item_bytes = BYTES_PER_ITEM + 8 * spec.features
+        self.item_bytes = BYTES_PER_ITEM + 8 * spec.features + BYTES_PER_POOLED * (spec.pool == "prior")
         joined = spec.features * spec.person if spec.person and spec.join == "outer" else spec.features + spec.person
         self._listed_bytes = BYTES_PER_LISTED * joined
         self._largest_norm = (-1, 1.0)  # of the items' features, after so many changes
@@ -134,9 +138,24 @@ class LiveRanking:
                 raise Refused(f"The policy {self.spec.policy} shows all of its items; hide none.", f"{at}/hidden")
             same_row = row is None or (known is not None and known.features is not None
                                        and known.features.tolist() == row)  # fmt: skip
-            if known is None or known.hidden != hidden or not same_row:
-                put.append(PutItem(item.id, None if same_row else row, hidden))
+            prior = self._changed_prior(item, known, at)
+            if known is None or known.hidden != hidden or not same_row or prior is not None:
+                put.append(PutItem(item.id, None if same_row else row, hidden, prior))
         return ItemsEvent(put=put)
+
+    def _changed_prior(self, item: Item, known: ItemState | None, at: str) -> tuple[float, float] | None:
+        """The prior of an item that is put, if it is another one than before; refused if the policy takes none."""
+        if item.prior is None:
+            return None
+        given = float(item.prior.mean), float(item.prior.strength)
+        prior = known_prior(given)
+        if prior is not None and self.can.samples == "nothing":
+            instead = "learns from features" if self.can.needs_features else "does not count clicks per item"
+            raise Refused(
+                f"The policy {self.spec.policy} takes no priors of items, since it {instead}; leave prior out.",
+                f"{at}/prior",
+            )  # fmt: skip
+        return None if prior == (None if known is None else known.prior) else given
 
     def check_removable(self, ids: Iterable[ItemId]) -> None:
         """Refuse if the policy cannot do without one of its items."""
@@ -171,4 +190,9 @@ def wrong_width(what: str, row: Sequence[float], width: int) -> InvalidInput:
 
 def item_reply(id: ItemId, state: ItemState) -> Item:
     """An item as requests read it."""
-    return Item(id=id, features=None if state.features is None else state.features.tolist(), hidden=state.hidden)
+    return Item(
+        id=id,
+        features=None if state.features is None else state.features.tolist(),
+        hidden=state.hidden,
+        prior=None if state.prior is None else ItemPrior(mean=state.prior.mean, strength=state.prior.strength),
+    )

@@ -38,7 +38,14 @@ from toplist.service.store.protocol import (
 )
 from toplist.service.wire import Ranking, RankingChange, RankingSpec
 
-RANKING_FIELDS = ("positions", "click_window", "retention", "reference")  # can change with the same learners
+RANKING_FIELDS = (
+    "positions",
+    "click_window",
+    "retention",
+    "reference",
+    "propensities",
+    "pool_strength",
+)  # can change with the same learners
 FIXED_FIELDS = ("features", "person", "join")  # items and lists of the log were made with them
 
 
@@ -116,6 +123,7 @@ class RankingManager:
         else:
             settings = new.settings.with_spec(spec).in_force_from(seq)
             ranking.can, ranking.longest = settings.capabilities(), SHORTEST
+            ranking.pool_checked = None
             state.learners.remove(ranking)
             kept = [one for one in new.snapshots if one.learner not in state.learners.deleted]
             rows = [DeleteSnapshots(ranking.id), *(one._replace(policy_seq=seq) for one in kept)]

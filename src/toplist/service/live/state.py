@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.core.item_id import item_of_text
+from toplist.core.prior import Prior
 from toplist.core.problem import nearest
 from toplist.service.errors import NotFound, UnknownRanking
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
@@ -108,12 +109,18 @@ class LiveState:
             ranking.has_learner, ranking.segments = has_learner, segments
             for item in items:
                 features = None if item.features is None else np.frombuffer(item.features)
-                ranking.items[item_of_text(item.id)] = ItemState(item.place, features, item.hidden)
+                prior = None if item.prior is None else Prior(*np.frombuffer(item.prior).tolist())
+                ranking.items[item_of_text(item.id)] = ItemState(item.place, features, item.hidden, prior)
             self.add_ranking(ranking)
 
     def next_seq(self) -> int:
         """Seq of the next event."""
         self._seq += 1
+        return self._seq
+
+    @property
+    def last_seq(self) -> int:
+        """Seq of the last event, committed or not."""
         return self._seq
 
     # Rankings ---------------------------------------------------------------------------------------------------------

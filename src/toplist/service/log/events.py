@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from toplist.core.item_id import ItemId, item_of_text
 from toplist.core.problem import InvalidInput
+from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.ranker import Record
 from toplist.ranker.learned_state import LearnedState
 from toplist.service.wire import ListRequest, RankingSpec
@@ -40,6 +41,7 @@ class PutItem(Struct, frozen=True, omit_defaults=True):
     id: ItemId
     features: list[float] | None = None  # None: unchanged
     hidden: bool = False
+    prior: tuple[float, float] | None = None  # mean and strength; None: unchanged
 
 
 class ItemsEvent(Struct, frozen=True, omit_defaults=True):
@@ -50,10 +52,11 @@ class ItemsEvent(Struct, frozen=True, omit_defaults=True):
     by: str = ""  # as above
 
 
-class LearnerEvent(Struct, frozen=True):
+class LearnerEvent(Struct, frozen=True, omit_defaults=True):
     """A learner was created, with the items of that moment."""
 
     segment: str | None = field(name="key")
+    pool: int = 0  # seq of the event of the pool that it began with; 0 for none
 
 
 class ImportedEvent(Struct, frozen=True, omit_defaults=True):
@@ -97,23 +100,39 @@ class ListEvent(Struct, frozen=True, omit_defaults=True):
     features: dict[str, list[float]] | None = None  # by `item_text`
     request_id: str | None = None
     deferred: bool = False
+    # Per position the probability of its item given those above, and of its item there in any list; None: not asked
+    # for. Their standard errors are None where they are exact.
+    propensities: list[float] | None = None
+    marginals: list[float] | None = None
+    propensity_errors: list[float] | None = None
+    marginal_errors: list[float] | None = None
 
     @classmethod
-    def of(cls, items: list[ItemId], record: Record, request: ListRequest) -> ListEvent:
-        """The event of a list that was just made."""
+    def of(
+        cls, items: list[ItemId], record: Record, request: ListRequest, weighed: ListProbabilities | None = None
+    ) -> ListEvent:
+        """The event of a list that was just made, with its probabilities if they were asked for."""
         number, slots, rows, memo, after, pinned = record
         packed = len(memo) > COMPRESSED_FROM
         if packed:
             memo = zlib.compress(memo, 1)
         return cls(
             items, number, slots, after, rows, memo, packed, pinned, request.person, request.features,
-            request.request_id, request.deferred,
+            request.request_id, request.deferred, *_as_lists(weighed),
         )  # fmt: skip
 
     def record(self) -> Record:
         """The list in the form from which its ranker learns."""
         memo = zlib.decompress(self.memo) if self.packed else self.memo
         return Record(self.number, self.slots, self.rows, memo, self.after, self.pinned)
+
+
+def _as_lists(weighed: ListProbabilities | None) -> tuple[list[float] | None, ...]:
+    """Probabilities and their errors for the log; without errors if all of them are exact."""
+    if weighed is None:
+        return None, None, None, None
+    conditional, marginal, *errors = (column.tolist() for column in weighed)
+    return conditional, marginal, *(error if any(error) else None for error in errors)
 
 
 def rows_by_item(features: Mapping[str, list[float]]) -> dict[ItemId, list[float]]:

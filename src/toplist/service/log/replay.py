@@ -12,6 +12,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from toplist.core.item_id import ItemId
+from toplist.core.prior import Prior
 from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.ranker.logged_ranker import NO_LIMIT
@@ -24,11 +26,13 @@ from toplist.service.log.events import (
     QuarantinedEvent,
     decode_imported,
     decode_items,
+    decode_learner,
     decode_list,
     decode_outcome,
     decode_quarantined,
     rows_by_item,
 )
+from toplist.service.log.pools import KnownPool, decode_pool
 from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
 from toplist.service.store.protocol import (
     DROP,
@@ -51,18 +55,27 @@ UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, zlib.error, InvalidInput
 FetchEvent = Callable[[int], EventRow | None]
 
 
-def new_ranker(settings: LearnerSettings, segment: str | None, items: ItemStates) -> LoggedRanker:
-    """A learner's ranker before its first list."""
+def new_ranker(
+    settings: LearnerSettings, segment: str | None, items: ItemStates, pool: KnownPool | None = None
+) -> LoggedRanker:
+    """A learner's ranker before its first list; with a pool, it begins with what other learners knew."""
     spec, can = settings.spec, settings.capabilities()
     features = None
     if can.needs_features:
         features = {id: state.features for id, state in items.items()}
+    priors: dict[ItemId, Prior] | None = None
+    if can.samples != "nothing":
+        priors = {id: state.prior for id, state in items.items() if state.prior is not None}
     ranker = LoggedRanker(
         list(items), settings.places, spec.policy, settings.seed(segment), features=features,
         person=spec.person if can.needs_features else 0, join=spec.join, steps=spec.steps,
-        prior_mean=spec.prior_mean, prior_strength=spec.prior_strength, new_per_list=spec.new_per_list,
-        open_slates=NO_LIMIT, name=settings.learner_name(segment),
+        prior_mean=spec.prior_mean, prior_strength=spec.prior_strength, priors=priors,
+        new_per_list=spec.new_per_list, open_slates=NO_LIMIT, name=settings.learner_name(segment),
     )  # fmt: skip
+    if priors is not None and pool is not None and pool.seq > settings.floor and pool.pool.looks:
+        ranker.begin_pooled(priors, pool.pool.priors(pool.strength, priors))
+    if spec.pool == "prior":
+        ranker.keep_own_counts()
     hidden = [id for id, state in items.items() if state.hidden]
     if hidden:
         ranker.hide(hidden)
@@ -78,7 +91,10 @@ def change_items(ranker: LoggedRanker, event: ItemsEvent) -> None:
     new = [put for put in event.put if put.id not in ranker]
     if new:
         rows = np.array([put.features for put in new]) if by_features else None
-        ranker.add([put.id for put in new], features=rows)
+        priors = None
+        if ranker.capabilities.samples != "nothing":
+            priors = {put.id: put.prior for put in new if put.prior is not None}
+        ranker.add([put.id for put in new], features=rows, priors=priors)
     new_ids = {put.id for put in new}
     for put in event.put:
         if put.id not in new_ids and by_features and put.features is not None:
@@ -205,7 +221,20 @@ class Replay:
 def replay_from_start(settings: LearnerSettings, row: LearnerRow, items: ItemStates, fetch: FetchEvent) -> Replay:
     """A learner before all its events, with the items of that moment."""
     start = settings.first_event(row.id)
-    return Replay(new_ranker(settings, row.segment, items), start, start, settings.policy_seq, fetch)
+    ranker = new_ranker(settings, row.segment, items, _first_pool(row, fetch))
+    return Replay(ranker, start, start, settings.policy_seq, fetch)
+
+
+def _first_pool(row: LearnerRow, fetch: FetchEvent) -> KnownPool | None:
+    """The pool that a learner began with."""
+    created = fetch(row.id)
+    seq = 0 if created is None else decode_learner(created.body).pool
+    if seq == 0:
+        return None
+    logged = fetch(seq)
+    if logged is None:
+        raise InvalidInput(f"The event {seq} of its pool is missing.")
+    return decode_pool(logged)
 
 
 def replay_from_log(reader: LogReader, settings: LearnerSettings, row: LearnerRow) -> Replay:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
@@ -10,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.core.item_id import ItemId
+from toplist.core.prior import Prior
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Capabilities
 from toplist.core.slate import Floats
 from toplist.policies.by_name import make
+from toplist.ranker.family import key_seed, pool_refusal
 from toplist.ranker.size import SizeByItems
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, RankingEvent, decode_items, decode_ranking
@@ -30,6 +31,7 @@ class ItemState(NamedTuple):
     place: int
     features: Floats | None
     hidden: bool
+    prior: Prior | None = None
 
 
 ItemStates = dict[ItemId, ItemState]
@@ -83,10 +85,7 @@ class LearnerSettings(NamedTuple):
 
     def seed(self, segment: str | None) -> int:
         """Seed of a segment's learner; without a segment, that of the ranking."""
-        if segment is None:
-            return self.spec.seed
-        text = f"{self.spec.seed}/{segment}".encode("utf-8", "surrogatepass")
-        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+        return key_seed(self.spec.seed, segment)
 
     def learner_name(self, segment: str | None) -> str:
         """Name of a segment's learner."""
@@ -128,6 +127,11 @@ def settings_at_end(events: Iterable[EventRow]) -> LearnerSettings | None:
     return settings
 
 
+def known_prior(given: tuple[float, float]) -> Prior | None:
+    """The prior of an item; a strength of 0 is none."""
+    return Prior(*given) if given[1] > 0.0 else None
+
+
 def apply_items(items: ItemStates, seq: int, event: ItemsEvent) -> None:
     """Apply an event to items; new ones go last."""
     for n, put in enumerate(event.put):
@@ -135,8 +139,11 @@ def apply_items(items: ItemStates, seq: int, event: ItemsEvent) -> None:
         features = known.features if known is not None else None
         if put.features is not None:
             features = np.array(put.features)
+        prior = known.prior if known is not None else None
+        if put.prior is not None:
+            prior = known_prior(put.prior)
         place = known.place if known is not None else (seq << 20) + n
-        items[put.id] = ItemState(place, features, put.hidden)
+        items[put.id] = ItemState(place, features, put.hidden, prior)
     for id in event.removed:
         items.pop(id, None)
 
@@ -168,6 +175,11 @@ def settings_problem(settings: LearnerSettings) -> Refused | None:
             f"The policy {spec.policy} takes no features of a person; leave person out, or make a new ranking without.",
             "/person",
         )
+    if spec.pool == "prior" and (reason := pool_refusal(can)) is not None:
+        return Refused(
+            f"The policy {spec.policy} cannot pool segments, since it {reason}; set pool to none, or use another "
+            f"policy.", "/pool",
+        )  # fmt: skip
     joined = settings.joined
     if joined > MOST_JOINED:
         return Refused(

@@ -76,7 +76,7 @@ TABLES: dict[type, RowTable] = {
         str(STORE), lambda _: STORE,
     ),
     ItemRow: RowTable(
-        "items", ("ranking", "id", "place", "features", "hidden"), ("id",), ("ranking", "id"),
+        "items", ("ranking", "id", "place", "features", "hidden", "prior"), ("id",), ("ranking", "id"),
         "ranking", lambda row: row.ranking,
     ),
     DeletedRow: RowTable(

@@ -9,7 +9,7 @@ import apsw
 
 from toplist.service.store.connection import READ_ERRORS
 from toplist.service.store.digests import STORE, TABLES, RowTable, row_digest
-from toplist.service.store.migrations import SCRIPTS, WITH_DIGESTS, migrate
+from toplist.service.store.migrations import SCRIPTS, WITH_DIGESTS, WITH_PRIORS, migrate
 
 MOST_MESSAGES = 1_000_000  # of SQLite's check, which gives 100 unless it is told otherwise
 
@@ -29,7 +29,7 @@ def find_damage(connection: apsw.Connection) -> Iterator[Damage]:
         version = connection.pragma("user_version")
         yield from _in_the_tables(connection, version)
         if version >= WITH_DIGESTS:
-            yield from _in_the_rows(connection)
+            yield from _in_the_rows(connection, version)
     except READ_ERRORS as problem:
         yield Damage(f"The file cannot be read on: {problem}.", None)
     finally:
@@ -69,12 +69,19 @@ def _definitions(connection: apsw.Connection) -> dict[str, tuple[Any, ...]]:
     return {str(row[1]): row for row in rows}
 
 
-def _in_the_rows(connection: apsw.Connection) -> Iterator[Damage]:
+def _tables(version: int) -> Iterator[RowTable]:
+    """The tables whose rows have digests, in a version of the store."""
+    for table in TABLES.values():
+        columns = tuple(column for column in table.columns if column != "prior" or version >= WITH_PRIORS)
+        yield table._replace(columns=columns)
+
+
+def _in_the_rows(connection: apsw.Connection, version: int) -> Iterator[Damage]:
     """Rows that differ from their digests, and owners that have other rows than were written."""
     counts: dict[int, int] = {}
     sums: dict[int, int] = {}
     is_complete = True
-    for table in TABLES.values():
+    for table in _tables(version):
         try:
             for row in _raw_rows(connection, table):
                 owner, digest = row.owner, row.digest

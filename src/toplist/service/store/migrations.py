@@ -10,12 +10,18 @@ from toplist.service.store.digests import row_digest
 APPLICATION_ID = 0x746F706C  # "topl": says whose file it is, in the header of the file
 _FIRST_TABLES = frozenset(("events", "impressions", "requests", "learners", "snapshots", "rankings", "items"))
 
-_SUBTRACT_DELETED = "".join(
-    f"""CREATE TRIGGER {table}_deleted AFTER DELETE ON {table} BEGIN
+
+def _subtract_deleted(table: str, owner: str) -> str:
+    """A trigger that subtracts deleted rows from the totals of their owner."""
+    return f"""CREATE TRIGGER {table}_deleted AFTER DELETE ON {table} BEGIN
         INSERT INTO totals VALUES ({owner}, -1, -old.row_digest) ON CONFLICT (owner) DO UPDATE
             SET row_count = row_count - 1, digest_sum = digest_sum - old.row_digest;
     END;
     """
+
+
+_SUBTRACT_DELETED = "".join(
+    _subtract_deleted(table, owner)
     for table, owner in (
         ("events", "CASE old.learner WHEN 0 THEN old.ranking ELSE old.learner END"), ("impressions", "old.learner"),
         ("requests", "old.ranking"), ("learners", "old.ranking"), ("snapshots", "old.learner"), ("rankings", "0"),
@@ -115,9 +121,26 @@ SCRIPTS = (
     """,
     # The file is vacuumed once, so that nothing is left of rows that were deleted and not overwritten.
     "",
+    # Items have priors. A row that differs from its digest keeps doing so.
+    f"""
+    CREATE TABLE new_items (
+        ranking INTEGER NOT NULL, id TEXT NOT NULL, place INTEGER NOT NULL, features BLOB, hidden INTEGER NOT NULL,
+        prior BLOB, row_digest INTEGER NOT NULL, PRIMARY KEY (ranking, id)
+    ) WITHOUT ROWID;
+    INSERT INTO new_items SELECT ranking, id, place, features, hidden, NULL,
+        CASE WHEN row_digest = digest_of(ranking, id, place, features, hidden)
+            THEN digest_of(ranking, id, place, features, hidden, NULL) ELSE row_digest END FROM items;
+    UPDATE totals SET digest_sum = digest_sum
+        + coalesce((SELECT sum(row_digest) FROM new_items WHERE ranking = owner), 0)
+        - coalesce((SELECT sum(row_digest) FROM items WHERE ranking = owner), 0);
+    DROP TABLE items;
+    ALTER TABLE new_items RENAME TO items;
+    {_subtract_deleted("items", "old.ranking")}
+    """,
 )
 _VACUUM_BEFORE = 5  # versions before this one did not overwrite what they deleted
 WITH_DIGESTS = 4  # the first version whose rows have digests
+WITH_PRIORS = 6  # the first version whose items have priors
 
 
 def foreign_reason(connection: apsw.Connection) -> str | None:

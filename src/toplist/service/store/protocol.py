@@ -18,6 +18,7 @@ QUARANTINED = "quarantined"  # of one list, or of the learner
 IMPORTED = "imported"  # it began with what a saved ranker had learned
 # Of a whole ranking:
 RANKING, ITEMS, FORGOTTEN, ERASED = "ranking", "items", "forgotten", "erased"
+POOL = "pool"  # what its learners know together
 
 # Of the whole store, under no ranking:
 CLOCK = "clock"  # the clock of the service was corrected
@@ -172,6 +173,7 @@ class ItemRow(NamedTuple):
     place: int  # order among the ranking's items, ascending
     features: bytes | None  # float64
     hidden: bool
+    prior: bytes | None = None  # its mean and strength, float64
 
 
 class DeleteItem(NamedTuple):
@@ -262,6 +264,10 @@ class LogReader(Protocol):
 
     def settings_events(self, ranking: int) -> Iterator[EventRow]:
         """Events that created, changed and deleted a ranking, in order."""
+        ...
+
+    def latest_pool(self, ranking: int) -> EventRow | None:
+        """The latest event of what a ranking's learners know together; None if there is none."""
         ...
 
     def item_events(self, ranking: int, after: int) -> Iterator[EventRow]:

@@ -179,6 +179,13 @@ class SQLiteReader:
         """Events that created, changed and deleted a ranking, in order."""
         return self._ranking_events(ranking, protocol.RANKING, 0)
 
+    @reads
+    def latest_pool(self, ranking: int) -> EventRow | None:
+        """The latest event of what a ranking's learners know together; None if there is none."""
+        where = "ranking = ? AND learner = 0 AND kind = ?"
+        row = self._first(f"{_EVENT} WHERE {where} ORDER BY seq DESC LIMIT 1", ranking, protocol.POOL)
+        return None if row is None else EventRow(*row)
+
     def _ranking_events(self, ranking: int, kind: str, after: int) -> Iterator[EventRow]:
         return self._event_pages("ranking = ? AND learner = 0 AND kind = ?", (ranking, kind), after)
 

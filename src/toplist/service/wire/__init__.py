@@ -20,6 +20,7 @@ from toplist.service.wire.fields import (
 from toplist.service.wire.items import (
     Item,
     ItemBody,
+    ItemPrior,
     ItemsBody,
     ItemsChanged,
     ItemsPage,
@@ -52,8 +53,9 @@ from toplist.service.wire.rankings import Health, Ranking, RankingChange, Rankin
 __all__ = [
     "Estimate", "Estimates", "EstimatesQuery", "Event", "EventsQuery", "Explanation", "Fault", "Health", "History",
     "INTEGER_RULE", "IS_PLACE", "ITEM_RULE", "ImportBody", "ImportReply", "Impression", "ImpressionId", "Item",
-    "ItemBody", "ItemText", "ItemsBody", "ItemsChanged", "ItemsPage", "ItemsQuery", "KeysPage", "LARGEST", "ListEntry",
-    "ListReply", "ListRequest", "Name", "NextList", "NextQuery", "OfSegment", "PATTERN_RULES", "PROBLEM_MEDIA",
+    "ItemBody", "ItemPrior", "ItemText", "ItemsBody", "ItemsChanged", "ItemsPage", "ItemsQuery", "KeysPage", "LARGEST",
+    "ListEntry", "ListReply", "ListRequest", "Name", "NextList", "NextQuery", "OfSegment", "PATTERN_RULES",
+    "PROBLEM_MEDIA",
     "PROBLEM_STATUSES", "PROBLEM_TYPE_PREFIX", "Point", "ProblemBody", "Ranking", "RankingChange", "RankingSpec",
     "Rankings", "Reason", "RemoveBody", "Removed", "Report", "ReportReply", "SeenEntry", "Segment", "SegmentsPage",
     "SegmentsQuery", "TEXT_RULE", "too_large",

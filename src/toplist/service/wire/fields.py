@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -80,6 +80,7 @@ Seed = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Steps = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 FeatureCount = Annotated[int, Meta(ge=0, le=10_000)]
 Strength = Annotated[float, Meta(ge=0.0, le=1e9)]
+PoolKind = Literal["none", "prior"]
 NewItems = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 MAX_REPORT_ENTRIES = 2000  # every position of the longest list, once by number and once by item
 LARGEST = 1e6  # absolute value of a feature; in a sum of squares, a much larger one would round the others away

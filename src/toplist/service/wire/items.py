@@ -6,7 +6,27 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from toplist.service.wire.fields import FeatureRow, ItemId, ItemText, Limit, ManyIds, Strict, check_texts
+from toplist.service.wire.fields import (
+    FeatureRow,
+    ItemId,
+    ItemText,
+    Limit,
+    ManyIds,
+    Probability,
+    Strength,
+    Strict,
+    check_texts,
+)
+
+
+class ItemPrior(Strict, frozen=True, kw_only=True):
+    """What is known of an item before its first list: it counts as examined `strength` times with this mean.
+
+    Strengths count up to 100, and less for an item that is thought bad; 0 is no prior.
+    """
+
+    mean: Probability
+    strength: Strength
 
 
 class Item(Strict, frozen=True):
@@ -15,6 +35,7 @@ class Item(Strict, frozen=True):
     id: ItemId
     features: FeatureRow | None = None  # or its topic coverage, for policies that diversify by topic
     hidden: bool | None = None  # not shown, but what was learned about it is kept; False for a new item
+    prior: ItemPrior | None = None  # for learners that do not have the item yet
 
 
 class ItemsChanged(Struct, frozen=True, kw_only=True):
@@ -30,6 +51,7 @@ class ItemBody(Strict, frozen=True, kw_only=True):
 
     features: FeatureRow | None = None
     hidden: bool | None = None
+    prior: ItemPrior | None = None
 
 
 class ItemsBody(Strict, frozen=True, kw_only=True):

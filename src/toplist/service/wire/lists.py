@@ -38,6 +38,7 @@ class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True):
     features: dict[ManyTexts, FeatureRow] | None = None
     request_id: RequestId | None = None
     deferred: bool = False  # stays closed until it is activated
+    propensities: bool | None = None  # how likely the list is, in the reply and the log; None: as the ranking says
     key: SegmentAlias = None
 
     def __post_init__(self) -> None:
@@ -60,6 +61,12 @@ class ListReply(OfSegment, frozen=True, kw_only=True):
     ranking: str
     segment: str | None = None
     deferred: bool = False
+    # Per position, if asked for: the probability of its item given those above, and of its item there in any list; and
+    # their standard errors, where they are not exact.
+    propensities: list[float] | UnsetType = UNSET
+    marginals: list[float] | UnsetType = UNSET
+    propensity_errors: list[float] | UnsetType = UNSET
+    marginal_errors: list[float] | UnsetType = UNSET
     key: SegmentReply = None
 
 

@@ -9,6 +9,7 @@ from toplist.service.wire.fields import (
     FeatureCount,
     Name,
     NewItems,
+    PoolKind,
     Positions,
     Probability,
     Seconds,
@@ -36,6 +37,9 @@ class RankingSpec(Strict, frozen=True):
     prior_strength: Strength = 0.0
     new_per_list: NewItems | None = None
     reference: Probability | None = None  # baseline click-through rate on the page, e.g. of an older system
+    propensities: bool = False  # of all lists, unless a request says otherwise
+    pool: PoolKind = "none"  # "prior": a new segment begins with what the others have learned
+    pool_strength: Strength | None = None  # looks that this is worth; None: learned from how much segments differ
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
@@ -55,6 +59,9 @@ class Ranking(Struct, frozen=True, kw_only=True):
     prior_strength: float
     new_per_list: int | None
     reference: float | None
+    propensities: bool
+    pool: str
+    pool_strength: float | None
     items: int  # number of items, including hidden ones
     created: str  # RFC 3339 in UTC, like all times
 
@@ -66,6 +73,8 @@ class RankingChange(Strict, frozen=True):
     click_window: Seconds | UnsetType = UNSET
     retention: Seconds | UnsetType | None = UNSET
     reference: Probability | UnsetType | None = UNSET
+    propensities: bool | UnsetType = UNSET
+    pool_strength: Strength | UnsetType | None = UNSET
     # A new value of one of these needs new learners.
     policy: str | UnsetType = UNSET
     seed: Seed | UnsetType = UNSET
@@ -73,6 +82,7 @@ class RankingChange(Strict, frozen=True):
     prior_mean: Probability | UnsetType = UNSET
     prior_strength: Strength | UnsetType = UNSET
     new_per_list: NewItems | UnsetType | None = UNSET
+    pool: PoolKind | UnsetType = UNSET
     train: bool = True  # train new learners from the event log before they serve
     # These cannot change: only the current value is accepted.
     features: FeatureCount | UnsetType = UNSET

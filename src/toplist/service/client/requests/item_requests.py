@@ -10,7 +10,7 @@ from toplist.core.problem import nearest
 from toplist.service.client.arguments import ITEMS, NUMBERS, elements, item_id, wrong_type
 from toplist.service.client.arguments import ids as checked_ids
 from toplist.service.client.client_request import ClientRequest, given, item_path, ranking_path
-from toplist.service.wire import Item, ItemBody, ItemsBody, ItemsChanged, ItemsPage, RemoveBody, Removed
+from toplist.service.wire import Item, ItemBody, ItemPrior, ItemsBody, ItemsChanged, ItemsPage, RemoveBody, Removed
 
 
 def items(name: str, after: ItemId | None = None, limit: int = 1000) -> ClientRequest[ItemsPage]:
@@ -73,7 +73,7 @@ def _item(what: str, given: Any) -> Item:
         return Item(id=item_id(what, given))
     if unknown := [field for field in given if field not in Item.__struct_fields__]:
         advice = nearest(unknown[0], Item.__struct_fields__, "leave it out")
-        raise wrong_type(f"A field of {what}", unknown[0], "id, features or hidden", advice)
+        raise wrong_type(f"A field of {what}", unknown[0], "id, features, hidden or prior", advice)
     if "id" not in given:
         raise wrong_type(what, dict(given), "an item with an id", "write {'id': ...}")
     fields = dict(given)
@@ -82,7 +82,18 @@ def _item(what: str, given: Any) -> Item:
         id=item_id(f"{what}['id']", fields["id"]),
         features=None if row is None else elements(f"{what}['features']", row, NUMBERS),
         hidden=fields.get("hidden"),
+        prior=_prior(f"{what}['prior']", fields.get("prior")),
     )
+
+
+def _prior(what: str, given: Any) -> ItemPrior | None:
+    """The prior of an item, from its fields or a pair."""
+    if given is None or isinstance(given, ItemPrior):
+        return given
+    fields = dict(given) if isinstance(given, Mapping) else dict(zip(("mean", "strength"), given, strict=False))
+    if set(fields) != {"mean", "strength"}:
+        raise wrong_type(what, given, "a mean and a strength", "write {'mean': 0.2, 'strength': 10}")
+    return ItemPrior(mean=fields["mean"], strength=fields["strength"])
 
 
 def _item_of_row(id: Any, row: Any) -> Item:
@@ -128,7 +139,12 @@ def item(name: str, item: ItemId) -> ClientRequest[Item]:
 
 
 def put_item(
-    name: str, item: ItemId, *, features: Sequence[float] | None = None, hidden: bool | None = None
+    name: str,
+    item: ItemId,
+    *,
+    features: Sequence[float] | None = None,
+    hidden: bool | None = None,
+    prior: ItemPrior | Mapping[str, float] | tuple[float, float] | None = None,
 ) -> ClientRequest[ItemsChanged]:
     """Add or change one item.
 
@@ -142,13 +158,16 @@ def put_item(
         Features, or topic coverage, for policies that use them; None leaves them as they are.
     hidden : bool or None, default None
         Whether to leave it out of lists; None leaves it as it is.
+    prior : ItemPrior, mapping, pair of float, or None, default None
+        Mean and strength of its prior, for learners that do not have the item yet; None leaves it as it is.
 
     Returns
     -------
     ItemsChanged
     """
     row = None if features is None else elements("features", features, NUMBERS)
-    return ClientRequest("PUT", item_path(name, item), ItemsChanged, ItemBody(features=row, hidden=hidden))
+    body = ItemBody(features=row, hidden=hidden, prior=_prior("prior", prior))
+    return ClientRequest("PUT", item_path(name, item), ItemsChanged, body)
 
 
 def remove_item(name: str, item: ItemId) -> ClientRequest[None]:

@@ -26,6 +26,7 @@ def make_list(
     features: Mapping[ItemId, Sequence[float]] | None = None,
     request_id: str | None = None,
     deferred: bool = False,
+    propensities: bool | None = None,
 ) -> ClientRequest[ListReply]:
     """Ask for a list to show.
 
@@ -51,6 +52,8 @@ def make_list(
         Requests with the same id get the same list; None: a new id, so that a retry gets the list of the first attempt.
     deferred : bool, default False
         Whether the click window opens only once the list is activated or reported.
+    propensities : bool or None, default None
+        Whether the reply and the log have the probability of what is shown; None: as the ranking says.
 
     Returns
     -------
@@ -67,6 +70,7 @@ def make_list(
         features=None if features is None else _rows(features),
         request_id=request_id or str(uuid.uuid4()),
         deferred=deferred,
+        propensities=propensities,
     )
     return ClientRequest("POST", f"{ranking_path(name)}/lists", ListReply, request)
 

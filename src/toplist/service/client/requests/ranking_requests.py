@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -28,6 +28,9 @@ def create_ranking(
     prior_strength: float | UnsetType = UNSET,
     new_per_list: int | UnsetType | None = UNSET,
     reference: float | UnsetType | None = UNSET,
+    propensities: bool | UnsetType = UNSET,
+    pool: Literal["none", "prior"] | UnsetType = UNSET,
+    pool_strength: float | UnsetType | None = UNSET,
 ) -> ClientRequest[Ranking]:
     """Create a ranking, from a `RankingSpec` or from its fields as keywords.
 
@@ -49,6 +52,12 @@ def create_ranking(
         Numbers of features of an item and of a visitor, for policies that use them.
     join : str, default "concatenate"
         How the features of item and visitor are joined.
+    propensities : bool, default False
+        Whether lists come, and are logged, with the probability of what they show.
+    pool : {"none", "prior"}, default "none"
+        Whether a new segment begins with what the others have learned.
+    pool_strength : float or None, default None
+        Number of looks that this is worth; None: learned from how much segments differ.
 
     Returns
     -------
@@ -63,6 +72,7 @@ def create_ranking(
         "name": name, "positions": positions, "policy": policy, "click_window": click_window, "retention": retention,
         "seed": seed, "steps": steps, "features": features, "person": person, "join": join, "prior_mean": prior_mean,
         "prior_strength": prior_strength, "new_per_list": new_per_list, "reference": reference,
+        "propensities": propensities, "pool": pool, "pool_strength": pool_strength,
     }  # fmt: skip
     given: dict[str, Any] = {field: value for field, value in fields.items() if value is not UNSET}
     if spec is None:
@@ -116,12 +126,15 @@ def change_ranking(
     click_window: float | UnsetType = UNSET,
     retention: float | UnsetType | None = UNSET,
     reference: float | UnsetType | None = UNSET,
+    propensities: bool | UnsetType = UNSET,
+    pool_strength: float | UnsetType | None = UNSET,
     policy: str | UnsetType = UNSET,
     seed: int | UnsetType = UNSET,
     steps: int | UnsetType | None = UNSET,
     prior_mean: float | UnsetType = UNSET,
     prior_strength: float | UnsetType = UNSET,
     new_per_list: int | UnsetType | None = UNSET,
+    pool: Literal["none", "prior"] | UnsetType = UNSET,
     train: bool = True,
 ) -> ClientRequest[Ranking]:
     """Change a ranking; values that are not given stay.
@@ -134,7 +147,11 @@ def change_ranking(
         Length of a list; more than the learners have needs new learners.
     click_window, retention, reference : float, optional
         Seconds to wait for clicks, seconds to keep events, and a baseline click-through rate.
-    policy, seed, steps, prior_mean, prior_strength, new_per_list : optional
+    propensities : bool, optional
+        Whether lists come, and are logged, with the probability of what they show.
+    pool_strength : float or None, optional
+        Number of looks that the knowledge of other segments is worth in a new one; None: learned.
+    policy, seed, steps, prior_mean, prior_strength, new_per_list, pool : optional
         A new value of one of these needs new learners.
     train : bool, default True
         Train new learners from the event log before they serve; else they start from nothing.
@@ -144,9 +161,9 @@ def change_ranking(
     Ranking
     """
     change = RankingChange(
-        positions=positions, click_window=click_window, retention=retention, reference=reference, policy=policy,
-        seed=seed, steps=steps, prior_mean=prior_mean, prior_strength=prior_strength, new_per_list=new_per_list,
-        train=train,
+        positions=positions, click_window=click_window, retention=retention, reference=reference,
+        propensities=propensities, pool_strength=pool_strength, pool=pool, policy=policy, seed=seed, steps=steps,
+        prior_mean=prior_mean, prior_strength=prior_strength, new_per_list=new_per_list, train=train,
     )  # fmt: skip
     restarts = policy is not UNSET and not train  # each time: what was learned since the first would be lost
     return ClientRequest("PATCH", ranking_path(name), Ranking, change, repeatable=not restarts, slow=True)
