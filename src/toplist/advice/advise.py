@@ -10,7 +10,7 @@ import numpy as np
 from toplist.advice.answer import Advice
 from toplist.advice.candidates import candidate_policies, checked_policies
 from toplist.advice.drift import find_drift
-from toplist.advice.outcome import Outcome
+from toplist.advice.outcome import AdviceOutcome
 from toplist.advice.playing import play_policies
 from toplist.advice.query_worlds import plan_queries
 from toplist.advice.ready import make_ready
@@ -156,7 +156,7 @@ def advise(
         {name: make(name) for name in reasons}, [each for _, each in players], plans, key, workers, compiled,
         lambda done, total: tell(AdviceProgress("play", done, total)),
     )  # fmt: skip
-    outcome = Outcome(
+    outcome = AdviceOutcome(
         tuple(reasons), played, sampled.weight, sampled.is_sample, tuple(name for name, _ in players),
         float(situation.horizon),
     )  # fmt: skip

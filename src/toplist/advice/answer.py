@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from toplist.advice.drift import Drift
-from toplist.advice.outcome import Outcome
+from toplist.advice.outcome import AdviceOutcome
 from toplist.advice.query_worlds import FRACTIONS
 from toplist.advice.ready import ReadyRanking
 from toplist.advice.situation import Situation
@@ -39,7 +39,7 @@ class Advice:
         The weights of the click models.
     drift : Drift
         Whether and how the log moved.
-    outcome : Outcome
+    outcome : AdviceOutcome
         What the policies earned on the fitted visitors.
     reasons : mapping of str to str
         Why each policy was played.
@@ -55,7 +55,7 @@ class Advice:
     situation: Situation
     stacking: Stacking
     drift: Drift
-    outcome: Outcome
+    outcome: AdviceOutcome
     reasons: Mapping[str, str]
     ready: ReadyRanking
     settings: Mapping[str, Any]

@@ -34,7 +34,7 @@ class CurveInterval(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class AdviceOutcome:
     """Clicks of policies in draws of the fit and in queries, and what follows from them.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from toplist.advice.outcome import CurveInterval, Outcome
+from toplist.advice.outcome import CurveInterval, AdviceOutcome
 from toplist.advice.query_worlds import FRACTIONS
 from toplist.core.slate import Floats
 from toplist.support.files import import_optional
@@ -40,7 +40,7 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def draw_rates(outcome: Outcome, names: Sequence[str]) -> Figure:
+def draw_rates(outcome: AdviceOutcome, names: Sequence[str]) -> Figure:
     """Clicks per list over time: policies, the logged ranking and the best list."""
     figure, axes = new_figure(8.0, 3.6)
     curves = {name: outcome.played.clicks[outcome.policies.index(name)] for name in names}
@@ -55,7 +55,7 @@ def draw_rates(outcome: Outcome, names: Sequence[str]) -> Figure:
     return figure
 
 
-def draw_gains(outcome: Outcome, names: Sequence[str]) -> Figure:
+def draw_gains(outcome: AdviceOutcome, names: Sequence[str]) -> Figure:
     """Clicks beyond those of the logged ranking, from the beginning on."""
     figure, axes = new_figure(8.0, 3.6)
     for place, name in enumerate(names):
@@ -90,13 +90,13 @@ def draw_estimates(rows: Sequence[Estimated], label: str) -> Figure:
     return figure
 
 
-def rates_of(outcome: Outcome, values: Floats) -> CurveInterval:
+def rates_of(outcome: AdviceOutcome, values: Floats) -> CurveInterval:
     """Clicks per list between one recorded moment and the next, with their interval."""
     begun = np.concatenate([np.zeros((*values.shape[:-1], 1)), values], axis=-1)
     return outcome.interval(np.diff(begun, axis=-1) / np.diff(np.append(0.0, FRACTIONS)))
 
 
-def draw_band(axes: Any, outcome: Outcome, curve: CurveInterval, colour: str, style: str, label: str) -> None:
+def draw_band(axes: Any, outcome: AdviceOutcome, curve: CurveInterval, colour: str, style: str, label: str) -> None:
     """A curve over the lists of the horizon, with its interval."""
     at = FRACTIONS * outcome.horizon
     axes.plot(at, curve.mean, color=colour, linestyle=style, linewidth=1.6, label=wrap_label(label))

@@ -196,8 +196,9 @@ def query_world(drawn: FittedModel, plan: QueryPlan) -> QueryWorld:
     for epoch in used:
         row = shifted(base, plan.shifts[epoch])
         values[epoch] = row, list_values(users, row, plan.lists)
+    at, steps = FRACTIONS * plan.horizon, max(1, min(MOST_LISTS, int(np.ceil(plan.horizon))))
     ends = np.cumsum([size for _, size in plan.epochs])
-    knots = np.concatenate([[0.0], ends])
+    knots = np.concatenate([[0.0], ends[:-1], [max(float(ends[-1]), float(steps))]])  # a list is played as a whole
 
     def reached(rates: list[float], at: Floats) -> Floats:
         """Clicks up to some numbers of lists, from the rate in each epoch."""
@@ -206,8 +207,6 @@ def query_world(drawn: FittedModel, plan: QueryPlan) -> QueryWorld:
 
     best = [values[epoch][1].best for epoch, _ in plan.epochs]
     logged = [float(values[epoch][1].lists.mean()) for epoch, _ in plan.epochs]
-    at = FRACTIONS * plan.horizon
-    steps = max(1, min(MOST_LISTS, int(np.ceil(plan.horizon))))
     checkpoints = np.unique(np.clip(np.ceil(at), 1, steps).astype(np.int64))
     breakpoints = np.ceil(ends[:-1]).astype(np.int64)
     kept = [place for place in range(len(breakpoints)) if breakpoints[place] < steps and (place == 0 or breakpoints[place] > breakpoints[place - 1])]
@@ -215,9 +214,10 @@ def query_world(drawn: FittedModel, plan: QueryPlan) -> QueryWorld:
     # One class of worlds for all, so that a policy is compiled once: without changes, one that never comes.
     later, when = (np.array(rows), breakpoints[kept]) if kept else (values[plan.epochs[0][0]][0][None], np.array([steps + 1]))
     world = Changing(values[plan.epochs[0][0]][0], plan.places, Epochs(later, when), plan.features if plan.features.shape[1] else ())
-    played = np.minimum(checkpoints.astype(np.float64), plan.horizon) if plan.horizon >= 1 else checkpoints * 1.0
-    ideal = reached(best, played) if plan.horizon >= 1 else checkpoints * best[0]
-    return QueryWorld(world, users, plan, steps, checkpoints, reached(logged, at), reached(best, at), ideal)
+    return QueryWorld(
+        world, users, plan, steps, checkpoints, reached(logged, at), reached(best, at),
+        reached(best, checkpoints.astype(np.float64)),
+    )  # fmt: skip
 
 
 def shifted(attraction: Floats, shift: Floats) -> Floats:
