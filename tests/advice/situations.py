@@ -144,7 +144,9 @@ def judge(
     visitors = [known_visitors(case.visitors, row, case.positions, seed) for row in made.attraction[: case.epochs]]
     lists = old_lists(made.scores, case.positions, case.lists, 0.7, seed)
     log = clicked_by(visitors, lists, seed)
-    advice = advise(log, case.positions, features=made.features, draws=draws, seed=seed, compiled=compiled, threads=threads)
+    advice = advise(
+        log, case.positions, features=made.features, draws=draws, seed=seed, compiled=compiled, threads=threads
+    )
     true = true_curves(
         advice, visitors[-1], log, advice.outcome.policies, runs, seed + 1, checked_threads(threads), compiled,
         made.features, moves_on(case, made, log.items) if case.epochs > 1 else None,
@@ -182,7 +184,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=12, metavar="N", help="runs for the truth (default: 12)")
     options = parser.parse_args(arguments)
     chosen = [case for case in CASES if not options.titles or any(map(case.title.startswith, options.titles))]
-    rows = [["situation", "advice", "policy", "gain", "best choice", "its gain", "share", "expected", "held", "seconds", ""]]
+    rows = [
+        ["situation", "advice", "policy", "gain", "best choice", "its gain", "share", "expected", "held", "seconds", ""]
+    ]
     right = held = 0
     for case in chosen:
         begun = time.process_time()
@@ -192,8 +196,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         share = f"{found.gain / found.best_gain:.0%}" if found.best_gain >= WORTH else "-"
         low, high = (f"{each:+.1%}" for each in found.expected[1:])
         rows.append([
-            case.title, found.verdict, found.advised, f"{found.gain:+.1%}", found.best, f"{found.best_gain:+.1%}", share,
-            f"{low} to {high}", "yes" if found.covered else "no", f"{time.process_time() - begun:.0f}",
+            case.title, found.verdict, found.advised, f"{found.gain:+.1%}", found.best, f"{found.best_gain:+.1%}",
+            share, f"{low} to {high}", "yes" if found.covered else "no", f"{time.process_time() - begun:.0f}",
             "" if found.is_right else "WRONG",
         ])  # fmt: skip
         print("  ".join(rows[-1]), file=sys.stderr, flush=True)

@@ -10,6 +10,8 @@ from small_logs_of_truth import EQUAL, GAIN, made_log
 import toplist
 from toplist.advice import Advice, read_ready
 from toplist.advice.answer import STAY, SWITCH, UNKNOWN
+from toplist.advice.candidates import candidate_policies
+from toplist.advice.situation import Situation
 from toplist.core.problem import InvalidInput
 from toplist.logs import ClickLog
 
@@ -87,7 +89,7 @@ def test_the_page_is_one_file(gain: Advice, tmp_path: Path) -> None:
     assert gain.best in text
     assert text.count("data:image/svg+xml;base64,") == 3
     assert "toplist advise &lt;log&gt;" in text
-    assert "src=\"http" not in text
+    assert 'src="http' not in text
 
 
 def test_a_ready_ranking(gain: Advice, tmp_path: Path) -> None:
@@ -95,7 +97,7 @@ def test_a_ready_ranking(gain: Advice, tmp_path: Path) -> None:
     found = read_ready(tmp_path / "ready.json")
     assert found == gain.ready
     priors = found.priors["q0"]
-    assert list(priors)[0] == "q0-5"  # the best item
+    assert next(iter(priors)) == "q0-5"  # the best item
     assert all(0.0 < prior.mean < 1.0 and 0.0 <= prior.strength <= 100.0 for prior in priors.values())
     rankers = found.rankers()
     assert len(rankers["q0"].rank().items) == 3
@@ -110,9 +112,6 @@ def test_trust_weakens_the_priors(gain: Advice) -> None:
 
 
 def test_candidates_fit_the_situation() -> None:
-    from toplist.advice.candidates import candidate_policies
-    from toplist.advice.situation import Situation
-
     one_click = Situation(1000.0, 1, 5.0, 3, 0.4, 0.0, None, 1000)
     several = one_click._replace(several_clicks=0.3)
     assert "cascade-ts" not in candidate_policies(one_click, None, 0.0, False)
@@ -140,7 +139,9 @@ def test_wrong_arguments_are_refused() -> None:
 
 def test_policies_over_features_are_played() -> None:
     log, _ = made_log(GAIN, 300)
-    rows = {item: [float(attraction), 1.0] for item, attraction in zip([f"q0-{i}" for i in range(6)], GAIN[0], strict=True)}
+    rows = {
+        item: [float(attraction), 1.0] for item, attraction in zip([f"q0-{i}" for i in range(6)], GAIN[0], strict=True)
+    }
     found = advised(log, features=rows, policies=["cascade-lin-ucb", "dcm-ts"], draws=2, models=["dcm"])
     assert set(found.outcome.policies) == {"cascade-lin-ucb", "dcm-ts"}
     assert found.ready.features["q0-1"] == rows["q0-1"]

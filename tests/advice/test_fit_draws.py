@@ -51,12 +51,12 @@ def test_draws_are_joint(log: ClickLog) -> None:
     steps = step * np.eye(size)
     hessian = np.array([
         [
-            (objective(at + a + b) - objective(at + a - b) - objective(at - a + b) + objective(at - a - b)) / (4 * step**2)
+            objective(at + a + b) - objective(at + a - b) - objective(at - a + b) + objective(at - a - b)
             for b in steps
         ]
         for a in steps
     ])  # fmt: skip
-    expected = np.linalg.inv(-hessian)
+    expected = np.linalg.inv(-hessian / (4 * step**2))
     draws = draw_fits(log, "pbm", 3000, seed=5).draws
     drawn = np.array([np.append(logits(each.own.value[:, 0]), logits(each.shared.value[0, 1:])) for each in draws])
     found = np.cov(drawn.T)

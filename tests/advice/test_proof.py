@@ -14,11 +14,19 @@ from toplist.core.problem import InvalidInput
 
 @pytest.mark.slow
 def test_a_small_proof(tmp_path: Path) -> None:
-    found = prove("dcm", queries=1, items=5, positions=2, lists=600, live=300, draws=3, runs=3, threads=1, compiled=False)
+    found = prove(
+        "dcm", queries=1, items=5, positions=2, lists=600, live=300, draws=3, runs=3, threads=1, compiled=False
+    )
     assert [each.label for each in found.advised] == [*found.advice.three_best, "logged ranking", "best list"]
     truth = {each.label: each.truth or 0.0 for each in found.advised}
     assert truth["best list"] >= truth[found.advice.best]
-    assert {each.label for each in found.offline} | set(found.refused) == {"ips", "snips", "rips", "doubly-robust", "direct"}
+    assert {each.label for each in found.offline} | set(found.refused) == {
+        "ips",
+        "snips",
+        "rips",
+        "doubly-robust",
+        "direct",
+    }
     assert len({each.truth for each in found.offline}) == 1
     assert f"{found.held} of {len(found.estimates)} intervals hold the truth." in str(found)
     found.to_html(tmp_path / "proof.html", "toplist proof")
@@ -40,13 +48,18 @@ def test_visitors_with_the_codes_of_a_log() -> None:
     log, truth = made_log(GAIN[:, ::-1], 60)
     known = align(truth, log)
     assert known.queries is log.queries
-    assert known.attraction("q0") == {item: value for item, value in truth.attraction("q0").items()}
+    assert known.attraction("q0") == truth.attraction("q0")
 
 
 def test_old_lists() -> None:
     scores = np.array([[3.0, 2.0, 1.0, np.nan], [0.0, 1.0, 2.0, 3.0]])
     lists = old_lists(scores, 4, 50, 0.0, 1)
-    by_query = {lists.queries[lists.query[row]]: [lists.items[code] for code in lists.item[lists.start[row] : lists.start[row + 1]]] for row in range(50)}
+    by_query = {
+        lists.queries[lists.query[row]]: [
+            lists.items[code] for code in lists.item[lists.start[row] : lists.start[row + 1]]
+        ]
+        for row in range(50)
+    }
     assert by_query == {"q0": ["q0-0", "q0-1", "q0-2"], "q1": ["q1-3", "q1-2", "q1-1", "q1-0"]}
 
 

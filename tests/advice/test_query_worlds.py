@@ -29,7 +29,7 @@ def test_items_stand_in_the_order_of_the_fit_and_share_the_traffic() -> None:
 
 
 def test_the_curves_of_still_visitors_are_lines() -> None:
-    log, fitted, plans = plans_of(NO_DRIFT)
+    log, _, plans = plans_of(NO_DRIFT)
     plan, drawn = plans[0], draw_fits(log, "dcm", 1, seed=0).draws[0]
     case = query_world(drawn, plan)
     assert case.logged == pytest.approx(FRACTIONS * case.logged[-1])

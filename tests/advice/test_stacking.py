@@ -1,4 +1,4 @@
-"""Stacking weights: against a grid of all weights, the conditions of an optimum, and models that cannot explain lists."""
+"""Stacking weights: against a grid of all weights, and with models that cannot explain lists."""
 
 from itertools import product
 

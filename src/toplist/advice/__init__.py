@@ -3,7 +3,7 @@
 from toplist.advice.advise import AdviceProgress, advise
 from toplist.advice.answer import Advice
 from toplist.advice.drift import Drift
-from toplist.advice.outcome import CurveInterval, AdviceOutcome
+from toplist.advice.outcome import AdviceOutcome, CurveInterval
 from toplist.advice.playing import Played
 from toplist.advice.priors import priors_of_fit
 from toplist.advice.ready import ReadyRanking, read_ready

@@ -23,12 +23,13 @@ from toplist.logs import ClickLog, FitProgress, ModelComparison, fit
 from toplist.logs.compare_models import open_log
 from toplist.logs.fit_draws import DrawnFits, draw_fits
 from toplist.logs.fitting.maximise import Iteration
-from toplist.logs.list_hashes import ListHasher
 from toplist.policies import make
 from toplist.support.files import AnyPath
 
 MODELS = ("cascade", "dcm", "sdbn", "dbn", "ccm", "pbm", "ubm")
-COMPARED = 250_000  # lists on which models are weighed: whole queries, so that each item has as many clicks as in the log
+COMPARED = (
+    250_000  # lists on which models are weighed: whole queries, so that each item has as many clicks as in the log
+)
 LEAST_LISTS = 40
 NO_OPTIONS: Mapping[str, Any] = {}
 
@@ -166,9 +167,8 @@ def advise(
         "trust": share, "queries": len(plans), "draws": count, "refits": bool(refits), "seed": key,
         "models": list(models),
     }  # fmt: skip
-    return Advice(
-        str(records), situation, weights, drift, outcome, reasons, ready, settings, tuple(cautions(drawn, situation.days)),
-    )  # fmt: skip
+    notes = tuple(cautions(drawn, situation.days))
+    return Advice(str(records), situation, weights, drift, outcome, reasons, ready, settings, notes)
 
 
 def compare_models(
@@ -255,6 +255,8 @@ def checked_features(features: Any, log: ClickLog) -> dict[Any, Floats]:
         row = float_array(features[item], 1)
         width = len(row) if width < 0 else width
         if len(row) != width or not len(row):
-            raise refuse(f"The number of features of {item!r}", len(row), f"{max(width, 1)}", "give as many for every item")
+            raise refuse(
+                f"The number of features of {item!r}", len(row), f"{max(width, 1)}", "give as many for every item"
+            )
         found[item] = row
     return found

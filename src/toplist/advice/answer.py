@@ -73,7 +73,7 @@ class Advice:
 
     @property
     def verdict(self) -> str:
-        """"switch" to the best policy, "stay", or "cannot tell".
+        """ "switch" to the best policy, "stay", or "cannot tell".
 
         Switch: the best policy gains at least 1% of the clicks, and the interval of its gain is above 0. Stay: it is
         expected to gain less than 1%, or the interval ends below that. Otherwise the log cannot tell.
@@ -140,7 +140,8 @@ class Advice:
         for model in sorted(set(outcome.models)):
             other = outcome.ranking(model=model)[0]
             if other != best:
-                found.append(f"If visitors behave as {model} says (weight {self.stacking.weights[model]:.0%}), {other} earns more.")
+                weight = self.stacking.weights[model]
+                found.append(f"If visitors behave as {model} says (weight {weight:.0%}), {other} earns more.")
         if self.drift.breaks:
             found.append("Tastes that stay as they are now: the log changed, and so do the simulated visitors.")
         else:

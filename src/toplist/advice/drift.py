@@ -1,7 +1,8 @@
-"""Looks for breaks in a log: whether the attraction of items changed, and when, by change detectors over time slices."""
+"""Looks for breaks in a log by change detectors over time slices: whether attraction changed, and when."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -88,7 +89,7 @@ def find_drift(fitted: FittedModel, log: ClickLog, queries: Codes) -> Drift:
         mean = clicked[each].sum() / examined[each].sum()
         rate = [
             (clicked[each, begin:end].sum() + SHRINK * mean) / (examined[each, begin:end].sum() + SHRINK)
-            for begin, end in zip(edges[:-1], edges[1:], strict=True)
+            for begin, end in pairwise(edges)
         ]
         moved[int(pairs[each])] = logit(np.array(rate)) - logit(np.array([mean]))
     return Drift(tuple(each / SLICES for each in breaks), moved, int(watched.sum()))
@@ -114,11 +115,18 @@ def find_breaks(examined: Floats, clicked: Floats, level: float) -> tuple[list[i
     waiting = [(0, examined.shape[1])] if len(examined) else []
     while waiting and len(breaks) < MOST_BREAKS:
         begin, end = waiting.pop(0)
-        alarmed = [each for each in range(len(examined)) if alarms(examined[each], clicked[each], begin, end, level / len(examined))]
+        alarmed = [
+            each
+            for each in range(len(examined))
+            if alarms(examined[each], clicked[each], begin, end, level / len(examined))
+        ]
         if not alarmed:
             continue
         everyone |= set(alarmed)
-        gains = [sum(split_gain(examined[each], clicked[each], begin, at, end) for each in alarmed) for at in range(begin + 1, end)]
+        gains = [
+            sum(split_gain(examined[each], clicked[each], begin, at, end) for each in alarmed)
+            for at in range(begin + 1, end)
+        ]
         at = begin + 1 + int(np.argmax(gains))
         breaks.append(at)
         waiting += [part for part in ((begin, at), (at, end)) if part[1] - part[0] > 1]

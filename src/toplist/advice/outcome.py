@@ -13,6 +13,7 @@ from toplist.core.slate import Floats
 from toplist.engine.statistics import t_quantile
 
 CONFIDENCE = 0.95
+TINY = 1e-300  # clicks
 
 
 class CurveInterval(NamedTuple):
@@ -61,32 +62,42 @@ class AdviceOutcome:
     horizon: float
 
     def interval(self, values: Floats) -> CurveInterval:
-        """The mean over draws and queries, and the interval of what will be.
+        """The mean of clicks over draws and queries, and the interval of what will be.
 
         The draws differ by the uncertainty of the fit, by the doubt between models and by chance in the policy; that a
-        query stands for others adds its own error.
+        query stands for others adds its own error. The interval is that of the logarithm, since clicks are positive.
 
         Parameters
         ----------
         values : ndarray of float, shape (draws, queries, fractions)
-            What to average.
+            Clicks.
 
         Returns
         -------
         CurveInterval
             A curve.
         """
-        totals = np.einsum("dqf,q->df", values, self.weight)
-        mean = totals.mean(axis=0)
-        if len(totals) < 2:
-            wide = np.full_like(mean, np.inf)
-            return CurveInterval(mean, mean - wide, mean + wide)
-        variance = totals.var(axis=0, ddof=1)
+        mean = self._totals(values).mean(axis=0)
+        half = self._log_spread(values, np.ones_like(values))
+        return CurveInterval(mean, mean * np.exp(-half), mean * np.exp(half))
+
+    def _totals(self, values: Floats) -> Floats:
+        """Per draw the mean over queries, by their weight."""
+        found: Floats = np.einsum("dqf,q->df", values, self.weight)
+        return found
+
+    def _log_spread(self, values: Floats, base: Floats) -> Floats:
+        """Half the width of the interval of the logarithm of a ratio."""
+        above, below = (np.maximum(self._totals(each), TINY) for each in (values, base))
+        if len(above) < 2:
+            return np.full(values.shape[-1], np.inf)
+        variance = np.log(above / below).var(axis=0, ddof=1)
         if self.is_sample:
-            apart = values.mean(axis=0) - mean
+            above, below = above.mean(axis=0), below.mean(axis=0)
+            apart = (values.mean(axis=0) - above / below * base.mean(axis=0)) / above
             variance = variance + (self.weight[:, None] * apart**2).sum(axis=0) * (self.weight**2).sum()
-        half = t_quantile(len(totals) - 1, CONFIDENCE) * np.sqrt(variance)
-        return CurveInterval(mean, mean - half, mean + half)
+        half: Floats = t_quantile(len(values) - 1, CONFIDENCE) * np.sqrt(variance)
+        return half
 
     def clicks(self, policy: str) -> CurveInterval:
         """Clicks of a policy up to each fraction, per list of the horizon."""
@@ -101,19 +112,24 @@ class AdviceOutcome:
         return self.interval(self.played.best)
 
     def gain(self, policy: str) -> CurveInterval:
-        """Clicks of a policy beyond those of the logged ranking, draw by draw."""
-        return self.interval(self.played.clicks[self.policies.index(policy)] - self.played.logged)
+        """Clicks of a policy beyond those of the logged ranking; the interval is that of their ratio, draw by draw."""
+        values, logged = self.played.clicks[self.policies.index(policy)], self.played.logged
+        above, base = self._totals(values).mean(axis=0), self._totals(logged).mean(axis=0)
+        half = self._log_spread(values, logged)
+        with np.errstate(over="ignore"):
+            low, high = (above * np.exp(side * half) - base for side in (-1.0, 1.0))
+        return CurveInterval(above - base, low, high)
 
     def relative_gain(self, policy: str) -> tuple[float, float, float]:
         """The gain at the end as a share of the clicks of the logged ranking, with its interval."""
-        base = float(self.logged().mean[-1])
+        base = float(self._totals(self.played.logged).mean(axis=0)[-1])
         mean, low, high = (each / base if base > 0 else 0.0 for each in self.gain(policy).last())
         return mean, low, high
 
     def ranking(self, upto: int = -1, model: str | None = None) -> list[str]:
         """The policies by mean clicks up to a fraction, the best first; in the draws of one model if named."""
         chosen = [draw for draw, each in enumerate(self.models) if model in (None, each)]
-        totals = np.einsum("pdq,q->p", self.played.clicks[:, chosen, :, upto], self.weight)
+        totals = np.einsum("pdq,q->p", self.played.clicks[..., upto][:, chosen], self.weight)
         return [self.policies[number] for number in np.argsort(-totals, kind="stable")]
 
     def pays_after(self, policy: str, cautious: bool = False) -> float | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from toplist.advice.outcome import CurveInterval, AdviceOutcome
+from toplist.advice.outcome import AdviceOutcome, CurveInterval
 from toplist.advice.query_worlds import FRACTIONS
 from toplist.core.slate import Floats
 from toplist.support.files import import_optional
@@ -79,7 +79,9 @@ def draw_estimates(rows: Sequence[Estimated], label: str) -> Figure:
     places = np.arange(len(rows))[::-1]
     for place, row in zip(places, rows, strict=True):
         axes.plot([row.low, row.high], [place, place], color=PALETTE[0], linewidth=2.0, label="_")
-        axes.plot([row.value], [place], "o", color=PALETTE[0], markersize=5, label="estimate, 95%" if place == 0 else "_")
+        axes.plot(
+            [row.value], [place], "o", color=PALETTE[0], markersize=5, label="estimate, 95%" if place == 0 else "_"
+        )
         if row.truth is not None:
             axes.plot([row.truth], [place], "D", color=PALETTE[1], markersize=5, label="truth" if place == 0 else "_")
     axes.set_yticks(places, [wrap_label(row.label) for row in rows], parse_math=False)

@@ -28,6 +28,7 @@ from toplist.engine.simulate import checked_threads
 from toplist.evaluation import evaluate
 from toplist.logs import ClickLog, FittedModel, fit_model
 from toplist.logs.id_table import Id
+from toplist.logs.parameters import Parameters
 from toplist.policies import make
 from toplist.ranker import Ranker
 from toplist.support.catalogue import call_text
@@ -75,7 +76,14 @@ class Proof:
     def table(self, rows: Sequence[Estimated], title: str) -> Table:
         """Estimates beside the truth."""
         cells = [
-            (row.label, row.value, row.low, row.high, row.truth, "yes" if row.low <= (row.truth or 0.0) <= row.high else "no")
+            (
+                row.label,
+                row.value,
+                row.low,
+                row.high,
+                row.truth,
+                "yes" if row.low <= (row.truth or 0.0) <= row.high else "no",
+            )
             for row in rows
         ]
         return Table(title, ("what", "estimate", "low", "high", "truth", "held"), cells, 4)
@@ -191,12 +199,12 @@ def prove(
         Estimated(name, each.value, each.interval[0], each.interval[1], value) for name, each in found.estimates.items()
     ]
     story = (
-        f"{visitors} visitors of {queries} queries with {items} items each saw {lists:,} lists of {positions} by an old "
-        "ranking, which knows the attraction of the items only roughly.",
-        f"The advice was given without knowing the visitors. On them, each policy was then played {runs} times over "
-        f"{advice.situation.horizon:,} lists: the truth.",
-        f"{ready.policy} was deployed for {shown_lists:,} lists with their propensities. Its state after the first half, "
-        "frozen, is estimated from the lists of the second half.",
+        f"{visitors} visitors of {queries} queries with {items} items each saw {lists:,} lists of {positions} by an "
+        "old ranking, which knows the attraction of the items only roughly.",
+        f"The advice was given without knowing the visitors. On them, each policy was then played {runs} times "
+        f"over {advice.situation.horizon:,} lists: the truth.",
+        f"{ready.policy} was deployed for {shown_lists:,} lists with their propensities. Its state after the first "
+        "half, frozen, is estimated from the lists of the second half.",
     )
     return Proof(advice, advised, offline, dict(found.refused), story)
 
@@ -224,7 +232,7 @@ def true_curves(
     features: dict[Any, Floats] | None = None,
     moves: Callable[[QueryPlan], QueryPlan] | None = None,
 ) -> dict[str, Floats]:
-    """Mean clicks over time on known visitors of policies that start as advised, of the logged ranking and the best list.
+    """Mean clicks over time on known visitors: of policies that start as advised, of the old ranking, of the best list.
 
     Parameters
     ----------
@@ -268,8 +276,8 @@ def true_curves(
         means = np.array([prior.mean for prior in priors.values()])
         strengths = np.array([prior.strength for prior in priors.values()])
         rows = np.array([[] if features is None else features[item] for item in priors], dtype=np.float64)
-        plan = plan._replace(items=items, mean=means, strength=strengths, lists=lists, features=rows)
-        started.append(plan if moves is None else moves(plan))
+        warm = plan._replace(items=items, mean=means, strength=strengths, lists=lists, features=rows)
+        started.append(warm if moves is None else moves(warm))
     played = play_policies(
         {name: make(name) for name in policies}, [known] * runs, started, seed + 1, threads, compiled, lambda *_: None
     )
@@ -295,7 +303,7 @@ def align(truth: FittedModel, log: ClickLog) -> FittedModel:
     unknown = np.full(values.shape, np.nan)
     return replace(
         logged, model=truth.model, shared=truth.shared, priors={},
-        own=truth.own._replace(value=values, error=unknown, status=np.zeros(values.shape, dtype=np.int8), tosses=unknown),
+        own=Parameters(values, unknown, np.zeros(values.shape, dtype=np.int8), unknown),
     )  # fmt: skip
 
 

@@ -209,11 +209,19 @@ def query_world(drawn: FittedModel, plan: QueryPlan) -> QueryWorld:
     logged = [float(values[epoch][1].lists.mean()) for epoch, _ in plan.epochs]
     checkpoints = np.unique(np.clip(np.ceil(at), 1, steps).astype(np.int64))
     breakpoints = np.ceil(ends[:-1]).astype(np.int64)
-    kept = [place for place in range(len(breakpoints)) if breakpoints[place] < steps and (place == 0 or breakpoints[place] > breakpoints[place - 1])]
+    kept = [
+        place
+        for place in range(len(breakpoints))
+        if breakpoints[place] < steps and (place == 0 or breakpoints[place] > breakpoints[place - 1])
+    ]
     rows = [values[plan.epochs[place + 1][0]][0] for place in kept]
     # One class of worlds for all, so that a policy is compiled once: without changes, one that never comes.
-    later, when = (np.array(rows), breakpoints[kept]) if kept else (values[plan.epochs[0][0]][0][None], np.array([steps + 1]))
-    world = Changing(values[plan.epochs[0][0]][0], plan.places, Epochs(later, when), plan.features if plan.features.shape[1] else ())
+    later, when = (
+        (np.array(rows), breakpoints[kept]) if kept else (values[plan.epochs[0][0]][0][None], np.array([steps + 1]))
+    )
+    world = Changing(
+        values[plan.epochs[0][0]][0], plan.places, Epochs(later, when), plan.features if plan.features.shape[1] else ()
+    )
     return QueryWorld(
         world, users, plan, steps, checkpoints, reached(logged, at), reached(best, at),
         reached(best, checkpoints.astype(np.float64)),

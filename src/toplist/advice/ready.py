@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from toplist.advice.priors import priors_of_fit
 from toplist.logs import ClickLog, FittedModel, Prior
 from toplist.logs.id_table import Id
@@ -121,8 +123,6 @@ def make_ready(
     ReadyRanking
         The ready ranking.
     """
-    import numpy as np
-
     traffic = np.bincount(log.query, weights=log.weights, minlength=len(log.queries))
     traffic = traffic / traffic.sum()
     steps, priors = {}, {}

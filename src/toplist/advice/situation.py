@@ -56,7 +56,9 @@ class Situation(NamedTuple):
         if self.days is None or self.days <= 0.0:
             return f"{lists:,.0f} lists"
         days = lists * self.days / self.lists
-        return f"{lists:,.0f} lists ({days:,.1f} days)" if days >= 0.1 else f"{lists:,.0f} lists ({24 * days:,.1f} hours)"
+        return (
+            f"{lists:,.0f} lists ({days:,.1f} days)" if days >= 0.1 else f"{lists:,.0f} lists ({24 * days:,.1f} hours)"
+        )
 
 
 class SampledQueries(NamedTuple):
@@ -118,7 +120,9 @@ def describe_situation(log: ClickLog, positions: int, lists: int | None) -> Situ
     items = np.bincount(pairs // (len(log.items) + 1), minlength=len(traffic))
     times = None if log.time is None else log.time[np.isfinite(log.time)]
     days = None if times is None or not len(times) else float(times.max() - times.min()) / DAY
-    horizon = round(total) if lists is None else whole("The number of lists", lists, 1, "give the horizon of the advice")
+    horizon = (
+        round(total) if lists is None else whole("The number of lists", lists, 1, "give the horizon of the advice")
+    )
     return Situation(
         total, int((traffic > 0).sum()), float(items @ traffic / total), places, float(clicks @ weight / total),
         float(weight[clicks > 1].sum()) / clicked if clicked else 0.0, days, max(horizon, 1),

@@ -68,9 +68,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--seed", type=whole_number, default=0, metavar="N", help="seed of all random numbers (default: %(default)s)"
     )
-    parser.add_argument(
-        "--threads", type=whole_number, metavar="N", help="number of threads (default: one per core)"
-    )
+    parser.add_argument("--threads", type=whole_number, metavar="N", help="number of threads (default: one per core)")
     group = parser.add_argument_group("output (paths are checked before the log is read)")
     group.add_argument("--out", dest="results", metavar="FOLDER", help="keep the fits of the comparison in this folder")
     group.add_argument("--ready", metavar="FILE", help="write the ready ranking: settings, items and priors, as JSON")
@@ -202,6 +200,6 @@ def read_features(path: str) -> dict[Any, list[float]]:
             lines = [line for line in csv.reader(text.splitlines()) if line]
             rows = {item: [float(each) for each in row] for item, *row in lines[1:]}
     except (TypeError, ValueError) as problem:
-        accepted = "CSV with a header and the id first, or JSON as {\"item\": [0.5, 1]}"
+        accepted = 'CSV with a header and the id first, or JSON as {"item": [0.5, 1]}'
         raise refuse("The file of features", path, accepted, f"it cannot be read: {problem}") from problem
     return rows | {int(item): row for item, row in rows.items() if item.isdecimal()}

@@ -40,7 +40,9 @@ def add_parser(commands: Any) -> None:
         ("--live", 4_000, "lists that the deployed policy shows"), ("--draws", 20, "draws of the advice"),
         ("--runs", 20, "runs of each policy on the known visitors"), ("--seed", 0, "seed of everything"),
     ):  # fmt: skip
-        parser.add_argument(flag, type=whole_number, default=default, metavar="N", help=f"{text} (default: %(default)s)")
+        parser.add_argument(
+            flag, type=whole_number, default=default, metavar="N", help=f"{text} (default: %(default)s)"
+        )
     parser.add_argument(
         "--share", type=float, default=0.2, metavar="SHARE",
         help="share of lists at which the deployed policy explores (default: %(default)s)",
@@ -94,7 +96,8 @@ def command_text(arguments: Namespace) -> str:
     words = ["toplist", "proof"]
     for flag, value, default in (
         ("--users", arguments.users, "dcm"), ("--queries", arguments.queries, 4), ("--items", arguments.items, 12),
-        ("--positions", arguments.positions, 4), ("--lists", arguments.lists, 20_000), ("--live", arguments.live, 4_000),
+        ("--positions", arguments.positions, 4), ("--lists", arguments.lists, 20_000),
+        ("--live", arguments.live, 4_000),
         ("--draws", arguments.draws, 20), ("--runs", arguments.runs, 20), ("--seed", arguments.seed, 0),
         ("--share", arguments.share, 0.2), ("--html", arguments.html, None),
     ):  # fmt: skip

@@ -139,7 +139,9 @@ def part_of(fitted: FittedModel, kept: Bools) -> FittedModel:
     return replace(fitted, pair_query=fitted.pair_query[kept], pair_item=fitted.pair_item[kept], own=own)
 
 
-def refit_once(log: ClickLog, model: Any, priors: Mapping[str, Prior], settings: FitSettings, random: Any) -> FittedModel:
+def refit_once(
+    log: ClickLog, model: Any, priors: Mapping[str, Prior], settings: FitSettings, random: Any
+) -> FittedModel:
     """A fit to the log with visitors, or lists, drawn again; all pairs of the log are known to it."""
     units = np.arange(len(log)) if log.visitor is None else np.unique(log.visitor, return_inverse=True)[1]
     times = random.poisson(1.0, size=int(units.max(initial=-1)) + 1)[units]
