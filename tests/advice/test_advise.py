@@ -97,7 +97,7 @@ def test_a_ready_ranking(gain: Advice, tmp_path: Path) -> None:
     found = read_ready(tmp_path / "ready.json")
     assert found == gain.ready
     priors = found.priors["q0"]
-    assert next(iter(priors)) == "q0-5"  # the best item
+    assert next(iter(priors)) in {"q0-4", "q0-5"}  # the best items
     assert all(0.0 < prior.mean < 1.0 and 0.0 <= prior.strength <= 100.0 for prior in priors.values())
     rankers = found.rankers()
     assert len(rankers["q0"].rank().items) == 3

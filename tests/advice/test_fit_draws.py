@@ -77,3 +77,12 @@ def test_refits_vary_about_as_much_as_draws(log: ClickLog) -> None:
     fitted, refits = draw_fits(log, "cascade", 60, seed=2, refit=True)
     own = np.array([logits(each.own.value[:, 0]) for each in refits])
     assert own.std(axis=0) == pytest.approx(fitted.own.error[:, 0], rel=0.45)
+
+
+def test_probabilities_of_rarely_shown_items_are_right_on_average() -> None:
+    """An item with two examinations: its logit has a standard deviation of about 1, and its mean stays."""
+    log = ClickLog.from_lists(["q"] * 42, [["a", "b"]] * 2 + [["b"]] * 40, clicked=[[], []] + [[1], [], [], []] * 10)
+    found = draw_fits(log, "cascade", 4000, seed=4)
+    assert found.fitted.own.error[:, 0].max() > 1.0
+    mean = np.mean([each.own.value[:, 0] for each in found.draws], axis=0)
+    assert mean == pytest.approx(found.fitted.own.value[:, 0], rel=0.08)

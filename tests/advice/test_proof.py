@@ -45,7 +45,7 @@ def test_known_visitors_click_on_names() -> None:
 
 
 def test_visitors_with_the_codes_of_a_log() -> None:
-    log, truth = made_log(GAIN[:, ::-1], 60)
+    log, truth = made_log(GAIN[:, ::-1], 60, disorder=3.0)
     known = align(truth, log)
     assert known.queries is log.queries
     assert known.attraction("q0") == truth.attraction("q0")

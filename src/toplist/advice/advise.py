@@ -12,6 +12,7 @@ from toplist.advice.candidates import candidate_policies, checked_policies
 from toplist.advice.drift import find_drift
 from toplist.advice.outcome import AdviceOutcome
 from toplist.advice.playing import play_policies
+from toplist.advice.pooling import pooled_priors
 from toplist.advice.query_worlds import plan_queries
 from toplist.advice.ready import make_ready
 from toplist.advice.situation import describe_situation, sample_queries
@@ -145,7 +146,7 @@ def advise(
     compared = compare_models(records, models, key, folder, tell)
     weights = weigh(compared)
     sampled = sample_queries(records, most, key)
-    drawn = fit_weighed(records, weights, count, key, sampled.codes, refits, tell)
+    drawn = fit_weighed(records, compared, weights, count, key, sampled.codes, refits, tell)
     leading = next(iter(drawn.values())).fitted
     tell(AdviceProgress("look for drift", 0, 1))
     drift = find_drift(leading, records, sampled.codes)
@@ -211,7 +212,14 @@ def examination(compared: ModelComparison) -> Floats | None:
 
 
 def fit_weighed(
-    log: ClickLog, weights: Stacking, draws: int, seed: int, queries: Any, refits: bool, tell: Tell
+    log: ClickLog,
+    compared: ModelComparison,
+    weights: Stacking,
+    draws: int,
+    seed: int,
+    queries: Any,
+    refits: bool,
+    tell: Tell,
 ) -> dict[str, DrawnFits]:
     """The models with weight, fitted to the whole log, with draws by weight; the heaviest first."""
     allotted = allot(weights.weights, draws)
@@ -227,7 +235,10 @@ def fit_weighed(
             tell(AdviceProgress(f"fit {name}", len(found), len(order), number_of, now.objective / lists))
 
         tell(AdviceProgress(f"fit {name}", len(found), len(order)))
-        found[name] = draw_fits(log, name, allotted[name], seed, queries, refit=refits, progress=show)
+        priors = pooled_priors(compared.models[name])
+        found[name] = draw_fits(
+            log, name, allotted[name], seed, queries, refit=refits, priors=priors, progress=show
+        )  # fmt: skip
     return found
 
 

@@ -100,17 +100,20 @@ def draw_fits(
     width, kinds = fitted.shared.value.shape[1], fitted.own.value.shape[1]
     covariance = np.zeros((width, width)) if fitted.shared_covariance is None else fitted.shared_covariance
     moved = random.standard_normal((count, width)) @ square_roots(covariance[None])[0]
-    shift = np.zeros((count, part.own))
+    shift, variance = np.zeros((count, part.own)), np.zeros(part.own)
     for piece in slices(maximiser, part) if kinds else ():
         wanted = kept[piece.coins[:, 0] // kinds]
         coins, inverse, pull = piece.coins[wanted], piece.inverse[wanted], piece.pull[wanted]
         alone = np.einsum("qij,dqj->dqi", square_roots(inverse), random.standard_normal((count, *coins.shape)))
         shift[:, coins] = alone - np.einsum("qis,ds->dqi", pull, moved)
+        through_shared = np.einsum("qis,st,qit->qi", pull, covariance, pull)
+        variance[coins] = np.diagonal(inverse, axis1=1, axis2=2) + through_shared
     smaller = part_of(fitted, kept)
-    drawn = []
+    drawn, spread = [], variance.reshape(-1, kinds)[kept] if kinds else np.zeros(smaller.own.value.shape)
     for draw in range(count):
         own = shift[draw].reshape(-1, kinds)[kept] if kinds else np.zeros(smaller.own.value.shape)
-        drawn.append(replace(smaller, own=moved_by(smaller.own, own), shared=moved_by(fitted.shared, moved[draw])))
+        shared = moved_by(fitted.shared, moved[draw], np.zeros(width))
+        drawn.append(replace(smaller, own=moved_by(smaller.own, own, spread), shared=shared))
     return DrawnFits(fitted, tuple(drawn))
 
 
@@ -126,11 +129,17 @@ def square_roots(matrices: Floats) -> Floats:
     return found
 
 
-def moved_by(parameters: Parameters, shift: Floats) -> Parameters:
-    """Parameters whose logits are moved; those at 0 and 1 stay."""
+def moved_by(parameters: Parameters, shift: Floats, variance: Floats) -> Parameters:
+    """Parameters whose logits are moved; those at 0 and 1 stay.
+
+    The mean of a probability whose logit is normal lies nearer to 1/2 than that of the logit: by a factor of about
+    sqrt(1 + pi variance / 8). So logits are spread by this factor first, and the probabilities of an item that was
+    rarely shown are right on average.
+    """
     with np.errstate(divide="ignore"):
         logit = np.log(parameters.value) - np.log1p(-parameters.value)
-    return parameters._replace(value=1.0 / (1.0 + np.exp(-(logit + shift))))
+    centre = logit * np.sqrt(1.0 + np.pi * variance / 8.0)
+    return parameters._replace(value=1.0 / (1.0 + np.exp(-(centre + shift))))
 
 
 def part_of(fitted: FittedModel, kept: Bools) -> FittedModel:
