@@ -2,12 +2,17 @@
 
 import math
 
+import numpy as np
 import pytest
+from small_logs_of_truth import made_log
 
+import toplist
 from toplist.advice import priors_of_fit
-from toplist.advice.priors import MOST_STRENGTH
+from toplist.advice.known_visitors import known_visitors
+from toplist.advice.priors import MOST_STRENGTH, reading_scales, scale_of
 from toplist.core.problem import InvalidInput
 from toplist.logs import ClickLog, FittedModel, fit_model
+from toplist.logs.models import MODELS
 
 
 def fitted(lists: int = 40) -> FittedModel:
@@ -49,3 +54,25 @@ def test_wrong_arguments_are_refused() -> None:
         priors_of_fit(fitted(), "q", trust=2.0)
     with pytest.raises(InvalidInput):
         priors_of_fit(fitted(), "unknown")
+
+
+def test_the_scale_of_a_reading() -> None:
+    """By hand: attraction 0.5 of "a" and 0.25 of "b"; up to the first click, 3 clicks on 0.5 + 0.5 + 0.75 + 0.75."""
+    log = ClickLog.from_lists(["q"] * 4, [["a", "b"]] * 4, clicked=[[1, 2], [1], [2], []])
+    model = FittedModel.from_values(MODELS["dcm"]._replace(positions=2), {"q": {"a": [0.5], "b": [0.25]}}, [0.5, 0.5])  # type: ignore[attr-defined]
+    found = reading_scales(model, log)
+    assert found["ThroughFirstClick"] == pytest.approx(3 / 2.5)
+    assert found["ThroughLastClick"] == pytest.approx(4 / 2.75)
+    assert scale_of(toplist.make("dcm-ts"), found) == found["ThroughLastClick"]
+    assert scale_of(toplist.make("exploring(policy='cascade-ts')"), found) == found["ThroughFirstClick"]
+    assert scale_of(toplist.make("bubble-rank(delta=0.001)"), found) == 1.0
+
+
+def test_visitors_as_a_policy_assumes_have_a_scale_of_one() -> None:
+    attraction = np.array([[0.2, 0.4, 0.6, 0.3]])
+    log, truth = made_log(attraction, 3000, "cascade", disorder=3.0)
+    assert reading_scales(truth, log)["ThroughFirstClick"] == pytest.approx(1.0, abs=0.05)
+    below, other = made_log(attraction, 3000, "pbm", disorder=3.0)
+    assert reading_scales(other, below)["ThroughLastClick"] < 0.9  # lower positions are examined less
+    assert priors_of_fit(fitted(), "q", scale=0.5)["a"].mean == pytest.approx(0.125)
+    assert known_visitors("pbm", attraction, 3, 0).attraction("q0") == other.attraction("q0")

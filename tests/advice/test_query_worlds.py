@@ -16,7 +16,7 @@ def plans_of(drift: Drift, lists: int = 600, horizon: int | None = None):
     fitted = fit_model(log, "dcm")
     situation = describe_situation(log, 3, horizon)
     sampled = sample_queries(log, 5, 0)
-    return log, fitted, plan_queries(log, fitted, sampled, situation, drift, None, 1.0, 0)
+    return log, fitted, plan_queries(log, fitted, sampled, situation, drift, None, 1.0, 0, {})
 
 
 def test_items_stand_in_the_order_of_the_fit_and_share_the_traffic() -> None:

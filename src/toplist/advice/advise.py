@@ -12,7 +12,8 @@ from toplist.advice.candidates import candidate_policies, checked_policies
 from toplist.advice.drift import find_drift
 from toplist.advice.outcome import AdviceOutcome
 from toplist.advice.playing import play_policies
-from toplist.advice.pooling import pooled_priors
+from toplist.advice.pooling import PairFacts, pooled_priors
+from toplist.advice.priors import reading_scales, scale_of
 from toplist.advice.query_worlds import plan_queries
 from toplist.advice.ready import make_ready
 from toplist.advice.situation import describe_situation, sample_queries
@@ -146,13 +147,15 @@ def advise(
     compared = compare_models(records, models, key, folder, tell)
     weights = weigh(compared)
     sampled = sample_queries(records, most, key)
-    drawn = fit_weighed(records, compared, weights, count, key, sampled.codes, refits, tell)
+    facts = PairFacts(records, rows)
+    drawn = fit_weighed(records, compared, facts, weights, count, key, sampled.codes, refits, tell)
     leading = next(iter(drawn.values())).fitted
     tell(AdviceProgress("look for drift", 0, 1))
     drift = find_drift(leading, records, sampled.codes)
     changes = len(drift.breaks) * situation.horizon / situation.lists
     reasons = named or candidate_policies(situation, examination(compared), changes, rows is not None)
-    plans = plan_queries(records, leading, sampled, situation, drift, rows, share, key)
+    scales = reading_scales(leading, records)
+    plans = plan_queries(records, leading, sampled, situation, drift, rows, share, key, scales)
     players = [(name, each) for name, found in drawn.items() for each in found.draws]
     played = play_policies(
         {name: make(name) for name in reasons}, [each for _, each in players], plans, key, workers, compiled,
@@ -163,13 +166,14 @@ def advise(
         float(situation.horizon),
     )  # fmt: skip
     best = outcome.ranking()[0]
-    ready = make_ready(records, leading, best, situation.positions, situation.horizon, share, rows)
+    scale = scale_of(make(best), scales)
+    ready = make_ready(records, leading, best, situation.positions, situation.horizon, share, scale, rows)
     settings = {
         "trust": share, "queries": len(plans), "draws": count, "refits": bool(refits), "seed": key,
         "models": list(models),
     }  # fmt: skip
     notes = tuple(cautions(drawn, situation.days))
-    return Advice(str(records), situation, weights, drift, outcome, reasons, ready, settings, notes)
+    return Advice(str(records), situation, weights, drift, outcome, reasons, ready, settings, notes, scales)
 
 
 def compare_models(
@@ -214,6 +218,7 @@ def examination(compared: ModelComparison) -> Floats | None:
 def fit_weighed(
     log: ClickLog,
     compared: ModelComparison,
+    facts: PairFacts,
     weights: Stacking,
     draws: int,
     seed: int,
@@ -235,9 +240,9 @@ def fit_weighed(
             tell(AdviceProgress(f"fit {name}", len(found), len(order), number_of, now.objective / lists))
 
         tell(AdviceProgress(f"fit {name}", len(found), len(order)))
-        priors = pooled_priors(compared.models[name])
+        pooled = pooled_priors(compared.models[name], facts)
         found[name] = draw_fits(
-            log, name, allotted[name], seed, queries, refit=refits, priors=priors, progress=show
+            log, name, allotted[name], seed, queries, refit=refits, pair_priors=pooled, progress=show
         )  # fmt: skip
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,8 @@ class Advice:
         Trust, seed and so on.
     warnings : tuple of str
         What else to keep in mind.
+    scales : mapping of str to float
+        Factor of the prior means by the reading of a policy.
     """
 
     log: str
@@ -60,6 +62,7 @@ class Advice:
     ready: ReadyRanking
     settings: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
+    scales: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def best(self) -> str:

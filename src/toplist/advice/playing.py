@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.advice.priors import scale_of, scaled_mean
 from toplist.advice.query_worlds import FRACTIONS, POINTS, QueryPlan, QueryWorld, query_world
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats
@@ -146,9 +147,9 @@ def start_warm(player: Player, plan: QueryPlan) -> None:
     """Let a policy believe the priors of the items, as a ranker with priors does."""
     units = player.policy.capabilities().samples
     places = {"item": 1, "item and place": plan.places, "nothing": 0}[units]
+    scale = scale_of(player.policy, plan.scales)
     for item in range(len(plan.items)):
         if plan.strength[item] > 0.0:
             for place in range(places):
-                player.policy.sample(
-                    player.belief, item, place, float(plan.strength[item]), float(plan.mean[item]), player.run.slate
-                )
+                mean = scaled_mean(float(plan.mean[item]), scale)
+                player.policy.sample(player.belief, item, place, float(plan.strength[item]), mean, player.run.slate)

@@ -18,6 +18,7 @@ from toplist.advice.known_visitors import clicked_by, known_visitors, old_lists
 from toplist.advice.page import write_proof_page
 from toplist.advice.pictures import Estimated
 from toplist.advice.playing import play_policies
+from toplist.advice.priors import scale_of
 from toplist.advice.query_worlds import QueryPlan, plan_queries
 from toplist.advice.ready import ReadyRanking
 from toplist.advice.situation import sample_queries
@@ -264,7 +265,7 @@ def true_curves(
     """
     every = sample_queries(log, len(log.queries), seed)
     known = align(truth, log)
-    plans = plan_queries(log, known, every, advice.situation, NO_DRIFT, None, 0.0, seed)
+    plans = plan_queries(log, known, every, advice.situation, NO_DRIFT, None, 0.0, seed, advice.scales)
     started = []
     for plan in plans:
         query = log.queries[plan.query]
@@ -273,7 +274,7 @@ def true_curves(
         number_of = {int(item): place for place, item in enumerate(plan.items)}
         place_of = {number_of[int(item)]: place for place, item in enumerate(items)}
         lists = np.vectorize(lambda item, place_of=place_of: place_of[item] if item >= 0 else -1)(plan.lists)
-        means = np.array([prior.mean for prior in priors.values()])
+        means = np.array([prior.mean for prior in priors.values()]) / scale_of(make(advice.best), advice.scales)
         strengths = np.array([prior.strength for prior in priors.values()])
         rows = np.array([[] if features is None else features[item] for item in priors], dtype=np.float64)
         warm = plan._replace(items=items, mean=means, strength=strengths, lists=lists, features=rows)

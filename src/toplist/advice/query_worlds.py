@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,8 @@ class QueryPlan(NamedTuple):
         How the logit of each attraction is shifted in each epoch of the log.
     features : ndarray of float, shape (items, features)
         Features of the items; no columns without.
+    scales : mapping of str to float
+        Factor of the prior means by the reading of a policy.
     """
 
     query: int
@@ -55,6 +58,7 @@ class QueryPlan(NamedTuple):
     epochs: tuple[tuple[int, float], ...]
     shifts: Floats
     features: Floats
+    scales: Mapping[str, float]
 
 
 class QueryWorld(NamedTuple):
@@ -97,6 +101,7 @@ def plan_queries(
     features: dict[Any, Floats] | None,
     trust: float,
     seed: int,
+    scales: Mapping[str, float],
 ) -> list[QueryPlan]:
     """The plans of some queries, with priors of a fit.
 
@@ -118,6 +123,8 @@ def plan_queries(
         Share of the priors' strength.
     seed : int
         Seed of the sample of logged lists.
+    scales : mapping of str to float
+        Factor of the prior means by the reading of a policy.
 
     Returns
     -------
@@ -143,7 +150,7 @@ def plan_queries(
             QueryPlan(
                 query, items, places, np.array([prior.mean for prior in priors.values()]),
                 np.array([prior.strength for prior in priors.values()]), logged_lists(log, query, items, places, seed),
-                horizon, epoch_order(lengths, horizon), shifts, np.array(rows, dtype=np.float64),
+                horizon, epoch_order(lengths, horizon), shifts, np.array(rows, dtype=np.float64), scales,
             )
         )  # fmt: skip
     return plans

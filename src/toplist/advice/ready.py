@@ -97,7 +97,14 @@ class ReadyRanking(NamedTuple):
 
 
 def make_ready(
-    log: ClickLog, fitted: FittedModel, policy: str, positions: int, horizon: float, trust: float, features: Any
+    log: ClickLog,
+    fitted: FittedModel,
+    policy: str,
+    positions: int,
+    horizon: float,
+    trust: float,
+    scale: float,
+    features: Any,
 ) -> ReadyRanking:
     """The ready ranking of all queries of a log.
 
@@ -115,6 +122,8 @@ def make_ready(
         Number of lists of all queries together.
     trust : float
         Share of the priors' strength.
+    scale : float
+        Factor of the priors' means.
     features : dict or None
         Features by item.
 
@@ -128,7 +137,7 @@ def make_ready(
     steps, priors = {}, {}
     for code in fitted.query_codes.tolist():
         query = fitted.queries[code]
-        priors[query] = priors_of_fit(fitted, query, trust)
+        priors[query] = priors_of_fit(fitted, query, trust, scale=scale)
         steps[query] = max(1, round(horizon * float(traffic[code])))
     rows = {} if features is None else {item: list(map(float, row)) for item, row in features.items()}
     return ReadyRanking(policy, positions, steps, priors, rows)

@@ -12,7 +12,7 @@ import numpy as np
 from toplist.core.problem import checked_seed, whole
 from toplist.core.slate import Bools, Floats
 from toplist.logs.click_log import ClickLog
-from toplist.logs.fit_model import collect, fit_coins
+from toplist.logs.fit_model import PairPriors, collect, fit_coins
 from toplist.logs.fitted import FittedModel
 from toplist.logs.fitting.fit_data import prepare_log
 from toplist.logs.fitting.maximise import FitSettings, Iteration
@@ -47,6 +47,7 @@ def draw_fits(
     *,
     refit: bool = False,
     priors: Mapping[str, Prior] | None = None,
+    pair_priors: PairPriors | None = None,
     settings: FitSettings = FitSettings(),  # noqa: B008 - immutable
     progress: Callable[[Iteration], object] | None = None,
 ) -> DrawnFits:
@@ -69,6 +70,9 @@ def draw_fits(
         distribution of the logits: right for a wrong model too, and slow.
     priors : mapping of str to Prior, optional
         As for `fit_model`.
+    pair_priors : callable, optional
+        Given the codes of the query and the item of every pair, the imagined heads and tails of its parameters, each
+        of shape (pairs, kinds), instead of `priors` for these.
     settings : FitSettings, optional
         How long to iterate.
     progress : callable, optional
@@ -88,13 +92,13 @@ def draw_fits(
     """
     count, key = whole("The number of draws", draws, 0, "give the number of models to draw"), checked_seed(seed)
     data = prepare_log(log)
-    maximiser, chosen, given = fit_coins(data, model, priors, False, settings, progress)
+    maximiser, chosen, given = fit_coins(data, model, priors, False, settings, progress, pair_priors)
     fitted = collect(maximiser, data, chosen, given, False, "information")
     codes = fitted.query_codes if queries is None else queries
     kept: Bools = np.isin(fitted.pair_query, codes)
     random = np.random.default_rng([key, zlib.crc32(fitted.name.encode())])
     if refit:
-        others = (refit_once(log, chosen, given, settings, random) for _ in range(count))
+        others = (refit_once(log, chosen, given, pair_priors, settings, random) for _ in range(count))
         return DrawnFits(fitted, tuple(part_of(each, np.isin(each.pair_query, codes)) for each in others))
     (part,) = maximiser.workers.partitions  # type: ignore[attr-defined]  # of a log in memory
     width, kinds = fitted.shared.value.shape[1], fitted.own.value.shape[1]
@@ -112,7 +116,7 @@ def draw_fits(
     drawn, spread = [], variance.reshape(-1, kinds)[kept] if kinds else np.zeros(smaller.own.value.shape)
     for draw in range(count):
         own = shift[draw].reshape(-1, kinds)[kept] if kinds else np.zeros(smaller.own.value.shape)
-        shared = moved_by(fitted.shared, moved[draw], np.zeros(width))
+        shared = moved_by(fitted.shared, moved[draw], np.diagonal(covariance))
         drawn.append(replace(smaller, own=moved_by(smaller.own, own, spread), shared=shared))
     return DrawnFits(fitted, tuple(drawn))
 
@@ -149,11 +153,16 @@ def part_of(fitted: FittedModel, kept: Bools) -> FittedModel:
 
 
 def refit_once(
-    log: ClickLog, model: Any, priors: Mapping[str, Prior], settings: FitSettings, random: Any
+    log: ClickLog,
+    model: Any,
+    priors: Mapping[str, Prior],
+    pair_priors: PairPriors | None,
+    settings: FitSettings,
+    random: Any,
 ) -> FittedModel:
     """A fit to the log with visitors, or lists, drawn again; all pairs of the log are known to it."""
     units = np.arange(len(log)) if log.visitor is None else np.unique(log.visitor, return_inverse=True)[1]
     times = random.poisson(1.0, size=int(units.max(initial=-1)) + 1)[units]
     again = prepare_log(replace(log, weight=log.weights * times))
-    maximiser, chosen, given = fit_coins(again, model, priors, False, settings)
+    maximiser, chosen, given = fit_coins(again, model, priors, False, settings, None, pair_priors)
     return collect(maximiser, again, chosen, given, False, "none")

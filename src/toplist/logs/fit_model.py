@@ -18,12 +18,15 @@ from toplist.logs.fitting.fit_data import ClickCounts, FitData, prepare_log, sta
 from toplist.logs.fitting.maximise import FitSettings, Iteration, Maximiser, Maximum, Workers, maximise
 from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
 from toplist.logs.fitting.sandwich import RobustErrors, independent_units, robust_errors
+from toplist.logs.id_table import Codes
 from toplist.logs.models import MODELS, ClickModel
 from toplist.logs.models.protocol import Coins
 from toplist.logs.parameters import Parameters, result_parameters
 
 ERRORS = ("information", "sandwich", "bootstrap", "none")
 ROBUST = ("sandwich", "bootstrap")
+# From the codes of queries and items of pairs to imagined heads and tails, each (pairs, kinds).
+PairPriors = Callable[[Codes, Codes], tuple[Floats, Floats]]
 ERROR_LIMIT = 1e-6  # largest derivative per list at which a fit may have errors
 
 
@@ -106,8 +109,12 @@ def fit_coins(
     per_query: bool,
     settings: FitSettings,
     progress: Callable[[Iteration], object] | None = None,
+    pair_priors: PairPriors | None = None,
 ) -> tuple[Maximiser, Any, dict[str, Prior]]:
-    """The maximum of a model's likelihood on a prepared log; the model with its positions, and its priors."""
+    """The maximum of a model's likelihood on a prepared log; the model with its positions, and its priors.
+
+    `pair_priors` gives the (query, item) pairs of a log in memory priors of their own.
+    """
     summaries = data.summaries()
     counts = ClickCounts(*np.sum([each.counts for each in summaries], axis=0))
     if not counts.shown:
@@ -116,6 +123,9 @@ def fit_coins(
     given = default_priors(chosen.coins(), counts) if priors is None else checked_priors(chosen.coins(), priors)
     lists = sum(each.lists for each in summaries)
     workers = data.workers(chosen, given, per_query)
+    if pair_priors is not None:
+        (part,) = workers.partitions  # type: ignore[attr-defined]  # of a log in memory
+        part.set_pair_priors(*pair_priors(summaries[0].pair_query, summaries[0].pair_item))
     return run_fit(workers, chosen, given, lists, per_query, settings, progress), chosen, given
 
 
