@@ -21,6 +21,7 @@ from toplist.support.tables import Table
 
 SWITCH, STAY, UNKNOWN = "switch", "stay", "cannot tell"
 WORTH = 0.01  # share of the logged clicks: smaller gains are not worth a change
+MATTERS = 0.05  # a gain that would be a pity to miss
 SHOWN = 3  # policies
 MOMENTS = (0.01, 0.1, 0.25, 0.5, 1.0)  # fractions of the horizon in the table over time
 
@@ -79,10 +80,10 @@ class Advice:
         """ "switch" to the best policy, "stay", or "cannot tell".
 
         Switch: the best policy gains at least 1% of the clicks, and the interval of its gain is above 0. Stay: it is
-        expected to gain less than 1%, or the interval ends below that. Otherwise the log cannot tell.
+        expected to gain less than 1%, and the interval ends below 5%. Otherwise the log cannot tell.
         """
         mean, low, high = self.outcome.relative_gain(self.best)
-        if high < WORTH or (mean < WORTH and low > -WORTH):
+        if mean < WORTH and high < MATTERS:
             return STAY
         return SWITCH if mean >= WORTH and low > 0.0 else UNKNOWN
 
