@@ -43,7 +43,7 @@ def shares(log: ClickLog, model: str = "dcm", **facts: object) -> tuple[Floats, 
     """Prior means and strengths of the pairs of a log."""
     fitted = fit_model(log, model, errors="none")
     heads, tails = pooled_priors(fitted, PairFacts(log, **facts))(fitted.pair_query, fitted.pair_item)  # type: ignore[arg-type]
-    return heads / (heads + tails), heads + tails
+    return (heads / (heads + tails))[:, 0], (heads + tails)[:, 0]
 
 
 def test_items_that_are_alike_are_shrunk_together() -> None:

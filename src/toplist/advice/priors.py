@@ -15,6 +15,7 @@ import numpy as np
 from toplist.core.problem import number
 from toplist.logs import ClickLog, FittedModel, Prior
 from toplist.logs.id_table import Id
+from toplist.policies import make
 
 MOST_STRENGTH = 100.0  # observations: an item that is thought bad must be able to overtake soon
 LARGEST_MEAN = 0.99
@@ -113,5 +114,5 @@ def reading_scales(fitted: FittedModel, log: ClickLog) -> dict[str, float]:
 
 def scale_of(policy: Any, scales: Mapping[str, float]) -> float:
     """The scale of a policy's priors, by its reading of clicks; 1 for one that reads otherwise."""
-    inner = getattr(policy, "policy", policy)  # of a policy that explores
+    inner = make(getattr(policy, "policy", policy))  # of a policy that explores, which may name it
     return scales.get(type(getattr(inner, "reading", None)).__name__, 1.0)
