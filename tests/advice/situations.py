@@ -24,6 +24,7 @@ from toplist.advice.proof import true_curves
 from toplist.advice.query_worlds import QueryPlan
 from toplist.core.slate import Floats
 from toplist.engine.simulate import checked_threads
+from toplist.logs import IdTable
 from toplist.support.tables import aligned_lines
 
 ENOUGH = 0.9  # share of the best choice's gain
@@ -159,7 +160,7 @@ def judge(
     return Judged(advice.verdict, advice.best, gains[advice.best], best, gains[best], expected, covered), advice
 
 
-def moves_on(case: Case, made: Made, ids: Sequence[str | int]) -> Callable[[QueryPlan], QueryPlan]:
+def moves_on(case: Case, made: Made, ids: IdTable) -> Callable[[QueryPlan], QueryPlan]:
     """Plans whose visitors go on changing at the rate of the log."""
 
     def moved(plan: QueryPlan) -> QueryPlan:
@@ -180,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("titles", nargs="*", help="only situations whose title begins so (default: all)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed (default: 1)")
-    parser.add_argument("--draws", type=int, default=12, metavar="N", help="draws of an advice (default: 12)")
+    parser.add_argument("--draws", type=int, default=20, metavar="N", help="draws of an advice (default: 20)")
     parser.add_argument("--runs", type=int, default=12, metavar="N", help="runs for the truth (default: 12)")
     options = parser.parse_args(arguments)
     chosen = [case for case in CASES if not options.titles or any(map(case.title.startswith, options.titles))]

@@ -47,7 +47,9 @@ def test_another_old_ranking_is_no_break() -> None:
     truth = known_visitors("dcm", BEFORE, 3, 0)
     order = np.arange(6.0)[None]
     one, other = (old_lists(scores, 3, 2000, 0.7, 0) for scores in (order, -order))
-    later = ClickLog(**{**vars(other), "queries": one.queries, "items": one.items, "time": other.time + 1e9})
+    later = ClickLog(
+        **{**vars(other), "queries": one.queries, "items": one.items, "time": np.asarray(other.time) + 1e9}
+    )
     log = clicked_by([truth], ClickLog.concatenate([one, later]), 0)
     assert find_drift(fit_model(log, "dcm"), log, np.array([0])).breaks == ()
 

@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from small_logs_of_truth import GAIN, made_log
 
-from toplist.advice.drift import NO_DRIFT, Drift
-from toplist.advice.query_worlds import FRACTIONS, epoch_order, plan_queries, query_world
+from toplist.advice.drift import NO_DRIFT, Drift, logit
+from toplist.advice.query_worlds import FRACTIONS, QueryPlan, epoch_order, plan_queries, query_world
 from toplist.advice.situation import describe_situation, sample_queries
-from toplist.logs import fit_model
+from toplist.logs import ClickLog, FittedModel, fit_model
 from toplist.logs.fit_draws import draw_fits
 
 
-def plans_of(drift: Drift, lists: int = 600, horizon: int | None = None):
+def plans_of(
+    drift: Drift, lists: int = 600, horizon: int | None = None
+) -> tuple[ClickLog, FittedModel, list[QueryPlan]]:
     log, _ = made_log(np.vstack([GAIN, GAIN[:, ::-1]]), lists)
     fitted = fit_model(log, "dcm")
     situation = describe_situation(log, 3, horizon)
@@ -62,5 +64,4 @@ def test_visitors_move_as_the_log_did() -> None:
     first, later = np.asarray(world.attraction), world.how.later[0]
     others = np.arange(len(first)) != moved
     assert first[others] == pytest.approx(later[others])
-    odds = lambda chance: np.log(chance / (1 - chance))  # noqa: E731
-    assert odds(later[moved]) - odds(first[moved]) == pytest.approx(4.0)
+    assert logit(later[[moved]]) - logit(first[[moved]]) == pytest.approx([4.0])

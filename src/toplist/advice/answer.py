@@ -106,7 +106,7 @@ class Advice:
             Clicks per list over the horizon; the gain over the logged ranking with its 95% interval; after how many
             lists it has paid; the most clicks behind on the way, expected and at worst.
         """
-        rows = []
+        rows: list[tuple[Any, ...]] = []
         for name in self.three_best:
             clicks, gain = self.outcome.clicks(name).last(), self.outcome.gain(name).last()
             loss = self.outcome.worst_loss(name)

@@ -134,7 +134,7 @@ def played_clicks(policy: Any, case: QueryWorld, key: int, lists: float, compile
     player.play(case.steps)
     regret = player.run.curves[:, 0].copy()
     at = FRACTIONS * case.plan.horizon
-    found = np.interp(at, np.append(0, case.checkpoints), np.append(0.0, case.best_played - regret))
+    found: Floats = np.interp(at, np.append(0, case.checkpoints), np.append(0.0, case.best_played - regret))
     beyond = at > case.steps
     if beyond.any():
         late = min(int(np.searchsorted(case.checkpoints, LATE * case.steps)), len(regret) - 2)

@@ -328,8 +328,10 @@ def deploy(
         rankers[query].learn(slate, clicks)
         shown.append(slate.items)
         clicked.append(clicks)
-        given.append(slate.propensities.conditional)
-        marginal.append(slate.propensities.marginal)
+        chances = slate.propensities
+        assert chances is not None  # they were asked for
+        given.append(chances.conditional.tolist())
+        marginal.append(chances.marginal.tolist())
     queries = [log.queries[code] for code in drawn.tolist()]
     return ClickLog.from_lists(queries, shown, clicked, propensities=given, marginals=marginal), frozen
 

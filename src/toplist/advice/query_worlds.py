@@ -144,13 +144,13 @@ def plan_queries(
                 shifts[:, number] = drift.moved[pair_of[item]]
         horizon = situation.horizon * traffic
         lengths = np.diff(edges) * situation.lists * traffic
-        rows = [[] if features is None else features[item] for item in priors]
+        rows = np.array([() if features is None else features[item] for item in priors], dtype=np.float64)
         places = min(situation.positions, len(items))
         plans.append(
             QueryPlan(
                 query, items, places, np.array([prior.mean for prior in priors.values()]),
                 np.array([prior.strength for prior in priors.values()]), logged_lists(log, query, items, places, seed),
-                horizon, epoch_order(lengths, horizon), shifts, np.array(rows, dtype=np.float64), scales,
+                horizon, epoch_order(lengths, horizon), shifts, rows, scales,
             )
         )  # fmt: skip
     return plans
@@ -210,7 +210,8 @@ def query_world(drawn: FittedModel, plan: QueryPlan) -> QueryWorld:
     def reached(rates: list[float], at: Floats) -> Floats:
         """Clicks up to some numbers of lists, from the rate in each epoch."""
         totals = np.concatenate([[0.0], np.cumsum(np.array(rates) * np.diff(knots))])
-        return np.interp(at, knots, totals)
+        found: Floats = np.interp(at, knots, totals)
+        return found
 
     best = [values[epoch][1].best for epoch, _ in plan.epochs]
     logged = [float(values[epoch][1].lists.mean()) for epoch, _ in plan.epochs]

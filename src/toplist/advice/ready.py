@@ -162,7 +162,9 @@ def read_ready(path: AnyPath) -> ReadyRanking:
         If the file is missing or damaged.
     """
     found = read_json(path, FORM, ("policy", "positions", "rankings"))
-    priors, steps, features = {}, {}, {}
+    priors: dict[Id, dict[Id, Prior]] = {}
+    steps: dict[Id, int] = {}
+    features: dict[Id, list[float]] = {}
     for each in found["rankings"]:
         priors[each["query"]] = {
             item["id"]: Prior(item["prior"]["mean"], item["prior"]["strength"]) for item in each["items"]

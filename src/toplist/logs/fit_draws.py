@@ -148,7 +148,8 @@ def moved_by(parameters: Parameters, shift: Floats, variance: Floats) -> Paramet
 
 def part_of(fitted: FittedModel, kept: Bools) -> FittedModel:
     """The model of some of its (query, item) pairs."""
-    own = Parameters(*(each[kept] for each in fitted.own))
+    value, error, status, tosses = fitted.own
+    own = Parameters(value[kept], error[kept], status[kept], tosses[kept])
     return replace(fitted, pair_query=fitted.pair_query[kept], pair_item=fitted.pair_item[kept], own=own)
 
 
