@@ -22,6 +22,9 @@ Find out what another ranking would have earned:
 Let a policy learn from a log before it ranks:
     `train` makes rankers that have learned the lists of another system; `training` is its module.
 
+Choose a policy by a click log:
+    `advise` plays policies on the visitors of a log, and says which to take; `advice` is its module.
+
 Choose or build an algorithm:
     `catalogue` lists all policies by name, and `make` makes one; `policies` is their module.
     `Policy` combines four parts: `feedback`, `memory`, `index` and `arrange` (all in `parts`, with
@@ -44,7 +47,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toplist import bounds, checks, clicks, evaluation, logs, parts, policies, ranker, training, worlds
+    from toplist import advice, bounds, checks, clicks, evaluation, logs, parts, policies, ranker, training, worlds
+    from toplist.advice.advise import advise
     from toplist.core import problem
     from toplist.core.prior import Prior
     from toplist.core.problem import InvalidInput, Problem
@@ -68,6 +72,7 @@ __version__ = "0.1.0"
 
 # Names are imported on first use: `import toplist` must be fast, and numba is slow to import.
 _MODULES = {
+    "advice": "toplist.advice",
     "arrange": "toplist.parts.arrange",
     "bounds": "toplist.bounds",
     "checks": "toplist.checks",
@@ -101,6 +106,7 @@ _NAMES = {
     "Shown": "toplist.ranker",
     "Span": "toplist.engine.tune",
     "Tuning": "toplist.engine.tuning",
+    "advise": "toplist.advice.advise",
     "catalogue": "toplist.policies",
     "compare": "toplist.engine.compare",
     "evaluate": "toplist.evaluation.evaluate",
@@ -126,6 +132,8 @@ __all__ = [
     "Shown",
     "Span",
     "Tuning",
+    "advice",
+    "advise",
     "arrange",
     "bounds",
     "catalogue",

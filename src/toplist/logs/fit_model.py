@@ -19,6 +19,7 @@ from toplist.logs.fitting.maximise import EM_FIRST, FitSettings, Iteration, Maxi
 from toplist.logs.fitting.prior import STRENGTH, Prior, coin_prior
 from toplist.logs.fitting.sample_start import begin_from_sample
 from toplist.logs.fitting.sandwich import RobustErrors, independent_units, robust_errors
+from toplist.logs.id_table import Codes
 from toplist.logs.models import MODELS, ClickModel
 from toplist.logs.models.protocol import Coins
 from toplist.logs.parameters import Parameters, result_parameters
@@ -26,6 +27,8 @@ from toplist.logs.parameters import Parameters, result_parameters
 ERRORS = ("information", "sandwich", "bootstrap", "none")
 ROBUST = ("sandwich", "bootstrap")
 EM_AFTER_SAMPLE = 3  # iterations of EM over all lists, after a fit to a sample of them
+# From the codes of queries and items of pairs to imagined heads and tails, each (pairs, kinds).
+PairPriors = Callable[[Codes, Codes], tuple[Floats, Floats]]
 ERROR_LIMIT = 1e-6  # largest derivative per list at which a fit may have errors
 
 
@@ -109,10 +112,12 @@ def fit_coins(
     settings: FitSettings,
     progress: Callable[[Iteration], object] | None = None,
     sample: int = 0,
+    pair_priors: PairPriors | None = None,
 ) -> tuple[Maximiser, Any, dict[str, Prior]]:
     """The maximum of a model's likelihood on a prepared log; the model with its positions, and its priors.
 
-    With a `sample`, the iterations begin where those over so many lists have ended.
+    With a `sample`, the iterations begin where those over so many lists have ended. `pair_priors` gives the
+    (query, item) pairs of a log in memory priors of their own.
     """
     summaries = data.summaries()
     counts = ClickCounts(*np.sum([each.counts for each in summaries], axis=0))
@@ -122,6 +127,9 @@ def fit_coins(
     given = default_priors(chosen.coins(), counts) if priors is None else checked_priors(chosen.coins(), priors)
     lists = sum(each.lists for each in summaries)
     workers = data.workers(chosen, given, per_query)
+    if pair_priors is not None:
+        (part,) = workers.partitions  # type: ignore[attr-defined]  # of a log in memory
+        part.set_pair_priors(*pair_priors(summaries[0].pair_query, summaries[0].pair_item))
     return run_fit(workers, chosen, given, lists, per_query, settings, progress, sample), chosen, given
 
 

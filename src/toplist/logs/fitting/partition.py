@@ -113,6 +113,12 @@ class Partition:
         self.curved: Sequence[FitRows] | None = None  # lists that stand for all in the second derivatives of a step
         self._known: tuple[Floats, Information] | None = None
 
+    def set_pair_priors(self, heads: Floats, tails: Floats) -> None:
+        """Give every pair imagined tosses of its own, (pairs, kinds), and start from their means."""
+        self.prior_heads[: self.pair_coins] = heads.ravel()
+        self.prior_tails[: self.pair_coins] = tails.ravel()
+        self.theta[: self.pair_coins] = (heads / (heads + tails)).ravel()
+
     def segments(self) -> Iterator[FitRows]:
         """The lists, as the loops take them."""
         width = self.shared_coins if self.per_query else 0

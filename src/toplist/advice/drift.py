@@ -1,0 +1,163 @@
+"""Looks for breaks in a log by change detectors over time slices: whether attraction changed, and when."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from toplist.core.slate import Floats
+from toplist.logs import ClickLog, FittedModel
+from toplist.logs.id_table import Codes
+from toplist.parts.detectors import GLR, bernoulli_kl
+
+SLICES = 20
+LEVEL = 0.01  # probability of finding breaks in a log without any
+LEAST_EXAMINED = 30.0  # expected examinations of an item that is watched
+MOST_BREAKS = 8
+SHRINK = 10.0  # examinations at its mean rate that an item gets in every epoch, against noise
+
+
+class Drift(NamedTuple):
+    """How the attraction of items moved during a log.
+
+    Parameters
+    ----------
+    breaks : tuple of float
+        Where the log breaks, as shares of its lists, ascending.
+    moved : dict of int to ndarray of float
+        By number of the (query, item) pair of the fit, the shift of the logit of its attraction in each epoch between
+        breaks; pairs that did not clearly change are missing.
+    watched : int
+        Number of pairs that were watched.
+    """
+
+    breaks: tuple[float, ...]
+    moved: dict[int, Floats]
+    watched: int
+
+
+NO_DRIFT = Drift((), {}, 0)
+
+
+def find_drift(fitted: FittedModel, log: ClickLog, queries: Codes) -> Drift:
+    """Look for breaks in the clicks of some queries.
+
+    Each item is a stream of expected examinations and clicks, slice by slice; the examinations follow from the fit and
+    the clicks above, so that a logging policy that changes is no break. A detector watches each stream. If one raises
+    an alarm, the log is divided where the likelihood of the streams with alarms gains most, and so are its parts.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        A model fitted to the whole log.
+    log : ClickLog
+        The log.
+    queries : ndarray of int
+        Codes of the queries to look at.
+
+    Returns
+    -------
+    Drift
+        The breaks; none for a log without times.
+    """
+    if log.time is None or not np.isfinite(log.time).any() or not fitted.own.value.shape[1]:
+        return NO_DRIFT
+    rows = np.flatnonzero(np.isin(log.query, queries) & np.isfinite(log.time) & (log.lengths <= fitted.positions))
+    rows = rows[np.argsort(log.time[rows], kind="stable")]
+    if len(rows) < 2 * SLICES or log.time[rows[0]] == log.time[rows[-1]]:
+        return NO_DRIFT
+    some = log.take(rows)
+    pair = fitted.pair_numbers(some)
+    known = pair < len(fitted.own.value)
+    slice_of = np.repeat(np.minimum(np.arange(len(some)) * SLICES // len(some), SLICES - 1), some.lengths)[known]
+    weight = np.repeat(some.weights, some.lengths)[known]
+    pair, given, click = pair[known], fitted.predict(some).given[known], some.click[known]
+    pairs, number = np.unique(pair, return_inverse=True)
+    attraction = np.maximum(fitted.own.value[pairs, 0], 1e-9)
+    cell = number * SLICES + slice_of
+    size = len(pairs) * SLICES
+    examined = np.bincount(cell, weights=weight * given, minlength=size).reshape(-1, SLICES) / attraction[:, None]
+    clicked = np.bincount(cell, weights=weight * click, minlength=size).reshape(-1, SLICES)
+    clicked = np.minimum(clicked, examined)
+    watched = examined.sum(axis=1) >= LEAST_EXAMINED
+    breaks, alarmed = find_breaks(examined[watched], clicked[watched], LEVEL)
+    edges = [0, *breaks, SLICES]
+    moved = {}
+    for each in np.flatnonzero(watched)[alarmed]:
+        mean = clicked[each].sum() / examined[each].sum()
+        rate = [
+            (clicked[each, begin:end].sum() + SHRINK * mean) / (examined[each, begin:end].sum() + SHRINK)
+            for begin, end in pairwise(edges)
+        ]
+        moved[int(pairs[each])] = logit(np.array(rate)) - logit(np.array([mean]))
+    return Drift(tuple(each / SLICES for each in breaks), moved, int(watched.sum()))
+
+
+def find_breaks(examined: Floats, clicked: Floats, level: float) -> tuple[list[int], list[int]]:
+    """The slices before which streams break, and the streams with alarms.
+
+    Parameters
+    ----------
+    examined, clicked : ndarray of float, shape (streams, slices)
+        Examinations and clicks.
+    level : float
+        Probability of an alarm if nothing changes.
+
+    Returns
+    -------
+    tuple of list of int
+        The slices, ascending, and the streams.
+    """
+    breaks: list[int] = []
+    everyone: set[int] = set()
+    waiting = [(0, examined.shape[1])] if len(examined) else []
+    while waiting and len(breaks) < MOST_BREAKS:
+        begin, end = waiting.pop(0)
+        alarmed = [
+            each
+            for each in range(len(examined))
+            if alarms(examined[each], clicked[each], begin, end, level / len(examined))
+        ]
+        if not alarmed:
+            continue
+        everyone |= set(alarmed)
+        gains = [
+            sum(split_gain(examined[each], clicked[each], begin, at, end) for each in alarmed)
+            for at in range(begin + 1, end)
+        ]
+        at = begin + 1 + int(np.argmax(gains))
+        breaks.append(at)
+        waiting += [part for part in ((begin, at), (at, end)) if part[1] - part[0] > 1]
+    return sorted(breaks), sorted(everyone)
+
+
+def alarms(examined: Floats, clicked: Floats, begin: int, end: int, level: float) -> bool:
+    """Whether a detector raises an alarm in some slices of a stream."""
+    detector = GLR(level)
+    row = np.zeros(detector.room())
+    for each in range(begin, end):
+        if examined[each] > 0.0 and detector.watch(row, float(examined[each]), float(clicked[each] / examined[each])):
+            return True
+    return False
+
+
+def split_gain(examined: Floats, clicked: Floats, begin: int, at: int, end: int) -> float:
+    """How much the log-likelihood of a stream gains if its rate may change at a slice."""
+    total, clicks = examined[begin:end].sum(), clicked[begin:end].sum()
+    if not 0.0 < clicks < total:
+        return 0.0
+    gain = 0.0
+    for first, last in ((begin, at), (at, end)):
+        size = examined[first:last].sum()
+        if size > 0.0:
+            gain += size * bernoulli_kl(min(clicked[first:last].sum() / size, 1.0), clicks / total)
+    return float(gain)
+
+
+def logit(chance: Floats) -> Floats:
+    """Logarithm of the odds, finite."""
+    inside = np.clip(chance, 1e-6, 1.0 - 1e-6)
+    found: Floats = np.log(inside) - np.log1p(-inside)
+    return found

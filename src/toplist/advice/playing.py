@@ -1,0 +1,155 @@
+"""Plays policies on the fitted visitors of queries: every draw of the fit, on threads, with progress and Ctrl-C."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.advice.priors import scale_of, scaled_mean
+from toplist.advice.query_worlds import FRACTIONS, POINTS, QueryPlan, QueryWorld, query_world
+from toplist.core.randomness import branch
+from toplist.core.slate import Floats
+from toplist.engine.player import Player, RunSetup
+from toplist.engine.starts import NeverSeenFirst
+from toplist.logs import FittedModel
+
+NEVER_SEEN_FIRST = NeverSeenFirst()
+LATE = 0.7  # the share of a run from which its regret is extrapolated
+
+
+class Played(NamedTuple):
+    """Clicks up to each fraction of the horizon, per list of the horizon.
+
+    Parameters
+    ----------
+    clicks : ndarray of float, shape (policies, draws, queries, fractions)
+        Of the policies.
+    logged, best : ndarray of float, shape (draws, queries, fractions)
+        Of the ranking in the log, and of the best list.
+    """
+
+    clicks: Floats
+    logged: Floats
+    best: Floats
+
+
+def play_policies(
+    policies: Mapping[str, Any],
+    draws: Sequence[FittedModel],
+    plans: Sequence[QueryPlan],
+    seed: int,
+    threads: int,
+    compiled: bool | None,
+    progress: Callable[[int, int], object],
+) -> Played:
+    """Play each policy once in every draw of every query; all policies of a draw meet the same visitors.
+
+    Parameters
+    ----------
+    policies : mapping of str to policy
+        The policies.
+    draws : sequence of FittedModel
+        The visitors.
+    plans : sequence of QueryPlan
+        The queries.
+    seed : int
+        Seed of all random numbers.
+    threads : int
+        Number of threads.
+    compiled : bool or None
+        Whether to compile; None compiles if there is enough to play.
+    progress : callable
+        Receives the number of queries played and of all, over all draws.
+
+    Returns
+    -------
+    Played
+        The clicks.
+    """
+    found = Played(
+        np.zeros((len(policies), len(draws), len(plans), POINTS)),
+        np.zeros((len(draws), len(plans), POINTS)),
+        np.zeros((len(draws), len(plans), POINTS)),
+    )
+    stopped = threading.Event()
+    lists = len(draws) * sum(min(plan.horizon, 1e6) for plan in plans)
+
+    def play(draw: int, place: int) -> None:
+        plan = plans[place]
+        case = query_world(draws[draw], plan)
+        found.logged[draw, place] = case.logged / plan.horizon
+        found.best[draw, place] = case.best / plan.horizon
+        key = branch(branch(seed, draw), plan.query)
+        for number, policy in enumerate(policies.values()):
+            if stopped.is_set():
+                return
+            found.clicks[number, draw, place] = played_clicks(policy, case, key, lists, compiled) / plan.horizon
+
+    tasks = [(draw, place) for draw in range(len(draws)) for place in range(len(plans))]
+    with ThreadPoolExecutor(threads) as pool:
+        pending: set[Future[None]] = set()
+        try:
+            pending = {pool.submit(play, *task) for task in tasks}
+            while pending:
+                ended, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    future.result()
+                progress(len(tasks) - len(pending), len(tasks))
+        finally:
+            stopped.set()  # after an interruption, threads stop at the end of their run
+            for future in pending:
+                future.cancel()
+    return found
+
+
+def played_clicks(policy: Any, case: QueryWorld, key: int, lists: float, compiled: bool | None) -> Floats:
+    """Expected clicks of a policy up to each fraction of the horizon, in one run.
+
+    Parameters
+    ----------
+    policy : policy
+        The policy.
+    case : QueryWorld
+        The query and its visitors.
+    key : int
+        Random key of the run.
+    lists : float
+        Number of lists that the policy plays in all runs, by which to decide whether to compile it.
+    compiled : bool or None
+        Whether to compile.
+
+    Returns
+    -------
+    ndarray of float
+        Cumulative clicks.
+    """
+    setup = RunSetup.of(policy, case.world, case.users, NEVER_SEEN_FIRST, case.steps)
+    worth = setup.is_worth_compiling(round(lists)) if compiled is None else compiled
+    player = Player(setup, key, case.checkpoints, compiled=worth)
+    start_warm(player, case.plan)
+    player.play(case.steps)
+    regret = player.run.curves[:, 0].copy()
+    at = FRACTIONS * case.plan.horizon
+    found: Floats = np.interp(at, np.append(0, case.checkpoints), np.append(0.0, case.best_played - regret))
+    beyond = at > case.steps
+    if beyond.any():
+        late = min(int(np.searchsorted(case.checkpoints, LATE * case.steps)), len(regret) - 2)
+        slope = (regret[-1] - regret[late]) / (case.checkpoints[-1] - case.checkpoints[late])
+        found[beyond] = case.best[beyond] - regret[-1] - slope * (at[beyond] - case.steps)
+    return found
+
+
+def start_warm(player: Player, plan: QueryPlan) -> None:
+    """Let a policy believe the priors of the items, as a ranker with priors does."""
+    units = player.policy.capabilities().samples
+    places = {"item": 1, "item and place": plan.places, "nothing": 0}[units]
+    scale = scale_of(player.policy, plan.scales)
+    for item in range(len(plan.items)):
+        if plan.strength[item] > 0.0:
+            for place in range(places):
+                mean = scaled_mean(float(plan.mean[item]), scale)
+                player.policy.sample(player.belief, item, place, float(plan.strength[item]), mean, player.run.slate)

@@ -1,0 +1,73 @@
+"""`toplist advise` and `toplist proof`: print an answer, write files, and refuse what cannot be used."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from toplist.cli import Exit, main
+from toplist.cli.advise import read_features
+from toplist.core.problem import InvalidInput
+
+Output = pytest.CaptureFixture[str]
+FEW = ["--positions", "2", "--policies", "dcm-ts,cascade-ts", "--draws", "2", "--lists", "100", "--threads", "1"]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    chance = random.Random(3)
+    lines = ["query\titems\tclicked\ttime"]
+    for time in range(80):
+        clicks = ",".join(str(place) for place in (1, 2, 3) if chance.random() < 0.6 / place)
+        lines.append(f"q\t{','.join(chance.sample('abc', 3))}\t{clicks}\t{3600 * time}")
+    path = tmp_path / "log.tsv"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def test_it_prints_and_writes_an_answer(log: str, tmp_path: Path, capsys: Output) -> None:
+    files = {name: str(tmp_path / f"advice.{name}") for name in ("json", "html", "ready")}
+    flags = [word for name, path in files.items() for word in (f"--{name}", path)]
+    assert main(["advise", log, *FEW, *flags]) == Exit.FINE
+    printed = capsys.readouterr()
+    assert "80 lists of up to 3 positions" in printed.out
+    assert "Over 100 lists (4.1 days)" in printed.out
+    assert f"read_ready('{files['ready']}')" in printed.out.replace("'\"'\"'", "'")
+    assert printed.err == f"toplist: wrote {files['json']} and {files['ready']} and {files['html']}\n"
+    assert set(json.loads(Path(files["json"]).read_text())["policies"]) == {"dcm-ts", "cascade-ts"}
+    assert json.loads(Path(files["ready"]).read_text())["rankings"][0]["items"][0]["prior"]["strength"] > 0
+    assert "toplist advise" in Path(files["html"]).read_text()
+
+
+def test_what_cannot_be_used_is_refused_before_the_log_is_read(log: str, tmp_path: Path, capsys: Output) -> None:
+    assert main(["advise", str(tmp_path / "none.tsv"), *FEW]) == Exit.INPUT
+    assert "a file or a folder that exists" in capsys.readouterr().err
+    assert main(["advise", log, *FEW, "--html", "page.txt"]) == Exit.INPUT
+    assert "ends in .html or .htm" in capsys.readouterr().err
+    assert main(["advise", log, "--positions", "9"]) == Exit.INPUT
+    assert "at most 3, the length of the longest list" in capsys.readouterr().err
+
+
+def test_features_from_files(tmp_path: Path) -> None:
+    table, mapping, wrong = tmp_path / "f.csv", tmp_path / "f.json", tmp_path / "wrong.csv"
+    table.write_text("item,price,fresh\na,0.5,1\n7,0.25,0\n")
+    mapping.write_text('{"a": [0.5, 1], "7": [0.25, 0]}')
+    wrong.write_text("item,price\na,cheap\n")
+    expected = {"a": [0.5, 1.0], "7": [0.25, 0.0], 7: [0.25, 0.0]}
+    assert read_features(str(table)) == read_features(str(mapping)) == expected
+    with pytest.raises(InvalidInput, match="The file of features"):
+        read_features(str(wrong))
+
+
+@pytest.mark.slow
+def test_a_proof_from_the_command_line(tmp_path: Path, capsys: Output) -> None:
+    page = str(tmp_path / "proof.html")
+    sizes = ["--queries", "1", "--items", "4", "--positions", "2", "--lists", "200", "--live", "40", "--draws", "2"]
+    assert main(["proof", *sizes, "--runs", "2", "--threads", "1", "--html", page]) == Exit.FINE
+    printed = capsys.readouterr()
+    assert "intervals hold the truth." in printed.out
+    assert printed.err == f"toplist: wrote {page}\n"
+    assert "toplist proof --queries 1" in Path(page).read_text()
+    assert main(["proof", "--users", "dcn"]) == Exit.INPUT
+    assert "perhaps" in capsys.readouterr().err
