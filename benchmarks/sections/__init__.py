@@ -20,6 +20,7 @@ from benchmarks.sections import (
     policies,
     ranker,
     service,
+    since2019,
     startup,
     threads,
 )
@@ -32,6 +33,7 @@ SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
     "changing": changing.measure,
     "anybody": anybody.measure,
     "logistic": logistic.measure,
+    "since2019": since2019.measure,
     "threads": threads.measure,
     "ranker": ranker.measure,
     "many": many.measure,

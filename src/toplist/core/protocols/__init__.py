@@ -9,7 +9,7 @@ from toplist.core.protocols.arrangements import Arrangement, HotArrangement
 from toplist.core.protocols.capabilities import Capabilities
 from toplist.core.protocols.detectors import Change, Detecting, Detector, HotDetector
 from toplist.core.protocols.indices import DrawingOne, Exact, HotGauge, HotIndex, HotTangent, Index
-from toplist.core.protocols.list_probabilities import DrawingIndependently, Weighing
+from toplist.core.protocols.list_probabilities import DrawingIndependently, DrawingLast, DrawingOnce, Weighing
 from toplist.core.protocols.memories import Deviating, Forgetting, HotMemory, Memory, Tallying
 from toplist.core.protocols.policies import Assessing, Assessment, HotPolicy, PolicyLike, Renumbering
 from toplist.core.protocols.prepared import Prepared
@@ -48,6 +48,8 @@ __all__ = [
     "Exact",
     "DrawingOne",
     "DrawingIndependently",
+    "DrawingOnce",
+    "DrawingLast",
     "HotArrangement",
     "Arrangement",
     "HotStart",
