@@ -5,7 +5,9 @@ The plain rules keep whole histories, and compute everything anew for every list
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any
@@ -18,6 +20,7 @@ from toplist.core.problem import Problem
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_page
 from toplist.policies import make
+from toplist.policies.grab import find_leader
 from toplist.policies.pb_mhb import walk_on
 
 ITEMS, POSITIONS, STEPS, FEATURES = 7, 3, 300, 3
@@ -299,3 +302,53 @@ def test_the_walk_of_pb_mhb_follows_the_posterior() -> None:
     weight = np.exp(log - log.max())
     means = [(weight * values).sum() / weight.sum() for values in chance]
     assert np.mean(walked, axis=0) == pytest.approx(means, abs=0.02)
+
+
+def neighbours(leader: tuple[int, ...], rate: Floats) -> list[tuple[int, ...]]:
+    """The lists one exchange away from a leader."""
+    order = sorted(range(POSITIONS), key=lambda at: -rate[leader[at], at])
+    found = []
+    for one, two in itertools.pairwise(order):
+        swapped = list(leader)
+        swapped[one], swapped[two] = leader[two], leader[one]
+        found.append(tuple(swapped))
+    for item in set(range(ITEMS)) - set(leader):
+        replaced = list(leader)
+        replaced[order[-1]] = item
+        found.append(tuple(replaced))
+    return found
+
+
+def test_lists_of_grab_are_those_of_the_plain_rule() -> None:
+    """The leader is one of the best assignments by trying all; the rest follows from it list by list."""
+    problem = Problem(ITEMS, POSITIONS, 0, STEPS)
+    policy = make("grab(period=4)").prepare(problem)
+    belief, cache, page = policy.begin(problem), policy.scratch(problem), empty_page(POSITIONS)
+    rng, led, unlike_leader = np.random.default_rng(6), Counter[tuple[int, ...]](), 0
+    shown, clicked = np.zeros((ITEMS, POSITIONS)), np.zeros((ITEMS, POSITIONS))
+    for number in range(STEPS):
+        key, slate = branch(12, number), policy.slate(problem)
+        request = Request(np.arange(ITEMS), POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, LABELS, key)
+        policy.rank(belief, cache, request, slate)
+        find_leader(belief, cache, request)
+        leader = tuple(cache.leader.tolist())
+        rate = np.divide(clicked, shown, out=np.zeros_like(shown), where=shown > 0)
+        sums = [rate[list(items), range(POSITIONS)].sum() for items in itertools.permutations(range(ITEMS), POSITIONS)]
+        assert rate[list(leader), range(POSITIONS)].sum() == pytest.approx(max(sums), abs=1e-12)
+        upper = np.ones((ITEMS, POSITIONS))
+        for item, at in itertools.product(range(ITEMS), range(POSITIONS)):
+            if shown[item, at]:
+                upper[item, at] = kl_index(rate[item, at], int(shown[item, at]), math.log(STEPS))
+        value = {items: upper[list(items), range(POSITIONS)].sum() for items in [leader, *neighbours(leader, rate)]}
+        best = {items for items in value if value[items] > max(value.values()) - 1e-9}
+        if led[leader] % 4 == 0 or leader in best:
+            best = {leader}
+        assert tuple(slate.items.tolist()) in best, f"list {number}"
+        unlike_leader += tuple(slate.items.tolist()) != leader
+        led[leader] += 1
+        clicks = (rng.random(POSITIONS) < ATTRACTION[slate.items] * EXAMINATION).astype(np.int64)
+        shown[slate.items, range(POSITIONS)] += 1
+        clicked[slate.items, range(POSITIONS)] += clicks
+        page.clicks[:], page.left[0], page.seen[:] = clicks, 0, -1.0
+        policy.learn(belief, slate, page)
+    assert unlike_leader > 50
