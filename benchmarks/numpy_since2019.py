@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from benchmarks.numpy_features import Learner
 from benchmarks.numpy_loops import best, cascade, kl_upper
@@ -43,7 +46,7 @@ def moss(attraction: Floats, positions: int, steps: int, generator: Generator) -
     """Regret of CascadeMOSS."""
     share = steps / len(attraction)
 
-    def index(step: int, examined: Floats, clicked: Floats) -> Floats:
+    def index(_: int, examined: Floats, clicked: Floats) -> Floats:
         scores: Floats = clicked / examined + np.sqrt(np.maximum(np.log(share / examined), 0.0) / examined)
         return scores
 
@@ -55,7 +58,7 @@ def kl_ucb_plus_plus(attraction: Floats, positions: int, steps: int, generator: 
     share, upper = steps / len(attraction), np.zeros(len(attraction))
     known = np.full(len(attraction), -1.0)
 
-    def index(step: int, examined: Floats, clicked: Floats) -> Floats:
+    def index(_: int, examined: Floats, clicked: Floats) -> Floats:
         new = np.flatnonzero(known != examined)
         known[new] = examined[new]
         mean, log = clicked[new] / examined[new], np.maximum(np.log(share / examined[new]), 0.0)
@@ -132,6 +135,43 @@ def mhb(attraction: Floats, positions: int, steps: int, generator: Generator) ->
         for item, place in zip(best(theta, positions), np.argsort(-kappa).tolist(), strict=True):
             shown[place] = item
         return shown
+
+    return by_position(attraction, positions, steps, generator, listing)
+
+
+def grab(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
+    """Regret of GRAB; indices are solved for the items just shown."""
+    items, budget = len(attraction), math.log(steps)
+    upper, led = np.ones((items, positions)), Counter[tuple[int, ...]]()
+    places, start = np.arange(positions), np.full(positions, 0.5)
+    last: list[int] = []
+
+    def listing(_: int, clicked: Floats, missed: Floats) -> list[int]:
+        shown = clicked + missed
+        rate = clicked / np.maximum(shown, 1.0)
+        if last:
+            mean = np.minimum(rate[last, places], 1.0 - 1e-12)
+            upper[last, places] = kl_upper(mean, budget / shown[last, places], start)
+        rows, columns = linear_sum_assignment(-rate)
+        leader = rows[columns.argsort()].tolist()
+        best_list, most = leader, 0.0
+        if led[tuple(leader)] % 10 > 0:
+            order = np.argsort(-rate[leader, places]).tolist()
+            for one, two in itertools.pairwise(order):
+                a, b = leader[one], leader[two]
+                gain = upper[b, one] + upper[a, two] - upper[a, one] - upper[b, two]
+                if gain > most:
+                    best_list, most = leader.copy(), gain
+                    best_list[one], best_list[two] = b, a
+            column = upper[:, order[-1]] - upper[leader[order[-1]], order[-1]]
+            column[leader] = -1.0
+            item = int(column.argmax())
+            if column[item] > most:
+                best_list = leader.copy()
+                best_list[order[-1]] = item
+        led[tuple(leader)] += 1
+        last[:] = best_list
+        return [*best_list]
 
     return by_position(attraction, positions, steps, generator, listing)
 

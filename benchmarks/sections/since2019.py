@@ -21,6 +21,7 @@ LOOPS = {
     "cascade-kl-ucb-plus-plus": numpy_since2019.kl_ucb_plus_plus,
     "pbm-pie": numpy_since2019.pie,
     "pb-mhb": numpy_since2019.mhb,
+    "grab": numpy_since2019.grab,
 }
 OVER_FEATURES = {"lin-ts-cascade(sigma=0.1)": numpy_since2019.lin_ts_cascade}  # the noise of the NumPy loops
 COLUMNS: dict[str, Show] = {
@@ -39,13 +40,17 @@ COLUMNS: dict[str, Show] = {
 def measure(effort: Effort) -> Sequence[Table]:
     """One row per policy; a quick run, for tests, plays them in plain Python."""
     topics = Topics(*SIZE)
-    contenders: dict[str, tuple[Contender, str]] = {name: (in_numpy(loop, SIZE), str(SIZE)) for name, loop in LOOPS.items()}
+    contenders: dict[str, tuple[Contender, str]] = {
+        name: (in_numpy(loop, SIZE), str(SIZE)) for name, loop in LOOPS.items()
+    }
     contenders |= {
         name: (features_in_numpy(loop, topics, every=False), str(topics)) for name, loop in OVER_FEATURES.items()
     }
     effort = effort._replace(rounds=min(effort.rounds, ROUNDS))
     rows = [row(name, size, loop, effort) for name, (loop, size) in contenders.items()]
-    notes = ["CPU time per step, from the first step on, on cascade users; ratio: speed-up of toplist, median over rounds."]
+    notes = [
+        "CPU time per step, from the first step on, on cascade users; ratio: speed-up of toplist, median over rounds."
+    ]
     return [Table("Algorithms since the five papers, compared with NumPy loops", COLUMNS, rows, notes)]
 
 

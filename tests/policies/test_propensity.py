@@ -84,7 +84,9 @@ def test_probabilities_sum_to_one_and_match_frequencies(policy: str, learned: in
     expect_agreement(Trial(policy, learned))
 
 
-@pytest.mark.parametrize("policy", ["random", "dcm-ts", "cascade-ucb1", "bubble-rank", "top-rank", "ts-cascade", "pbm-pie", *RANKED])
+@pytest.mark.parametrize(
+    "policy", ["random", "dcm-ts", "cascade-ucb1", "bubble-rank", "top-rank", "ts-cascade", "pbm-pie", *RANKED]
+)
 def test_pinned_items_are_certain(policy: str) -> None:
     trial = Trial(policy, 7, pins=np.array([-1, 4, -1]))
     expect_agreement(trial)
@@ -114,7 +116,9 @@ def test_positions_in_another_order(policy: str) -> None:
     expect_agreement(Trial(policy, 7, order=np.array([2, 0, 1])))
 
 
-@pytest.mark.parametrize("policy", ["random", "dcm-ts", "cascade-ucb1", "bubble-rank", "top-rank", "batch-rank", "ts-cascade", "pbm-pie"])
+@pytest.mark.parametrize(
+    "policy", ["random", "dcm-ts", "cascade-ucb1", "bubble-rank", "top-rank", "batch-rank", "ts-cascade", "pbm-pie"]
+)
 def test_shorter_lists(policy: str) -> None:
     expect_agreement(Trial(policy, 7, positions=2))
 

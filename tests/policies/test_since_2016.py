@@ -27,7 +27,7 @@ ITEMS, POSITIONS, STEPS, FEATURES = 7, 3, 300, 3
 LABELS = np.arange(ITEMS) + 100
 ATTRACTION = np.array([0.45, 0.3, 0.35, 0.1, 0.05, 0.25, 0.4])
 ROWS = np.random.default_rng(8).random((ITEMS, FEATURES)) / 2.0
-EXAMINATION = [0.5, 1.0, 0.3]
+EXAMINATION = [0.5, 1.0, 0.25]  # sums of these are exact
 
 Observations = list[tuple[int, int, int]]  # per examined position: item, position, click
 Rule = Callable[[Observations, int, int], list[int]]  # what was observed, the number of the list, its key
@@ -110,7 +110,7 @@ def kl_index(mean: float, times: int, budget: float) -> float:
     return largest(lambda q: times * kl(mean, q) <= budget, mean, 1.0 - 1e-15) if budget > 0 and mean < 1 else mean
 
 
-def pie(seen: Observations, t: int, key: int) -> list[int]:
+def pie(seen: Observations, _: int, key: int) -> list[int]:
     """Algorithm 1 of the paper, with bounds found by a search for the smallest loss and a bisection."""
     own = branch(key, -1)
     counts = np.zeros((ITEMS, POSITIONS, 2))  # displays and clicks

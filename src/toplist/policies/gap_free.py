@@ -50,8 +50,8 @@ def ts_cascade(scale: float = 1.0, order: Order = "first") -> Policy:
     -----
     Ranks by `mean + Z s`, where Z is standard normal, the same for all items of a list, and s the larger of
     `sqrt(v log(t + 1) / (T + 1))` and `log(t + 1) / (T + 1)` with `v = mean (1 - mean)`. An item never examined has
-    mean 0. Cheung, Tan and Zhong, A Thompson Sampling Algorithm for Cascading Bandits, AISTATS 2019, algorithm 1; Zhong,
-    Cheung and Tan, Thompson Sampling Algorithms for Cascading Bandits, JMLR 2021. CascadeTS draws for each item.
+    mean 0. Cheung, Tan and Zhong, A Thompson Sampling Algorithm for Cascading Bandits, AISTATS 2019, algorithm 1;
+    Zhong, Cheung and Tan, Thompson Sampling Algorithms for Cascading Bandits, JMLR 2021. CascadeTS draws for each item.
     """
     return Policy(ThroughFirstClick(), Everything(), SharedGaussian(scale), TopK(order))
 

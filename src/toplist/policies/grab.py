@@ -238,7 +238,7 @@ def find_leader(belief: Exchanges, cache: ExchangeScratch, request: Request) -> 
 def assign(belief: Exchanges, cache: ExchangeScratch, free: int, count: int) -> None:
     """Fill `leader` with the items of the free positions that have the largest sum of click rates.
 
-    The Hungarian method: positions are added one by one along a cheapest path of exchanges; `price` and `row_price` keep
+    The Hungarian method: positions are added one by one along a cheapest path of exchanges; the prices keep
     all reduced costs at 0 or above. Rows, the positions, and columns, the items, are counted from 1.
     """
     row_price, price, row, way, slack, used = (

@@ -170,8 +170,8 @@ def lin_ts_cascade(scale: float = 1.0, noise: float = 0.25, sigma: float = 1.0, 
     Notes
     -----
     `theta ~ N(theta, (scale v_t)^2 K M^-1)` with `v_t = 3 noise sqrt(d log t)`, drawn once per list. CascadeLinTS has
-    a constant deviation and sigma = 0.1. Zhong, Cheung and Tan, Thompson Sampling Algorithms for Cascading Bandits, JMLR
-    2021, LinTS-Cascade(lambda); noise and sigma as in the authors' code.
+    a constant deviation and sigma = 0.1. Zhong, Cheung and Tan, Thompson Sampling Algorithms for Cascading Bandits,
+    JMLR 2021, LinTS-Cascade(lambda); noise and sigma as in the authors' code.
     """
     return Policy(ThroughFirstClick(), Ridge(sigma), GrowingPosterior(scale, noise), TopK(order))
 

@@ -72,7 +72,7 @@ def pbm_pie(examination: Examination = "reciprocal", epsilon: float = 0.01, step
     -----
     The estimate is `S/E` after S clicks, where E is the sum of the examination probabilities of all impressions. Every
     other time, the last of the best items is replaced by one of those whose upper bound reaches its estimate, each
-    equally likely; the bound is the largest q with `sum over l of N_l KL(S_l / N_l || kappa_l q) <= (1 + epsilon) log n`
+    equally likely; the bound is the largest q with `sum of N_l KL(S_l / N_l || kappa_l q) <= (1 + epsilon) log n`
     after N_l impressions and S_l clicks at position l. Lagree, Vernade and Cappe, Multiple-Play Bandits in the
     Position-Based Model, NIPS 2016, algorithm 1. The paper first shows each item at each position; here items never
     shown go first.

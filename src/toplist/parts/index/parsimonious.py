@@ -30,8 +30,8 @@ class Parsimonious(NamedTuple):
     """PIE: the items with the largest S / E; the last is replaced every other time by one that could be as good.
 
     An item could be as good as the last leader if its upper bound reaches the leader's estimate. The bound is the
-    largest q with sum over positions l of N_l KL(S_l / N_l || kappa_l q) <= (1 + epsilon) log n; of the items that could
-    be as good, each is equally likely. Items never shown go first.
+    largest q with sum over positions l of N_l KL(S_l / N_l || kappa_l q) <= (1 + epsilon) log n; of the items that
+    could be as good, each is equally likely. Items never shown go first.
 
     Parameters
     ----------
@@ -90,7 +90,9 @@ class Parsimonious(NamedTuple):
         fill_level(belief, cache, level)
         return np.array([could_reach(belief, cache, int(item), level, budget) for item in items], dtype=bool)
 
-    def top(self, belief: Positioned, cache: ParsimoniousScratch, request: Request, chosen: Ints, scores: Floats) -> None:
+    def top(
+        self, belief: Positioned, cache: ParsimoniousScratch, request: Request, chosen: Ints, scores: Floats
+    ) -> None:
         """Take the best by their estimates, and explore at the last position that is not pinned."""
         candidates = request.candidates
         fill_estimates(belief, candidates, cache.score)

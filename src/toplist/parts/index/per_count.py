@@ -75,7 +75,9 @@ def horizon(part: str, given: Any, problem: Problem) -> float:
     """The number of lists, or DOUBLING where it is unknown."""
     if isinstance(given, str):
         if given != "theory":
-            raise refuse(f"{part}'s steps", given, "a number of lists or 'theory'", "'theory' is that of the simulation")
+            raise refuse(
+                f"{part}'s steps", given, "a number of lists or 'theory'", "'theory' is that of the simulation"
+            )
         return DOUBLING if problem.steps is None else float(problem.steps)
     if isinstance(given, float) and given == DOUBLING:  # prepared already
         return DOUBLING

@@ -48,9 +48,7 @@ def probabilities_with_last_drawn(
     found.conditional[last + 1 :] = float(found.conditional[last] > 0.0)  # pinned positions
     better = levels > level
     is_certain = int(np.count_nonzero(better)) == len(filled) - 1
-    found.marginal[last] = (
-        _chance_of_last(levels == level, able & ~better, is_last & ~better) if is_certain else np.nan
-    )
+    found.marginal[last] = _chance_of_last(levels == level, able & ~better, is_last & ~better) if is_certain else np.nan
     return found
 
 

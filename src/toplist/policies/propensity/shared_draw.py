@@ -1,4 +1,4 @@
-"""Lists by one Gaussian number that all items share: an item's score is a line over it, and a list holds on an interval."""
+"""Lists by one Gaussian number that all items share: scores are lines over it, and a list holds on an interval."""
 
 from __future__ import annotations
 
@@ -71,13 +71,15 @@ def _narrowed(lines: Floats, number: int, others: Ints, low: float, high: float)
 
 
 def _chance_of_rank(lines: Floats, sizes: Ints, number: int, rank: int) -> float:
-    """The probability that an item of a group has this rank: that as many items are above, its equals being shuffled."""
+    """The probability that an item of a group has this rank: as many items are above, and its equals are shuffled."""
     gap, turn = (lines - lines[number]).T
     always = (turn == 0.0) & (gap > 0.0)
     crossing = np.flatnonzero(turn != 0.0)
     at = -gap[crossing] / turn[crossing]
     order = np.argsort(at)
-    rises = np.where(turn[crossing] > 0.0, sizes[crossing], -sizes[crossing])[order]  # of the number above, left to right
+    rises = np.where(turn[crossing] > 0.0, sizes[crossing], -sizes[crossing])[
+        order
+    ]  # of the number above, left to right
     above = int(sizes[always].sum() + sizes[crossing][turn[crossing] < 0.0].sum())
     edges = np.concatenate([[-math.inf], at[order], [math.inf]])
     counts = above + np.concatenate([[0], np.cumsum(rises)])
