@@ -62,7 +62,7 @@ def ucb_v(seen: Observations, t: int, key: int) -> list[int]:
         values[item] = math.inf
         if clicks:
             each = math.log(t) / len(clicks)
-            values[item] = np.mean(clicks) + math.sqrt(4 * np.var(clicks) * each) + 6 * each
+            values[item] = float(np.mean(clicks)) + math.sqrt(4 * np.var(clicks) * each) + 6 * each
     return ranked(values, key)
 
 
@@ -72,7 +72,7 @@ def ts_cascade(seen: Observations, t: int, key: int) -> list[int]:
     values = {}
     for item in range(ITEMS):
         clicks = outcomes(seen, item)
-        mean = np.mean(clicks) if clicks else 0.0
+        mean = float(np.mean(clicks)) if clicks else 0.0
         each = math.log(t + 1) / (len(clicks) + 1)
         values[item] = mean + z * max(math.sqrt(mean * (1 - mean) * each), each)
     return ranked(values, key)
@@ -128,7 +128,7 @@ def pie(seen: Observations, _: int, key: int) -> list[int]:
         kept = [(n, s / n, kappa) for (n, s), kappa in zip(counts[item].tolist(), EXAMINATION, strict=True) if n]
 
         def loss(q: float) -> float:
-            return sum(n * kl(mean, kappa * q) for n, mean, kappa in kept)
+            return math.fsum(n * kl(mean, kappa * q) for n, mean, kappa in kept)
 
         low, high = 1e-9, 1 - 1e-9
         for _ in range(60):  # the loss is convex
@@ -239,7 +239,8 @@ def test_lists_are_those_of_the_plain_rule(name: str) -> None:
     problem = Problem(ITEMS, POSITIONS, features, STEPS if known else None)
     policy = policy.prepare(problem)
     belief, cache, page = policy.begin(problem), policy.scratch(problem), empty_page(POSITIONS)
-    rng, seen, shown = np.random.default_rng(5), [], set()
+    seen: Observations = []
+    rng, shown = np.random.default_rng(5), set()
     waiting: list[tuple[Any, Ints]] = []
     learned = 0
     for number in range(STEPS):

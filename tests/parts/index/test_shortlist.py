@@ -1,5 +1,6 @@
 """Very many items: the same lists as by scoring everything, with learning, forgetting, hidden and equal items."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,13 @@ def test_the_shortlist_is_short(begin: Any) -> None:
     assert POSITIONS <= shortlist(live.index, live.belief, live.caches[0].ceilings, request, budget, POSITIONS) < 150
 
 
+def budget_at(index: Any, t: float) -> float:
+    """The budget of an index after t lists."""
+    if isinstance(index, KLUCB):
+        return float(exploration_budget(t + 1.0, 3.0))
+    return 2.0 * math.log(t + 1.0) if isinstance(index, VarianceBound) else 1.5 * math.log(t)
+
+
 @pytest.mark.parametrize("index", [KLUCB(), UCB1(), Greedy(bonus=0.3), VarianceBound()])
 def test_tangents_are_the_index_and_lie_above_it(index: Any) -> None:
     rng = np.random.default_rng(2)
@@ -173,12 +181,7 @@ def test_tangents_are_the_index_and_lie_above_it(index: Any) -> None:
     if isinstance(index, Greedy):
         budgets = {unit: 0.3 * unit for unit in (1.0, 1.3, 9.0)}
     else:
-        of_time = {
-            KLUCB: lambda t: exploration_budget(t + 1.0, 3.0),
-            UCB1: lambda t: 1.5 * np.log(t),
-            VarianceBound: lambda t: 2.0 * np.log(t + 1.0),
-        }[type(index)]
-        budgets = {t: of_time(t) for t in TIMES}
+        budgets = {t: budget_at(index, t) for t in TIMES}
     exact = {}
     for at in budgets:
         counts.clock[0] = counts.unit[0] = 1.0

@@ -166,7 +166,7 @@ def could_reach(belief: Positioned, cache: ParsimoniousScratch, item: int, level
         missed = belief.missed[item * places + place]
         loss -= missed * cache.log_missed[place]
         slope += missed * cache.slope_missed[place]
-    return slope <= 0.0 or loss <= budget
+    return bool(slope <= 0.0 or loss <= budget)
 
 
 @routine

@@ -34,7 +34,8 @@ def composed_probabilities(
     if hasattr(scoring, "log_density") or hasattr(scoring, "lines"):
         found = ListProbabilities.exact(np.ones(len(items)), np.ones(len(items)))
         if hasattr(scoring, "lines"):
-            drawn = probabilities_by_shared_draw(*scoring.lines(belief, free), free, items[filled])
+            mean, deviation = scoring.lines(belief, free)
+            drawn = probabilities_by_shared_draw(mean, deviation, free, items[filled])
         else:
             drawn = probabilities_by_draws(
                 lambda some, values: scoring.log_density(belief, some, values), free, items[filled]

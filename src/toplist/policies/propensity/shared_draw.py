@@ -40,7 +40,7 @@ def probabilities_by_shared_draw(mean: Floats, deviation: Floats, candidates: In
     left, low, high, ties, before = sizes.copy(), -math.inf, math.inf, 1.0, 1.0
     for position, number in enumerate(shown):
         if number < 0:
-            break
+            continue
         marginal[position] = _chance_of_rank(lines, sizes, number, position)
     for position, number in enumerate(shown):
         if number < 0 or left[number] == 0:
