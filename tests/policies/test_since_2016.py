@@ -25,9 +25,9 @@ from toplist.policies.pb_mhb import walk_on
 
 ITEMS, POSITIONS, STEPS, FEATURES = 7, 3, 300, 3
 LABELS = np.arange(ITEMS) + 100
-ATTRACTION = np.array([0.45, 0.3, 0.35, 0.1, 0.05, 0.25, 0.4])
+ATTRACTION = np.array([0.75, 0.45, 0.6, 0.1, 0.05, 0.3, 0.5])
 ROWS = np.random.default_rng(8).random((ITEMS, FEATURES)) / 2.0
-EXAMINATION = [0.5, 1.0, 0.25]  # sums of these are exact
+EXAMINATION = [0.75, 1.0, 0.5]  # sums of these are exact
 
 Observations = list[tuple[int, int, int]]  # per examined position: item, position, click
 Rule = Callable[[Observations, int, int], list[int]]  # what was observed, the number of the list, its key
@@ -353,3 +353,14 @@ def test_lists_of_grab_are_those_of_the_plain_rule() -> None:
         page.clicks[:], page.left[0], page.seen[:] = clicks, 0, -1.0
         policy.learn(belief, slate, page)
     assert unlike_leader > 50
+
+
+def test_an_item_that_is_clearly_better_could_be_as_good() -> None:
+    """Its bound is above the level, although the level itself is much less likely than its estimate."""
+    problem = Problem(ITEMS, POSITIONS, 0, STEPS)
+    policy = make(f"pbm-pie(examination={EXAMINATION})").prepare(problem)
+    belief, slate = policy.begin(problem), policy.slate(problem)
+    policy.sample(belief, 2, 1, 100.0, 1.0, slate)
+    policy.sample(belief, 3, 1, 100.0, 0.0, slate)
+    able = policy.scoring.contenders(belief, np.arange(ITEMS), 0.1)
+    assert able.tolist() == [True, True, True, False, True, True, True]
