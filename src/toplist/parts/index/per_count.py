@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import helper, in_bulk, routine
-from toplist.core.problem import Problem, refuse, whole
+from toplist.core.problem import Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.klucb import kl_upper
@@ -81,8 +81,7 @@ def horizon(part: str, given: Any, problem: Problem) -> float:
         return DOUBLING if problem.steps is None else float(problem.steps)
     if isinstance(given, float) and given == DOUBLING:  # prepared already
         return DOUBLING
-    number = int(given) if isinstance(given, float) and given.is_integer() else given
-    return float(whole(f"{part}'s steps", number, 1, "give the number of lists"))
+    return number(f"{part}'s steps", given, 1.0, 1e18, "give the number of lists, as 1e6")
 
 
 @routine
