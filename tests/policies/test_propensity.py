@@ -24,7 +24,8 @@ ATTRACTION = np.array([0.5, 0.45, 0.4, 0.3, 0.2])
 DRAWS = 2000
 EXACT = [
     "random", "cascade-ts", "dcm-ts", "pbm-ts", "cascade-kl-ucb", "cascade-ucb1", "pbm-ucb", "bubble-rank", "top-rank",
-    "batch-rank", "cascade-swucb(tau=30)", "cascade-ducb(gamma=0.97)", "last-click",
+    "batch-rank", "cascade-swucb(tau=30)", "cascade-ducb(gamma=0.97)", "last-click", "cascade-ucb-v", "cascade-moss",
+    "cascade-kl-ucb-plus-plus", "ts-cascade", "pbm-pie",
 ]  # fmt: skip
 RANKED = ["ranked-exp3", "ranked-ucb1", "ranked-kl-ucb"]
 LENGTHS = (0, 7, 200)  # lists learned
@@ -89,7 +90,9 @@ def test_probabilities_sum_to_one_and_match_frequencies(policy: str, learned: in
     expect_agreement(Trial(policy, learned))
 
 
-@pytest.mark.parametrize("policy", ["random", "dcm-ts", "cascade-ucb1", "bubble-rank", "top-rank", *RANKED])
+@pytest.mark.parametrize(
+    "policy", ["random", "dcm-ts", "cascade-ucb1", "bubble-rank", "top-rank", "ts-cascade", "pbm-pie", *RANKED]
+)
 def test_pinned_items_are_certain(policy: str) -> None:
     trial = Trial(policy, 7, pins=np.array([-1, 4, -1]))
     expect_agreement(trial)
@@ -119,7 +122,9 @@ def test_positions_in_another_order(policy: str) -> None:
     expect_agreement(Trial(policy, 7, order=np.array([2, 0, 1])))
 
 
-@pytest.mark.parametrize("policy", ["random", "dcm-ts", "cascade-ucb1", "bubble-rank", "top-rank", "batch-rank"])
+@pytest.mark.parametrize(
+    "policy", ["random", "dcm-ts", "cascade-ucb1", "bubble-rank", "top-rank", "batch-rank", "ts-cascade", "pbm-pie"]
+)
 def test_shorter_lists(policy: str) -> None:
     expect_agreement(Trial(policy, 7, positions=2))
 

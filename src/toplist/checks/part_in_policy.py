@@ -17,6 +17,8 @@ from toplist.parts import (
     ExposureBound,
     Logistic,
     LogisticBound,
+    Parsimonious,
+    PerPosition,
     Resetting,
     Ridge,
     ThroughLastClick,
@@ -30,6 +32,7 @@ BELIEFS: dict[str, tuple[Any, Any]] = {
     "linear": (Ridge(), Ellipsoid()),
     "logistic": (Logistic(), LogisticBound()),
     "exposure": (Exposure(), ExposureBound()),
+    "positions": (PerPosition(), Parsimonious()),
     "weights": (ExponentialWeights(), ExploringDraw()),
 }
 
@@ -58,7 +61,8 @@ def _composed(memory: Any, index: Any) -> Any:
     """A policy of a memory and an index; one bandit per position for an index that draws one item."""
     if draws_one(index):
         return Ranked(EveryPlace(), memory, index, collision="random")
-    return Policy(EveryPlace() if memory.keeps() == "exposure" else ThroughLastClick(), memory, index)
+    by_position = memory.keeps() in ("exposure", "positions")
+    return Policy(EveryPlace() if by_position else ThroughLastClick(), memory, index)
 
 
 def _fitting(part: Any, verb: str, belief: str) -> tuple[Any, Any]:

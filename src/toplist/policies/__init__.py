@@ -6,10 +6,14 @@ from toplist.policies.by_name import Entry, catalogue, entry, make
 from toplist.policies.composed import Policy
 from toplist.policies.exploring import Exploring
 from toplist.policies.fixed_list import ShowList
+from toplist.policies.grab import GRAB
+from toplist.policies.pb_mhb import PBMHB
 from toplist.policies.ranked import Ranked
 from toplist.policies.toprank import TopRank
 
 __all__ = [
+    "GRAB",
+    "PBMHB",
     "BatchRank",
     "BubbleRank",
     "Entry",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toplist.parts.arrange import Diverse, TopK
 from toplist.parts.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick, UntilSatisfied
-from toplist.parts.index import Ellipsoid, LogisticBound, Posterior
+from toplist.parts.index import Ellipsoid, GrowingPosterior, LogisticBound, Posterior
 from toplist.parts.memory import Logistic, LogisticSGD, Ridge
 from toplist.policies.bandits import Order
 from toplist.policies.by_name import entry
@@ -149,6 +149,31 @@ def cascade_lin_ts(scale: float = 1.0, sigma: float = 0.1, order: Order = "first
     Large-Scale Recommendation Problems, UAI 2016, algorithm 1.
     """
     return Policy(ThroughFirstClick(), Ridge(sigma), Posterior(scale), TopK(order))
+
+
+@entry("LinTS-Cascade")
+def lin_ts_cascade(scale: float = 1.0, noise: float = 0.25, sigma: float = 1.0, order: Order = "first") -> Policy:
+    """CascadeLinTS with a deviation that grows with the number of features, positions and lists.
+
+    Parameters
+    ----------
+    scale : float, default 1.0
+        lambda, the factor of the standard deviation; a larger one explores more.
+    noise : float, default 0.25
+        Bound R on the noise of an observation, another factor of the standard deviation.
+    sigma : float, default 1.0
+        Standard deviation of the noise in the regression; a smaller one learns faster from each observation.
+    order : {"first", "last"} or sequence of int, default "first"
+        Positions from the most to the least valuable: "first" from the top down, "last" from the bottom up, or 1-based
+        positions.
+
+    Notes
+    -----
+    `theta ~ N(theta, (scale v_t)^2 K M^-1)` with `v_t = 3 noise sqrt(d log t)`, drawn once per list. CascadeLinTS has
+    a constant deviation and sigma = 0.1. Zhong, Cheung and Tan, Thompson Sampling Algorithms for Cascading Bandits,
+    JMLR 2021, LinTS-Cascade(lambda); noise and sigma as in the authors' code.
+    """
+    return Policy(ThroughFirstClick(), Ridge(sigma), GrowingPosterior(scale, noise), TopK(order))
 
 
 @entry("GL-CDCM", "liu2018")

@@ -79,9 +79,9 @@ def cascade_ts(order: Order = "first") -> Policy:
 
     Notes
     -----
-    Draws from `Beta(1 + S, 1 + T - S)`; learns from every item up to and including the first click. Cheung, Tan and
-    Zhong, A Thompson Sampling Algorithm for Cascading Bandits, AISTATS 2019, differs in the shape of the distribution
-    only.
+    Draws from `Beta(1 + S, 1 + T - S)` for each item; learns from every item up to and including the first click. It is
+    Beta TS of Zhong, Cheung and Tan, Thompson Sampling Algorithms for Cascading Bandits, JMLR 2021, who start without a
+    sample of each item. TS-Cascade draws one number for all items.
     """
     return Policy(ThroughFirstClick(), Everything(), BetaPosterior(), TopK(order))
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from toplist.parts.arrange import TopK
 from toplist.parts.feedback import EveryPlace
-from toplist.parts.index import ExposureBound, ExposurePosterior
-from toplist.parts.memory import Exposure
+from toplist.parts.index import ExposureBound, ExposurePosterior, Parsimonious
+from toplist.parts.memory import Exposure, PerPosition
 from toplist.policies.bandits import Order
 from toplist.policies.by_name import entry
 from toplist.policies.composed import Policy
@@ -53,6 +53,32 @@ def pbm_ts(examination: Examination = "reciprocal") -> Policy:
     Position-Based Model, NIPS 2016, section 5.
     """
     return Policy(EveryPlace(), Exposure(examination), ExposurePosterior(), TopK(places_by_examination(examination)))
+
+
+@entry("PBM-PIE")
+def pbm_pie(examination: Examination = "reciprocal", epsilon: float = 0.01, steps: float | str = "theory") -> Policy:
+    """Shows the items with the largest estimate, and explores only at the least examined position.
+
+    Parameters
+    ----------
+    examination : "reciprocal", float or sequence of float, default "reciprocal"
+        Probability that a position is examined: 1, 1/2, 1/3 and so on, one for all positions, or one per position.
+    epsilon : float, default 0.01
+        Makes the upper bound of an item larger than its asymptotic minimum.
+    steps : float or "theory", default "theory"
+        Number of lists n; "theory" is that of the simulation, and where it is unknown the number of the next list.
+
+    Notes
+    -----
+    The estimate is `S/E` after S clicks, where E is the sum of the examination probabilities of all impressions. Every
+    other time, the last of the best items is replaced by one of those whose upper bound reaches its estimate, each
+    equally likely; the bound is the largest q with `sum of N_l KL(S_l / N_l || kappa_l q) <= (1 + epsilon) log n`
+    after N_l impressions and S_l clicks at position l. Lagree, Vernade and Cappe, Multiple-Play Bandits in the
+    Position-Based Model, NIPS 2016, algorithm 1. The paper first shows each item at each position; here items never
+    shown go first.
+    """
+    index = Parsimonious(epsilon, steps)
+    return Policy(EveryPlace(), PerPosition(examination), index, TopK(places_by_examination(examination)))
 
 
 def places_by_examination(examination: Examination) -> Order:

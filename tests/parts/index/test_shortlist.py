@@ -1,5 +1,6 @@
 """Very many items: the same lists as by scoring everything, with learning, forgetting, hidden and equal items."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from toplist.core.compiling import compiled
 from toplist.core.problem import Problem
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_slate
 from toplist.parts.detectors import CUSUM
-from toplist.parts.index import KLUCB, UCB1, Greedy
+from toplist.parts.index import KLUCB, MOSS, UCB1, Greedy, KLUCBPlusPlus, VarianceBound
 from toplist.parts.index.klucb import exploration_budget
 from toplist.parts.index.select import select
 from toplist.parts.index.shortlist import ROUNDING, shortlist
@@ -90,6 +91,9 @@ PAIRS = {
     "ucb1": (Everything(), UCB1()),
     "ucb1, resetting": (HASTY, UCB1()),
     "greedy": (Everything(), Greedy()),
+    "ucb-v": (Everything(), VarianceBound()),
+    "kl-ucb++": (Everything(), KLUCBPlusPlus(1e6)),
+    "moss, doubling": (Everything(), MOSS()),
 }
 
 
@@ -160,7 +164,14 @@ def test_the_shortlist_is_short(begin: Any) -> None:
     assert POSITIONS <= shortlist(live.index, live.belief, live.caches[0].ceilings, request, budget, POSITIONS) < 150
 
 
-@pytest.mark.parametrize("index", [KLUCB(), UCB1(), Greedy(bonus=0.3)])
+def budget_at(index: Any, t: float) -> float:
+    """The budget of an index after t lists."""
+    if isinstance(index, KLUCB):
+        return float(exploration_budget(t + 1.0, 3.0))
+    return 2.0 * math.log(t + 1.0) if isinstance(index, VarianceBound) else 1.5 * math.log(t)
+
+
+@pytest.mark.parametrize("index", [KLUCB(), UCB1(), Greedy(bonus=0.3), VarianceBound()])
 def test_tangents_are_the_index_and_lie_above_it(index: Any) -> None:
     rng = np.random.default_rng(2)
     counts = Everything().begin(Problem(200, 2))
@@ -170,9 +181,7 @@ def test_tangents_are_the_index_and_lie_above_it(index: Any) -> None:
     if isinstance(index, Greedy):
         budgets = {unit: 0.3 * unit for unit in (1.0, 1.3, 9.0)}
     else:
-        budgets = {
-            t: (exploration_budget(t + 1.0, 3.0) if isinstance(index, KLUCB) else 1.5 * np.log(t)) for t in TIMES
-        }
+        budgets = {t: budget_at(index, t) for t in TIMES}
     exact = {}
     for at in budgets:
         counts.clock[0] = counts.unit[0] = 1.0

@@ -10,7 +10,13 @@ from toplist.core.protocols.arrangements import Arrangement, HotArrangement
 from toplist.core.protocols.capabilities import Capabilities
 from toplist.core.protocols.detectors import Change, Detecting, Detector, HotDetector
 from toplist.core.protocols.indices import DrawingOne, Exact, HotGauge, HotIndex, HotTangent, Index
-from toplist.core.protocols.list_probabilities import DrawingIndependently, Weighing, WeighingSeveral
+from toplist.core.protocols.list_probabilities import (
+    DrawingIndependently,
+    DrawingLast,
+    DrawingOnce,
+    Weighing,
+    WeighingSeveral,
+)
 from toplist.core.protocols.memories import Deviating, Forgetting, HotMemory, Memory, Tallying
 from toplist.core.protocols.policies import Assessing, Assessment, HotPolicy, PolicyLike, Renumbering
 from toplist.core.protocols.prepared import Prepared
@@ -49,6 +55,8 @@ __all__ = [
     "Exact",
     "DrawingOne",
     "DrawingIndependently",
+    "DrawingOnce",
+    "DrawingLast",
     "HotArrangement",
     "Arrangement",
     "HotStart",

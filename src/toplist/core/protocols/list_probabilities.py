@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from toplist.core.slate import Floats, Ints, Request
+from toplist.core.slate import Bools, Floats, Ints, Request
 
 
 class ListProbabilities(NamedTuple):
@@ -101,5 +101,66 @@ class DrawingIndependently(Protocol):
         -------
         ndarray of float, in the shape of `values`
             The logarithms.
+        """
+        ...
+
+
+class DrawingOnce(Protocol):
+    """Optional for an index that ranks by one standard normal number Z, shared by all items: lines over Z."""
+
+    def lines(self, belief: Any, items: Ints) -> tuple[Floats, Floats]:
+        """The score of each item as a line over Z.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        items : ndarray of int
+            The items.
+
+        Returns
+        -------
+        tuple of ndarray of float
+            Per item its score at Z = 0, and by how much it grows with Z.
+        """
+        ...
+
+
+class DrawingLast(Protocol):
+    """Optional for an index that ranks by level, but may draw the last item from others: which they are."""
+
+    def levels(self, belief: Any, items: Ints) -> Floats:
+        """The level of each item.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        items : ndarray of int
+            The items.
+
+        Returns
+        -------
+        ndarray of float
+            The levels.
+        """
+        ...
+
+    def contenders(self, belief: Any, items: Ints, level: float) -> Bools:
+        """Which items may replace a last item of some level; it is replaced every other time by one of them.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        items : ndarray of int
+            The items.
+        level : float
+            Level of the last item.
+
+        Returns
+        -------
+        ndarray of bool
+            Per item whether it may.
         """
         ...

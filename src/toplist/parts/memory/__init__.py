@@ -5,6 +5,7 @@ from toplist.parts.memory.discounted import Discounted
 from toplist.parts.memory.exposure import Exposed, Exposure
 from toplist.parts.memory.forgetting_ridge import DiscountedRidge, WindowedRidge
 from toplist.parts.memory.logistic import Logistic, LogisticSGD, Logit
+from toplist.parts.memory.positions import PerPosition, Positioned
 from toplist.parts.memory.resetting import Resetting
 from toplist.parts.memory.ridge import Linear, Ridge
 from toplist.parts.memory.weights import ExponentialWeights
@@ -22,6 +23,8 @@ __all__ = [
     "Logistic",
     "LogisticSGD",
     "Logit",
+    "PerPosition",
+    "Positioned",
     "Resetting",
     "Ridge",
     "Window",

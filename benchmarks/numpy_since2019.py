@@ -1,0 +1,191 @@
+"""NumPy loops of the algorithms since the five papers, as a user would write them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from benchmarks.numpy_features import Learner
+from benchmarks.numpy_loops import best, cascade, kl_upper
+from toplist.core.slate import Floats, Ints
+from toplist.worlds import TopicCoverage
+
+Generator = np.random.Generator
+Listing = Callable[[int, Floats, Floats], list[int]]  # at a step, from clicked and missed per item and position
+
+
+def ucb_v(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
+    """Regret of CascadeUCB-V."""
+
+    def index(step: int, examined: Floats, clicked: Floats) -> Floats:
+        mean, each = clicked / examined, 2.0 * math.log(step + 1) / examined
+        scores: Floats = mean + np.sqrt(2.0 * mean * (1.0 - mean) * each) + 3.0 * each
+        return scores
+
+    return cascade(attraction, positions, steps, generator, index)
+
+
+def ts_cascade(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
+    """Regret of TS-Cascade."""
+    drawn = generator.standard_normal(steps).tolist()
+
+    def index(step: int, examined: Floats, clicked: Floats) -> Floats:
+        mean, each = clicked / examined, math.log(step + 2) / (examined + 1.0)
+        scores: Floats = mean + drawn[step] * np.maximum(np.sqrt(mean * (1.0 - mean) * each), each)
+        return scores
+
+    return cascade(attraction, positions, steps, generator, index)
+
+
+def moss(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
+    """Regret of CascadeMOSS."""
+    share = steps / len(attraction)
+
+    def index(_: int, examined: Floats, clicked: Floats) -> Floats:
+        scores: Floats = clicked / examined + np.sqrt(np.maximum(np.log(share / examined), 0.0) / examined)
+        return scores
+
+    return cascade(attraction, positions, steps, generator, index)
+
+
+def kl_ucb_plus_plus(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
+    """Regret of CascadeKL-UCB++; only items observed since the last list are solved for."""
+    share, upper = steps / len(attraction), np.zeros(len(attraction))
+    known = np.full(len(attraction), -1.0)
+
+    def index(_: int, examined: Floats, clicked: Floats) -> Floats:
+        new = np.flatnonzero(known != examined)
+        known[new] = examined[new]
+        mean, log = clicked[new] / examined[new], np.maximum(np.log(share / examined[new]), 0.0)
+        solved, budget = mean.copy(), log + np.log1p(log * log)
+        some = (budget > 0.0) & (mean < 1.0)
+        if some.any():
+            solved[some] = kl_upper(mean[some], budget[some] / examined[new][some], upper[new][some])
+        upper[new] = solved
+        return upper.copy()
+
+    return cascade(attraction, positions, steps, generator, index)
+
+
+def by_position(attraction: Floats, positions: int, steps: int, generator: Generator, listing: Listing) -> float:
+    """Show each visitor a list that is made of counts per item and position, and return the regret on cascade users."""
+    clicked, missed = np.zeros((len(attraction), positions)), np.zeros((len(attraction), positions))
+    attracts, regret = attraction.tolist(), 0.0
+    ideal = math.prod(1.0 - chance for chance in sorted(attracts)[-positions:])
+    for step in range(steps):
+        shown = listing(step, clicked, missed)
+        regret += math.prod([1.0 - attracts[item] for item in shown]) - ideal
+        waiting = True
+        for place, coin in enumerate(generator.random(positions).tolist()):
+            clicks = waiting and coin < attracts[shown[place]]
+            (clicked if clicks else missed)[shown[place], place] += 1.0
+            waiting = waiting and not clicks
+    return regret
+
+
+def pie(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
+    """Regret of PBM-PIE."""
+    kappa, budget = 1.0 / np.arange(1, positions + 1), 1.01 * math.log(steps)
+
+    def listing(_: int, clicked: Floats, missed: Floats) -> list[int]:
+        total, shown = clicked.sum(axis=1), clicked + missed
+        with np.errstate(divide="ignore", invalid="ignore"):
+            estimate = total / (shown @ kappa)
+            estimate[np.isnan(estimate)] = np.inf
+            leaders = best(estimate + 1e-9 * generator.random(len(estimate)), positions)
+            level = estimate[leaders[-1]]
+            if generator.random() < 0.5 or not 0.0 < level <= 1.0:
+                return leaders
+            fit = np.nan_to_num(clicked * np.log(clicked / shown)) + np.nan_to_num(missed * np.log(missed / shown))
+            rest = np.maximum(1.0 - kappa * level, 1e-300)
+            loss = fit.sum(axis=1) - clicked @ np.log(kappa) - total * math.log(level) - missed @ np.log(rest)
+        able = (loss <= budget) | (missed @ (kappa / rest) <= total / level)
+        able[leaders] = False
+        others: Ints = np.flatnonzero(able)
+        if len(others) > 0:
+            leaders[-1] = int(generator.choice(others))
+        return leaders
+
+    return by_position(attraction, positions, steps, generator, listing)
+
+
+def mhb(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
+    """Regret of PB-MHB; steps this wide are as good as uniform, and attractions are moved all at once."""
+    items = len(attraction)
+    theta, kappa = generator.random(items), np.concatenate([[1.0], generator.random(positions - 1)])
+
+    def listing(_: int, clicked: Floats, missed: Floats) -> list[int]:
+        clicks, others, then = clicked + 0.5, missed + 0.5, generator.random(items)
+        gain = clicks.sum(axis=1) * np.log(then / theta)
+        gain += (others * (np.log1p(-np.outer(then, kappa)) - np.log1p(-np.outer(theta, kappa)))).sum(axis=1)
+        moved = np.log(generator.random(items)) < gain
+        theta[moved] = then[moved]
+        for place in range(1, positions):
+            to = generator.random()
+            gain = clicks[:, place].sum() * math.log(to / kappa[place])
+            gain += others[:, place] @ (np.log1p(-to * theta) - np.log1p(-kappa[place] * theta))
+            if math.log(generator.random()) < gain:
+                kappa[place] = to
+        shown = [0] * positions
+        for item, place in zip(best(theta, positions), np.argsort(-kappa).tolist(), strict=True):
+            shown[place] = item
+        return shown
+
+    return by_position(attraction, positions, steps, generator, listing)
+
+
+def grab(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
+    """Regret of GRAB; indices are solved for the items just shown."""
+    items, budget = len(attraction), math.log(steps)
+    upper, led = np.ones((items, positions)), Counter[tuple[int, ...]]()
+    places, start = np.arange(positions), np.full(positions, 0.5)
+    last: list[int] = []
+
+    def listing(_: int, clicked: Floats, missed: Floats) -> list[int]:
+        shown = clicked + missed
+        rate = clicked / np.maximum(shown, 1.0)
+        if last:
+            mean = np.minimum(rate[last, places], 1.0 - 1e-12)
+            upper[last, places] = kl_upper(mean, budget / shown[last, places], start)
+        rows, columns = linear_sum_assignment(-rate)
+        leader = rows[columns.argsort()].tolist()
+        best_list, most = leader, 0.0
+        if led[tuple(leader)] % 10 > 0:
+            order = np.argsort(-rate[leader, places]).tolist()
+            for one, two in itertools.pairwise(order):
+                a, b = leader[one], leader[two]
+                gain = upper[b, one] + upper[a, two] - upper[a, one] - upper[b, two]
+                if gain > most:
+                    best_list, most = leader.copy(), gain
+                    best_list[one], best_list[two] = b, a
+            column = upper[:, order[-1]] - upper[leader[order[-1]], order[-1]]
+            column[leader] = -1.0
+            item = int(column.argmax())
+            if column[item] > most:
+                best_list = leader.copy()
+                best_list[order[-1]] = item
+        led[tuple(leader)] += 1
+        last[:] = best_list
+        return [*best_list]
+
+    return by_position(attraction, positions, steps, generator, listing)
+
+
+def lin_ts_cascade(world: TopicCoverage, steps: int, generator: Generator, ideal: float, every: bool) -> float:
+    """Regret of LinTS-Cascade, with the noise of the other loops over features."""
+    learner = Learner(world, steps, generator, ideal)
+    topics, d = learner.topics, learner.topics.shape[1]
+    for step in range(steps):
+        width = 0.75 * math.sqrt(d * learner.positions * math.log(step + 1))
+        weights = learner.theta + width * np.linalg.cholesky(learner.inverse) @ generator.standard_normal(d)
+        rows = topics[best(topics @ weights, learner.positions)]
+        above = np.cumprod(1.0 - rows, axis=0)
+        attraction = rows @ learner.preferences
+        attraction[1:] = (rows[1:] * above[:-1]) @ learner.preferences
+        learner.serve(rows, attraction, every)
+    return learner.regret

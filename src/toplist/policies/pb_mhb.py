@@ -1,0 +1,270 @@
+"""PB-MHB: Thompson sampling in the position-based model with unknown examination, by a Metropolis-Hastings walk."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from toplist.core.compiling import helper, routine
+from toplist.core.problem import Problem, number, refuse, whole
+from toplist.core.protocols import Assessment, Capabilities
+from toplist.core.protocols.kinds import expect_kind
+from toplist.core.randomness import branch, cosine, uniform
+from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
+from toplist.parts.arrange import lay_out
+from toplist.parts.feedback import EveryPlace
+from toplist.parts.index.select import select
+from toplist.policies.by_name import entry
+
+PRIOR = 0.5  # clicks, and displays without a click, of every item at every position before anything is learned
+WIDE = 0.4  # a walk with a larger deviation is proposed uniformly, and a narrower one by a Gaussian
+START = -2  # the branch of the key for the first values; sweeps count from 0
+ITEMS, POSITIONS = 0, 1  # branches of the key of a sweep
+ROOT_2 = math.sqrt(2.0)
+
+
+class Particle(NamedTuple):
+    """Clicks per item and position, and where the walk over attractions and examination probabilities is."""
+
+    clicked: Floats  # (items times positions,)
+    missed: Floats
+    theta: Floats  # per item its attraction
+    kappa: Floats  # per position its examination probability; that of the first is 1
+    clock: Floats  # one element: lists learned
+
+
+class ParticleScratch(NamedTuple):
+    """Scratch arrays for one list."""
+
+    theta: Floats
+    kappa: Floats
+    score: Floats  # per candidate
+    chosen: Ints  # per position
+    drawn: Floats  # per position
+    order: Ints  # the positions from the most to the least examined
+
+
+class PBMHB(NamedTuple):
+    """Draws attractions and examination probabilities from their posterior, and shows the best list for them.
+
+    Parameters
+    ----------
+    scale : float, default 1000.0
+        c: a step of the walk has the standard deviation c / sqrt(t).
+    sweeps : int, default 1
+        m: how often each value is moved for a list.
+    reading : part of `toplist.parts.feedback`, default EveryPlace()
+        Which positions count as shown.
+    """
+
+    scale: float = 1000.0
+    sweeps: int = 1
+    reading: Any = EveryPlace()
+
+    def prepare(self, problem: Problem) -> Self:
+        """Check the parameters."""
+        expect_kind("The reading", self.reading, "reading")
+        scale = number("PB-MHB's scale", self.scale, 0.0, 1e12, "the paper's is 1000")
+        if scale == 0.0:
+            raise refuse("PB-MHB's scale", self.scale, "above 0", "with steps of length 0 it would never move")
+        sweeps = whole("PB-MHB's sweeps", self.sweeps, 1, "the paper's is 1")
+        return self._replace(scale=scale, sweeps=sweeps, reading=self.reading.prepare(problem))
+
+    def begin(self, problem: Problem) -> Particle:
+        """Nothing was shown; the walk begins at the first list."""
+        places = problem.items * problem.positions
+        return Particle(
+            clicked=np.zeros(places),
+            missed=np.zeros(places),
+            theta=np.full(problem.items, 0.5),
+            kappa=np.ones(problem.positions),
+            clock=np.zeros(1),
+        )
+
+    def scratch(self, problem: Problem) -> ParticleScratch:
+        """Arrays for one list."""
+        items, places = problem.items, problem.positions
+        return ParticleScratch(
+            theta=np.zeros(items),
+            kappa=np.zeros(places),
+            score=np.zeros(items),
+            chosen=np.zeros(places, dtype=np.int64),
+            drawn=np.zeros(places),
+            order=np.zeros(places, dtype=np.int64),
+        )
+
+    def slate(self, problem: Problem) -> Slate:
+        """The memo holds the values drawn for the list: from them the walk goes on once the list is learned."""
+        return empty_slate(problem.positions, problem.features, memo=1 + -(-problem.items // problem.positions))
+
+    def capabilities(self) -> Capabilities:
+        """Items are learned about together with the positions, so none can be added."""
+        return Capabilities(adds_items=False, samples="nothing")
+
+    def rank(self, belief: Particle, cache: ParticleScratch, request: Request, slate: Slate) -> None:
+        """Particle on, and show the best items for the values reached, the best at the most examined position."""
+        walk_on(belief, cache, request, self.scale, self.sweeps)
+        candidates = request.candidates
+        size = min(request.positions, len(candidates))
+        slate.size[0] = size
+        for i in range(len(candidates)):
+            cache.score[i] = cache.theta[candidates[i]]
+        items, drawn = slate.items[:size], cache.drawn[:size]
+        select(cache.score, candidates, len(candidates), request.labels, request.key, items, drawn)
+        order = cache.order
+        for place in range(len(order)):
+            order[place] = request.order[place] if len(request.order) > 0 else place
+        if len(request.order) == 0:
+            sort_by_examination(cache.kappa, order)
+        lay_out(cache.chosen, order, request.pins, slate)
+        width = slate.memo.shape[1] - 1
+        for place in range(len(cache.kappa)):
+            slate.memo[place, 0] = cache.kappa[place]
+        for item in range(len(cache.theta)):
+            slate.memo[item // width, 1 + item % width] = cache.theta[item]
+
+    def learn(self, belief: Particle, slate: Slate, page: Page) -> None:
+        """Count what was shown, and go where the walk was when the list was made."""
+        size, places, width = slate.size[0], len(belief.kappa), slate.memo.shape[1] - 1
+        self.reading.read(page, size)
+        belief.clock[0] += 1.0
+        for place in range(size):
+            count_display(belief, slate.items[place], place, page.weight[place], page.value[place])
+        if slate.memo[0, 0] == 1.0:  # a list of its own
+            for place in range(places):
+                belief.kappa[place] = slate.memo[place, 0]
+            for item in range(len(belief.theta)):
+                belief.theta[item] = slate.memo[item // width, 1 + item % width]
+
+    def sample(self, belief: Particle, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
+        """Count displays of an item at a position."""
+        count_display(belief, item, place, weight, value)
+
+    def assess(self, belief: Particle, request: Request, place: int | None) -> Assessment:
+        """Displays, clicks per display, and no index."""
+        shape = (len(belief.theta), len(belief.kappa))
+        clicked = belief.clicked.reshape(shape).sum(axis=1)[request.candidates]
+        shown = clicked + belief.missed.reshape(shape).sum(axis=1)[request.candidates]
+        mean = np.full(len(shown), np.nan)
+        np.divide(clicked, shown, out=mean, where=shown > 0.0)
+        return Assessment(shown, mean, np.full(len(shown), np.nan), why="best for attractions drawn from the posterior")
+
+
+@entry("PB-MHB")
+def pb_mhb(scale: float = 1000.0, sweeps: int = 1) -> PBMHB:
+    """Thompson sampling for users who look at each position with an unknown probability, which it learns.
+
+    Parameters
+    ----------
+    scale : float, default 1000.0
+        c, the length of a step of the walk: its standard deviation is `c / sqrt(t)`.
+    sweeps : int, default 1
+        m, how often each value is moved for a list; more draw closer to the posterior, and take longer.
+
+    Notes
+    -----
+    The posterior of attractions theta and examination probabilities kappa is proportional to the product of
+    `(theta_i kappa_l)^S (1 - theta_i kappa_l)^F` over all items i and positions l, after S clicks and F impressions
+    without one, each plus 1/2; the first position has kappa 1. Each value in turn is moved by a Gaussian step, kept
+    between 0 and 1 and accepted by Metropolis and Hastings' rule; the walk goes on from list to list. The items with
+    the largest theta go to the positions with the largest kappa. Gauthier, Gaudel and Fromont, Position-Based
+    Multiple-Play Bandits with Thompson Sampling, IDA 2021; constants as in the authors' code.
+    """
+    return PBMHB(scale, sweeps)
+
+
+@helper
+def count_display(belief: Particle, item: int, place: int, weight: float, value: float) -> None:
+    """Count displays of an item at a position."""
+    at = item * len(belief.kappa) + place
+    belief.clicked[at] += weight * value
+    belief.missed[at] += weight * (1.0 - value)
+
+
+@routine
+def walk_on(belief: Particle, cache: ParticleScratch, request: Request, scale: float, sweeps: int) -> None:
+    """Fill the values of the next list: those of the last one, each moved in turn."""
+    items, places = len(belief.theta), len(belief.kappa)
+    own = branch(request.key, -1)  # apart from the key that breaks ties
+    first, begins = branch(own, START), belief.clock[0] == 0.0
+    for item in range(items):
+        cache.theta[item] = 1.0 - uniform(first, request.labels[item]) if begins else belief.theta[item]
+    for place in range(places):
+        cache.kappa[place] = 1.0 - uniform(branch(first, START), place) if begins else belief.kappa[place]
+    cache.kappa[0] = 1.0
+    deviation = scale / math.sqrt(belief.clock[0] + 1.0)
+    for sweep in range(sweeps):
+        key = branch(own, sweep)
+        for item in range(items):
+            by_item = branch(branch(key, ITEMS), request.labels[item])
+            cache.theta[item] = move_item(belief, cache, item, deviation, by_item)
+        for place in range(1, places):
+            cache.kappa[place] = move_position(belief, cache, place, deviation, branch(branch(key, POSITIONS), place))
+
+
+@helper
+def move_item(belief: Particle, cache: ParticleScratch, item: int, deviation: float, key: int) -> float:
+    """The next attraction of an item."""
+    now, places = cache.theta[item], len(cache.kappa)
+    then = step_within(now, deviation, key)
+    clicks, gain = 0.0, log_mass(now, deviation) - log_mass(then, deviation)
+    for place in range(places):
+        at = item * places + place
+        clicks += belief.clicked[at] + PRIOR
+        missed = belief.missed[at] + PRIOR
+        gain += missed * (math.log1p(-then * cache.kappa[place]) - math.log1p(-now * cache.kappa[place]))
+    gain += clicks * math.log(then / now)
+    return then if math.log(1.0 - uniform(key, 0)) < gain else now
+
+
+@helper
+def move_position(belief: Particle, cache: ParticleScratch, place: int, deviation: float, key: int) -> float:
+    """The next examination probability of a position."""
+    now, places = cache.kappa[place], len(cache.kappa)
+    then = step_within(now, deviation, key)
+    clicks, gain = 0.0, log_mass(now, deviation) - log_mass(then, deviation)
+    for item in range(len(cache.theta)):
+        at = item * places + place
+        clicks += belief.clicked[at] + PRIOR
+        missed = belief.missed[at] + PRIOR
+        gain += missed * (math.log1p(-then * cache.theta[item]) - math.log1p(-now * cache.theta[item]))
+    gain += clicks * math.log(then / now)
+    return then if math.log(1.0 - uniform(key, 0)) < gain else now
+
+
+@helper
+def step_within(now: float, deviation: float, key: int) -> float:
+    """A Gaussian step that ends strictly between 0 and 1: drawn until it does."""
+    at = 1
+    while True:
+        first, second = uniform(key, at), uniform(key, at + 1)
+        at += 2
+        if deviation >= WIDE:  # almost flat: uniform, accepted by the height of the curve
+            then = first
+            apart = (then - now) / deviation
+            inside = second < math.exp(-0.5 * apart * apart)
+        else:
+            then = now + deviation * math.sqrt(-2.0 * math.log(1.0 - first)) * cosine(second)
+            inside = True
+        if inside and 0.0 < then < 1.0:
+            return then
+
+
+@helper
+def log_mass(centre: float, deviation: float) -> float:
+    """Logarithm of the probability that a Gaussian step from here ends between 0 and 1."""
+    unit = 1.0 / (deviation * ROOT_2)
+    return math.log(0.5 * (math.erf((1.0 - centre) * unit) + math.erf(centre * unit)))
+
+
+@helper
+def sort_by_examination(kappa: Floats, order: Ints) -> None:
+    """Sort positions by descending examination probability; equal ones stay as they are."""
+    for i in range(1, len(order)):
+        place, at = order[i], i
+        while at > 0 and kappa[order[at - 1]] < kappa[place]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = place
