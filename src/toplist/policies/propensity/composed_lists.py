@@ -40,7 +40,9 @@ def composed_probabilities(
         if filled.any():
             if hasattr(scoring, "lines"):
                 mean, deviation = scoring.lines(belief, free)
-                draws = _each(lists[:, filled], lambda items: probabilities_by_shared_draw(mean, deviation, free, items))
+                draws = _each(
+                    lists[:, filled], lambda items: probabilities_by_shared_draw(mean, deviation, free, items)
+                )
             else:
                 draws = IndependentDraws(
                     lambda some, values: scoring.log_density(belief, some, values), free, int(filled.sum())
