@@ -111,6 +111,27 @@ def tunes(tmp_path: Path) -> Path:
     return folder.parent
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests of the live service on two stores: reads of one return at once, and those of the other suspend."""
+    if metafunc.definition.path.parent.parts[-2:] == ("service", "live"):
+        metafunc.parametrize("store_kind", ["sqlite", "suspending"], indirect=True)
+
+
+# For all tests: pytest sets up a fixture that a test does not name only if it is for all of them.
+@pytest.fixture(autouse=True)
+def store_kind(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """Which store `running.at_work` opens, in tests of the live service."""
+    kind: str | None = getattr(request, "param", None)
+    if kind is None:
+        yield None
+        return
+    from running import STORES, open_store  # noqa: PLC0415 - of the tests of the service
+
+    token = open_store.set(STORES[kind])
+    yield kind
+    open_store.reset(token)
+
+
 @pytest.fixture
 def make_service() -> Iterator[Make]:
     """A function that makes services with any settings."""

@@ -92,7 +92,7 @@ def draw_fits(
     """
     count, key = whole("The number of draws", draws, 0, "give the number of models to draw"), checked_seed(seed)
     data = prepare_log(log)
-    maximiser, chosen, given = fit_coins(data, model, priors, False, settings, progress, pair_priors)
+    maximiser, chosen, given = fit_coins(data, model, priors, False, settings, progress, pair_priors=pair_priors)
     fitted = collect(maximiser, data, chosen, given, False, "information")
     codes = fitted.query_codes if queries is None else queries
     kept: Bools = np.isin(fitted.pair_query, codes)
@@ -165,5 +165,5 @@ def refit_once(
     units = np.arange(len(log)) if log.visitor is None else np.unique(log.visitor, return_inverse=True)[1]
     times = random.poisson(1.0, size=int(units.max(initial=-1)) + 1)[units]
     again = prepare_log(replace(log, weight=log.weights * times))
-    maximiser, chosen, given = fit_coins(again, model, priors, False, settings, None, pair_priors)
+    maximiser, chosen, given = fit_coins(again, model, priors, False, settings, None, pair_priors=pair_priors)
     return collect(maximiser, again, chosen, given, False, "none")

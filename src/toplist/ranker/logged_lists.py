@@ -114,7 +114,7 @@ class LoggedListRanker(Ranker):
                 self._plain[positions] = request
         return self._filled(request)[:2]
 
-    def weigh(
+    def make_weighed(
         self,
         draw: int,
         among: Iterable[ItemId] | None = None,

@@ -74,7 +74,7 @@ class ListWeigher:
 
         def work() -> WeighedList:
             ranker = copy if learner is None else LoggedRanker.of(copy, policy, name)
-            return ranker.weigh(draw, **arguments)
+            return ranker.make_weighed(draw, **arguments)
 
         try:
             made = await asyncio.to_thread(work)
