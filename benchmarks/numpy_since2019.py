@@ -150,8 +150,10 @@ def grab(attraction: Floats, positions: int, steps: int, generator: Generator) -
         shown = clicked + missed
         rate = clicked / np.maximum(shown, 1.0)
         if last:
-            mean = np.minimum(rate[last, places], 1.0 - 1e-12)
-            upper[last, places] = kl_upper(mean, budget / shown[last, places], start)
+            mean, radius = rate[last, places], budget / shown[last, places]
+            certain = mean >= 1.0
+            solved = kl_upper(np.where(certain, 0.5, mean), radius, start)
+            upper[last, places] = np.where(certain, 1.0, solved)
         rows, columns = linear_sum_assignment(-rate)
         leader = rows[columns.argsort()].tolist()
         best_list, most = leader, 0.0

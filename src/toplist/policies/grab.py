@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import helper, routine
-from toplist.core.problem import Problem, number, refuse, whole
+from toplist.core.problem import Problem, number, refuse
 from toplist.core.protocols import Assessment, Capabilities
 from toplist.core.protocols.kinds import expect_kind
 from toplist.core.randomness import branch
@@ -53,7 +53,7 @@ class GRAB(NamedTuple):
 
     Parameters
     ----------
-    period : int, default 10
+    period : float, default 10.0
         gamma: every so many lists the leader itself is shown.
     steps : float or "theory", default "theory"
         Number of lists n; "theory" is that of the simulation, and where it is unknown the number of the next list.
@@ -61,7 +61,7 @@ class GRAB(NamedTuple):
         Which positions count as shown.
     """
 
-    period: int = 10
+    period: float = 10.0
     steps: Any = "theory"
     reading: Any = EveryPlace()
 
@@ -74,7 +74,7 @@ class GRAB(NamedTuple):
                 raise refuse("GRAB's steps", steps, "a number of lists or 'theory'", "give the number of lists")
             steps = 0.0 if problem.steps is None else float(problem.steps)
         return self._replace(
-            period=whole("GRAB's period", self.period, 1, "the paper's is 10"),
+            period=number("GRAB's period", self.period, 1.0, 1e15, "the paper's is 10"),
             steps=number("GRAB's steps", steps, 0.0, 1e18, "give the number of lists, as 1e6"),
             reading=self.reading.prepare(problem),
         )
@@ -160,12 +160,12 @@ class GRAB(NamedTuple):
 
 
 @entry("GRAB")
-def grab(period: int = 10, steps: float | str = "theory") -> GRAB:
+def grab(period: float = 10.0, steps: float | str = "theory") -> GRAB:
     """Shows the best known list, or one that differs by one exchange; for an unknown probability of each position.
 
     Parameters
     ----------
-    period : int, default 10
+    period : float, default 10.0
         gamma: every so many lists for which a list is the best known one, it is shown itself.
     steps : float or "theory", default "theory"
         Number of lists n; "theory" is that of the simulation, and where it is unknown the number of the next list.

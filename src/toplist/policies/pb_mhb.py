@@ -22,6 +22,7 @@ PRIOR = 0.5  # clicks, and displays without a click, of every item at every posi
 WIDE = 0.4  # a walk with a larger deviation is proposed uniformly, and a narrower one by a Gaussian
 START = -2  # the branch of the key for the first values; sweeps count from 0
 ITEMS, POSITIONS = 0, 1  # branches of the key of a sweep
+MOST_SWEEPS = 10_000  # for a list
 ROOT_2 = math.sqrt(2.0)
 
 
@@ -70,6 +71,8 @@ class PBMHB(NamedTuple):
         if scale == 0.0:
             raise refuse("PB-MHB's scale", self.scale, "above 0", "with steps of length 0 it would never move")
         sweeps = whole("PB-MHB's sweeps", self.sweeps, 1, "the paper's is 1")
+        if sweeps > MOST_SWEEPS:
+            raise refuse("PB-MHB's sweeps", sweeps, f"at most {MOST_SWEEPS}", "the paper's is 1")
         return self._replace(scale=scale, sweeps=sweeps, reading=self.reading.prepare(problem))
 
     def begin(self, problem: Problem) -> Particle:
