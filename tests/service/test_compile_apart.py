@@ -57,7 +57,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, after: Any) -> list[str]:
         after(process)
 
     monkeypatch.setattr(training, "compile_policy", compile_policy)
-    monkeypatch.setattr(CompilerProcess, "_run", run_child)
+    monkeypatch.setattr(CompilerProcess, "run", run_child)
     return seen
 
 
@@ -81,19 +81,19 @@ def test_a_running_process_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(_: list[str], **more: Any) -> Any:
         started = popen([sys.executable, "-c", "import time; time.sleep(600)"], **more)
         process.end()
-        process._process = started
+        process.process = started
         return started
 
     monkeypatch.setattr(subprocess, "Popen", endless)
-    process._run(b"{}")
-    assert process._process is None
+    process.run(b"{}")
+    assert process.process is None
 
 
 def test_without_a_folder_for_machine_code_the_service_compiles_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A child that leaves nothing on the disk: the list comes all the same."""
-    monkeypatch.setattr(CompilerProcess, "_run", lambda *_: None)
+    monkeypatch.setattr(CompilerProcess, "run", lambda *_: None)
     inner = training.compile_policy
     asked: list[bool] = []
 

@@ -318,7 +318,7 @@ def deploy(
     drawn = random.choice(len(traffic), lists, p=traffic / traffic.sum())
     frozen: dict[Id, Ranker] = {}
     shown, clicked, given, marginal = [], [], [], []
-    users = {query: Visitors(truth, query, ready.positions) for query in rankers}
+    users = {query: KnownVisitors(truth, query, ready.positions) for query in rankers}
     for number_of, code in enumerate(drawn.tolist()):
         if number_of == lists // 2:
             frozen = {query: copy(ranker) for query, ranker in rankers.items()}
@@ -336,7 +336,7 @@ def deploy(
     return ClickLog.from_lists(queries, shown, clicked, propensities=given, marginals=marginal), frozen
 
 
-class Visitors:
+class KnownVisitors:
     """The known visitors of one query, who click on lists of item ids.
 
     Parameters
@@ -380,5 +380,5 @@ def true_value(rankers: dict[Id, Ranker], truth: FittedModel, log: ClickLog) -> 
         if share > 0.0:
             frozen = copy(ranker)
             lists = [frozen.rank().items for _ in range(TRUE_LISTS)]
-            total += share * Visitors(truth, query, len(lists[0])).value(lists)
+            total += share * KnownVisitors(truth, query, len(lists[0])).value(lists)
     return total

@@ -26,7 +26,7 @@ class CompilerProcess:
 
     def __init__(self) -> None:
         self._turn = Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self._ended = False
 
     def compile(self, settings: LearnerSettings) -> None:
@@ -41,7 +41,7 @@ class CompilerProcess:
         except NotCached:
             pass
         with self._turn:
-            self._run(encode(settings.event()))
+            self.run(encode(settings.event()))
         if self._ended:
             raise StoreUnavailable("The service stops before the policy is compiled; ask it again.")
         training.compile_policy(settings)
@@ -53,12 +53,13 @@ class CompilerProcess:
     def end(self) -> None:
         """End the process, if one compiles, and start no other."""
         self._ended = True
-        process = self._process
+        process = self.process
         if process is not None:
             with suppress(OSError):
                 process.kill()
 
-    def _run(self, event: bytes) -> None:
+    def run(self, event: bytes) -> None:
+        """Let another process compile the policy of a ranking's event, and wait for it."""
         if self._ended:
             return
         command = [sys.executable, "-m", "toplist.service.live.compile_apart"]
@@ -68,13 +69,13 @@ class CompilerProcess:
                 command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )  # fmt: skip
-            self._process = process
+            self.process = process
             if self._ended:
                 process.kill()
             try:
                 process.communicate(event)
             finally:
-                self._process = None
+                self.process = None
 
 
 def main() -> None:
