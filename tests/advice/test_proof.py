@@ -8,7 +8,7 @@ import pytest
 from small_logs_of_truth import GAIN, made_log
 
 from toplist.advice.known_visitors import known_visitors, old_lists
-from toplist.advice.proof import Visitors, align, prove
+from toplist.advice.proof import KnownVisitors, align, prove
 from toplist.core.problem import InvalidInput
 
 
@@ -37,7 +37,7 @@ def test_a_small_proof(tmp_path: Path) -> None:
 
 def test_known_visitors_click_on_names() -> None:
     _, truth = made_log(GAIN, 40)
-    visitors = Visitors(truth, "q0", 3)
+    visitors = KnownVisitors(truth, "q0", 3)
     shown = ["q0-5", "q0-4", "q0-0"]
     clicks = [visitors.click(shown, visitor) for visitor in range(400)]
     assert np.mean([len(each) for each in clicks]) == pytest.approx(visitors.value([shown]), rel=0.15)

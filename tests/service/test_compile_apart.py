@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from running import at_work, front, run, shown
 
-from toplist.core.compiling import NotCached, cache_folder, only_cached
+from toplist.core.compiling import NotCached, cache_folder
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live.compile_apart import CompilerProcess
 from toplist.service.log import training
@@ -112,8 +112,3 @@ def test_without_a_folder_for_machine_code_the_service_compiles_itself(
 
     run(play())
     assert len(asked) >= 2
-
-
-def test_only_what_is_cached_is_loaded() -> None:
-    with only_cached():
-        training.compile_policy(SETTINGS)
