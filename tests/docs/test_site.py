@@ -247,6 +247,7 @@ def test_the_schema_of_events_is_complete() -> None:
         protocol.RANKING: events.RankingEvent,
         protocol.ITEMS: events.ItemsEvent,
         protocol.LEARNER: events.LearnerEvent,
+        protocol.IMPORTED: events.ImportedEvent,
         protocol.LIST: events.ListEvent,
         protocol.ACTIVATED: None,
         protocol.REPORT: events.MergedReport,
