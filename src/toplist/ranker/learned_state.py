@@ -61,42 +61,27 @@ class LearnedState(NamedTuple):
         header, arrays = State.unpacked(packed)
         return cls(header, arrays, header.pop("scale"))
 
-    @classmethod
-    def of(cls, saved: SavedRanker) -> LearnedState:
-        """What a saved ranker has learned.
 
-        Parameters
-        ----------
-        saved : SavedRanker
-            The content of its file.
-
-        Returns
-        -------
-        LearnedState
-            All that does not depend on its own lists.
-
-        Raises
-        ------
-        InvalidInput
-            If items were removed from it.
-        """
-        used = saved.items.used
-        names = saved.items.names[:used]
-        if None in names:
-            raise InvalidInput(
-                f"{ORIGIN} has gaps where items were removed, so that its belief fits no other; make a new one, and "
-                f"let it learn the lists."
-            )
-        features = saved.features
-        header = {
-            **shape_of(saved.policy, saved.options.positions, saved.options.steps, features.total),
-            "names": names,
-            "learned": saved.learned,
-            "changes": [list(row) for row in saved.changes.rows],
-            "noted": saved.changes.total,
-        }
-        arrays = {"examined": np.flatnonzero(saved.items.examined), "features": features.rows[:used].copy()}
-        return cls(header, arrays | {f"belief.{name}": array for name, array in saved.belief.items()}, features.scale)
+def learned_of(saved: SavedRanker) -> LearnedState:
+    """What a saved ranker has learned, all that does not depend on its own lists."""
+    used = saved.items.used
+    names = saved.items.names[:used]
+    if None in names:
+        raise InvalidInput(
+            f"{ORIGIN} has gaps where items were removed, so that its belief fits no other; make a new one, and let it "
+            f"learn the lists."
+        )
+    features = saved.features
+    header = {
+        **shape_of(saved.policy, saved.options.positions, saved.options.steps, features.total),
+        "names": names,
+        "learned": saved.learned,
+        "changes": [list(row) for row in saved.changes.rows],
+        "noted": saved.changes.total,
+    }
+    arrays = {"examined": np.flatnonzero(saved.items.examined), "features": features.rows[:used].copy()}
+    arrays |= {f"belief.{name}": array for name, array in saved.belief.items()}
+    return LearnedState(header, arrays, features.scale)
 
 
 def shape_of(policy: Any, positions: int, steps: int | None, features: int) -> dict[str, Any]:
@@ -132,7 +117,7 @@ def read_learned(content: bytes, most_bytes: int) -> LearnedState:
     if size > most_bytes:
         raise InvalidInput(f"{ORIGIN} has {size:,} bytes, but {most_bytes:,} are the most.")
     header, arrays = arrays_of(io.BytesIO(content), ORIGIN, "Ranker.save")
-    return LearnedState.of(unpack(ORIGIN, header, arrays))
+    return learned_of(unpack(ORIGIN, header, arrays))
 
 
 def fill_belief(belief: Any, state: LearnedState) -> None:
