@@ -190,14 +190,19 @@ class Learners:
             self._add(loaded)
             if replay.skipped:
                 self._skip_lists(loaded, replay.skipped)
+            if rows := self.evict():  # others came while this one was read, and took its room
+                self._write_soon(rows)
         return learner
 
     def _skip_lists(self, learner: LoadedLearner, skipped: list[SkippedList]) -> None:
         """Note that lists could not be learned; rebuilds begin after them, and they are not tried again."""
         events = self._quarantine.skip_lists(skipped)
         learner.seq = events[-1].seq
-        written = self._commits.write([*events, learner.snapshot(base=True)])
-        written.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._write_soon([*events, learner.snapshot(base=True)])
+
+    def _write_soon(self, rows: list[Row]) -> None:
+        """Write rows that nobody waits for; a commit that fails drops the whole state."""
+        self._commits.write(rows).add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def find_row(self, ranking: LiveRanking, segment: str | None) -> LearnerRow | None:
         """The row of a segment's learner, committed or not; None if there is none."""
