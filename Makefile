@@ -66,7 +66,7 @@ compare: $(VENV)/ready  ## the policies for fixed tastes x seven kinds of users,
 default-policy: $(VENV)/ready  ## the candidates for the default policy on 32 kinds of pages, in out/default-policy (about 15 minutes on two cores)
 	$(BIN)/python -m toplist.experiments.default_policy --folder out/default-policy
 
-warm-starts: $(VENV)/ready  ## regret with right and wrong priors, and the clicks of segments, in out/warm-starts (about ten minutes)
+warm-starts: $(VENV)/ready  ## regret with right and wrong priors, and the clicks of segments, in out/warm-starts (about five minutes)
 	$(BIN)/python -m toplist.experiments.warm_starts --folder out/warm-starts
 
 reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of data sets, without it those that need none (about 50 minutes)

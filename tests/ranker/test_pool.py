@@ -75,6 +75,13 @@ def test_the_learned_strength_is_about_that_of_the_largest_likelihood(strength: 
     assert learned == pytest.approx(most_likely(looks, clicks), rel=0.2)
 
 
+@pytest.mark.parametrize("keys", [2, 3, 6])
+def test_few_keys_are_enough_where_there_are_many_items(keys: int) -> None:
+    """The mean of each item is known from few keys only, for which the estimate allows."""
+    looks, clicks = drawn(20.0, keys, items=1500, looks=40, seed=keys)
+    assert pool_of(looks, clicks).strength() == pytest.approx(20.0, rel=0.1)
+
+
 def test_keys_that_are_alike_make_a_strong_prior() -> None:
     rng = np.random.default_rng(4)
     looks = np.full((200, 20), 100)

@@ -29,6 +29,8 @@ class SegmentStudy(NamedTuple):
         Attraction of the median item.
     policy : str
         The policy.
+    pool_strength : float or None
+        Looks that the mean over segments is worth in a new one; None: learned.
     """
 
     items: int = 30
@@ -39,6 +41,7 @@ class SegmentStudy(NamedTuple):
     differ: float = 0.0
     rate: float = 0.1
     policy: str = "dcm-ts"
+    pool_strength: float | None = None
 
 
 class Visitors(NamedTuple):
@@ -93,8 +96,9 @@ def play_run(study: SegmentStudy, pool: str, seed: int, compiled: bool = True) -
     found = {}
     for divided in (False, True):
         rankers = Rankers(
-            range(study.items), study.positions, study.policy, seed, pool=pool, name="page", compiled=compiled
-        )
+            range(study.items), study.positions, study.policy, seed, pool=pool, pool_strength=study.pool_strength,
+            name="page", compiled=compiled,
+        )  # fmt: skip
         clicked = 0
         for number in range(study.before + study.after):
             later = number >= study.before

@@ -182,11 +182,11 @@ def regret_table(results: dict[str, Result], at: Sequence[int] = (1000, 5000, ST
 
 def segments_table(runs: int, seed: int) -> str:
     """What a division into segments does to the click-through, by how much they differ."""
-    rows = [["segments", "begin with the pool", "begin from nothing"]]
+    rows = [["segments", "begin with the pool", "with its strength stated, 100 looks", "begin from nothing"]]
     for name, differ in (("equal", 0.0), ("different", 0.7), ("very different", 1.5)):
         cells = []
-        for pool in ("prior", "none"):
-            effect = division_effect(SegmentStudy(differ=differ), pool, runs, seed)
+        for pool, strength in (("prior", None), ("prior", 100.0), ("none", None)):
+            effect = division_effect(SegmentStudy(differ=differ, pool_strength=strength), pool, runs, seed)
             cells.append(f"{effect.mean:+.1%} ({effect.low:+.1%} to {effect.high:+.1%})")
         rows.append([name, *cells])
     return markdown(rows)
@@ -196,7 +196,7 @@ def main() -> int:
     """Play, print the tables, and write them and the figure to the folder."""
     parser = argparse.ArgumentParser(description="Warm starts: regret, overtaking, and segments.")
     parser.add_argument("--folder", type=Path, default=Path("out/warm-starts"), help="for results")
-    parser.add_argument("--runs", type=int, default=20, help="runs of each setting (default 20)")
+    parser.add_argument("--runs", type=int, default=20, help="runs of each setting of the curves (default 20)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default 0)")
     parser.add_argument("--threads", type=int, help="number of threads of the curves (default: all cores)")
     parser.add_argument("--only", choices=("curves", "overtaking", "segments"), help="one of the three parts")
@@ -211,7 +211,7 @@ def main() -> int:
     if asked.only in (None, "overtaking"):
         texts.append(overtaking_table(runs, seed))
     if asked.only in (None, "segments"):
-        texts.append(segments_table(runs, seed))
+        texts.append(segments_table(max(2, runs // 2), seed))
     text = "\n\n".join(texts)
     write_text(asked.folder / f"{asked.only or 'warm-starts'}.md", "The tables", text + "\n")
     print(text)
