@@ -138,7 +138,13 @@ def make(case: Case, seed: int) -> Made:
 
 
 def judge(
-    case: Case, seed: int = 0, draws: int = 12, runs: int = 12, compiled: bool | None = None, threads: int | None = None
+    case: Case,
+    seed: int = 0,
+    draws: int = 20,
+    runs: int = 12,
+    compiled: bool | None = None,
+    threads: int | None = None,
+    policies: Sequence[str] | None = None,
 ) -> tuple[Judged, Advice]:
     """Advise in a situation, and compare with the truth."""
     made = make(case, seed)
@@ -146,7 +152,14 @@ def judge(
     lists = old_lists(made.scores, case.positions, case.lists, 0.7, seed)
     log = clicked_by(visitors, lists, seed)
     advice = advise(
-        log, case.positions, features=made.features, draws=draws, seed=seed, compiled=compiled, threads=threads
+        log,
+        case.positions,
+        features=made.features,
+        policies=policies,
+        draws=draws,
+        seed=seed,
+        compiled=compiled,
+        threads=threads,
     )
     true = true_curves(
         advice, visitors[-1], log, advice.outcome.policies, runs, seed + 1, checked_threads(threads), compiled,

@@ -123,7 +123,7 @@ def browsing_users(users: Any, attraction: Floats, positions: int) -> BrowsingUs
     Examples
     --------
     >>> users = browsing_users(DCM([0.5, 0.5]), np.array([0.4, 0.2]), 2).prepare(Problem(2, 2))
-    >>> users.reward(None, np.array([0, 1]), np.array([0.4, 0.2]))
+    >>> round(float(users.reward(None, np.array([0, 1]), np.array([0.4, 0.2]))), 3)
     0.56
     """
     problem = Problem(len(attraction), positions)

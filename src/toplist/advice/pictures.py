@@ -45,13 +45,13 @@ def draw_rates(outcome: AdviceOutcome, names: Sequence[str]) -> Figure:
     figure, axes = new_figure(8.0, 3.6)
     curves = {name: outcome.played.clicks[outcome.policies.index(name)] for name in names}
     for place, (name, values) in enumerate(curves.items()):
-        draw_band(axes, outcome, rates_of(outcome, values), PALETTE[place], "-", name)
+        draw_band(axes, outcome, rates_of(outcome, values), PALETTE[place], "-", name, band=place == 0)
     draw_band(axes, outcome, rates_of(outcome, outcome.played.logged), GREY, "--", "logged ranking")
-    draw_band(axes, outcome, rates_of(outcome, outcome.played.best), "0.1", ":", "best list")
+    draw_band(axes, outcome, rates_of(outcome, outcome.played.best), "0.1", ":", "best list", band=False)
     axes.set_xscale("log")
     axes.set_xlabel("lists shown")
     axes.set_ylabel("clicks per list")
-    axes.legend(frameon=False, fontsize="small", loc="best")
+    figure.legend(loc="outside upper left", ncols=5, frameon=False, fontsize="small")
     return figure
 
 
@@ -61,7 +61,7 @@ def draw_gains(outcome: AdviceOutcome, names: Sequence[str]) -> Figure:
     for place, name in enumerate(names):
         gain = outcome.gain(name)
         scaled = CurveInterval(*(each * outcome.horizon for each in gain))
-        draw_band(axes, outcome, scaled, PALETTE[place], "-", name)
+        draw_band(axes, outcome, scaled, PALETTE[place], "-", name, band=place == 0)
         paid = outcome.pays_after(name)
         if paid is not None and place == 0 and paid > 0:
             axes.axvline(paid, color=PALETTE[0], linewidth=0.8, linestyle=":", label="has paid")
@@ -69,7 +69,7 @@ def draw_gains(outcome: AdviceOutcome, names: Sequence[str]) -> Figure:
     axes.set_xlabel("lists shown")
     axes.set_ylabel("clicks gained in all")
     axes.set_xlim(left=0)
-    axes.legend(frameon=False, fontsize="small", loc="best")
+    figure.legend(loc="outside upper left", ncols=4, frameon=False, fontsize="small")
     return figure
 
 
@@ -98,9 +98,11 @@ def rates_of(outcome: AdviceOutcome, values: Floats) -> CurveInterval:
     return outcome.interval(np.diff(begun, axis=-1) / np.diff(np.append(0.0, FRACTIONS)))
 
 
-def draw_band(axes: Any, outcome: AdviceOutcome, curve: CurveInterval, colour: str, style: str, label: str) -> None:
-    """A curve over the lists of the horizon, with its interval."""
+def draw_band(
+    axes: Any, outcome: AdviceOutcome, curve: CurveInterval, colour: str, style: str, label: str, band: bool = True
+) -> None:
+    """A curve over the lists of the horizon, with its interval if `band`."""
     at = FRACTIONS * outcome.horizon
     axes.plot(at, curve.mean, color=colour, linestyle=style, linewidth=1.6, label=wrap_label(label))
-    if np.isfinite(curve.low).all():
+    if band and np.isfinite(curve.low).all() and np.isfinite(curve.high).all():
         axes.fill_between(at, curve.low, curve.high, color=colour, alpha=0.13, linewidth=0)

@@ -193,6 +193,9 @@ def prove(
     advised = advised_against_truth(advice, truth, log, runs, key, checked_threads(threads), compiled)
     ready = advice.ready._replace(policy=call_text("exploring", {"policy": advice.best, "share": explored}))
     deployed, frozen = deploy(ready, truth, log, shown_lists, key)
+    for ranker in frozen.values():  # it must not draw the lists again that it showed after that
+        for _ in range(shown_lists):
+            ranker.rank()
     second = deployed.take(np.arange(len(deployed) // 2, len(deployed)))
     found = evaluate(second, frozen, ESTIMATORS, model=visitors if visitors != "sdbn" else "dbn", seed=key)
     value = true_value(frozen, truth, second)

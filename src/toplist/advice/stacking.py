@@ -63,7 +63,7 @@ def stack(log_likelihoods: Mapping[str, Floats], list_weights: Floats) -> Stacki
     --------
     >>> likelihoods = {"one": np.log([0.9, 0.9, 0.1]), "other": np.log([0.1, 0.1, 0.9])}
     >>> {name: round(weight, 3) for name, weight in stack(likelihoods, np.ones(3)).weights.items()}
-    {'one': 0.792, 'other': 0.208}
+    {'one': 0.708, 'other': 0.292}
     """
     names = list(log_likelihoods)
     table = np.array([log_likelihoods[name] for name in names])
