@@ -159,7 +159,8 @@ def _serve(requests: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     """
     children: dict[int, tuple[int, int]] = {}  # their pid and the pipe for their status, by pidfd
     while True:
-        for ready in select.select([requests, *children], [], [])[0]:
+        waiting: list[Any] = [requests, *children]
+        for ready in select.select(waiting, [], [])[0]:
             if ready is not requests:
                 pid, pipe = children.pop(ready)
                 _, status = os.waitpid(pid, 0)

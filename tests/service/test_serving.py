@@ -51,7 +51,7 @@ class Running:
     def end(self, number: int = signal.SIGTERM) -> tuple[int, list[dict[str, object]]]:
         self.process.send_signal(number)
         _, log = self.process.communicate(timeout=30)
-        return self.process.returncode, [json.loads(line) for line in log.splitlines()]
+        return self.process.wait(), [json.loads(line) for line in log.splitlines()]
 
 
 @contextmanager

@@ -296,7 +296,8 @@ class LinkingCache(ContentCache):
         """The code, and what numba knows of the function."""
         module = result.library._get_module_for_linking()
         names = [variable.name for variable in module.global_variables]
-        environments = [found for name in names if (found := lookup_environment(name)) is not None]
+        environments = [lookup_environment(name) for name in names]  # type: ignore[no-untyped-call]
+        environments = [environment for environment in environments if environment is not None]
         result.fndesc.typemap = result.fndesc.calltypes = None  # large, and of no more use
         libraries = [result.library, *_all_callees(result.library._linking_libraries)]
         reload_init = {function for library in libraries for function in library._reload_init}
