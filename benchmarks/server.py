@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from benchmarks.load import HOST
 from toplist.core.compiling import LIBRARY_VARIABLES
@@ -31,6 +31,8 @@ class Broken(AssertionError):
 
 class Server:
     """`toplist serve`, or a program with the same flags, on a store and a port; can be started again and again."""
+
+    popen: ClassVar[Any] = subprocess.Popen  # tests replace it by something quicker with the same methods
 
     def __init__(
         self, store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None,
@@ -56,7 +58,7 @@ class Server:
         }
         folders = [str(ROOT), os.environ.get("PYTHONPATH", "")]
         with self.output.open("ab") as output:
-            self.process = subprocess.Popen(
+            self.process = self.popen(
                 [sys.executable, "-m", *self._program, *flags],
                 stdout=output,
                 stderr=output,

@@ -464,8 +464,9 @@ def halved(number: float) -> float:
     return quadrupled(number) / 8.0
 
 
-def test_only_helpers_are_inlined() -> None:
+def test_only_helpers_are_inlined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a helper calls a routine; numba inlines whatever an inlined function calls."""
+    monkeypatch.setenv("TOPLIST_CACHE_DIR", str(tmp_path))  # else it is compiled only once
 
     @compiled
     def quarter(number: float) -> float:

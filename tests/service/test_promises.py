@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from forking import ForkedProcess
 from promises.broken import Broken
 from promises.catalogue import PROMISES
 from promises.journal import Journal, Learned, Listed, Log, audit
@@ -12,7 +13,9 @@ from promises.regret import judged
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, promise in PROMISES.items() if not promise.tested])
-def test_promise_is_kept(name: str) -> None:
+def test_promise_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name != "kills":  # one of the kills is to come during the start, which is soon over in a forked process
+        monkeypatch.setattr("benchmarks.server.Server.popen", ForkedProcess)
     print(PROMISES[name].kept(short=True))
 
 

@@ -1,4 +1,4 @@
-"""A real process: it starts, refuses invalid settings, and stops without losing a response."""
+"""A process of its own: it starts, refuses invalid settings, and stops without losing a response."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx
 import pytest
+from forking import ForkedProcess
 
 from toplist.cli import Exit, main
 from toplist.core.problem import InvalidInput
@@ -35,7 +36,7 @@ HERE = Path(__file__).parent
 class Running:
     """A running service."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+    def __init__(self, process: ForkedProcess, url: str) -> None:
         self.process, self.url = process, url
 
     def reload(self) -> dict[str, Any]:
@@ -50,14 +51,14 @@ class Running:
     def end(self, number: int = signal.SIGTERM) -> tuple[int, list[dict[str, object]]]:
         self.process.send_signal(number)
         _, log = self.process.communicate(timeout=30)
-        return self.process.returncode, [json.loads(line) for line in log.splitlines()]
+        return self.process.wait(), [json.loads(line) for line in log.splitlines()]
 
 
 @contextmanager
 def running(folder: Path, *flags: str, stdin: int | None = None) -> Iterator[Running]:
     command = [sys.executable, "-W", "error", str(HERE / "process.py"), "--port", "0", *flags]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
-    process = subprocess.Popen(
+    process = ForkedProcess(
         command, cwd=folder, env=clean, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
