@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from toplist.engine.gpu.batch import Batch, BatchLayout, Place
+from toplist.engine.gpu.batch import Batch, BatchLayout, ArrayPlace
 
 
 class HostArrays:
     """Has the methods of `CudaArrays`: arrays stay where they are."""
 
-    def take(self, place: Place) -> Any:
+    def take(self, place: ArrayPlace) -> Any:
         return place.view
 
-    def give(self, place: Place) -> Any:
+    def give(self, place: ArrayPlace) -> Any:
         return lambda *_: None
 
     def fixed(self, like: Any) -> Any:

@@ -41,7 +41,7 @@ class Batch(NamedTuple):
     played: Any  # per run, the steps that were played
 
 
-class Place(NamedTuple):
+class ArrayPlace(NamedTuple):
     """Where an array of a run lies in a memory of tiles."""
 
     memory: str  # a field of `Batch`
@@ -65,7 +65,7 @@ class BatchLayout:
         self._model = Arguments(player.policy, player.belief, player.cache, setup.world, player.users, setup.start, run)
         shared = [setup.world, setup.start, setup.policy, run.request.labels, run.checkpoints, run.curves]
         known = {id(array) for array in _arrays(shared)}
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, ArrayPlace] = {}
         self._blanks: dict[str, Any] = {}  # a tile of runs before their first step
         for memory, part in (("kept", [player.belief, player.users, run]), ("scratch", player.cache)):
             found = {id(array): array for array in _arrays(part) if id(array) not in known}
@@ -74,7 +74,7 @@ class BatchLayout:
             words = max(1, int(ends[-1]))
             self._blanks[memory] = np.zeros((words, LANES), dtype=np.int64)
             for (name, array), first in zip(found.items(), ends.tolist(), strict=False):
-                self.places[name] = place = Place(memory, words, first, array)
+                self.places[name] = place = ArrayPlace(memory, words, first, array)
                 for lane in range(LANES):
                     place.view(self._blanks[memory], lane)[...] = array
         self._kept = [place for place in self.places.values() if place.memory == "kept"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from toplist.engine.gpu.batch import LANES, WORD, BatchLayout, Place
+from toplist.engine.gpu.batch import LANES, WORD, BatchLayout, ArrayPlace
 from toplist.support.files import import_optional
 
 OWN_BYTES = 8192  # of small arrays in each thread: memory that only this thread reaches, and its cache holds
@@ -25,7 +25,7 @@ class CudaArrays:
         self._ir = import_optional("llvmlite.ir", "gpu")
         self._from_dtype = import_optional("numba.cuda.np.numpy_support", "gpu").from_dtype
 
-    def take(self, place: Place) -> Any:
+    def take(self, place: ArrayPlace) -> Any:
         """The function of a memory and a run's number: the run's array."""
         like, is_small = place.array, id(place.array) in self._small
         made = self._types.Array(self._from_dtype(like.dtype), like.ndim, "C" if is_small else "A")
@@ -45,7 +45,7 @@ class CudaArrays:
 
         return self._intrinsic(lambda _, memory, at: (made(memory, at), generate))
 
-    def give(self, place: Place) -> Any:
+    def give(self, place: ArrayPlace) -> Any:
         """The function of that array, the memory and the number: puts the array back."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -72,7 +72,7 @@ class CudaArrays:
 
         return self._intrinsic(lambda _, given: (given(given), generate))
 
-    def _words(self, context: Any, builder: Any, memory: Any, arguments: Any, place: Place) -> Any:
+    def _words(self, context: Any, builder: Any, memory: Any, arguments: Any, place: ArrayPlace) -> Any:
         """The address of a run's first word of an array."""
         data, at = context.make_array(memory)(context, builder, arguments[0]).data, arguments[1]
         whole = at.type
