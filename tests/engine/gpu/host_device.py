@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toplist.engine.gpu.batch import Batch, BatchLayout, ArrayPlace
+from toplist.engine.gpu.batch import ArrayPlace, Batch, BatchLayout
 
 
 class HostArrays:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from toplist.engine.gpu.batch import LANES, WORD, BatchLayout, ArrayPlace
+from toplist.engine.gpu.batch import LANES, WORD, ArrayPlace, BatchLayout
 from toplist.support.files import import_optional
 
 OWN_BYTES = 8192  # of small arrays in each thread: memory that only this thread reaches, and its cache holds
