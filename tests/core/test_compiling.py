@@ -473,7 +473,7 @@ def test_only_helpers_are_inlined(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         return halved(halved(number))
 
     assert quarter(1.0) == 0.25
-    inlined = {(key[0], key[3]) for key in numba_private.COMPILED_CALLEES}
+    inlined = {(key[0], key[3]) for key in numba_private.compiled_callees}
     assert {(halved, True), (quadrupled, False)} <= inlined
     assert (quadrupled, True) not in inlined
 

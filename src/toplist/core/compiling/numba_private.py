@@ -158,10 +158,10 @@ class CalleeCompiler(compiler.Compiler):
         state = self.state
         # Numba would compile it again for every combination of its callers' options.
         key = func, tuple(state.args), state.return_type, state.flags.forceinline
-        if key not in COMPILED_CALLEES:
+        if key not in compiled_callees:
             result = self._compile(func) if _nesting else self._load_or_compile(func)
-            COMPILED_CALLEES[key] = result._replace(metadata=None)  # of one compilation, which numba would write twice
-        return COMPILED_CALLEES[key]
+            compiled_callees[key] = result._replace(metadata=None)  # of one compilation, which numba would write twice
+        return compiled_callees[key]
 
     def _load_or_compile(self, func: Any) -> Any:
         """What a whole program calls directly, as the methods of a policy, is cached with all that it calls."""
@@ -188,7 +188,7 @@ class CalleeCompiler(compiler.Compiler):
             _nesting.pop()
 
 
-COMPILED_CALLEES: dict[Any, Any] = {}  # numba keeps them for the life of the process too
+compiled_callees: dict[Any, Any] = {}  # numba keeps them for the life of the process too
 _nesting: list[Any] = []  # callees that are being compiled, each for the one before; numba has a lock
 _PROCESS = secrets.token_hex(8)
 
@@ -344,10 +344,10 @@ def self_test() -> None:
     payload = pickle.loads(_dumps(result._reduce()))
     restored = compiler.CompileResult._rebuild(result.target_context, *payload)  # type: ignore[no-untyped-call]
     _expect(restored.entry_point(values) == 6.0, "machine code read back")
-    (known,) = [key for key in COMPILED_CALLEES if key[0] is _next_one]
+    (known,) = [key for key in compiled_callees if key[0] is _next_one]
     cache = LinkingCache(_next_one)
-    packed = pickle.loads(_dumps(cache.pack(COMPILED_CALLEES[known])))
-    COMPILED_CALLEES[known] = cache.unpack(packed, result.target_context)
+    packed = pickle.loads(_dumps(cache.pack(compiled_callees[known])))
+    compiled_callees[known] = cache.unpack(packed, result.target_context)
     _self_tested("a callee read back", values)
     try:
         numba.njit(**OPTIONS)(_allocate).compile(signature)
