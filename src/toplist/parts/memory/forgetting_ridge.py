@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class DiscountedRidge(NamedTuple):
             lists=np.array([0, 1]),
         )
 
-    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> DiscountedLinear:
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> NoReturn:
         """Refused."""
         raise InvalidInput(
             "DiscountedRidge takes no prior of its weights: it renews the one of its parameter `prior` as it forgets; "
@@ -261,7 +261,7 @@ class WindowedRidge(NamedTuple):
         row = np.zeros((self.longest, problem.positions, problem.features))
         return WindowedLinear(**(ridge | window), row=row)
 
-    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> WindowedLinear:
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> NoReturn:
         """Refused."""
         raise InvalidInput(
             "WindowedRidge takes no prior of its weights: it renews the one of its parameter `prior` as it forgets; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -279,7 +279,7 @@ class LogisticSGD(NamedTuple):
         """An empty belief, without a history."""
         return begin_logit(problem, self.ridge, 0)
 
-    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> Logit:
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> NoReturn:
         """Refused."""
         raise InvalidInput(
             "LogisticSGD takes no prior of its weights: its steps have a fixed size, whatever the precision; use "
