@@ -9,8 +9,14 @@ import pytest
 import toplist
 from toplist.clicks import PBM, Cascade
 from toplist.core.problem import Problem
-from toplist.core.slate import empty_page
-from toplist.parts.index.exposure import draw_from_posterior, exposure_bound, fill_envelope, posterior_mode
+from toplist.core.randomness import branch
+from toplist.core.slate import NONE, Request, empty_page
+from toplist.parts.index.beta_draw import CERTAIN
+from toplist.parts.index.draw_level import EVERYTHING, LEVEL
+from toplist.parts.index.draw_numbers import as_number, top_bits
+from toplist.parts.index.exposure import draw_reaching, exposure_bound
+from toplist.parts.index.exposure_draw import draw_exposed, exposure_limit, fill_envelope, posterior_mode
+from toplist.parts.index.select import select
 from toplist.policies import make
 from toplist.worlds import Fixed
 
@@ -36,6 +42,12 @@ def test_the_bound_is_that_of_the_paper() -> None:
         assert score[item] == pytest.approx(expected, rel=1e-12)
 
 
+def drawn(belief: Any, cache: Any, key: int) -> float:
+    """The draw of item 1 in a list."""
+    own = branch(key, 1)
+    return draw_exposed(belief, cache, 1, as_number(top_bits(own)), own)
+
+
 POSTERIORS = [  # clicks, and impressions without a click per position
     (0, [0, 0, 0]), (0, [3, 0, 1]), (0, [400, 200, 10]), (4, [0, 0, 0]), (3, [0, 1, 2]), (1, [0, 0, 2]), (1, [1, 0, 0]),
     (25, [40, 10, 3]), (3000, [2000, 9000, 4000]), (60, [0, 5, 20]),
@@ -50,7 +62,7 @@ def test_draws_follow_the_posterior(clicks: int, missed: list[int], examination:
     belief, cache = policy.begin(PROBLEM), policy.scratch(PROBLEM).scoring
     belief.clicked[1], belief.missed[3:6] = clicks, missed
     fill_envelope(belief, cache, 1)
-    draws = np.sort([draw_from_posterior(belief, cache, 1, key) for key in range(10_000)])
+    draws = np.sort([drawn(belief, cache, key) for key in range(10_000)])
 
     grid = np.linspace(0.0, 1.0, 500_001)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -64,6 +76,56 @@ def test_draws_follow_the_posterior(clicks: int, missed: list[int], examination:
     ranks = np.arange(len(draws) + 1) / len(draws)
     distance = max(np.abs(expected - ranks[1:]).max(), np.abs(expected - ranks[:-1]).max())
     assert distance < math.sqrt(math.log(2 / 1e-4) / (2 * len(draws)))
+
+
+@pytest.mark.parametrize("examination", [[1.0, 0.5, 0.25], [0.3, 0.9, 0.6]])
+def test_no_number_above_its_limit_leads_to_a_draw_that_reaches_the_level(examination: list[float]) -> None:
+    policy = make(f"pbm-ts(examination={examination})").prepare(PROBLEM)
+    belief, cache = policy.begin(PROBLEM), policy.scratch(PROBLEM).scoring
+    settled, reached = 0, 0
+    for clicks, missed in POSTERIORS:
+        belief.clicked[1], belief.missed[3:6] = clicks, missed
+        fill_envelope(belief, cache, 1)
+        draws = np.sort([drawn(belief, cache, key) for key in range(200)])
+        for level in (*draws[[100, 150, 180, 195]].tolist(), 0.5 + 0.5 * float(draws[-1])):
+            limit = exposure_limit(cache, 1, level)
+            settled += limit < CERTAIN // 4
+            for key in range(100):
+                own = branch(7, key)
+                # Half of the numbers lie right above the limit.
+                bits = limit + top_bits(own) % (1 + max(CERTAIN - limit, 0) // (1 << 20 if key % 2 else 1))
+                if bits < CERTAIN:
+                    assert draw_exposed(belief, cache, 1, as_number(bits), own) < level
+                below = top_bits(own) % min(limit, CERTAIN)
+                reached += draw_exposed(belief, cache, 1, as_number(below), own) >= level
+    assert settled > 12
+    assert reached > 800  # the limits are not simply small
+
+
+@pytest.mark.parametrize(("items", "positions"), [(60, 3), (40, 1), (5, 3)])
+def test_lists_are_those_of_drawing_for_everything(items: int, positions: int) -> None:
+    """List for list over 600 steps, with all candidates or some of them, and with far fewer draws."""
+    problem, rng = Problem(items, positions, 0, 600), np.random.default_rng(items)
+    policy = make("pbm-ts").prepare(problem)
+    index, belief, page = policy.scoring, policy.begin(problem), empty_page(positions)
+    cache, other, slate = index.scratch(problem), index.scratch(problem), policy.slate(problem)
+    attraction, labels = 0.5 * rng.random(items) ** 2, rng.integers(-(2**62), 2**62, items)
+    again, scores, slate.size[0] = np.zeros(positions, dtype=np.int64), np.zeros((2, positions)), positions
+    some = np.flatnonzero(rng.random(items) < 0.8)
+    for step in range(600):
+        among = some if step % 8 == 7 else np.arange(items)
+        request = Request(among, positions, NONE, NONE, np.zeros((items, 0)), 0, labels, branch(3, step))
+        index.top(belief, cache, request, slate.items, scores[0])
+        found = draw_reaching(belief, other, request, branch(request.key, -1), EVERYTHING)
+        assert found == len(among)
+        select(other.value, other.items, found, labels, request.key, again, scores[1])
+        assert slate.items.tolist() == again.tolist()
+        assert scores[0].tolist() == scores[1].tolist()
+        page.clicks[:] = rng.random(positions) < attraction[slate.items] / np.arange(1, positions + 1)
+        policy.learn(belief, slate, page)
+    if items > 10:
+        assert cache.levels[LEVEL] > 0.0
+        assert cache.drawn[0] < other.drawn[0] / 3
 
 
 def test_the_best_item_goes_to_the_place_that_is_looked_at_most() -> None:
@@ -84,7 +146,7 @@ def test_the_best_item_goes_to_the_place_that_is_looked_at_most() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pbm-ucb", "pbm-ts"])
 def test_they_beat_a_cascade_bandit_on_their_own_users_and_lose_on_its(name: str) -> None:
-    """Paired over 12 runs of 2e4 steps, at 99%.
+    """Paired over 30 runs of 2e4 steps, at 99%.
 
     Of these items most people click one of the first, which PBM takes for a refusal of the others. Where few click at
     all, as with attraction from 0.5 down to 0.05, that matters little, and PBM-TS beats CascadeKL-UCB on both.
@@ -92,9 +154,9 @@ def test_they_beat_a_cascade_bandit_on_their_own_users_and_lose_on_its(name: str
     examination = [1.0, 0.6, 0.35, 0.2]
     world = Fixed(np.random.default_rng(4).permutation(np.linspace(0.8, 0.2, 12)), 4)
     policies: dict[str, Any] = {"it": f"{name}(examination={examination})", "cascade": "cascade-kl-ucb"}
-    own = toplist.simulate(policies, world, PBM(examination), 20_000, 12)
+    own = toplist.simulate(policies, world, PBM(examination), 20_000, 30)
     assert own.difference("it", "cascade", confidence=0.99).high < 0
-    other = toplist.simulate(policies, world, Cascade(), 20_000, 12)
+    other = toplist.simulate(policies, world, Cascade(), 20_000, 30)
     assert other.difference("it", "cascade", confidence=0.99).low > 0
 
 

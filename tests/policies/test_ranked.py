@@ -5,9 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from toplist.clicks import DCM
+from toplist.core.beliefs import MANY, ItemRows
 from toplist.core.problem import Problem
+from toplist.core.randomness import CHOICES, branch
 from toplist.core.slate import Request, empty_page
+from toplist.engine.player import Player, RunSetup
+from toplist.engine.starts import OneSample
 from toplist.policies import make
+from toplist.worlds import Fixed
 
 PROBLEM = Problem(5, 3, 0, 100)
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -109,3 +115,63 @@ def test_exp3_remembers_with_which_probability_it_drew() -> None:
     policy.learn(belief, slate, page)
     assert belief.logarithm[slate.items[0] * 3] == pytest.approx(0.2 / (0.2 * 5))
     assert np.count_nonzero(belief.logarithm) == 1
+
+
+def lists_of_every_arm(player: Player, candidates: Any) -> list[int]:
+    """The next list, from the index of every arm; among equals, the larger hash."""
+    policy, positions, labels = player.policy, player.setup.problem.positions, player.run.request.labels
+    key = branch(branch(player.run.request.key, CHOICES), player.step)
+    arms = np.arange(len(labels) * positions)
+    index = policy.scoring.exact(player.belief, player.run.request._replace(candidates=arms)).reshape(-1, positions)
+    items: list[int] = []
+    for place in range(positions):
+        free = np.setdiff1d(candidates, items)
+        best = free[index[free, place] == index[free, place].max()]
+        hashes = [branch(branch(key, place), int(labels[item])) for item in best]
+        items.append(int(best[np.argmax(hashes)]))
+    return items
+
+
+@pytest.mark.parametrize("name", ["ranked-ucb1", "ranked-kl-ucb"])
+@pytest.mark.parametrize(("items", "positions"), [(700, 6), (9, 3)])
+def test_lists_are_those_of_scoring_every_arm(name: str, items: int, positions: int) -> None:
+    """List for list, of so many arms that blocks of them have ceilings; also after an item was replaced by another."""
+    assert (items * positions >= MANY) == (items == 700)
+    random = np.random.default_rng(3)
+    world = Fixed(0.6 * random.random(items) ** 3, positions)
+    setup = RunSetup.of(make(name), world, DCM(0.5), OneSample(), 3000)
+    labels = random.integers(-(2**62), 2**62, items)
+    player = Player(setup, 1, np.array([3000]), labels)
+    layout = ItemRows.of(player.policy, setup.problem)
+    everything = np.arange(items)
+    for step in [*range(1, 100), *range(1500, 1600)]:
+        player.play(step)
+        if step % 7 == 0:
+            labels[step % items] += 1
+            layout.forget(player.belief, step % items)
+        expected = lists_of_every_arm(player, everything)
+        player.play(step + 1)
+        assert player.run.slate.items.tolist() == expected
+
+
+def test_lists_of_some_of_many_items_are_those_of_scoring_every_arm() -> None:
+    """Subsets of the items, and pinned ones, between lists of all of them."""
+    random = np.random.default_rng(4)
+    items, positions = 140, 30
+    setup = RunSetup.of(make("ranked-ucb1"), Fixed(random.random(items), positions), DCM(0.5), OneSample(), 300)
+    player = Player(setup, 1, np.array([300]), compiled=False)
+    assert len(player.belief.touched) > 0
+    for step in range(1, 8):
+        player.play(step)
+        some = np.flatnonzero(random.random(items) < 0.5)
+        pins = np.full(positions, -1)
+        pins[5] = some[3]
+        key = branch(branch(player.run.request.key, CHOICES), player.step)
+        slate = player.policy.slate(setup.problem)
+        request = player.run.request._replace(candidates=some, key=key)
+        player.policy.rank(player.belief, player.cache, request, slate)
+        assert slate.items.tolist() == lists_of_every_arm(player, some)
+        player.policy.rank(player.belief, player.cache, request._replace(pins=pins), slate)
+        others = np.setdiff1d(some, [some[3]])
+        assert slate.items[:5].tolist() == lists_of_every_arm(player, others)[:5]
+        assert slate.items[5] == some[3]

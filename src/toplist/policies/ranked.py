@@ -11,17 +11,33 @@ from toplist.core.problem import Problem, refuse
 from toplist.core.protocols import Assessment, Capabilities, Change
 from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.randomness import REPLACEMENT, branch, uniform
-from toplist.core.slate import CANDIDATES, EVERY, NONE, PROPOSED, SCORE, Floats, Ints, Page, Request, Slate, empty_slate
-from toplist.policies.composed import assess, check_fit, draws_one, is_forgetful
+from toplist.core.slate import (
+    CANDIDATES,
+    EVERY,
+    NONE,
+    PROPOSED,
+    SCORE,
+    Bools,
+    Floats,
+    Ints,
+    Page,
+    Request,
+    Slate,
+    empty_slate,
+)
+from toplist.policies.arms import make_arms
+from toplist.policies.composed import assess, check_fit, draws_one, is_forgetful, takes_gaps
 from toplist.policies.propensity.positions import is_pinned_position
 
 
-class Arms(NamedTuple):
-    """Scratch arrays for one position's choice. The arm of an item at a position is `item * positions + position`."""
+class RankedCache(NamedTuple):
+    """The arms, the index's cache, and scratch arrays for one list."""
 
-    arms: Ints
-    labels: Ints  # per arm: the label of its item
-    free: Ints  # per item: 1 if it is not placed yet
+    arms: Any  # as in `toplist.policies.arms`
+    gaps: Bools  # one element: whether the index leaves out exceptions by itself
+    listed: Ints  # arms to choose from, where they are not contiguous
+    taken: Ints  # items placed or pinned, ascending ...
+    exceptions: Ints  # ... and their arms
     chosen: Ints  # one element
     score: Floats  # one element
     scoring: Any  # the index's cache
@@ -73,16 +89,18 @@ class Ranked(NamedTuple):
         """A belief about every arm."""
         return self.memory.begin(problem._replace(items=problem.items * problem.positions))
 
-    def scratch(self, problem: Problem) -> Arms:
-        """Arrays for the choice of one position."""
-        arms = problem.items * problem.positions
-        return Arms(
-            arms=np.zeros(problem.items, dtype=np.int64),
-            labels=np.zeros(arms, dtype=np.int64),
-            free=np.zeros(problem.items, dtype=np.int64),
+    def scratch(self, problem: Problem) -> RankedCache:
+        """Nothing is copied yet."""
+        arms, by_arm = make_arms(self.memory, problem)
+        return RankedCache(
+            arms=arms,
+            gaps=np.array([takes_gaps(self.scoring)]),
+            listed=np.zeros(problem.items, dtype=np.int64),
+            taken=np.zeros(problem.positions, dtype=np.int64),
+            exceptions=np.zeros(problem.positions, dtype=np.int64),
             chosen=np.zeros(1, dtype=np.int64),
             score=np.zeros(1),
-            scoring=self.scoring.scratch(problem._replace(items=arms)),
+            scoring=self.scoring.scratch(by_arm),
         )
 
     def slate(self, problem: Problem) -> Slate:
@@ -101,41 +119,50 @@ class Ranked(NamedTuple):
             forgets=is_forgetful(self.memory),
         )
 
-    def rank(self, belief: Any, cache: Arms, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Any, cache: RankedCache, request: Request, slate: Slate) -> None:
         """Fill the positions from the top down."""
-        positions = len(slate.items)
-        candidates = request.candidates
-        size = min(request.positions, len(candidates))
+        arms, gaps, candidates = cache.arms, cache.gaps[0], request.candidates
+        positions, size = len(slate.items), min(request.positions, len(candidates))
         slate.size[0] = size
-        for item in candidates:
-            cache.free[item] = 1
-            for arm in range(item * positions, (item + 1) * positions):
-                cache.labels[arm] = request.labels[item]
+        arms.follow_arms(belief, request, positions)
+        taken = 0
         for place in range(min(size, len(request.pins))):
             if request.pins[place] >= 0:
-                cache.free[request.pins[place]] = 0
+                taken = insert_item(cache.taken, taken, request.pins[place])
         for place in range(size):
             key = branch(request.key, place)
             pinned = request.pins[place] if len(request.pins) > 0 else -1
-            count = 0
-            for item in candidates:
-                cache.arms[count] = item * positions + place
-                if cache.free[item] == 1 or not self.collision:
-                    count += 1
+            excluded = taken if self.collision else 0
+            count = len(candidates) - excluded
             if pinned >= 0:
                 # A memory of counts treats it as a proposal; for a memory of weights its probability to be drawn is 0.
                 shown, proposed = pinned, pinned
                 cache.score[0] = 0.0
             else:
-                among = Request(
-                    cache.arms[:count], 1, NONE, NONE, request.features, request.edition, cache.labels, key, EVERY, NONE
+                first = arms.arm_number(candidates[0], place, positions)
+                end = arms.arm_number(candidates[len(candidates) - 1], place, positions) + 1
+                among, exceptions = arms.numbers[first:end], cache.exceptions[:0]
+                if gaps:
+                    for i in range(excluded):
+                        cache.exceptions[i] = arms.arm_number(cache.taken[i], place, positions)
+                    exceptions = cache.exceptions[:excluded]
+                if not gaps or end - first > len(candidates):
+                    listed = 0
+                    for item in candidates:
+                        cache.listed[listed] = arms.arm_number(item, place, positions)
+                        if gaps or not self.collision or not is_listed_item(cache.taken, taken, item):
+                            listed += 1
+                    among = cache.listed[:listed]
+                asked = Request(
+                    among, 1, NONE, NONE, request.features, request.edition, arms.labels, key, EVERY, exceptions
                 )
-                self.scoring.top(belief, cache.scoring, among, cache.chosen, cache.score)
-                proposed = cache.chosen[0] // positions
-                shown = (
-                    proposed if cache.free[proposed] == 1 else random_free_item(candidates, cache.free, request, key)
-                )
-            cache.free[shown] = 0
+                self.scoring.top(arms.arms_belief(belief), cache.scoring, asked, cache.chosen, cache.score)
+                start = arms.arm_number(0, place, positions)
+                proposed = (cache.chosen[0] - start) // (arms.arm_number(1, place, positions) - start)
+                shown = proposed
+                if is_listed_item(cache.taken, taken, proposed):
+                    shown = random_free_item(candidates, cache.taken[:taken], request, key)
+            taken = insert_item(cache.taken, taken, shown)
             slate.items[place] = shown
             slate.memo[place, PROPOSED] = proposed
             slate.memo[place, SCORE] = cache.score[0]
@@ -209,11 +236,36 @@ class Ranked(NamedTuple):
 
 
 @helper
-def random_free_item(candidates: Ints, free: Ints, request: Request, key: int) -> int:
-    """A free item, each equally likely."""
-    best, largest = -1, -1.0
+def is_listed_item(items: Ints, count: int, item: int) -> bool:
+    """Whether an item is one of the first `count`."""
+    for i in range(count):
+        if items[i] == item:
+            return True
+    return False
+
+
+@helper
+def insert_item(items: Ints, count: int, item: int) -> int:
+    """Insert an item into the first `count`, which ascend, unless it is one of them; their new number."""
+    position = count
+    while position > 0 and items[position - 1] > item:
+        position -= 1
+    if position > 0 and items[position - 1] == item:
+        return count
+    for i in range(count, position, -1):
+        items[i] = items[i - 1]
+    items[position] = item
+    return count + 1
+
+
+@helper
+def random_free_item(candidates: Ints, taken: Ints, request: Request, key: int) -> int:
+    """A free item, each equally likely; `taken` ascend."""
+    best, largest, at = -1, -1.0, 0
     for item in candidates:
-        if free[item] == 1:
+        while at < len(taken) and taken[at] < item:
+            at += 1
+        if at == len(taken) or taken[at] != item:
             drawn = uniform(branch(key, REPLACEMENT), request.labels[item])
             if drawn > largest:
                 best, largest = item, drawn

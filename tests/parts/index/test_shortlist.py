@@ -213,7 +213,7 @@ def test_former_common_items_are_found_again_after_a_change() -> None:
     live.learn(crowd, [1.0] * 2000)
     live.ranked(cache=0)
     ceilings = live.caches[0].ceilings
-    assert ceilings.common.tolist() == [2.0, 1.5]
+    assert ceilings.common.tolist() == [[2.0, 1.5]] * len(ceilings.known)
     live.learn(crowd, [0.0] * 2000)
     live.learn(crowd, [0.0] * 2000)
     live.learn([7] * 5, [1.0] * 5)  # better than the first common items, and worse than the new ones

@@ -5,6 +5,7 @@ other parts, and work in the arrays they are given. The others run once, in plai
 are NamedTuples of arrays that the part defines.
 """
 
+from toplist.core.protocols.arms import HotArms, HotCopied
 from toplist.core.protocols.arrangements import Arrangement, HotArrangement
 from toplist.core.protocols.capabilities import Capabilities
 from toplist.core.protocols.detectors import Change, Detecting, Detector, HotDetector
@@ -52,6 +53,8 @@ __all__ = [
     "Arrangement",
     "HotStart",
     "Start",
+    "HotArms",
+    "HotCopied",
     "HotPolicy",
     "PolicyLike",
     "Assessing",

@@ -9,10 +9,19 @@ import numpy as np
 
 from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number, whole
-from toplist.core.randomness import branch, uniform
+from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.select import select
-from toplist.parts.index.thompson import times_log
+from toplist.parts.index.draw_level import EDITION, EVERYTHING, LEVEL, lower_level, note_draws
+from toplist.parts.index.draw_numbers import as_number, top_bits
+from toplist.parts.index.exposure_draw import (
+    ExposureDraws,
+    draw_exposed,
+    exposure_limit,
+    fill_envelope,
+    no_exposure_draws,
+)
+from toplist.parts.index.select import is_contiguous, select
+from toplist.parts.index.thompson import OFTEN, TOGETHER, is_enough, times_log
 from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.exposure import Exposed
 
@@ -66,25 +75,12 @@ def exposure_bound(belief: Exposed, scale: float, candidates: Ints, score: Float
 exposure_bound_in_bulk = in_bulk(exposure_bound)
 
 
-class Envelopes(NamedTuple):
-    """Scratch space for the draws, and per item an envelope of its posterior: flat around the mode, then falling."""
-
-    score: Floats
-    clicked: Floats  # the counts for which the envelope was made
-    missed: Floats
-    peak: Floats  # the logarithm of the posterior at its mode
-    left: Floats  # where it is flat
-    right: Floats
-    rise: Floats  # how fast it falls to both sides
-    fall: Floats
-
-
 class ExposurePosterior(NamedTuple):
-    """A draw per item and list from its posterior, theta^S prod_l (1 - kappa_l theta)^F_l.
+    """A draw per item and list from its posterior, theta^S prod_l (1 - kappa_l theta)^F_l, where it matters.
 
     There were S clicks, and F_l displays without a click at position l, which is examined with probability kappa_l. The
-    prior is uniform. The logarithm of the posterior is concave, so tangents on both sides of its mode bound it, and
-    draws from below them are accepted in five of six cases.
+    prior is uniform. As in `BetaPosterior`, the first number of an item's draw mostly shows that it is not among the
+    best (`exposure_draw`); the lists are the same as those of drawing for every item.
 
     Parameters
     ----------
@@ -98,12 +94,9 @@ class ExposurePosterior(NamedTuple):
         """Check the stream."""
         return self._replace(stream=whole("ExposurePosterior's stream", self.stream, 0, "number the streams from 0"))
 
-    def scratch(self, problem: Problem) -> Envelopes:
-        """Scratch space for the draws; -1 clicks mark envelopes not yet made."""
-        items = problem.items
-        peak, left, right, rise, fall = (np.zeros(items) for _ in range(5))
-        missed = np.zeros(items * problem.positions)
-        return Envelopes(np.zeros(items), np.full(items, -1.0), missed, peak, left, right, rise, fall)
+    def scratch(self, problem: Problem) -> ExposureDraws:
+        """Nothing is computed yet."""
+        return no_exposure_draws(problem)
 
     def reads(self) -> str:
         """Exposure."""
@@ -121,126 +114,84 @@ class ExposurePosterior(NamedTuple):
             found += times_log(missed[:, position, None], 1.0 - examination * values)
         return found
 
-    def top(self, belief: Exposed, cache: Envelopes, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Draw for every candidate, take the best."""
-        candidates = request.candidates
+    def top(self, belief: Exposed, cache: ExposureDraws, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Draw for the candidates that can be among the best, and take the best."""
         key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
-        for i in range(len(candidates)):
-            item = candidates[i]
+        count = len(request.candidates)
+        wanted = min(len(chosen), count)
+        if 2 * wanted >= count:
+            found = draw_reaching(belief, cache, request, key, EVERYTHING)
+            select(cache.value, cache.items, found, request.labels, request.key, chosen, scores)
+            return
+        level, look = cache.levels[LEVEL], 0
+        found = find_exposed(belief, cache, request, key)
+        while level != EVERYTHING and not is_enough(cache, found, level, wanted):
+            level = lower_level(cache.levels, look)
+            found = draw_reaching(belief, cache, request, key, level)
+            look += 1
+        select(cache.value, cache.items, found, request.labels, request.key, chosen, scores)
+        note_draws(cache.levels, scores[0], scores[wanted - 1], look, OFTEN)
+
+
+@routine
+def draw_reaching(belief: Exposed, cache: ExposureDraws, request: Request, key: int, level: float) -> int:
+    """Draw for all candidates whose draw may reach a level; their number."""
+    found = 0
+    for item in request.candidates:
+        if is_outdated(belief, cache, item):
+            fill_envelope(belief, cache, item)
+        own = branch(key, request.labels[item])
+        if top_bits(own) < exposure_limit(cache, item, level):
+            cache.items[found] = item
+            cache.value[found] = draw_exposed(belief, cache, item, as_number(top_bits(own)), own)
+            found += 1
+    return found
+
+
+@routine
+def find_exposed(belief: Exposed, cache: ExposureDraws, request: Request, key: int) -> int:
+    """Draw for all candidates whose draw may reach the usual level, for which limits are kept; their number."""
+    candidates, found = request.candidates, 0
+    if cache.edition[0] != cache.levels[EDITION]:
+        for item in range(len(cache.limit)):
+            if cache.clicked[item] >= 0.0:
+                cache.limit[item] = exposure_limit(cache, item, cache.levels[LEVEL])
+        cache.edition[0] = cache.levels[EDITION]
+    contiguous = is_contiguous(candidates)
+    for begin in range(0, len(candidates), TOGETHER):
+        some = candidates[begin : begin + TOGETHER]
+        if contiguous and not may_matter(belief, cache, request, key, some[0], len(some)):
+            continue
+        for item in some:
             if is_outdated(belief, cache, item):
                 fill_envelope(belief, cache, item)
-            cache.score[i] = draw_from_posterior(belief, cache, item, branch(key, request.labels[item]))
-        select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
+            own = branch(key, request.labels[item])
+            if top_bits(own) < cache.limit[item]:
+                cache.items[found] = item
+                cache.value[found] = draw_exposed(belief, cache, item, as_number(top_bits(own)), own)
+                found += 1
+    return found
 
 
 @helper
-def is_outdated(belief: Exposed, cache: Envelopes, item: int) -> bool:
-    """Whether the envelope of an item was made for other counts."""
+def may_matter(belief: Exposed, cache: ExposureDraws, request: Request, key: int, first: int, count: int) -> bool:
+    """Whether one of a few items has a number below its limit, or other counts than its limit was made for."""
+    here, positions = slice(first, first + count), len(belief.examination)
+    slots = slice(first * positions, (first + count) * positions)
+    labels, limit, clicked, known = request.labels[here], cache.limit[here], belief.clicked[here], cache.clicked[here]
+    missed, known_missed, found = belief.missed[slots], cache.missed[slots], 0
+    for i in range(len(labels)):  # both loops are vectorised
+        found += 1 if (top_bits(branch(key, labels[i])) < limit[i]) | (clicked[i] != known[i]) else 0
+    for i in range(len(missed)):
+        found += 1 if missed[i] != known_missed[i] else 0
+    return found > 0
+
+
+@helper
+def is_outdated(belief: Exposed, cache: ExposureDraws, item: int) -> bool:
+    """Whether the limit of an item was made for other counts."""
     positions = len(belief.examination)
     same = cache.clicked[item] == belief.clicked[item]
     for slot in range(item * positions, (item + 1) * positions):
         same = same and cache.missed[slot] == belief.missed[slot]
     return not same
-
-
-@helper
-def log_posterior(belief: Exposed, item: int, theta: float) -> float:
-    """S log(theta) + sum_l F_l log(1 - kappa_l theta)."""
-    positions = len(belief.examination)
-    total = belief.clicked[item] * math.log(theta) if belief.clicked[item] > 0.0 else 0.0
-    for position in range(positions):
-        missed = belief.missed[item * positions + position]
-        if missed > 0.0:
-            total += missed * math.log1p(-belief.examination[position] * theta)
-    return total
-
-
-@helper
-def derivatives(belief: Exposed, item: int, theta: float) -> tuple[float, float]:
-    """First derivative of the log posterior, and minus the second one, which is never negative."""
-    positions = len(belief.examination)
-    ratio = belief.clicked[item] / theta if belief.clicked[item] > 0.0 else 0.0
-    first, second = ratio, ratio / theta if ratio > 0.0 else 0.0
-    for position in range(positions):
-        missed, looked = belief.missed[item * positions + position], belief.examination[position]
-        if missed > 0.0:
-            rest = 1.0 - looked * theta
-            odds = looked / rest if rest > 0.0 else np.inf
-            first -= missed * odds
-            second += missed * odds * odds
-    return first, second
-
-
-@helper
-def posterior_mode(belief: Exposed, item: int) -> float:
-    """The mode of the posterior.
-
-    theta times the first derivative is concave, so Newton's iteration approaches its root from above.
-    """
-    if belief.clicked[item] <= 0.0:
-        return 0.0
-    if derivatives(belief, item, 1.0)[0] >= 0.0:
-        return 1.0
-    theta = 1.0
-    positions = len(belief.examination)
-    for position in range(positions):  # with examination 1 the root is below 1; start where everything is finite
-        if belief.missed[item * positions + position] > 0.0 and belief.examination[position] == 1.0:
-            theta = belief.clicked[item] / (belief.clicked[item] + belief.missed[item * positions + position])
-    for _ in range(100):
-        first, second = derivatives(belief, item, theta)
-        step = theta * first / (theta * second - first)
-        theta += step
-        if abs(step) <= 1e-9 * theta:
-            break
-    return min(theta, 1.0)
-
-
-@routine
-def fill_envelope(belief: Exposed, cache: Envelopes, item: int) -> None:
-    """Make the envelope of an item: flat at the height of the mode, until the tangents on both sides reach it."""
-    positions = len(belief.examination)
-    cache.clicked[item] = belief.clicked[item]
-    for slot in range(item * positions, (item + 1) * positions):
-        cache.missed[slot] = belief.missed[slot]
-    mode = posterior_mode(belief, item)
-    slope, bend = derivatives(belief, item, mode)
-    peak = log_posterior(belief, item, mode)
-    # If the mode is an end of [0, 1], the slope there gives the width of the posterior.
-    reach = 1.0 / max(abs(slope), math.sqrt(bend), 1e-9)
-    cache.peak[item] = peak
-    cache.left[item], cache.rise[item], cache.right[item], cache.fall[item] = 0.0, 0.0, 1.0, 0.0
-    if mode > 0.0:
-        touch = max(mode - reach, 0.1 * mode)
-        rise = derivatives(belief, item, touch)[0]
-        if rise > 0.0:
-            cache.left[item] = max(touch + (peak - log_posterior(belief, item, touch)) / rise, 0.0)
-            cache.rise[item] = rise
-    if mode < 1.0:
-        touch = min(mode + reach, 0.9 + 0.1 * mode)
-        fall = -derivatives(belief, item, touch)[0]
-        if fall > 0.0:
-            cache.right[item] = min(touch - (peak - log_posterior(belief, item, touch)) / fall, 1.0)
-            cache.fall[item] = fall
-
-
-@helper
-def draw_from_posterior(belief: Exposed, cache: Envelopes, item: int, key: int) -> float:
-    """A draw from an item's posterior: draw from below its envelope until it is below the posterior too."""
-    left, right, rise, fall = cache.left[item], cache.right[item], cache.rise[item], cache.fall[item]
-    below = -math.expm1(-rise * left) / rise if rise > 0.0 else 0.0
-    above = -math.expm1(-fall * (1.0 - right)) / fall if fall > 0.0 else 0.0
-    number = 0
-    while True:
-        where = uniform(key, number) * (below + (right - left) + above)
-        height = math.log(1.0 - uniform(key, number + 1))
-        number += 2
-        if where < below:
-            theta = left + math.log1p(-rise * where) / rise
-            height -= rise * (left - theta)
-        elif where < below + (right - left):
-            theta = left + (where - below)
-        else:
-            theta = right - math.log1p(-fall * (where - below - (right - left))) / fall
-            height -= fall * (theta - right)
-        if 0.0 < theta < 1.0 and cache.peak[item] + height <= log_posterior(belief, item, theta):
-            return float(theta)

@@ -166,7 +166,8 @@ def score_all(
 ) -> None:
     """Fill link(theta'x) + bonus sqrt(x' M^-1 x) at each candidate, where x is its gain."""
     fill_weights(belief, layout, covered, kind)
-    fill_matrix(belief, layout)
+    if bonus > 0.0:
+        fill_matrix(belief, layout)
     if layout.edition[1] == 1:
         if is_contiguous(candidates):
             first = candidates[0]
@@ -198,7 +199,8 @@ def score_changed(
         belief, layout.screen, layout.columns, layout.weights, layout.left, request, link, bonus, covered, kind, values
     ):  # fmt: skip
         return
-    fill_matrix(belief, layout)
+    if bonus > 0.0:
+        fill_matrix(belief, layout)
     if layout.edition[1] == 0:
         score_dense(layout, request.candidates, link, bonus, covered, kind, values)
         return
@@ -221,9 +223,9 @@ def score_listed(
                 for i in range(count):
                     degree, topic = layout.degree[row, begin + i], layout.topic[row, begin + i]
                     layout.chunk[row, i] = gain(degree, covered[topic], MAXIMUM)
-            sum_listed(layout, layout.chunk, 0, begin, count, mean, square)
+            sum_listed(layout, layout.chunk, 0, begin, count, bonus > 0.0, mean, square)
         else:
-            sum_listed(layout, layout.degree, begin, begin, count, mean, square)
+            sum_listed(layout, layout.degree, begin, begin, count, bonus > 0.0, mean, square)
         add_bonus(mean, square, count, link, bonus)
         if begin + count <= layout.columns.shape[1]:  # the items themselves, contiguous
             here = values[begin : begin + count]
@@ -235,8 +237,10 @@ def score_listed(
 
 
 @routine
-def sum_listed(layout: Layout, degrees: Floats, at: int, begin: int, count: int, mean: Floats, square: Floats) -> None:
-    """Fill theta'x and x' M^-1 x for a chunk of listed items, row by row, vectorised."""
+def sum_listed(
+    layout: Layout, degrees: Floats, at: int, begin: int, count: int, squared: bool, mean: Floats, square: Floats
+) -> None:
+    """Fill theta'x, and x' M^-1 x if `squared`, for a chunk of listed items, row by row, vectorised."""
     here, there = slice(begin, begin + count), slice(at, at + count)
     for i in range(count):
         mean[i], square[i] = 0.0, 0.0
@@ -244,6 +248,8 @@ def sum_listed(layout: Layout, degrees: Floats, at: int, begin: int, count: int,
         topic, line, x = layout.topic[row, here], layout.line[row, here], degrees[row, there]
         for i in range(count):
             mean[i] += layout.weights[topic[i]] * x[i]
+        if not squared:
+            continue
         for i in range(count):
             square[i] += layout.diagonal[topic[i]] * (x[i] * x[i])
         for other in range(row):

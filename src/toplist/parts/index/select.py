@@ -28,30 +28,36 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
 def select_few(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats) -> int:
     """Select by insertion."""
     wanted = len(chosen)
-    filled = 0
+    filled, i = 0, 0
     worst, worst_hash, hashed = -np.inf, 0, False  # of the last position, once all are filled
-    for i in range(count):
-        value = values[i]
+    while i < count:
+        if filled == wanted:
+            while i + 4 <= count and max(values[i], values[i + 1], values[i + 2], values[i + 3]) < worst:
+                i += 4  # one comparison for four values, since almost all are smaller
+            if i == count:
+                break
+        value, slot = values[i], slots[i]
+        i += 1
         if filled == wanted:
             if value < worst:
                 continue
             if value == worst:
                 if not hashed:
                     worst_hash, hashed = branch(key, labels[chosen[wanted - 1]]), True
-                if branch(key, labels[slots[i]]) < worst_hash:
+                if branch(key, labels[slot]) < worst_hash:
                     continue
         else:
             filled += 1
         position = filled - 1
         while position > 0 and (
             scores[position - 1] < value
-            or (scores[position - 1] == value and wins_tie(slots[i], chosen[position - 1], labels, key))
+            or (scores[position - 1] == value and wins_tie(slot, chosen[position - 1], labels, key))
         ):
             scores[position] = scores[position - 1]
             chosen[position] = chosen[position - 1]
             position -= 1
         scores[position] = value
-        chosen[position] = slots[i]
+        chosen[position] = slot
         if filled == wanted:
             worst, hashed = scores[wanted - 1], False
     return filled

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.core.beliefs import BLOCK, MANY, block_count
+from toplist.core.beliefs import BLOCK, block_count
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, leading_bits, spread
@@ -36,11 +36,13 @@ from toplist.parts.memory.counts import Counts
 RANGE, TINY = 0.02, 1e-9  # mean relative and least absolute growth of the budget until a ceiling is recomputed
 GOLDEN_RATIO = 0.6180339887498949  # spreads the ends of the ranges evenly
 ROUNDING = 1e-12  # absolute and relative margin of the bounds; indices are accurate to a fiftieth of it
-LONG = 256  # a longer shortlist leads to other common counts
+LONG, SHORTEST = 256, 4  # a longer shortlist, also in items per block, leads to other common counts
 SAMPLE = 1024  # items that the first common counts are chosen from
 GROUP = 64  # blocks that are skipped together
 LOWEST = -(1 << 63)  # the smallest hash
 COMMON, NOT_PRESENT = -1.0, -2.0  # in place of the base of a line; no index is below 0
+NONE_COMMON, NOT_CHOSEN = -1.0, -2.0  # in place of common counts
+TOGETHER = 32  # hashes looked at in a vectorised loop
 
 
 class BlockCeilings(NamedTuple):
@@ -59,8 +61,7 @@ class BlockCeilings(NamedTuple):
     rise: Floats  # ... and its slope within the range
     foremost: Ints  # per block, the item with the highest line at the start of the range
     alike: Ints  # per block, the number of items with the common counts
-    common: Floats  # two elements: the common counts; -1 for none
-    used: Ints  # one element: whether a list was made with it
+    common: Floats  # (blocks, 2): the common counts, the same in all blocks of a request; -1 for none
     height: Floats  # scratch: per block, its ceiling at the current budget ...
     group_height: Floats  # ... and per group the largest of them
     group_alike: Ints  # scratch: per group, the number of items with the common counts
@@ -92,8 +93,7 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
         rise=np.zeros(blocks),
         foremost=np.zeros(blocks, dtype=np.int64),
         alike=np.zeros(blocks, dtype=np.int64),
-        common=np.full(2, -1.0),
-        used=np.zeros(1, dtype=np.int64),
+        common=np.full((blocks, 2), NOT_CHOSEN),
         height=np.zeros(blocks),
         group_height=np.zeros(groups),
         group_alike=np.zeros(groups, dtype=np.int64),
@@ -108,7 +108,7 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
 def is_worthwhile(ceilings: BlockCeilings, candidates: Ints, wanted: int) -> bool:
     """Whether the candidates are many and dense, so that most blocks can stay closed."""
     count = len(candidates)
-    if len(ceilings.items) == 0 or count < MANY:
+    if len(ceilings.items) == 0:
         return False
     return 2 * count > candidates[count - 1] - candidates[0] and 4 * wanted * BLOCK <= count
 
@@ -141,27 +141,26 @@ def shortlist(
 ) -> int:
     """Fill `ceilings.items` with candidates that include the best `wanted`; their number."""
     candidates = request.candidates
-    if ceilings.used[0] == 0:
-        ceilings.used[0] = 1
-        sample_common_counts(ceilings, belief, candidates)
     first, end = candidates[0] // BLOCK, candidates[len(candidates) - 1] // BLOCK + 1
+    agree_on_common_counts(ceilings, belief, candidates, first, end)
     absent = min(end * BLOCK, len(ceilings.items)) - first * BLOCK - len(candidates)
     alike = find_heights(scoring, belief, ceilings, request, first, end, budget)
     least = least_of_best(scoring, ceilings, request, first, end, absent, budget, wanted)
     level, share = -np.inf, 0.0  # the index of the common items, and the share of them to include
     if alike > 0:
-        level = scoring.tangent(ceilings.common[0], ceilings.common[1], budget)[0]
+        level = scoring.tangent(ceilings.common[first, 0], ceilings.common[first, 1], budget)[0]
         if alike - absent - len(request.exceptions) >= wanted:
             least = max(least, lower_bound(level))
         if level >= least:
-            share = (wanted + 4.0 * math.sqrt(wanted) + 8.0) / alike
+            share = (wanted + 3.0 * math.sqrt(wanted) + 2.0) / alike
     while True:
         found, common = fill_shortlist(scoring, ceilings, request, first, end, absent, budget, least, level, share)
         if share == 0.0 or share >= 1.0 or common >= wanted:
             break
         share *= 8.0  # rare: fewer than `wanted` hashes are that large
-    if found > (max(alike, LONG) if share > 0.0 else LONG):
-        choose_common_counts(ceilings, belief, found)
+    long = min(LONG, SHORTEST * (end - first))  # other common counts outdate all of these blocks
+    if found > (max(alike, long) if share > 0.0 else long):
+        choose_common_counts(ceilings, belief, found, first, end)
     for item in request.exceptions:
         if not is_present(request.present, item):  # so it is eligible, but in no ceiling
             ceilings.items[found] = item
@@ -227,11 +226,11 @@ def find_ceiling(
     salted, labels = ceilings.salted[begin:end], request.labels[begin:end]
     for i in range(len(salted)):
         salted[i] = spread(labels[i])
-    if is_all_common(belief, ceilings, request.present, begin, end):
+    if is_all_common(belief, ceilings.common[block], request.present, begin, end):
         ceilings.ceiling[block], ceilings.alike[block] = COMMON, end - begin
         ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
         return
-    base, slope, common = ceilings.base, ceilings.slope, ceilings.common
+    base, slope, common = ceilings.base, ceilings.slope, ceilings.common[block]
     now, then, foremost, alike, grows = -1.0, -1.0, -1, 0, False  # no index is below 0
     drawn = -1  # the item of the last new line: its neighbours often have equal counts
     for item in range(begin, end):
@@ -263,11 +262,11 @@ def find_ceiling(
 
 
 @helper
-def is_all_common(belief: Counts, ceilings: BlockCeilings, present: Bools, begin: int, end: int) -> bool:
+def is_all_common(belief: Counts, common: Floats, present: Bools, begin: int, end: int) -> bool:
     """Whether all items of a block are present and have the common counts: then they need no lines."""
     examined, clicked, others = belief.examined[begin:end], belief.clicked[begin:end], 0
     for i in range(len(examined)):
-        others += 1 if (examined[i] != ceilings.common[0]) | (clicked[i] != ceilings.common[1]) else 0
+        others += 1 if (examined[i] != common[0]) | (clicked[i] != common[1]) else 0
     for item in range(begin, min(end, len(present))):
         others += 0 if present[item] else 1
     return others == 0
@@ -330,34 +329,38 @@ def fill_shortlist(
             if not hashed and not opened:
                 continue
             begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
-            base, slope = ceilings.base[begin:stop], ceilings.slope[begin:stop]
-            largest, reaching = LOWEST, 0
-            if hashed:  # both loops are vectorised, and mostly find nothing
-                salted = ceilings.salted[begin:stop]
-                for i in range(len(salted)):
-                    largest = max(largest, leading_bits(request.key, salted[i]))
-            if opened:
+            base, slope, salted = ceilings.base[begin:stop], ceilings.slope[begin:stop], ceilings.salted[begin:stop]
+            reaching = 0
+            if opened:  # vectorised, as the loop over hashes below, and mostly finds nothing
                 for i in range(len(base)):
                     reaching += 1 if base[i] + slope[i] * budget >= least else 0
-            lucky = hashed and largest >= leading
-            if reaching == 0 and not lucky:
+            if reaching == 0 and not hashed:
                 continue
             all_common = ceilings.alike[block] == stop - begin  # then there are no lines
-            for i in range(len(base)):
-                item, taken, is_common = begin + i, False, all_common or base[i] == COMMON
-                if is_common:
-                    taken = lucky and branch(request.key, request.labels[item]) >= lowest
-                elif opened and base[i] + slope[i] * budget >= least:
-                    taken = line_reaches(scoring, ceilings, item, budget, least)
-                    if taken and branch(request.key, request.labels[item]) < lowest:
-                        if ceilings.examined[item] != examined or ceilings.clicked[item] != clicked:
-                            examined, clicked = ceilings.examined[item], ceilings.clicked[item]
-                            is_better = scoring.tangent(examined, clicked, budget)[0] > level
-                        taken = is_better
-                if taken and is_eligible(request, item, absent):
-                    ceilings.items[found] = item
-                    found += 1
-                    common += 1 if is_common else 0
+            for part in range(0, len(base), TOGETHER):
+                end_of_part, largest = min(part + TOGETHER, len(base)), LOWEST
+                if hashed:
+                    some = salted[part:end_of_part]
+                    for i in range(len(some)):
+                        largest = max(largest, leading_bits(request.key, some[i]))
+                lucky = hashed and largest >= leading
+                if reaching == 0 and not lucky:
+                    continue
+                for i in range(part, end_of_part):
+                    item, taken, is_common = begin + i, False, all_common or base[i] == COMMON
+                    if is_common:
+                        taken = lucky and branch(request.key, request.labels[item]) >= lowest
+                    elif opened and base[i] + slope[i] * budget >= least:
+                        taken = line_reaches(scoring, ceilings, item, budget, least)
+                        if taken and branch(request.key, request.labels[item]) < lowest:
+                            if ceilings.examined[item] != examined or ceilings.clicked[item] != clicked:
+                                examined, clicked = ceilings.examined[item], ceilings.clicked[item]
+                                is_better = scoring.tangent(examined, clicked, budget)[0] > level
+                            taken = is_better
+                    if taken and is_eligible(request, item, absent):
+                        ceilings.items[found] = item
+                        found += 1
+                        common += 1 if is_common else 0
     return found, common
 
 
@@ -374,16 +377,25 @@ def line_reaches(scoring: Any, ceilings: BlockCeilings, item: int, budget: float
 
 
 @routine
-def sample_common_counts(ceilings: BlockCeilings, belief: Counts, candidates: Ints) -> None:
-    """Choose the first common counts by some of the candidates."""
-    count = min(SAMPLE, len(candidates))
-    for i in range(count):
-        ceilings.items[i] = candidates[i * len(candidates) // count]
-    choose_common_counts(ceilings, belief, count)
+def agree_on_common_counts(ceilings: BlockCeilings, belief: Counts, candidates: Ints, first: int, end: int) -> None:
+    """Let the blocks of a request have the same common counts; the first ones are chosen by some of the candidates."""
+    if ceilings.common[first, 0] == NOT_CHOSEN:
+        count = min(SAMPLE, len(candidates))
+        for i in range(count):
+            ceilings.items[i] = candidates[i * len(candidates) // count]
+        set_common_counts(ceilings, first, end, NONE_COMMON, NONE_COMMON)
+        choose_common_counts(ceilings, belief, count, first, end)
+        return
+    others = 0
+    for block in range(first, end):
+        others += 1 if ceilings.common[block, 0] != ceilings.common[first, 0] else 0
+        others += 1 if ceilings.common[block, 1] != ceilings.common[first, 1] else 0
+    if others > 0:  # an earlier request had other blocks
+        set_common_counts(ceilings, first, end, ceilings.common[first, 0], ceilings.common[first, 1])
 
 
 @routine
-def choose_common_counts(ceilings: BlockCeilings, belief: Counts, found: int) -> None:
+def choose_common_counts(ceilings: BlockCeilings, belief: Counts, found: int, first: int, end: int) -> None:
     """Make the counts that most items of a long shortlist share the common ones, if there are any."""
     item, votes = 0, 0
     for i in range(found):  # Boyer and Moore's vote
@@ -392,8 +404,14 @@ def choose_common_counts(ceilings: BlockCeilings, belief: Counts, found: int) ->
             item = other
         same = belief.examined[other] == belief.examined[item] and belief.clicked[other] == belief.clicked[item]
         votes += 1 if same else -1
-    examined, clicked = belief.examined[item], belief.clicked[item]
-    if votes > 0 and (examined != ceilings.common[0] or clicked != ceilings.common[1]):
-        ceilings.common[0], ceilings.common[1] = examined, clicked
-        for block in range(len(ceilings.known)):
+    if votes > 0:
+        set_common_counts(ceilings, first, end, belief.examined[item], belief.clicked[item])
+
+
+@routine
+def set_common_counts(ceilings: BlockCeilings, first: int, end: int, examined: float, clicked: float) -> None:
+    """Change the common counts of some blocks."""
+    for block in range(first, end):
+        if ceilings.common[block, 0] != examined or ceilings.common[block, 1] != clicked:
+            ceilings.common[block, 0], ceilings.common[block, 1] = examined, clicked
             ceilings.known[block] = -1

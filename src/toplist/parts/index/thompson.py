@@ -9,7 +9,7 @@ drawing for every item.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -119,7 +119,7 @@ def draw_everything(belief: Counts, cache: LazyDraws, request: Request, key: int
 
 
 @helper
-def is_enough(cache: LazyDraws, found: int, level: float, wanted: int) -> bool:
+def is_enough(cache: Any, found: int, level: float, wanted: int) -> bool:
     """Whether at least `wanted` of the draws reach a level."""
     reached = 0
     for i in range(found):

@@ -38,6 +38,17 @@ class Counts(NamedTuple):
     clock: Floats
     touched: Ints  # per BLOCK; empty below MANY items
 
+    def copy_arm(self, source: Any, arm: int, to: int) -> bool:
+        """Copy the counts of an arm; whether they are others than before."""
+        if self.examined[to] == source.examined[arm] and self.clicked[to] == source.clicked[arm]:
+            return False
+        self.examined[to], self.clicked[to] = source.examined[arm], source.clicked[arm]
+        return True
+
+    def copy_rest(self, source: Any) -> None:
+        """Copy the unit and the clock."""
+        self.unit[0], self.clock[0] = source.unit[0], source.clock[0]
+
 
 def untouched_blocks(problem: Problem) -> Ints:
     """Counters of changes, all 0."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from toplist.core.problem import Problem, known_steps, number
-from toplist.core.slate import CANDIDATES, SCORE, Floats, Request, Slate
+from toplist.core.slate import CANDIDATES, SCORE, Floats, Ints, Request, Slate
+from toplist.parts.memory.counts import touch, untouched_blocks
 
 
 class Weights(NamedTuple):
@@ -17,6 +18,18 @@ class Weights(NamedTuple):
     logarithm: Floats
     exploration: Floats  # one element: gamma
     clock: Floats  # one element: lists learned
+    touched: Ints  # per block of items, the number of changes to their weights; empty for few items
+
+    def copy_arm(self, source: Any, arm: int, to: int) -> bool:
+        """Copy the weight of an arm; whether it is another than before."""
+        if self.logarithm[to] == source.logarithm[arm]:
+            return False
+        self.logarithm[to] = source.logarithm[arm]
+        return True
+
+    def copy_rest(self, source: Any) -> None:
+        """Copy the exploration rate and the clock."""
+        self.exploration[0], self.clock[0] = source.exploration[0], source.clock[0]
 
 
 class ExponentialWeights(NamedTuple):
@@ -52,7 +65,7 @@ class ExponentialWeights(NamedTuple):
 
     def begin(self, problem: Problem) -> Weights:
         """All weights 1."""
-        return Weights(np.zeros(problem.items), np.full(1, self.exploration), np.zeros(1))
+        return Weights(np.zeros(problem.items), np.full(1, self.exploration), np.zeros(1), untouched_blocks(problem))
 
     def keeps(self) -> str:
         """Weights."""
@@ -72,6 +85,7 @@ class ExponentialWeights(NamedTuple):
         drawn, items = slate.memo[place, SCORE], slate.memo[place, CANDIDATES]
         if drawn > 0.0:
             belief.logarithm[item] += belief.exploration[0] * weight * value / (drawn * items)
+            touch(belief, item)
 
     def conclude(self, belief: Weights) -> None:
         """Not needed."""

@@ -1,0 +1,103 @@
+"""The arms of ranked bandits, one per item and position: their numbers in the belief, and in a copy of it by position.
+
+A belief keeps the arms of an item together, so that items can be added and forgotten. A bandit reads the arms of its
+position. So the cache has a copy of the belief with the arms of a position together: loops over them are vectorised,
+their blocks have ceilings, and items placed above are a few exceptions instead of a list of all the others. Of many
+arms, only those in touched blocks are copied again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.core.beliefs import BLOCK, MANY, TOUCHED, block_count
+from toplist.core.problem import Problem
+from toplist.core.slate import Ints, Request
+from toplist.parts.memory.counts import Counts
+from toplist.parts.memory.weights import Weights
+
+OFTEN = 1e300  # examinations of the arms that fill up a position's last block: their index is that of the worst item
+
+
+class OwnArms(NamedTuple):
+    """The arms as a belief of any kind has them: an item's arms together."""
+
+    numbers: Ints  # every arm
+    labels: Ints  # per arm: the label of its item
+
+    def follow_arms(self, belief: Any, request: Request, places: int) -> None:
+        """Label the arms."""
+        for item in request.candidates:
+            for arm in range(item * places, (item + 1) * places):
+                self.labels[arm] = request.labels[item]
+
+    def arms_belief(self, belief: Any) -> Any:
+        """The belief itself."""
+        return belief
+
+    def arm_number(self, item: int, place: int, places: int) -> int:
+        """Item by item."""
+        return item * places + place
+
+
+class CopiedArms(NamedTuple):
+    """The arms by position, and a copy of the belief in which they have these numbers."""
+
+    numbers: Ints  # every arm
+    labels: Ints  # per arm: the label of its item
+    by_place: Any  # the copy
+    known: Ints  # per block of the belief: its touch count when it was copied; -1 for never
+
+    def follow_arms(self, belief: Any, request: Request, places: int) -> None:
+        """Copy the arms that have changed; all candidates' if the belief does not track changes."""
+        self.by_place.copy_rest(belief)
+        stride = len(self.numbers) // places
+        if len(belief.touched) == 0:
+            for item in request.candidates:
+                for place in range(places):
+                    self.by_place.copy_arm(belief, item * places + place, place * stride + item)
+                    self.labels[place * stride + item] = request.labels[item]
+            return
+        for block in range(len(belief.touched)):
+            if self.known[block] != belief.touched[block]:
+                self.known[block] = belief.touched[block]
+                item = block * BLOCK // places
+                place = block * BLOCK - item * places
+                for arm in range(block * BLOCK, min((block + 1) * BLOCK, places * len(request.labels))):
+                    to = place * stride + item
+                    changed = self.by_place.copy_arm(belief, arm, to)
+                    if changed or self.labels[to] != request.labels[item]:
+                        self.labels[to] = request.labels[item]
+                        self.by_place.touched[to // BLOCK] += 1
+                    place += 1
+                    if place == places:
+                        item, place = item + 1, 0
+
+    def arms_belief(self, belief: Any) -> Any:
+        """The copy."""
+        return self.by_place
+
+    def arm_number(self, item: int, place: int, places: int) -> int:
+        """Position by position."""
+        return place * (len(self.numbers) // places) + item
+
+
+def make_arms(memory: Any, problem: Problem) -> tuple[OwnArms | CopiedArms, Problem]:
+    """The arms of a problem as the index of a memory's beliefs reads them, and the problem of the index."""
+    items, places = problem.items, problem.positions
+    kept = memory.keeps()
+    if kept not in ("counts", "weights") or not hasattr(memory.begin(problem._replace(items=1)), TOUCHED):
+        arms = items * places
+        return OwnArms(np.arange(arms), np.zeros(arms, dtype=np.int64)), problem._replace(items=arms)
+    stride = items if items * places < MANY else -(-items // BLOCK) * BLOCK  # a block has arms of one position
+    arms = stride * places
+    by_arm = problem._replace(items=arms)
+    touched, blocks = np.zeros(block_count(by_arm), dtype=np.int64), block_count(problem._replace(items=items * places))
+    copy: Any
+    if kept == "counts":
+        copy = Counts(np.full(arms, OFTEN), np.zeros(arms), np.ones(1), np.zeros(1), touched)
+    else:
+        copy = Weights(np.full(arms, -np.inf), np.zeros(1), np.zeros(1), touched)
+    return CopiedArms(np.arange(arms), np.zeros(arms, dtype=np.int64), copy, np.full(blocks, -1)), by_arm
