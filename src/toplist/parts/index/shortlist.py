@@ -34,6 +34,7 @@ from toplist.parts.index.select import select
 from toplist.parts.memory.counts import Counts
 
 RANGE, TINY = 0.02, 1e-9  # mean relative and least absolute growth of the budget until a ceiling is recomputed
+NARROWEST = 0.05  # relative width of the rest of a range that is kept when a ceiling is recomputed
 GOLDEN_RATIO = 0.6180339887498949  # spreads the ends of the ranges evenly
 ROUNDING = 1e-12  # absolute and relative margin of the bounds; indices are accurate to a fiftieth of it
 LONG, SHORTEST = 256, 4  # a longer shortlist, also in items per block, leads to other common counts
@@ -219,9 +220,11 @@ def find_ceiling(
     The maximum of several lines is convex, so it lies below its chord.
     """
     begin, end = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.base))
+    until, narrowest = ceilings.until[block], NARROWEST * (RANGE * budget + TINY)
+    # A range that lasts is kept, and with it the lines that touch at its end.
+    if not ceilings.begun[block] <= budget <= until - narrowest < np.inf:
+        until = budget * (1.0 + RANGE * (0.5 + (block * GOLDEN_RATIO) % 1.0)) + TINY
     ceilings.known[block], ceilings.begun[block] = belief.touched[block], budget
-    width = RANGE * (0.5 + (block * GOLDEN_RATIO) % 1.0)
-    until = budget * (1.0 + width) + TINY
     ceilings.until[block], ceilings.rise[block], ceilings.foremost[block] = until, 0.0, -1
     salted, labels = ceilings.salted[begin:end], request.labels[begin:end]
     for i in range(len(salted)):
