@@ -241,15 +241,23 @@ def sum_listed(
     layout: Layout, degrees: Floats, at: int, begin: int, count: int, squared: bool, mean: Floats, square: Floats
 ) -> None:
     """Fill theta'x, and x' M^-1 x if `squared`, for a chunk of listed items, row by row, vectorised."""
-    here, there = slice(begin, begin + count), slice(at, at + count)
+    here, there, most, row = slice(begin, begin + count), slice(at, at + count), layout.most[0], 0
     for i in range(count):
         mean[i], square[i] = 0.0, 0.0
-    for row in range(layout.most[0]):
-        topic, line, x = layout.topic[row, here], layout.line[row, here], degrees[row, there]
+    while row + 2 <= most:  # two at a time, so that a sum is loaded and stored once for both
+        topic, x = layout.topic[row, here], degrees[row, there]
+        beside, y = layout.topic[row + 1, here], degrees[row + 1, there]
+        for i in range(count):
+            mean[i] = (mean[i] + layout.weights[topic[i]] * x[i]) + layout.weights[beside[i]] * y[i]
+        row += 2
+    if row < most:
+        topic, x = layout.topic[row, here], degrees[row, there]
         for i in range(count):
             mean[i] += layout.weights[topic[i]] * x[i]
-        if not squared:
-            continue
+    if not squared:
+        return
+    for row in range(most):
+        topic, line, x = layout.topic[row, here], layout.line[row, here], degrees[row, there]
         for i in range(count):
             square[i] += layout.diagonal[topic[i]] * (x[i] * x[i])
         for other in range(row):

@@ -1,0 +1,235 @@
+"""Ceilings over the indices of blocks of very many items, computed again only where something has changed.
+
+An index is concave in the budget, so the tangent at any budget is a line above it. A ceiling is a line above those of
+all items of a block while the budget stays within a range; items with the common counts of the block are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.core.beliefs import BLOCK, block_count
+from toplist.core.compiling import helper, routine
+from toplist.core.problem import Problem
+from toplist.core.randomness import spread
+from toplist.core.slate import Bools, Floats, Ints, Request
+from toplist.parts.index.gaps import is_present
+from toplist.parts.memory.counts import Counts
+
+RANGE, TINY = 0.02, 1e-9  # mean relative and least absolute growth of the budget until a ceiling is recomputed
+NARROWEST = 0.05  # relative width of the rest of a range that is kept when a ceiling is recomputed
+GOLDEN_RATIO = 0.6180339887498949  # spreads the ends of the ranges evenly
+GROUP = 64  # blocks that are skipped together
+COMMON, NOT_PRESENT = -1.0, -2.0  # in place of the base of a line; no index is below 0
+NONE_COMMON, NOT_CHOSEN = -1.0, -2.0  # in place of common counts
+TOGETHER = 32  # items looked at in a vectorised loop
+
+
+class BlockCeilings(NamedTuple):
+    """Per item a line above its index for any budget; per block a ceiling over its lines; and scratch space."""
+
+    examined: Floats  # per item, the counts of its line
+    clicked: Floats
+    base: Floats  # the line: base + slope * budget; COMMON, NOT_PRESENT ...
+    slope: Floats
+    since: Floats  # ... and the budget at which the line touches the index; 0 for no line
+    salted: Ints  # at the start of each block's part: the labels of its common items, spread for hashing ...
+    listed: Ints  # ... and these items, unless all of its items are common
+    known: Ints  # per block, its touch count when the ceiling was computed; -1 if outdated
+    begun: Floats  # per block, the range of budgets for which the ceiling holds
+    until: Floats
+    ceiling: Floats  # per block, over all but the common items, at the start of the range ...
+    rise: Floats  # ... and its slope within the range
+    foremost: Ints  # per block, the item with the highest line at the start of the range
+    alike: Ints  # per block, the number of items with the common counts
+    common: Floats  # (blocks, 2): the common counts, the same in all blocks of a request; -1 for none
+    height: Floats  # scratch: per block, its ceiling at the current budget ...
+    group_height: Floats  # ... and per group the largest of them
+    group_alike: Ints  # scratch: per group, the number of items with the common counts
+    highest: Floats  # scratch: the heights of the highest blocks ...
+    leader: Ints  # ... and their foremost items
+    items: Ints  # scratch: the shortlist ...
+    value: Floats  # ... and its indices
+
+
+def empty_ceilings(problem: Problem) -> BlockCeilings:
+    """Nothing is computed yet; the arrays are empty below MANY items.
+
+    All that is per item is 0, so that memory is taken only for items that get a line.
+    """
+    blocks = block_count(problem)
+    items = problem.items if blocks > 0 else 0
+    groups = -(-blocks // GROUP)
+    return BlockCeilings(
+        examined=np.zeros(items),
+        clicked=np.zeros(items),
+        base=np.zeros(items),
+        slope=np.zeros(items),
+        since=np.zeros(items),
+        salted=np.zeros(items, dtype=np.int64),
+        listed=np.zeros(items, dtype=np.int64),
+        known=np.full(blocks, -1),
+        begun=np.zeros(blocks),
+        until=np.zeros(blocks),
+        ceiling=np.zeros(blocks),
+        rise=np.zeros(blocks),
+        foremost=np.zeros(blocks, dtype=np.int64),
+        alike=np.zeros(blocks, dtype=np.int64),
+        common=np.full((blocks, 2), NOT_CHOSEN),
+        height=np.zeros(blocks),
+        group_height=np.zeros(groups),
+        group_alike=np.zeros(groups, dtype=np.int64),
+        highest=np.zeros(problem.positions),
+        leader=np.zeros(problem.positions, dtype=np.int64),
+        items=np.zeros(items, dtype=np.int64),
+        value=np.zeros(items),
+    )
+
+
+@helper
+def tangent_line(scoring: Any, examined: float, clicked: float, budget: float) -> tuple[float, float]:
+    """Base and slope of the tangent at a budget; the index is concave, so it is never above."""
+    index, slope = scoring.tangent(examined, clicked, budget)
+    return index - slope * budget, slope
+
+
+@routine
+def find_heights(
+    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int, budget: float
+) -> int:
+    """Fill the heights of all blocks, and of their groups; returns the number of items with the common counts."""
+    total = 0
+    for group in range(first // GROUP, (end - 1) // GROUP + 1):
+        here = slice(max(first, group * GROUP), min(end, (group + 1) * GROUP))
+        known, touched, begun = ceilings.known[here], belief.touched[here], ceilings.begun[here]
+        until, ceiling, rise = ceilings.until[here], ceilings.ceiling[here], ceilings.rise[here]
+        height, alike = ceilings.height[here], ceilings.alike[here]
+        outdated = 0
+        for i in range(len(known)):  # vectorised, and mostly finds nothing
+            outdated += 1 if (known[i] != touched[i]) | (budget > until[i]) | (budget < begun[i]) else 0
+        if outdated > 0:
+            for i in range(len(known)):
+                if known[i] != touched[i] or budget > until[i] or budget < begun[i]:
+                    find_ceiling(scoring, belief, ceilings, request, here.start + i, budget)
+        largest, common = -np.inf, 0
+        for i in range(len(known)):
+            height[i] = ceiling[i] + rise[i] * (budget - begun[i])
+        for i in range(len(known)):
+            largest = max(largest, height[i])
+            common += alike[i]
+        ceilings.group_height[group], ceilings.group_alike[group] = largest, common
+        total += common
+    return total
+
+
+@routine
+def find_ceiling(
+    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, block: int, budget: float
+) -> None:
+    """Update the lines and the ceiling of a block.
+
+    The maximum of several lines is convex, so it lies below its chord.
+    """
+    begin, end = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.base))
+    until, narrowest = ceilings.until[block], NARROWEST * (RANGE * budget + TINY)
+    # A range that lasts is kept, and with it the lines that touch at its end.
+    if not ceilings.begun[block] <= budget <= until - narrowest < np.inf:
+        until = budget * (1.0 + RANGE * (0.5 + (block * GOLDEN_RATIO) % 1.0)) + TINY
+    ceilings.known[block], ceilings.begun[block] = belief.touched[block], budget
+    ceilings.until[block], ceilings.rise[block], ceilings.foremost[block] = until, 0.0, -1
+    if is_all_common(belief, ceilings.common[block], request.present, begin, end):
+        salted, labels = ceilings.salted[begin:end], request.labels[begin:end]
+        for i in range(len(salted)):
+            salted[i] = spread(labels[i])
+        ceilings.ceiling[block], ceilings.alike[block] = COMMON, end - begin
+        ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
+        return
+    update_lines(scoring, belief, ceilings, request, block, begin, end)
+    base, slope = ceilings.base[begin:end], ceilings.slope[begin:end]
+    alike, steepest = 0, 0.0
+    for i in range(len(base)):
+        ceilings.salted[begin + alike], ceilings.listed[begin + alike] = spread(request.labels[begin + i]), begin + i
+        alike += 1 if base[i] == COMMON else 0
+        steepest = max(steepest, slope[i])
+    now, then = max(highest_line(base, slope, budget), COMMON), highest_line(base, slope, until)
+    for i in range(len(base)):
+        if now > COMMON and base[i] + slope[i] * budget == now:
+            ceilings.foremost[block] = begin + i
+            break
+    ceilings.ceiling[block], ceilings.alike[block] = now, alike
+    if steepest == 0.0:
+        ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
+    elif now < np.inf:
+        ceilings.rise[block] = (then - now) / (until - budget)
+
+
+@routine
+def update_lines(
+    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, block: int, begin: int, end: int
+) -> None:
+    """Update the lines of a block's items whose counts have changed."""
+    until, common = ceilings.until[block], ceilings.common[block]
+    drawn = -1  # the item of the last new line: its neighbours often have equal counts
+    for first in range(begin, end, TOGETHER):
+        here = slice(first, min(first + TOGETHER, end))
+        examined, clicked, since = belief.examined[here], belief.clicked[here], ceilings.since[here]
+        known_examined, known_clicked, base = ceilings.examined[here], ceilings.clicked[here], ceilings.base[here]
+        outdated = len(request.present)
+        for i in range(len(base)):  # vectorised
+            is_common = (examined[i] == common[0]) & (clicked[i] == common[1])
+            same = (examined[i] == known_examined[i]) & (clicked[i] == known_clicked[i]) & (since[i] > 0.0)
+            outdated += 0 if (is_common & (base[i] == COMMON)) | (same & (not is_common)) else 1
+        if outdated == 0:
+            continue
+        for i in range(len(base)):
+            item = first + i
+            if not is_present(request.present, item):
+                since[i], base[i], ceilings.slope[item] = 0.0, NOT_PRESENT, 0.0
+            elif examined[i] == common[0] and clicked[i] == common[1]:
+                since[i], base[i], ceilings.slope[item] = 0.0, COMMON, 0.0
+            elif since[i] == 0.0 or examined[i] != known_examined[i] or clicked[i] != known_clicked[i]:
+                if drawn >= 0 and examined[i] == ceilings.examined[drawn] and clicked[i] == ceilings.clicked[drawn]:
+                    base[i], ceilings.slope[item] = ceilings.base[drawn], ceilings.slope[drawn]
+                else:
+                    base[i], ceilings.slope[item] = tangent_line(scoring, examined[i], clicked[i], until)
+                known_examined[i], known_clicked[i], since[i] = examined[i], clicked[i], until
+                drawn = item
+
+
+@helper
+def highest_line(base: Floats, slope: Floats, budget: float) -> float:
+    """The largest value of some lines at a budget; four maxima that do not depend on each other."""
+    a, b, c, e, i = -np.inf, -np.inf, -np.inf, -np.inf, 0
+    while i + 4 <= len(base):
+        a, b = max(a, base[i] + slope[i] * budget), max(b, base[i + 1] + slope[i + 1] * budget)
+        c, e = max(c, base[i + 2] + slope[i + 2] * budget), max(e, base[i + 3] + slope[i + 3] * budget)
+        i += 4
+    while i < len(base):
+        a = max(a, base[i] + slope[i] * budget)
+        i += 1
+    return max(a, b, c, e)
+
+
+@helper
+def is_all_common(belief: Counts, common: Floats, present: Bools, begin: int, end: int) -> bool:
+    """Whether all items of a block are present and have the common counts: then they need no lines."""
+    examined, clicked, others = belief.examined[begin:end], belief.clicked[begin:end], 0
+    for i in range(len(examined)):
+        others += 1 if (examined[i] != common[0]) | (clicked[i] != common[1]) else 0
+    for item in range(begin, min(end, len(present))):
+        others += 0 if present[item] else 1
+    return others == 0
+
+
+@helper
+def line_reaches(scoring: Any, ceilings: BlockCeilings, item: int, budget: float, least: float) -> bool:
+    """Whether an item's line, updated for the range of its block, reaches this level."""
+    base, slope, block = ceilings.base, ceilings.slope, item // BLOCK
+    until = ceilings.until[block]
+    if slope[item] > 0.0 and ceilings.since[item] != until:
+        base[item], slope[item] = tangent_line(scoring, ceilings.examined[item], ceilings.clicked[item], until)
+        ceilings.since[item] = until
+        ceilings.known[block] = -1
+    return bool(base[item] + slope[item] * budget >= least)
