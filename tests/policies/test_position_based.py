@@ -76,6 +76,8 @@ def test_draws_follow_the_posterior(clicks: int, missed: list[int], examination:
     ranks = np.arange(len(draws) + 1) / len(draws)
     distance = max(np.abs(expected - ranks[1:]).max(), np.abs(expected - ranks[:-1]).max())
     assert distance < math.sqrt(math.log(2 / 1e-4) / (2 * len(draws)))
+    # The upper tail is drawn by itself: its share is right within 4.5 standard errors.
+    assert abs(np.count_nonzero(expected > 0.84) - 1600) < 4.5 * math.sqrt(10_000 * 0.84 * 0.16)
 
 
 @pytest.mark.parametrize("examination", [[1.0, 0.5, 0.25], [0.3, 0.9, 0.6]])
