@@ -20,7 +20,7 @@ from toplist.logs import ClickLog, FittedModel, Prior
 from toplist.logs.fit_model import PairPriors
 from toplist.logs.id_table import Codes
 
-STRENGTHS = (2.0, 3.0, 5.0, 8.0, 12.0, 18.0, 27.0, 40.0, 60.0, 90.0, 135.0, 200.0, 300.0, 500.0, 900.0, 1500.0, 3000.0)
+STRENGTHS = (2.0, 3.0, 5.0, 8.0, 12.0, 18.0, 27.0, 40.0, 60.0, 90.0, 135.0, 200.0, 300.0)
 MOST_PAIRS = 3000  # pairs that say what items are like
 PAIRS_PER_COLUMN = 4  # that a regression needs
 ROUNDS = 12  # of Newton's method
@@ -123,14 +123,14 @@ def beta_regression(heads: Floats, tosses: Floats, columns: Floats, otherwise: P
     Returns
     -------
     BetaRegression
-        The coefficients, and one of some strengths between 2 and 3,000.
+        The coefficients, and one of some strengths between 2 and 300.
 
     Examples
     --------
     >>> ones = np.ones((8, 1))
     >>> found = beta_regression(np.array([10.0, 11.0, 9.0, 10.0] * 2), np.full(8, 50.0), ones, Prior(0.5, 2.0))
     >>> round(float(mean_of(ones, found.weights)[0]), 2), found.strength
-    (0.2, 3000.0)
+    (0.2, 300.0)
     """
     known = tosses > 0.0
     heads, tosses, used = heads[known], tosses[known], columns[known]
