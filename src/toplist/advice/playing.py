@@ -11,11 +11,13 @@ import numpy as np
 
 from toplist.advice.priors import scale_of, scaled_mean
 from toplist.advice.query_worlds import FRACTIONS, POINTS, QueryPlan, QueryWorld, query_world
+from toplist.core.prior import Prior
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import NeverSeenFirst
 from toplist.logs import FittedModel
+from toplist.ranker.priors import capped_priors
 
 NEVER_SEEN_FIRST = NeverSeenFirst()
 LATE = 0.7  # the share of a run from which its regret is extrapolated
@@ -148,8 +150,11 @@ def start_warm(player: Player, plan: QueryPlan) -> None:
     units = player.policy.capabilities().samples
     places = {"item": 1, "item and place": plan.places, "nothing": 0}[units]
     scale = scale_of(player.policy, plan.scales)
-    for item in range(len(plan.items)):
-        if plan.strength[item] > 0.0:
+    given = [
+        Prior(scaled_mean(float(mean), scale), float(strength))
+        for mean, strength in zip(plan.mean, plan.strength, strict=True)
+    ]
+    for item, prior in enumerate(capped_priors(given, np.zeros(0), np.zeros(0), plan.places)):
+        if prior.strength > 0.0:
             for place in range(places):
-                mean = scaled_mean(float(plan.mean[item]), scale)
-                player.policy.sample(player.belief, item, place, float(plan.strength[item]), mean, player.run.slate)
+                player.policy.sample(player.belief, item, place, prior.strength, prior.mean, player.run.slate)

@@ -10,6 +10,7 @@ import numpy as np
 from toplist.advice.priors import priors_of_fit
 from toplist.logs import ClickLog, FittedModel, Prior
 from toplist.logs.id_table import Id
+from toplist.policies import make
 from toplist.ranker import Ranker
 from toplist.support.files import AnyPath, read_json, write_text
 
@@ -40,7 +41,7 @@ class ReadyRanking(NamedTuple):
     features: dict[Id, list[float]]
 
     def ranker(self, query: Id, seed: int = 0) -> Ranker:
-        """A ranker of the items of a query.
+        """A ranker of the items of a query, which begins with their priors if its policy takes some.
 
         Parameters
         ----------
@@ -56,7 +57,11 @@ class ReadyRanking(NamedTuple):
         """
         items = list(self.priors[query])
         features = {item: self.features[item] for item in items} if self.features else None
-        return Ranker(items, self.positions, self.policy, seed, steps=self.steps[query], features=features)
+        takes_priors = make(self.policy).capabilities().samples != "nothing"
+        return Ranker(
+            items, self.positions, self.policy, seed, steps=self.steps[query], features=features,
+            priors=self.priors[query] if takes_priors else None,
+        )  # fmt: skip
 
     def rankers(self, seed: int = 0) -> dict[Id, Ranker]:
         """A ranker for each query.
