@@ -36,9 +36,10 @@ class Server:
 
     def __init__(
         self, store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None,
-        settings: Mapping[str, str] = UNLIMITED, api_key: str | None = None,
+        settings: Mapping[str, str] = UNLIMITED, api_key: str | None = None, database: str | None = None,
     ) -> None:  # fmt: skip
-        self.store = store
+        self.store = store  # or where its output lies, if the store is a database
+        self._address = database or str(store)
         self.port = free_port()
         self.output = store.with_suffix(".log")  # its stdout and stderr
         self.process: subprocess.Popen[bytes] | None = None
@@ -49,7 +50,7 @@ class Server:
 
     def launch(self) -> Self:
         """Start the process without waiting for it."""
-        flags = ["--store", str(self.store), "--port", str(self.port), "--set", "logs.requests=failed"]
+        flags = ["--store", self._address, "--port", str(self.port), "--set", "logs.requests=failed"]
         flags += [part for name, value in self._settings.items() for part in ("--set", f"{name}={value}")]
         others = {
             name: value

@@ -100,7 +100,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "Give a command: check, compare, demo, evaluate, fit, keys, log, policies, reproduce, serve, simulate"),
+        ([], "Give a command: advise, check, compare, demo, evaluate, fit, keys, log, policies, proof, reproduce"),
         (["simulat"], "There is no command 'simulat', but .*; perhaps you mean 'simulate'; see toplist --help"),
         (["--vers"], "There is no flag --vers; perhaps you mean '--version'; see toplist --help"),
         (["simulate", "--stepz", "5"], "no flag --stepz; perhaps you mean '--steps'; see toplist simulate --help"),
@@ -133,7 +133,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
         (["simulate", "best", "--resume", "kept.txt"], r"The file to resume from is 'kept\.txt'"),
         (["policies", "cascade-ucb1(scale=-1)"], "UCB1's scale is -1"),
         (["policies", "random(a=1)"], "random has no parameters; leave 'a' out"),
-        (["policies", "cascade"], "There is no policy 'cascade', but .*; perhaps you mean 'cascade-"),
+        (["policies", "cascade"], "There is no policy 'cascade', but .*; perhaps you mean '(cascade-|.*-cascade)"),
         (["tune"], "the following arguments are required: POLICY; see toplist tune --help"),
         (["tune", "cascade-ucb1"], "There is nothing to tune; cascade-ucb1 has scale, order: write --grid"),
         (["tune", "cascade-ucb1", "--grid", "scale"], "--grid is 'scale', but must be a name and its values"),

@@ -7,12 +7,15 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
+from postgres_server import database
+
 from toplist.core.item_id import ItemId
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.service import Service
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import OpenStore
 from toplist.service.log.verify import LiveBeliefs, RebuiltLearner, differences, rebuild_learners
+from toplist.service.store.postgres import PostgresReader, PostgresStore
 from toplist.service.store.protocol import LogReader
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 from toplist.service.wire import Event, Item, ListEntry, ListReply, ListRequest, RankingSpec, Report, ReportReply
@@ -51,7 +54,12 @@ class SuspendingStore(SQLiteStore):
         return result
 
 
-STORES: dict[str, OpenStore] = {"sqlite": SQLiteStore, "suspending": SuspendingStore}
+def postgres_store(path: Path) -> PostgresStore:
+    """A store in a real PostgreSQL, in a database that stands for the file."""
+    return PostgresStore(database(path))
+
+
+STORES: dict[str, OpenStore] = {"sqlite": SQLiteStore, "suspending": SuspendingStore, "postgres": postgres_store}
 open_store: ContextVar[OpenStore] = ContextVar("open_store", default=SQLiteStore)  # for tests that say nothing
 
 
@@ -74,15 +82,20 @@ async def events(service: Service, name: str = "front", after: int = 0) -> list[
     return [event async for page in await service.queries.event_pages(name, after) for event in page.events]
 
 
+def reader_of(path: Path) -> SQLiteReader | PostgresReader:
+    """A reader of the store that `at_work` opens at a path."""
+    return PostgresReader(database(path)) if open_store.get() is postgres_store else SQLiteReader(path)
+
+
 def check(path: Path, live: LiveBeliefs | None = None) -> list[str]:
     """What differs between the learners of a store and its log."""
-    with closing(SQLiteReader(path)) as reader:
+    with closing(reader_of(path)) as reader:
         return differences(reader, live)
 
 
 def rebuilt(path: Path) -> Iterator[RebuiltLearner]:
     """The learners of a store, rebuilt from its log."""
-    with closing(SQLiteReader(path)) as reader:
+    with closing(reader_of(path)) as reader:
         yield from rebuild_learners(reader)
 
 

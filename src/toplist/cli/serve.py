@@ -42,10 +42,11 @@ def run(arguments: Namespace) -> int:
     """Serve until a signal ends it."""
     settings = settings_of(arguments)
     from toplist.service.run import serve
+    from toplist.service.store.address import shown_store
 
     serve(
         settings,
-        on_ready=lambda address: print(f"toplist serves {settings.store} at {address}", flush=True),
+        on_ready=lambda address: print(f"toplist serves {shown_store(settings.store)} at {address}", flush=True),
         read_again=lambda: settings_of(arguments),
     )
     return Exit.FINE

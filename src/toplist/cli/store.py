@@ -1,7 +1,8 @@
-"""`toplist store`: backs up the store of a service, checks it against its event log, exports the log or vacuums."""
+"""`toplist store`: backs up, copies, checks, exports or vacuums the store of a service."""
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from contextlib import closing
 from pathlib import Path
@@ -17,23 +18,30 @@ EXAMPLES = """examples:
   toplist store check --store monday.db
   toplist store export events.parquet --ranking front-page
   toplist store vacuum --store toplist.db
+  toplist store copy postgresql://toplist@db.internal/shop --store toplist.db
 
-All actions but vacuum are safe while the service runs; a vacuum needs it stopped.
-A backup is an ordinary store: toplist serve --store monday.db continues from it.
-An export holds the event log, one event per line (.ndjson) or per row (.parquet).
+All actions but vacuum are safe while the service runs; a vacuum needs it stopped,
+and what a service does after a copy is not in it. A backup is an ordinary store:
+toplist serve --store monday.db continues from it. An export holds the event log,
+one event per line (.ndjson) or per row (.parquet).
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "store", run, "back up, check, export or vacuum the store of a service", EXAMPLES)
+    parser = add_command(
+        commands, "store", run, "back up, copy, check, export or vacuum the store of a service", EXAMPLES
+    )
     parser.add_argument(
-        "action", choices=["backup", "check", "export", "vacuum"],
-        help="backup: copy the store to a new file; check: look for damage of the file, learn everything again from "
-        "the event log, and compare it bit by bit with the store; export: write the event log to a file; vacuum: write "
-        "the file anew, so that no trace is left of what was deleted",
+        "action", choices=["backup", "copy", "check", "export", "vacuum"],
+        help="backup: copy the store to a new file; copy: copy it to an empty store, a file or a PostgreSQL database; "
+        "check: look for damage of the store, learn everything again from the event log, and compare it bit by bit "
+        "with the store; export: write the event log to a file; vacuum: write the file anew, so that no trace is left "
+        "of what was deleted",
     )  # fmt: skip
-    parser.add_argument("file", nargs="?", metavar="FILE", help="file to write for a backup or an export")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="file to write for a backup or an export; store to write for a copy"
+    )
     parser.add_argument("--ranking", metavar="NAME", help="ranking to export (default: all)")
     parser.add_argument("--config", metavar="FILE", help="file of settings (default: toplist.toml, if it exists)")
     parser.add_argument("--store", metavar="FILE", help="file of the store (default: toplist.db)")
@@ -41,11 +49,13 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Back up, check, export or vacuum."""
+    """Back up, copy, check, export or vacuum."""
     from toplist.core.problem import InvalidInput, refuse
+    from toplist.service.store.address import is_database
 
-    store = Path(settings_of(arguments).store)
-    if not store.is_file():
+    setting = settings_of(arguments).store
+    store = setting if is_database(setting) else Path(setting)
+    if isinstance(store, Path) and not store.is_file():
         raise refuse("The store", str(store), "a file that exists", "name it with --store")
     if arguments.ranking is not None and arguments.action != "export":
         raise InvalidInput(f"--ranking says what to export; leave it out of a {arguments.action}.")
@@ -58,14 +68,18 @@ def run(arguments: Namespace) -> int:
         raise InvalidInput(f"The {action} needs a file to write to; write toplist store {action} FILE.")
     if arguments.action == "export":
         return export(store, arguments.file, arguments.ranking)
+    if arguments.action == "copy":
+        return copy(store, arguments.file)
     return backup(store, arguments.file)
 
 
-def open_store(store: Path) -> Any:
+def open_store(store: Path | str) -> Any:
     """A reader of the store; a file of another kind is refused with its name."""
     from toplist.service.errors import StoreUnavailable
-    from toplist.service.store.sqlite import SQLiteReader
+    from toplist.service.store.address import open_reader
 
+    if isinstance(store, str):
+        return open_reader(store)
     with store.open("rb") as file:
         header = file.read(len(SQLITE_HEADER))
     if header not in (b"", SQLITE_HEADER):
@@ -73,10 +87,29 @@ def open_store(store: Path) -> Any:
             f"The store is {str(store)!r}, but must be a file that toplist serve wrote, which is an SQLite database; "
             f"name the store with --store, or restore a backup of it."
         )
-    return SQLiteReader(store)
+    return open_reader(store)
 
 
-def backup(store: Path, file: str) -> int:
+def copy(store: Path | str, target: str) -> int:
+    """Copy the committed state of the store to an empty store, of the same kind or another."""
+    from toplist.service.store.address import checked_store, open_reader, shown_store
+    from toplist.service.store.address import open_store as open_target
+    from toplist.service.store.copy import copy_store
+    from toplist.support.files import private_files
+    from toplist.support.progress_bar import ShareBar
+    from toplist.support.tables import count_text
+
+    place = checked_store(target)
+    with (
+        closing(open_store(store)) as source, private_files(), closing(open_target(place)) as written,
+        closing(open_reader(place)) as reader, ShareBar(sys.stderr) as bar,
+    ):  # fmt: skip
+        copied = copy_store(source, written, reader, bar)
+    print(f"{count_text(copied, 'row')} of {shown_store(str(store))} are copied to {shown_store(target)}.")
+    return Exit.FINE
+
+
+def backup(store: Path | str, file: str) -> int:
     """Copy the committed state of the store to a new file."""
     from toplist.core.problem import refuse
     from toplist.support.files import check_writable, private_files, replace_file
@@ -90,22 +123,26 @@ def backup(store: Path, file: str) -> int:
     return Exit.FINE
 
 
-def export(store: Path, file: str, ranking: str | None) -> int:
+def export(store: Path | str, file: str, ranking: str | None) -> int:
     """Write the event log of one ranking, or of all."""
     from toplist.service.log.export import events_of_store, write_events
+    from toplist.service.store.address import shown_store
     from toplist.support.files import private_files
     from toplist.support.tables import count_text
 
     with closing(open_store(store)) as reader, private_files():
         written = write_events(events_of_store(reader, ranking), Path(file))
-    print(f"{count_text(written, 'event')} of {store} are written to {file}.")
+    print(f"{count_text(written, 'event')} of {shown_store(str(store))} are written to {file}.")
     return Exit.FINE
 
 
-def vacuum(store: Path) -> int:
+def vacuum(store: Path | str) -> int:
     """Write the file anew, while nobody serves it."""
+    from toplist.core.problem import InvalidInput
     from toplist.service.store.sqlite import SQLiteStore
 
+    if isinstance(store, str):
+        raise InvalidInput("A vacuum is for a store in a file; a database is vacuumed by its own tools.")
     open_store(store).close()  # refuses a file of another kind before anything is written
     before = store.stat().st_size
     with closing(SQLiteStore(store)) as opened:
@@ -114,7 +151,7 @@ def vacuum(store: Path) -> int:
     return Exit.FINE
 
 
-def check(store: Path) -> int:
+def check(store: Path | str) -> int:
     """Print all damage of the file, what is in quarantine, and all learners that differ from the log."""
     from toplist.service.errors import StoreUnavailable
     from toplist.service.log.verify import quarantined, rebuild_learners

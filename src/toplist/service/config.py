@@ -157,7 +157,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Parameters
     ----------
     store : str, default "toplist.db"
-        File of the store, created if missing.
+        File of the store, created if missing, or the address of a PostgreSQL database (postgresql://...).
+    lease : float, default 10
+        Seconds after which another server may take over a PostgreSQL database from one that was killed.
     host : str, default "127.0.0.1"
         Address to listen on; other addresses than loopback need keys.
     port : int, default 8600
@@ -184,7 +186,18 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         API keys, by their hashes.
     """
 
-    store: Annotated[str, Meta(min_length=1, description="file of the store, created if missing")] = "toplist.db"
+    store: Annotated[
+        str,
+        Meta(min_length=1, description="file of the store, created if missing, or address of a PostgreSQL database"),
+    ] = "toplist.db"
+    lease: Annotated[
+        float,
+        Meta(
+            ge=0.5,
+            le=3600.0,
+            description="seconds after which another server may take a PostgreSQL database from one that was killed",
+        ),
+    ] = 10.0
     host: Annotated[
         str, Meta(min_length=1, description="address to listen on; other addresses than loopback need keys")
     ] = "127.0.0.1"

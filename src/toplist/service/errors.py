@@ -43,3 +43,7 @@ class StoreUnavailable(Exception):
     def __init__(self, message: str, retry_after: float = 1.0) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class NotOwner(StoreUnavailable):
+    """Another server serves the store now; this one takes over when the other ends."""

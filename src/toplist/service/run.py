@@ -33,7 +33,9 @@ from toplist.service.http.tls import load_tls
 from toplist.service.live.service import Service
 from toplist.service.live.transaction import OpenStore
 from toplist.service.reload import Reload
-from toplist.support.files import check_writable, private_files
+from toplist.service.store.address import checked_store, shown_store
+from toplist.service.store.address import open_store as open_any_store
+from toplist.support.files import private_files
 
 # Seconds between two runs of periodic work:
 CLOSE_EVERY = 0.1  # impressions whose click window has ended
@@ -52,7 +54,7 @@ def serve(
     settings: Settings,
     *,
     on_ready: Callable[[str], None] = lambda _: None,
-    open_service: Callable[[Path, Settings], Service] | None = None,
+    open_service: Callable[[Any, Settings], Service] | None = None,
     read_again: Callable[[], Settings] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` is called with the URL once requests are accepted.
@@ -60,7 +62,7 @@ def serve(
     On SIGHUP, `read_again` reads the settings, and those that can change while the service runs are applied.
     """
     check_reach(settings)
-    store = check_writable(settings.store, "The store")
+    store = checked_store(settings.store)
     with ExitStack() as opened:
         listener = opened.enter_context(listening(settings.host, settings.port))
         health = settings.health
@@ -99,10 +101,10 @@ def _exit_now() -> NoReturn:
     os._exit(0)
 
 
-def service_of(store: Path, settings: Settings, open_store: OpenStore | None = None) -> Service:
+def service_of(store: Path | str, settings: Settings, open_store: OpenStore | None = None) -> Service:
     """The service with the limits of the settings; in tests, with another kind of store."""
     limits = settings.limits
-    more: dict[str, Any] = {} if open_store is None else {"open_store": open_store}
+    opened = partial(open_any_store, lease=settings.lease) if open_store is None else open_store
     return Service(
         store,
         learner_bytes=settings.memory << 20,
@@ -112,7 +114,7 @@ def service_of(store: Path, settings: Settings, open_store: OpenStore | None = N
         most_segments=limits.segments,
         read_share=limits.read_share,
         reads_waiting=limits.reads_waiting,
-        **more,
+        open_store=opened,
     )
 
 
@@ -157,7 +159,9 @@ async def _serve(
         started = asyncio.create_task(server.started_event.wait())
         await asyncio.wait({serving, started}, return_when=asyncio.FIRST_COMPLETED)
         address = url(listeners[0], tls=tls is not None)
-        log.event("ready", address=address, version=__version__, store=settings.store, keys=len(settings.keys))
+        log.event(
+            "ready", address=address, version=__version__, store=shown_store(settings.store), keys=len(settings.keys)
+        )
         on_ready(address)
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         log.event("ending", in_flight=app.handlers.metrics.in_flight)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import BEGIN, check, events, front, open_store, run, shown, told
+from running import BEGIN, check, events, front, open_store, reader_of, run, shown, told
 
 from toplist.service.clock import LONG_PAUSE, STEADY, BelievedClock
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live import service as live_service
 from toplist.service.live.service import Service
-from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
+from toplist.service.store.sqlite import SQLiteStore
 
 HOUR = 3_600_000
 STEADY_SECONDS = STEADY / 10**9
@@ -72,7 +72,7 @@ def test_a_step_closes_nothing_and_windows_keep_their_length(by: int, machine: M
             machine.pass_(STEADY_SECONDS)
             assert await service.impressions.close_due() == 0  # believed again: windows have moved with the time
             assert service.is_time_believed
-            with closing(SQLiteReader(tmp_path / "db")) as reader:
+            with closing(reader_of(tmp_path / "db")) as reader:
                 assert list(reader.find_damage()) == []  # digests moved with the windows
             assert (await events(service))[-1].at.startswith("2023-11-14T")
             machine.pass_(1000 - STEADY_SECONDS - 25)

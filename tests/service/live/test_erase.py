@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from older_store import make_older
-from running import Clock, at_work, check, events, front, killed, learned, run, shown, state_of, told
+from running import Clock, at_work, check, events, front, killed, learned, reader_of, run, shown, state_of, told
 
 from toplist.cli import Exit, main
 from toplist.service.errors import NotFound
 from toplist.service.live import retention
 from toplist.service.live.service import Service
 from toplist.service.store import sqlite
-from toplist.service.store.sqlite import SQLiteReader, SQLiteStore, connect
+from toplist.service.store.sqlite import SQLiteStore, connect
 from toplist.service.wire import RankingChange
 
 PERSON = "person-Ada-Lovelace"
@@ -35,7 +35,7 @@ def found_in_files(path: Path, *texts: str) -> list[str]:
 
 
 def damage(path: Path) -> list[str]:
-    with closing(SQLiteReader(path)) as reader:
+    with closing(reader_of(path)) as reader:
         return [found.text for found in reader.find_damage()]
 
 
@@ -221,7 +221,7 @@ def test_somebody_who_reads_is_not_waited_for_and_the_log_is_emptied_after(tmp_p
             await front(service)
             await much(service, 3)
             store = service.transactions.store
-            with closing(SQLiteReader(tmp_path / "db")) as reader, reader.snapshot_reads():
+            with closing(reader_of(tmp_path / "db")) as reader, reader.snapshot_reads():
                 assert reader.last_seq() > 0
                 await service.segments.delete("front", PERSON)
                 await purge(service)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import WINDOW, Clock, at_work, check, events, front, learned, run, shown, state_of, told
+from running import WINDOW, Clock, at_work, check, events, front, learned, reader_of, run, shown, state_of, told
 
 from toplist.cli import Exit, main
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import Conflict
 from toplist.service.live.service import Service
 from toplist.service.log.verify import quarantined
-from toplist.service.store.sqlite import SQLiteReader, connect
+from toplist.service.store.sqlite import connect
 from toplist.service.wire import RankingChange
 
 
@@ -76,7 +76,7 @@ def test_a_list_that_cannot_be_read_is_closed_and_the_others_go_on(
             assert await service.impressions.close_due() == 0
             assert service.quarantined == {}
             assert check(tmp_path / "db", await service.beliefs()) == []
-        with closing(SQLiteReader(tmp_path / "db")) as reader:
+        with closing(reader_of(tmp_path / "db")) as reader:
             (sentence,) = quarantined(reader)
         assert sentence.startswith(f"The list {bad.impression} is in quarantine")
 

@@ -23,6 +23,7 @@ from running import (
     killed,
     learned,
     ranking_of,
+    reader_of,
     rebuilt,
     run,
     shown,
@@ -33,7 +34,6 @@ from running import told as tell
 from toplist.service.live import learners as learners_module
 from toplist.service.live.service import Service
 from toplist.service.log import replay as replay_module
-from toplist.service.store.sqlite import SQLiteReader
 from toplist.service.wire import Item, ListReply
 
 
@@ -212,7 +212,7 @@ def test_a_commit_that_is_done_but_not_yet_told_counts_once(tmp_path: Path) -> N
             while not (service.transactions.commits.pending):
                 await asyncio.sleep(0)
             last, before = service.transactions.commits.last_seq, time.monotonic()
-            with closing(SQLiteReader(tmp_path / "db")) as reader:
+            with closing(reader_of(tmp_path / "db")) as reader:
                 while reader.event(last) is None and time.monotonic() < before + 30:
                     time.sleep(0.001)  # so that the loop does not notice
             learner = await state_of(service).learners.load(ranking_of(service), "a")

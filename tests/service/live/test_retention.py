@@ -32,7 +32,8 @@ from toplist.service.http.history import Histories
 from toplist.service.live import compiler, retention
 from toplist.service.log import export, training, verify
 from toplist.service.store.migrations import SCRIPTS, migrate
-from toplist.service.store.sqlite import SQLiteReader, SQLiteStore, connect
+from toplist.service.store.queries import TableReader
+from toplist.service.store.sqlite import SQLiteStore, connect
 from toplist.service.wire import ListRequest, RankingChange, RankingSpec, Report
 from toplist.support.files import import_optional
 
@@ -363,13 +364,13 @@ def test_history_reads_each_event_of_the_log_once_also_those_of_others(
             for _ in range(200):
                 await service.lists.make("side", ListRequest())
             ranges: list[tuple[int, int]] = []
-            inner = SQLiteReader.events
+            inner = TableReader.events
 
-            def noted(reader: SQLiteReader, ranking: int, after: int, until: int) -> Any:
+            def noted(reader: TableReader, ranking: int, after: int, until: int) -> Any:
                 ranges.append((after, until))
                 return inner(reader, ranking, after, until)
 
-            monkeypatch.setattr(SQLiteReader, "events", noted)
+            monkeypatch.setattr(TableReader, "events", noted)
             histories = Histories(service)
             first = await histories.of("front")
             assert (first.lists, first.complete) == (15, False)
@@ -399,14 +400,14 @@ def test_forgetting_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pyt
             clock.pass_(1000)
             await shown(service)
             sizes: list[int] = []
-            inner = SQLiteReader.learners
+            inner = TableReader.learners
 
-            def noted(reader: SQLiteReader, ranking: int, after: int, limit: int) -> Any:
+            def noted(reader: TableReader, ranking: int, after: int, limit: int) -> Any:
                 found = inner(reader, ranking, after, limit)
                 sizes.append(len(found))
                 return found
 
-            monkeypatch.setattr(SQLiteReader, "learners", noted)
+            monkeypatch.setattr(TableReader, "learners", noted)
             before = service.commit_counts.commits
             assert await service.retention.forget_old() == 25
             assert sizes == [10, 10, 6]

@@ -24,7 +24,7 @@ from running import (
 )
 
 from toplist.service.live import learners, make_list, state
-from toplist.service.store.sqlite import SQLiteReader
+from toplist.service.store.queries import TableReader
 
 
 def test_lists_do_not_keep_a_ranker_that_nobody_else_has(tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_looking_at_many_keys_takes_no_more_room_than_serving_them(tmp_path: Pat
 
 def test_open_lists_are_counted_in_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[bool] = []
-    count = SQLiteReader.open_impressions
+    count = TableReader.open_impressions
 
-    def noted(reader: SQLiteReader) -> int:
+    def noted(reader: TableReader) -> int:
         threads.append(threading.current_thread() is threading.main_thread())
         return count(reader)
 
@@ -144,7 +144,7 @@ def test_open_lists_are_counted_in_another_thread(tmp_path: Path, monkeypatch: p
             await front(service)
             for _ in range(3):
                 await shown(service)
-            monkeypatch.setattr(SQLiteReader, "open_impressions", noted)
+            monkeypatch.setattr(TableReader, "open_impressions", noted)
             counts = await asyncio.gather(*(service.queries.open_impressions() for _ in range(10)))
             assert counts == [3] * 10
             assert threads == [False]

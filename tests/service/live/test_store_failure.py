@@ -11,7 +11,8 @@ from running import Clock, at_work, check, events, front, items, learned, run, s
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live import impressions
 from toplist.service.live.service import Service
-from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
+from toplist.service.store.queries import TableReader
+from toplist.service.store.sqlite import SQLiteStore
 from toplist.service.wire import ListReply
 
 
@@ -156,7 +157,7 @@ def test_a_read_that_fails_changes_nothing_and_fails_one_request_alone(
             def broken(*_: Any) -> None:
                 raise StoreUnavailable("no such disk")
 
-            monkeypatch.setattr(SQLiteReader, "event", broken)
+            monkeypatch.setattr(TableReader, "event", broken)
             with pytest.raises(StoreUnavailable, match="no such disk"):
                 await told(service, reply, 1, final=True)
             assert len((await shown(service)).items) == 3

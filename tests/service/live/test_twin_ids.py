@@ -21,6 +21,7 @@ from running import (
     front,
     killed,
     learned,
+    reader_of,
     rebuilt,
     run,
     shown,
@@ -33,7 +34,6 @@ from toplist.service.live.impression_state import report_in_positions
 from toplist.service.live.make_list import request_digest
 from toplist.service.live.service import Service
 from toplist.service.log.export import events_of_store, write_events
-from toplist.service.store.sqlite import SQLiteReader
 from toplist.service.wire import Item, ItemPrior, ListEntry, ListRequest, RankingChange, RankingSpec, Report, SeenEntry
 from toplist.support.files import import_optional
 
@@ -105,7 +105,7 @@ def test_an_export_has_both(tmp_path: Path) -> None:
             await told(service, await shown(service, among=[1, "1"], segment="s"), ListEntry(item=1), final=True)
 
     run(play())
-    with closing(SQLiteReader(tmp_path / "db")) as reader:
+    with closing(reader_of(tmp_path / "db")) as reader:
         write_events(events_of_store(reader), tmp_path / "events.ndjson")
         write_events(events_of_store(reader), tmp_path / "events.parquet")
     lines = [json.loads(line) for line in (tmp_path / "events.ndjson").read_text().splitlines()]

@@ -22,7 +22,8 @@ from toplist.service.live import learners
 from toplist.service.live.service import Service
 from toplist.service.log import replay
 from toplist.service.store.migrations import SCRIPTS, migrate
-from toplist.service.store.sqlite import SQLiteReader, SQLiteStore, connect
+from toplist.service.store.queries import TableReader
+from toplist.service.store.sqlite import SQLiteStore, connect
 from toplist.service.wire import ListReply, RankingChange, RankingSpec
 
 
@@ -202,7 +203,7 @@ def test_a_learner_is_loaded_from_one_moment_of_the_store(tmp_path: Path, monkey
             retaining = asyncio.create_task(service.retention.forget_old())
             await asyncio.sleep(0.05)
             state_of(service).learners.remove(ranking_of(service))  # as another policy does
-            snapshot, store = SQLiteReader.snapshot, service.transactions.store
+            snapshot, store = TableReader.snapshot, service.transactions.store
             assert isinstance(store, SQLiteStore)
 
             def slowly(*given: Any) -> Any:
@@ -212,7 +213,7 @@ def test_a_learner_is_loaded_from_one_moment_of_the_store(tmp_path: Path, monkey
                     time.sleep(0.005)
                 return found
 
-            monkeypatch.setattr(SQLiteReader, "snapshot", slowly)
+            monkeypatch.setattr(TableReader, "snapshot", slowly)
             assert await learned(service) == 20
             monkeypatch.undo()
             assert await retaining == 20

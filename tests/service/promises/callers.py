@@ -18,10 +18,14 @@ ACTIVATION = "/v1/impressions/{impression}/activation"
 
 
 class Caller:
-    """One connection after the other to a server that may vanish at any moment, and come back."""
+    """One connection after the other to servers that may vanish at any moment, and come back.
 
-    def __init__(self, port: int, patience: float = PATIENCE) -> None:
-        self._port, self._patience = port, patience
+    Of several servers the next one is asked when one does not answer or says 503, as a load balancer would do.
+    """
+
+    def __init__(self, *ports: int, patience: float = PATIENCE) -> None:
+        self._ports, self._patience = ports, patience
+        self._next = 0
         self._line: Line | None = None
         self.unanswered = 0  # requests that were sent without an answer, and then sent again
         self.unavailable = 0  # answers that said 503, after which the request was sent again
@@ -30,13 +34,15 @@ class Caller:
         """Ask once; ConnectionError where no answer comes."""
         if self._line is None:
             try:
-                self._line = await Line.to(self._port)
+                self._line = await Line.to(self._ports[self._next % len(self._ports)])
             except OSError as problem:
+                self._next += 1
                 raise ConnectionError(str(problem)) from None
         try:
             return await self._line.ask(method, path, b"" if body is None else json.dumps(body).encode())
         except ConnectionError:
             self._line = None
+            self._next += 1
             self.unanswered += 1
             raise
 
@@ -55,6 +61,9 @@ class Caller:
             if b"retry-after:" not in answer.head:
                 raise Broken(f"{method} {path} was answered with 503, but not when to come back")
             self.unavailable += 1
+            if len(self._ports) > 1:
+                self.close()
+                self._next += 1
             await asyncio.sleep(0.05)
         if answer is None or answer.status >= 400:
             raise Broken(f"{method} {path} {body} did not resolve on retry: {answer}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import ages, duplicates, ending, flips, full_disk, fuzzing, kills, memory, rebuilds, regret, stateful
+from . import ages, duplicates, ending, flips, full_disk, fuzzing, kills, memory, rebuilds, regret, stateful, takeovers
 
 
 class Promise(NamedTuple):
@@ -70,5 +70,9 @@ PROMISES: dict[str, Promise] = {
     "regret": Promise(
         "9. a service fed by simulated visitors has the regret of the simulator",
         regret.check, {"runs": 100, "steps": 2000}, {"runs": 20, "steps": 100},
+    ),
+    "takeovers": Promise(
+        "10. servers that take turns on one PostgreSQL database lose nothing and learn nothing twice",
+        takeovers.check, {"episodes": 200}, {"episodes": 4, "last": 0.3},
     ),
 }  # fmt: skip

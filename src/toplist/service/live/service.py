@@ -19,9 +19,10 @@ from toplist.service.live.rankings import RankingManager
 from toplist.service.live.read_lane import MOST_WAITING, SHARE, ReadLane
 from toplist.service.live.retention import Retention
 from toplist.service.live.segments import Segments
+from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import OpenStore, Transactions
+from toplist.service.store.address import open_store
 from toplist.service.store.group_commit import CommitCounts
-from toplist.service.store.sqlite import SQLiteStore
 
 
 class Service:
@@ -32,8 +33,8 @@ class Service:
 
     Parameters
     ----------
-    path : Path
-        File of the store.
+    store : Path or str
+        File of the store, or address of its database.
     clock : callable, optional
         Returns the time in milliseconds, and is always believed; by default the wall clock, unless it is set.
     learner_bytes : int, default 512 MiB
@@ -50,8 +51,8 @@ class Service:
         Share of the time for costly reads: estimates, explanations and histories.
     reads_waiting : int, default 32
         Limit of the number of costly reads of one caller that wait for their turn.
-    open_store : callable, default SQLiteStore
-        Opens the store at a path.
+    open_store : callable, optional
+        Opens the store; by default as its file or address says.
 
     Attributes
     ----------
@@ -63,7 +64,7 @@ class Service:
 
     def __init__(
         self,
-        path: Path,
+        store: Path | str,
         clock: Callable[[], int] | None = None,
         *,
         learner_bytes: int = 512 << 20,
@@ -73,10 +74,10 @@ class Service:
         most_segments: int = 1_000_000,
         read_share: float = SHARE,
         reads_waiting: int = MOST_WAITING,
-        open_store: OpenStore = SQLiteStore,
+        open_store: OpenStore = open_store,
     ) -> None:
         own_clock = BelievedClock() if clock is None else GivenClock(clock)
-        self.transactions = Transactions(path, own_clock, learner_bytes, work_bytes, open_store)
+        self.transactions = Transactions(store, own_clock, learner_bytes, work_bytes, open_store, self._compile)
         self.compiler = PolicyCompiler()
         self.rankings = RankingManager(self.transactions, self.compiler, most_rankings)
         self.items = Items(self.transactions, item_bytes)
@@ -91,7 +92,10 @@ class Service:
         """Open the store, and compile policies in the background; a list waits until its policy is compiled."""
         self.rankings.policy_change.start()
         self.compiler.start()
-        state = await self.transactions.open()
+        await self.transactions.open()
+
+    def _compile(self, state: LiveState) -> None:
+        """Compile the policies of all rankings in the background; those that are compiled take no time."""
         for ranking in state.rankings.values():
             self.compiler.compile(ranking.settings)
 

@@ -12,9 +12,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from toplist.service.clock import Clock
-from toplist.service.errors import Refused, StoreUnavailable
+from toplist.service.errors import NotOwner, Refused, StoreUnavailable
 from toplist.service.live.learners import WORTH_A_SNAPSHOT
 from toplist.service.live.quarantine import Contained, QuarantineCounts
 from toplist.service.live.state import LiveState, read_rankings
@@ -26,7 +27,7 @@ from toplist.service.store.protocol import CLOCK, NO_RANKING, WHOLE_RANKING, Eve
 PAUSE_AFTER_FAILURE = 200  # milliseconds before the next attempt
 SNAPSHOT_BYTES = 4 << 20  # of snapshots in one commit when the service stops
 
-OpenStore = Callable[[Path], Store]
+OpenStore = Callable[[Any], Store]  # of a file or an address
 
 
 class StateChange:
@@ -50,8 +51,8 @@ class Transactions:
 
     Parameters
     ----------
-    path : Path
-        File of the store.
+    store : Path or str
+        File of the store, or address of its database.
     clock : Clock
         The time.
     learner_bytes : int
@@ -59,14 +60,20 @@ class Transactions:
     work_bytes : int
         Limit of the memory that requests take together to load and copy learners.
     open_store : callable
-        Opens the store at a path.
+        Opens the store.
+    on_load : callable
+        Called with each state that is loaded.
     """
 
-    def __init__(self, path: Path, clock: Clock, learner_bytes: int, work_bytes: int, open_store: OpenStore) -> None:
+    def __init__(
+        self, store: Path | str, clock: Clock, learner_bytes: int, work_bytes: int, open_store: OpenStore,
+        on_load: Callable[[LiveState], None],
+    ) -> None:  # fmt: skip
         self.clock = clock
         self.work = WorkMemory(work_bytes)
         self.quarantine = QuarantineCounts()
-        self._path, self._learner_bytes, self._open_store = path, learner_bytes, open_store
+        self._address, self._learner_bytes, self._open_store = store, learner_bytes, open_store
+        self._on_load = on_load
         self._state: LiveState | None = None
         self._store: Store | None = None
         self._commits: GroupCommit | None = None
@@ -76,13 +83,15 @@ class Transactions:
         self._reload: asyncio.Task[None] | None = None
         self._change = StateChange(self.drop_state)
 
-    async def open(self) -> LiveState:
-        """Open the store and load the state."""
-        self._store = self._open_store(self._path)
+    async def open(self) -> None:
+        """Open the store and load the state; where another server serves the store, as soon as it ends."""
+        self._store = self._open_store(self._address)
         self._stopping, self._retry_at, self._begun_after = False, 0, None
         self._commits = GroupCommit(self._store, self.drop_state)
         try:
-            return await self.state()
+            await self.state()
+        except NotOwner:
+            pass
         except BaseException:
             self._release()
             raise
@@ -133,7 +142,7 @@ class Transactions:
         """Whether changes can be committed now."""
         if self._store is None or self._stopping:
             return False
-        return self._state is not None or self.clock.waiting() >= self._retry_at
+        return self._store.is_owner and (self._state is not None or self.clock.waiting() >= self._retry_at)
 
     @property
     def store(self) -> Store:
@@ -193,6 +202,7 @@ class Transactions:
                 self.clock.begin(commits.last_time)
                 if self.clock.is_believed:
                     self._begun_after = 0
+            self._on_load(self._state)
         finally:
             self._reload = None
 

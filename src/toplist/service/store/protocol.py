@@ -356,6 +356,11 @@ class Store(Protocol):
         """Make the transaction durable: it survives a crash of the process or the machine."""
 
     @property
+    def is_owner(self) -> bool:
+        """Whether this process may write; where several may serve a store, one of them."""
+        ...
+
+    @property
     def keeps_deleted(self) -> bool:
         """Whether rows that were deleted can still be found in its files; `WipeLog` overwrites them."""
         ...

@@ -25,7 +25,8 @@ from toplist.service.store.protocol import (
     RequestRow,
     Row,
 )
-from toplist.service.store.reader import BODY_TEXT, CLOSED, SQLiteReader
+from toplist.service.store.queries import CLOSED
+from toplist.service.store.reader import BODY_TEXT, SQLiteReader
 
 __all__ = ["SQLiteReader", "SQLiteStore", "connect"]
 
@@ -201,6 +202,11 @@ class SQLiteStore:
             self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         except apsw.Error as problem:
             raise cannot_write(problem) from problem
+
+    @property
+    def is_owner(self) -> bool:
+        """The file is locked as long as it is open."""
+        return True
 
     @property
     def keeps_deleted(self) -> bool:

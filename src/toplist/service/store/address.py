@@ -1,0 +1,57 @@
+"""Where a store lies, a file or a PostgreSQL database, and how it is opened."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toplist.service.store.protocol import Store
+from toplist.service.store.reader import SQLiteReader
+from toplist.service.store.sqlite import SQLiteStore
+from toplist.support.files import check_writable, import_optional
+
+if TYPE_CHECKING:
+    from toplist.service.store.postgres import PostgresReader
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+def is_database(store: Path | str) -> bool:
+    """Whether a store is named by the address of a PostgreSQL database."""
+    return isinstance(store, str) and store.startswith(SCHEMES)
+
+
+def checked_store(setting: str) -> Path | str:
+    """The store of a setting, before it is opened: a file that can be written, or the address of a database."""
+    if not is_database(setting):
+        return check_writable(setting, "The store")
+    _postgres().check_address(setting)
+    return setting
+
+
+def shown_store(setting: str) -> str:
+    """The store in messages and logs, without a password."""
+    return str(_postgres().shown_address(setting)) if is_database(setting) else setting
+
+
+def open_store(store: Path | str, lease: float = 10.0) -> Store:
+    """Open a store to serve it; another server may take over a database when the lease has ended."""
+    if is_database(store):
+        opened: Store = _postgres().PostgresStore(store, lease=lease)
+        return opened
+    return SQLiteStore(Path(store))
+
+
+def open_reader(store: Path | str) -> SQLiteReader | PostgresReader:
+    """Open a store to read it; a service may be using it."""
+    if is_database(store):
+        reader: PostgresReader = _postgres().PostgresReader(store)
+        return reader
+    return SQLiteReader(Path(store))
+
+
+def _postgres() -> Any:
+    """The store in PostgreSQL, whose driver is optional."""
+    import_optional("psycopg", "postgres")
+    return importlib.import_module("toplist.service.store.postgres")

@@ -1,0 +1,7 @@
+"""The store in PostgreSQL."""
+
+from toplist.service.store.postgres.reader import PostgresReader
+from toplist.service.store.postgres.session import check_address, shown_address
+from toplist.service.store.postgres.store import PostgresStore
+
+__all__ = ["PostgresReader", "PostgresStore", "check_address", "shown_address"]

@@ -1,0 +1,102 @@
+"""Reads of a store in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toplist.core.problem import InvalidInput
+from toplist.service.store import protocol
+from toplist.service.store.digests import TABLES, row_digest
+from toplist.service.store.integrity import Damage, differing_totals
+from toplist.service.store.postgres.session import Session, Statement
+from toplist.service.store.protocol import EventRow
+from toplist.service.store.queries import PAGE_BYTES, TableReader
+
+PAGE_EVENTS = 2000  # at most: of so many the sizes are summed to find the end of a page
+
+
+class _Listed(msgspec.Struct):
+    """What is read of a list's event."""
+
+    items: list[msgspec.Raw] = []
+
+
+class PostgresReader(TableReader):
+    """Blocking reads of a store in PostgreSQL, with a connection of its own.
+
+    Parameters
+    ----------
+    address : str
+        Address of the database.
+    part : int, default 0
+        Part of the store that is read.
+    """
+
+    def __init__(self, address: str, part: int = 0) -> None:
+        super().__init__(f"part = {int(part)}")
+        self._part = part
+        self._session = Session(address)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._session.close()
+
+    def snapshot_reads(self) -> AbstractContextManager[None]:
+        """Context in which all reads see the same moment."""
+        return self._session.snapshot()
+
+    def _rows(self, query: str, *given: Any) -> list[Any]:
+        return self._session.run([Statement(query.replace("?", "%s"), given)], read_only=True)[0]
+
+    def _event_page(self, query: str, *given: Any) -> tuple[list[EventRow], bool]:
+        columns = TABLES[EventRow].selected
+        page = f"""SELECT {columns}, size FROM (
+            SELECT *, sum(octet_length(body)) OVER (ORDER BY seq) AS size FROM ({query} LIMIT {PAGE_EVENTS}) AS first
+            ) AS sized WHERE size - octet_length(body) <= {PAGE_BYTES} ORDER BY seq"""
+        rows = self._rows(page, *given)
+        is_cut = len(rows) == PAGE_EVENTS or (bool(rows) and rows[-1][-1] > PAGE_BYTES)
+        return [EventRow._make(row[:-1]) for row in rows], is_cut
+
+    def longest_list(self, ranking: int, after: int, until: int) -> int:
+        """Length of the longest list of a ranking among events with after < seq <= until."""
+        decode = msgspec.json.Decoder(_Listed).decode
+        longest = 0
+        for event in self._events("ranking = ? AND seq <= ? AND kind = ?", (ranking, until, protocol.LIST), after):
+            try:
+                longest = max(longest, len(decode(event.body).items))
+            except msgspec.MsgspecError:  # one damaged row
+                continue
+        return longest
+
+    def last_seq(self) -> int:
+        """Seq of the last event; 0 before the first."""
+        row = self._first("SELECT last_seq FROM parts WHERE part = ?", self._part)
+        return 0 if row is None else int(row[0])
+
+    def find_damage(self) -> Iterator[Damage]:
+        """Every row that differs from its digest, and owners that have other rows than were written."""
+        with self.snapshot_reads():
+            counts: dict[int, int] = {}
+            sums: dict[int, int] = {}
+            for kind, table in TABLES.items():
+                for owner, digest, row in self.all_rows(kind):
+                    counts[owner] = counts.get(owner, 0) + 1
+                    sums[owner] = sums.get(owner, 0) + digest
+                    if row_digest(*row) != digest:
+                        named = ", ".join(repr(row[table.columns.index(column)]) for column in table.key)
+                        yield Damage(f"The row {named} of {table.name} differs from its digest.", owner)
+            totals = self._rows(f"SELECT owner, row_count, digest_sum FROM totals WHERE {self._where}")
+            learners = {id for (id,) in self._rows(f"SELECT id FROM learners WHERE {self._where}")}
+            written = {owner: (count, total) for owner, count, total in totals if count or total}
+            yield from differing_totals(written, learners, counts, sums)
+
+    def backup(self, path: Path) -> None:
+        """Refuse: a database is backed up by its own tools."""
+        raise InvalidInput(
+            f"A store in PostgreSQL is not copied to the file {path}; back it up with pg_dump, or as its host does it."
+        )

@@ -1,0 +1,176 @@
+"""A connection to PostgreSQL that is opened when it is needed, and transactions that take one round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from toplist.core.problem import InvalidInput
+from toplist.service.errors import StoreUnavailable
+
+SCHEMA = "toplist"
+STATEMENT_SECONDS = 30.0  # a statement that takes longer is cancelled by the server
+CONNECT_SECONDS = 5
+SILENT_SECONDS = 10.0  # a peer that acknowledges nothing for so long is taken for gone
+FENCED = "TL001"  # SQLSTATE of a commit under an epoch that is over
+
+
+class Statement(NamedTuple):
+    """An SQL statement with its values."""
+
+    text: str
+    values: Sequence[Any] | dict[str, Any] = ()
+
+
+class Fenced(StoreUnavailable):
+    """Another server has taken over: nothing was written."""
+
+
+def check_address(address: str) -> dict[str, Any]:
+    """The parts of an address; a bad one is refused without its password."""
+    try:
+        return conninfo_to_dict(address)
+    except psycopg.Error:  # its message has the whole address
+        raise InvalidInput(
+            "The store is an address of a database that cannot be read; write postgresql://user@host:port/database, "
+            "and the password in PGPASSWORD or the file that PGPASSFILE names."
+        ) from None
+
+
+def shown_address(address: str) -> str:
+    """An address without its password, for messages and logs."""
+    parts = check_address(address)
+    host, port = parts.get("host", "localhost"), parts.get("port", "5432")
+    return f"postgresql://{host}:{port}/{parts.get('dbname', '')}"
+
+
+class Session:
+    """One connection, used by one thread at a time; after an error it is opened anew.
+
+    A transaction sets what it needs for itself, and no statement is prepared under a name, so that the connection may
+    go through PgBouncer in its transaction mode.
+    """
+
+    def __init__(self, address: str, seconds: float = STATEMENT_SECONDS) -> None:
+        self._address = address
+        self._seconds = seconds
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._lock = Lock()
+        self._in_snapshot = False
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._drop()
+
+    def run(self, statements: Sequence[Statement], *, read_only: bool = False) -> list[list[Any]]:
+        """Run statements in one transaction and one round trip; the rows of each.
+
+        A failure may leave unknown whether the transaction was committed: `StoreUnavailable` says nothing of it.
+        """
+        with self._lock:
+            try:
+                connection = self._open()
+                with connection.pipeline():
+                    if not self._in_snapshot:
+                        connection.execute("BEGIN READ ONLY" if read_only else "BEGIN")
+                        self._set_up(connection)
+                    cursors = [
+                        connection.execute(statement.text, statement.values or None, binary=True)
+                        for statement in statements
+                    ]
+                    if not self._in_snapshot:
+                        connection.execute("COMMIT")
+                return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+            except psycopg.Error as problem:
+                self._drop()
+                raise explain(problem) from problem
+            except BaseException:  # Ctrl-C, for one: the connection is in the middle of a reply
+                self._drop()
+                raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """A transaction statement by statement, for what one round trip cannot do."""
+        with self._lock:
+            try:
+                connection = self._open()
+                with connection.transaction():
+                    self._set_up(connection)
+                    yield connection
+            except psycopg.Error as problem:
+                self._drop()
+                raise explain(problem) from problem
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Context in which all statements see the same moment."""
+        with self._lock:
+            try:
+                connection = self._open()
+                with connection.pipeline():
+                    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                    self._set_up(connection)
+            except psycopg.Error as problem:
+                self._drop()
+                raise explain(problem) from problem
+            self._in_snapshot = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_snapshot = False
+                try:
+                    if self._connection is not None:
+                        self._connection.execute("ROLLBACK")
+                except psycopg.Error:
+                    self._drop()
+
+    def _open(self) -> psycopg.Connection[tuple[Any, ...]]:
+        if self._connection is None or self._connection.closed:
+            if self._in_snapshot:
+                raise psycopg.OperationalError("the connection was lost during a snapshot")
+            self._connection = psycopg.connect(
+                self._address, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS,
+                tcp_user_timeout=round(SILENT_SECONDS * 1000), keepalives_idle=round(SILENT_SECONDS),
+                keepalives_interval=2, keepalives_count=3, application_name="toplist",
+            )  # fmt: skip
+        return self._connection
+
+    def _set_up(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        """Settings of one transaction; those of a session would be left to others behind PgBouncer."""
+        limit = str(round(self._seconds * 1000))
+        connection.execute(
+            """SELECT set_config('search_path', %s, true), set_config('statement_timeout', %s, true),
+                set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', %s, true)""",
+            (SCHEMA, limit, limit, limit),
+        )
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(psycopg.Error):
+                connection.close()
+
+
+def explain(problem: psycopg.Error) -> StoreUnavailable:
+    """An error of PostgreSQL in the words of the service."""
+    if problem.sqlstate == FENCED:
+        return Fenced("Another server has taken over this store; nothing was written.")
+    if problem.sqlstate == "3F000" or isinstance(problem, psycopg.errors.UndefinedTable):
+        return StoreUnavailable(
+            "The database has no store of toplist; start toplist serve with it once, or name another one."
+        )
+    if isinstance(problem, psycopg.errors.ReadOnlySqlTransaction):
+        return StoreUnavailable("The database can only be read now; the service goes on when it can be written to.")
+    return StoreUnavailable(f"The database does not answer as it should: {_one_line(problem)}.")
+
+
+def _one_line(problem: Exception) -> str:
+    lines = str(problem).strip().splitlines()
+    return lines[0].strip().rstrip(".") if lines else type(problem).__name__

@@ -1,0 +1,153 @@
+"""The statements that write the rows of one commit: one per kind of row, however many rows there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from toplist.service.store import protocol
+from toplist.service.store.digests import TABLES, DigestSums, RowTable, with_digest
+from toplist.service.store.postgres.session import Statement
+from toplist.service.store.protocol import EventRow, ImpressionChange, ImpressionRow, RequestRow, Row
+from toplist.service.store.queries import CLOSED
+
+_TYPES = {
+    "kind": "text", "impression": "bytea", "body": "bytea", "report": "bytea", "request": "text", "digest": "bytea",
+    "key": "text", "name": "text", "spec": "bytea", "features": "bytea", "state": "smallint", "base": "smallint",
+    "hidden": "smallint", "prior": "bytea",
+}  # fmt: skip  # of columns that are no bigint; `id` is another one in each table
+_IDS = {"impressions": "bytea", "items": "text"}
+_NEVER_REPLACED = (EventRow, ImpressionRow, protocol.LearnerRow)
+# Rows of these kinds come by the hundred, in any order among the others.
+_BULK = (EventRow, ImpressionRow, ImpressionChange, RequestRow)
+
+_OLD = "part = %(part)s AND learner = %(learner)s AND learner > 0 AND seq <= %(seq)s"
+_FORGOTTEN = f"SELECT impression FROM events WHERE {_OLD} AND {CLOSED}"
+_PURGED = "part = %(part)s AND ranking = %(ranking)s AND seq > %(after)s AND seq <= %(until)s"
+_LISTS_PURGED = f"SELECT impression FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}'"
+_OF_LEARNER = """SELECT seq FROM events WHERE part = %(part)s AND learner = %(learner)s AND learner > 0
+    ORDER BY seq LIMIT %(events)s"""
+_LISTS_OF_LEARNER = f"""SELECT impression FROM events
+    WHERE part = %(part)s AND kind = '{protocol.LIST}' AND seq IN ({_OF_LEARNER})"""
+_MINE = "part = %(part)s"
+_SCRIPTS: dict[type, tuple[str, ...]] = {
+    protocol.DeleteItem: (f"DELETE FROM items WHERE {_MINE} AND ranking = %(ranking)s AND id = %(id)s",),
+    protocol.DeleteRanking: (f"DELETE FROM rankings WHERE {_MINE} AND id = %(id)s",),
+    protocol.PurgeEvents: (
+        f"DELETE FROM requests WHERE {_MINE} AND impression IN ({_LISTS_PURGED})",
+        f"DELETE FROM impressions WHERE {_MINE} AND id IN ({_LISTS_PURGED})",
+        f"DELETE FROM snapshots WHERE {_MINE} AND learner IN (SELECT seq FROM events WHERE {_PURGED})",
+        f"DELETE FROM learners WHERE {_MINE} AND id IN (SELECT seq FROM events WHERE {_PURGED})",
+        f"DELETE FROM events WHERE {_PURGED}",
+        f"""DELETE FROM items WHERE {_MINE} AND ranking = %(ranking)s AND id IN (
+            SELECT id FROM items WHERE {_MINE} AND ranking = %(ranking)s LIMIT %(items)s)""",
+    ),
+    protocol.PurgeDone: (f"DELETE FROM gone WHERE {_MINE} AND ranking = %(ranking)s",),
+    # The first event of a learner has its segment.
+    protocol.DeleteLearner: (
+        f"DELETE FROM learners WHERE {_MINE} AND id = %(learner)s",
+        f"DELETE FROM snapshots WHERE {_MINE} AND learner = %(learner)s",
+        f"DELETE FROM events WHERE {_MINE} AND seq = %(learner)s AND learner = %(learner)s",
+    ),
+    protocol.PurgeLearner: (
+        f"DELETE FROM requests WHERE {_MINE} AND impression IN ({_LISTS_OF_LEARNER})",
+        f"DELETE FROM impressions WHERE {_MINE} AND id IN ({_LISTS_OF_LEARNER})",
+        f"DELETE FROM events WHERE {_MINE} AND seq IN ({_OF_LEARNER})",
+    ),
+    protocol.PurgeLearnerDone: (f"DELETE FROM gone_learners WHERE {_MINE} AND learner = %(learner)s",),
+    protocol.ForgetImpressions: (
+        f"DELETE FROM requests WHERE {_MINE} AND impression IN ({_FORGOTTEN})",
+        f"DELETE FROM impressions WHERE {_MINE} AND id IN ({_FORGOTTEN})",
+        f"DELETE FROM events WHERE {_OLD} AND impression IN ({_FORGOTTEN})",
+    ),
+    protocol.DeleteSnapshots: (
+        f"""DELETE FROM snapshots WHERE {_MINE} AND learner IN (
+            SELECT id FROM learners WHERE {_MINE} AND ranking = %(ranking)s)""",
+    ),
+}
+
+
+def statements_of(rows: Sequence[Row], part: int) -> list[Statement]:
+    """The statements that write rows, in their order as far as it matters."""
+    bulk: dict[type, list[Any]] = {kind: [] for kind in _BULK}
+    others: list[Any] = []
+    for row in rows:
+        if type(row) is not protocol.WipeLog:  # there is no file to overwrite
+            bulk.get(type(row), others).append(row)
+    sums = DigestSums()
+    statements = [
+        _change(several, part) if kind is ImpressionChange else _insert(kind, several, sums, part)
+        for kind, several in bulk.items()
+        if several
+    ]
+    for kind, alike in groupby(others, type):
+        if kind in TABLES:
+            statements.append(_insert(kind, list(map(_without_flags, alike)), sums, part))
+        else:
+            for row in alike:
+                statements += [Statement(text, {"part": part} | row._asdict()) for text in _SCRIPTS[kind]]
+    if totals := sums.totals():
+        statements.append(_add_totals(totals, part))
+    return statements
+
+
+def _insert(kind: type, rows: list[Any], sums: DigestSums, part: int) -> Statement:
+    """Insert rows of one kind; those of some kinds replace the row that has the same key."""
+    table = TABLES[kind]
+    if kind not in _NEVER_REPLACED:
+        rows = _last_by_key(table, rows)
+    return Statement(_INSERTS[kind], (part, *_columns(sums.with_digests(kind, rows))))
+
+
+def _change(rows: list[ImpressionChange], part: int) -> Statement:
+    """Change impressions, each to its last state."""
+    last = list({row.id: row for row in rows}.values())
+    return Statement(_CHANGE, (*_columns([with_digest(row) for row in last]), part))
+
+
+def _add_totals(totals: list[tuple[int, int, int]], part: int) -> Statement:
+    return Statement(_ADD_TOTALS, (part, *_columns(totals)))
+
+
+def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """The values by column, each an array of PostgreSQL."""
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _last_by_key(table: RowTable, rows: list[Any]) -> list[Any]:
+    """Of rows with the same key, the last: PostgreSQL replaces a row only once in a statement."""
+    places = [table.columns.index(column) for column in table.key]
+    return list({tuple(row[place] for place in places): row for row in rows}.values())
+
+
+def _without_flags(row: Any) -> Any:
+    """A row with numbers instead of truth values, of which the digest is."""
+    return row._make(int(value) if isinstance(value, bool) else value for value in row)
+
+
+def _arrays(table: RowTable) -> str:
+    """A place for each column's array."""
+    types = [_IDS.get(table.name, "bigint") if name == "id" else _TYPES.get(name, "bigint") for name in table.columns]
+    if table.name == "requests":
+        types[table.columns.index("impression")] = "bytea"
+    return ", ".join(f"%b::{kind}[]" for kind in (*types, "bigint"))
+
+
+def _insertion(kind: type) -> str:
+    table = TABLES[kind]
+    columns = f"part, {table.selected}, row_digest"
+    text = f"INSERT INTO {table.name} ({columns}) SELECT %s::smallint, * FROM unnest({_arrays(table)})"
+    if kind in _NEVER_REPLACED:
+        return text
+    values = ", ".join(f"{name} = excluded.{name}" for name in (*table.columns, "row_digest") if name not in table.key)
+    return f"{text} ON CONFLICT (part, {', '.join(table.key)}) DO UPDATE SET {values}"
+
+
+_INSERTS = {kind: _insertion(kind) for kind in TABLES}
+_CHANGE = f"""UPDATE impressions SET state = new.state, due = new.due, report = new.report, row_digest = new.row_digest
+    FROM unnest({_arrays(TABLES[ImpressionRow])}) AS new (id, seq, ranking, learner, state, due, report, row_digest)
+    WHERE impressions.part = %s AND impressions.id = new.id"""
+_ADD_TOTALS = """INSERT INTO totals AS kept SELECT %s::smallint, * FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[])
+    ON CONFLICT (part, owner) DO UPDATE
+    SET row_count = kept.row_count + excluded.row_count, digest_sum = kept.digest_sum + excluded.digest_sum"""

