@@ -15,7 +15,7 @@ from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_c
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Page, Request, empty_page
-from toplist.parts.index.shortlist import empty_ceilings
+from toplist.parts.index.block_ceilings import empty_ceilings
 from toplist.policies import make
 from toplist.ranker.learner import Learner
 

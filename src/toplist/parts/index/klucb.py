@@ -22,9 +22,10 @@ import numpy as np
 from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.block_ceilings import BlockCeilings, empty_ceilings
 from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.select import FEW, gather, is_contiguous, select
-from toplist.parts.index.shortlist import BlockCeilings, best_of_many, empty_ceilings, is_worthwhile
+from toplist.parts.index.shortlist import best_of_many, is_worthwhile
 from toplist.parts.index.sort import insert_pairs, ranked_value, sort_pairs
 from toplist.parts.memory.counts import Counts
 
