@@ -224,6 +224,8 @@ def test_labels_in_machine_code_are_the_digests() -> None:
     assert labels_of(names).tolist() == [label(name) for name in names]
     texts = [f"item {n}" for n in range(MACHINE_CODE)]
     assert labels_of(texts).tolist() == [label(name) for name in texts]
+    texts[5] = "a\0b"
+    assert labels_of(texts).tolist() == [label(name) for name in texts]
 
 
 def test_eligible_slots_of_a_list_stay_known_whatever_changes_later() -> None:

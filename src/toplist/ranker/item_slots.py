@@ -22,7 +22,7 @@ SUGGESTED = 1000  # items at most among which the nearest to an unknown name is 
 class ItemSlotsState(NamedTuple):
     """What is saved of the items."""
 
-    names: tuple[ItemId | None, ...]  # per slot; None for a vacant one
+    names: Sequence[ItemId | None]  # per slot; None for a vacant one
     freed: tuple[tuple[int, int], ...]  # vacated slots, with the number of lists made before
     examined: Ints  # slots
     used: int  # slots ever occupied
@@ -58,15 +58,18 @@ class ItemSlots:
     @classmethod
     def from_state(cls, state: ItemSlotsState) -> ItemSlots:
         """The items that were saved."""
-        items = cls(len(state.names))
+        items, count = cls(len(state.names)), len(state.names) - state.names.count(None)
         items.names = list(state.names)
-        items._slot_of = dict(zip(state.names, range(len(state.names)), strict=True))  # type: ignore[arg-type]
-        if None in items._slot_of:  # vacant slots
+        if count == len(state.names):
+            names, slots = items.names, np.arange(count)
+            items._slot_of = dict(zip(names, range(count), strict=True))  # type: ignore[arg-type]
+        else:
             items._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
-        names, count = list(items._slot_of), len(items._slot_of)
-        is_full = count == len(state.names)
-        slots = np.arange(count) if is_full else np.fromiter(items._slot_of.values(), np.int64, count)
-        items.labels[slots] = labels_of(names)
+            names = list(items._slot_of)
+            slots = np.fromiter(items._slot_of.values(), np.int64, len(names))
+        if len(items) < count:
+            raise ValueError("an item is there twice")
+        items.labels[slots] = labels_of(names)  # type: ignore[arg-type]
         items._has_integers = int in set(map(type, names))
         items._freed.extend(state.freed)
         items.examined[state.examined] = True
