@@ -3,8 +3,9 @@
 A gain x has as many features as the items, but placed items have covered most of some topics. With the features in two
 groups, the head and the rest, the width sqrt(x' A x) is at most sqrt(h' A h) + sqrt(r' A r), where h and r are the two
 parts of x. The head's width is computed in single precision, with a bound on its rounding error; that of the rest is
-bounded by sums of absolute values, d products per item. Items are then scored exactly, the largest bound first, until
-an exact value is the largest. So the chosen item is the one that scoring every item would choose.
+bounded by sums of absolute values, d products per item. The item with the largest bound is then scored exactly, and so
+is every other whose bound reaches the largest exact value. So the chosen item is the one that scoring every item would
+choose.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from toplist.parts.memory.symmetric import ROWS, add_rows, dot
 Singles = NDArray[np.float32]
 
 TOGETHER = 128  # items whose bounds are computed together, a tile: their features stay in the second cache
-REST = 0.05  # width of a typical item's rest, compared with that of the best item
+REST = 0.02  # width of a typical item's rest, compared with that of all its features
 ROUNDING = 2.0**-23  # twice the largest relative error of one operation in single precision
 TINY, LARGE = 2.0**-100, 2.0**60  # squares that do not matter, and sizes whose squares may overflow single precision
 SLACK = 1e-6  # relative, for the last few operations in single precision
@@ -38,13 +39,13 @@ class Screen(NamedTuple):
     peak: Floats  # per feature, the largest absolute value ...
     typical: Floats  # ... and the root of the mean square over all items
     order: Ints  # features, those with the widest gains first: the head, then the rest
-    usual: Floats  # per feature, a typical gain, relative to the width of the item that seems best ...
+    usual: Floats  # per feature, a typical gain, relative to a typical width ...
     wide: Floats  # ... and its width
     spread: Floats  # per feature of the rest, its factor in the bound
     shares: Floats  # per feature in that order, the share that is not covered
     row: Floats  # gain of one item ...
     product: Floats  # ... and its product with parts of the matrix
-    # In single precision, relative to the width of the item that seems best:
+    # In single precision, relative to a typical width:
     matrix: Singles  # (d + 3, d + 3): the head's in its order, its lower triangle, doubled off the diagonal
     factors: Singles  # (2, d + 3): of the features and of the rest's squares
     tiles: Singles  # features of all items: tile by tile, and in a tile feature by feature
@@ -108,10 +109,19 @@ def measure_features(screen: Screen, columns: Floats) -> None:
 
 
 @helper
-def fill_gain(degrees: Floats, covered: Floats, kind: int, row: Floats) -> None:
-    """Fill the gain of one item."""
-    for feature in range(len(row)):
-        row[feature] = gain(degrees[feature], covered[feature], kind)
+def typical_gain(screen: Screen, feature: int, covered: Floats, kind: int) -> float:
+    """The size of a typical item's gain in one feature; 0 only if all gains are."""
+    return abs(gain(screen.peak[feature] if kind == MAXIMUM else screen.typical[feature], covered[feature], kind))
+
+
+@routine
+def typical_width(screen: Screen, inverse: Floats, covered: Floats, kind: int) -> float:
+    """About the width of a typical item: that of its features alone."""
+    total = 0.0
+    for i in range(len(covered)):
+        usual = typical_gain(screen, i, covered, kind)
+        total += usual * usual * max(inverse[i, i], 0.0)
+    return math.sqrt(total)
 
 
 @routine
@@ -157,7 +167,7 @@ def split_features(screen: Screen, inverse: Floats, covered: Floats, left: Float
     """
     order, wide, usual, spread, d = screen.order, screen.wide, screen.usual, screen.spread, len(covered)
     for i in range(d):
-        usual[i] = scale * abs(gain(screen.peak[i] if kind == MAXIMUM else screen.typical[i], covered[i], kind))
+        usual[i] = scale * typical_gain(screen, i, covered, kind)
         wide[i] = usual[i] * math.sqrt(max(inverse[i, i], 0.0))
         spread[i] = 0.0
         order[i] = i  # so that the order of equals does not depend on earlier lists
@@ -344,26 +354,34 @@ def score_contenders(
     """Score the gains that can have the largest value; each of the others gets an upper bound below that.
 
     On entry, `values` are those before the last item was placed, with -inf for items that are not to be chosen. Returns
-    whether there were bounds: there are none if the item that seems best has a width of 0.
+    whether there were bounds: there are none if a typical item has a width of 0.
     """
-    candidates, row = request.candidates, screen.row
-    best = largest(values, candidates, request.labels, request.key)  # it probably still is
-    if values[best] == -np.inf:
-        return True
-    fill_gain(request.features[best], covered, kind, row)
-    width = exact_width(belief.inverse, row, screen.product)
+    candidates = request.candidates
+    width = typical_width(screen, belief.inverse, covered, kind)
     if not width > 0.0:
         return False
-    value = apply_link(dot(belief.theta, row), link) + bonus * width
     head = split_features(screen, belief.inverse, covered, left, kind, 1.0 / width)
     fill_head(belief, screen, weights, left, 1.0 / width, head)
     fill_bounds(belief, screen, columns, candidates, link, bonus, covered, kind, width, head, values)
-    values[best], screen.known[best] = value, 1
     best = largest(values, candidates, request.labels, request.key)
-    while screen.known[best] == 0:
-        fill_gain(request.features[best], covered, kind, row)
-        width = exact_width(belief.inverse, row, screen.product)
-        values[best] = apply_link(dot(belief.theta, row), link) + bonus * width
-        screen.known[best] = 1
-        best = largest(values, candidates, request.labels, request.key)
+    if values[best] == -np.inf:
+        return True
+    most = score_exactly(belief, screen, request, best, link, bonus, covered, kind, values)
+    for i in range(len(candidates)):
+        item = candidates[i]
+        if values[item] >= most and screen.known[item] == 0:
+            most = max(most, score_exactly(belief, screen, request, item, link, bonus, covered, kind, values))
     return True
+
+
+@routine
+def score_exactly(
+    belief: Any, screen: Screen, request: Request, item: int, link: int, bonus: float, covered: Floats, kind: int,
+    values: Floats,
+) -> float:  # fmt: skip
+    """Fill the value of one item, and return it."""
+    for feature in range(len(covered)):
+        screen.row[feature] = gain(request.features[item, feature], covered[feature], kind)
+    width = exact_width(belief.inverse, screen.row, screen.product)
+    values[item], screen.known[item] = apply_link(dot(belief.theta, screen.row), link) + bonus * width, 1
+    return float(values[item])

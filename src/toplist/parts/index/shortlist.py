@@ -97,7 +97,7 @@ def shortlist(
         if alike - absent - len(request.exceptions) >= wanted:
             least = max(least, lower_bound(level))
         if level >= least:
-            share = (wanted + 4.0 * math.sqrt(wanted) + 8.0) / alike
+            share = (wanted + 3.0 * math.sqrt(wanted) + 4.0) / alike
     while True:
         found, common = fill_shortlist(scoring, ceilings, request, first, end, absent, budget, least, level, share)
         if share == 0.0 or share >= 1.0 or common >= wanted:
