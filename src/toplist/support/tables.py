@@ -99,8 +99,9 @@ class Table:
     ) -> None:
         self.title, self._decimals = title, decimals
         self.columns = tuple(columns)
-        self._lazy: Any = rows if hasattr(rows, "first") else None
-        self._made: list[tuple[Any, ...]] | None = None if self._lazy is not None else [tuple(row) for row in rows]
+        given: Any = rows
+        self._lazy: Any = given if hasattr(rows, "first") else None
+        self._made: list[tuple[Any, ...]] | None = None if self._lazy is not None else [tuple(row) for row in given]
 
     @property
     def _rows(self) -> list[tuple[Any, ...]]:
