@@ -147,7 +147,7 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
         plain(search)(*SEARCHED)
         draw_lots_in_bulk(5, np.arange(3), np.zeros(3, dtype=np.int64))
         find_small_lots(5, np.arange(300), np.arange(300) % 3 > 0, -(1 << 62), np.zeros(300, dtype=np.int64))
-        digest(np.arange(50, dtype=np.uint8), np.array([9, 30, 11]), np.array([True, False, False]), digest_scratch(),
+        digest(np.arange(53, dtype=np.uint8), np.array([9, 30, 11]), np.array([True, False, False]), digest_scratch(),
                np.zeros(3, dtype=np.int64))  # fmt: skip
         for gapped in (some_request(9), some_request(9)._replace(present=np.arange(9) != 4)):
             leave_out(gapped._replace(exceptions=np.array([3, 5])), np.zeros(9), -1.0)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from toplist import Ranker
 from toplist.core.beliefs import MANY
 from toplist.core.randomness import CHOICES, NEWCOMERS, branch
+from toplist.parts.index.draw_numbers import number_of
 from toplist.ranker import eligible
 from toplist.ranker.eligible import draw_new, eligible_slots, limit_new_items
 from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
@@ -41,7 +42,7 @@ class Site:
             allowed = max(0, max(limit, wanted - (len(names) - len(new))) - len(fixed))
             lots = branch(key, NEWCOMERS)
             names -= set(sorted(new - fixed, key=lambda name: branch(lots, label(name)))[allowed:])
-        best = sorted(names, key=lambda name: (-estimates[name]["index"], -branch(key, label(name))))
+        best = sorted(names, key=lambda name: (-estimates[name]["index"], self.place_in_tie(key, name)))
         size = min(wanted, len(names))
         places, last = {}, size - 1
         for position in sorted(pins, reverse=True):
@@ -49,6 +50,13 @@ class Site:
             last = min(position - 1, last) - 1
         others = (name for name in best if name not in pins.values())
         return [places[place] if place in places else next(others) for place in range(size)]
+
+    def place_in_tie(self, key: int, name: str) -> float:
+        """A number: of equal items, the one with the smallest goes first."""
+        slots = self.ranker._items
+        if slots.capacity < MANY:
+            return -branch(key, label(name))
+        return number_of(key, True, slots.slot(name), label(name))
 
     def check(self, **asked: Any) -> Any:
         wanted = asked.get("positions") or self.ranker.positions

@@ -27,7 +27,7 @@ from toplist.parts.memory.symmetric import ROWS, add_rows, dot
 Singles = NDArray[np.float32]
 
 TOGETHER = 128  # items whose bounds are computed together, a tile: their features stay in the second cache
-REST = 0.02  # width of a typical item's rest, compared with that of all its features
+REST = 0.035  # width of a typical item's rest, compared with that of all its features
 ROUNDING = 2.0**-23  # twice the largest relative error of one operation in single precision
 TINY, LARGE = 2.0**-100, 2.0**60  # squares that do not matter, and sizes whose squares may overflow single precision
 SLACK = 1e-6  # relative, for the last few operations in single precision
