@@ -28,6 +28,7 @@ from toplist.core.randomness import wrap
 from toplist.core.slate import NONE, Request
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, OneSample
+from toplist.parts.arrange import Diverse
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import KLUCB, BetaPosterior
 from toplist.parts.index.gaps import is_eligible, leave_out
@@ -40,7 +41,7 @@ from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, j
 from toplist.worlds.topics import SearchPath, search
 
 TOPICS = np.random.default_rng(1).dirichlet(np.ones(4), 12)
-MANY_TOPICS = np.random.default_rng(2).dirichlet(np.ones(34), 20)
+MANY_TOPICS = np.random.default_rng(2).dirichlet(np.ones(34), 40)
 NINE = np.linspace(0.8, 0.05, 9)
 SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "many items, of which some are pinned, and users of CCM": (
@@ -64,6 +65,10 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     ),
     "many topics, all of them in every item": (
         "cascade-lsb", TopicCoverage(MANY_TOPICS, np.full(34, 1 / 34), 3), DCM(0.6), OneSample(), 4,
+    ),
+    "many topics, of which the largest degree counts": (
+        make("cascade-lsb")._replace(arrangement=Diverse("maximum")),
+        TopicCoverage(MANY_TOPICS, np.full(34, 1 / 34), 3), DCM(0.6), OneSample(), 2,
     ),
     "features that change with every list": (
         make("gl-cdcm")._replace(memory=Logistic(capacity=32)), Contextual(8, 3, 4), ChangingDCM(), OneSample(), 60,
