@@ -13,7 +13,6 @@ import numpy as np
 from toplist.core.beliefs import BLOCK, block_count
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem
-from toplist.core.randomness import spread
 from toplist.core.slate import Bools, Floats, Ints, Request
 from toplist.parts.index.gaps import is_present
 from toplist.parts.memory.counts import Counts
@@ -21,6 +20,7 @@ from toplist.parts.memory.counts import Counts
 RANGE, TINY = 0.02, 1e-9  # mean relative and least absolute growth of the budget until a ceiling is recomputed
 NARROWEST = 0.05  # relative width of the rest of a range that is kept when a ceiling is recomputed
 GOLDEN_RATIO = 0.6180339887498949  # spreads the ends of the ranges evenly
+ROUNDING = 1e-12  # absolute and relative margin of the bounds; indices are accurate to a fiftieth of it
 GROUP = 64  # blocks that are skipped together
 COMMON, NOT_PRESENT = -1.0, -2.0  # in place of the base of a line; no index is below 0
 NONE_COMMON, NOT_CHOSEN = -1.0, -2.0  # in place of common counts
@@ -35,8 +35,6 @@ class BlockCeilings(NamedTuple):
     base: Floats  # the line: base + slope * budget; COMMON, NOT_PRESENT ...
     slope: Floats
     since: Floats  # ... and the budget at which the line touches the index; 0 for no line
-    salted: Ints  # at the start of each block's part: the labels of its common items, spread for hashing ...
-    listed: Ints  # ... and these items, unless all of its items are common
     known: Ints  # per block, its touch count when the ceiling was computed; -1 if outdated
     begun: Floats  # per block, the range of budgets for which the ceiling holds
     until: Floats
@@ -68,8 +66,6 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
         base=np.zeros(items),
         slope=np.zeros(items),
         since=np.zeros(items),
-        salted=np.zeros(items, dtype=np.int64),
-        listed=np.zeros(items, dtype=np.int64),
         known=np.full(blocks, -1),
         begun=np.zeros(blocks),
         until=np.zeros(blocks),
@@ -86,6 +82,12 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
         items=np.zeros(items, dtype=np.int64),
         value=np.zeros(items),
     )
+
+
+@helper
+def lower_bound(index: float) -> float:
+    """A value below an index by more than the rounding of any line above it."""
+    return index * (1.0 - 2.0 * ROUNDING) - 2.0 * ROUNDING
 
 
 @helper
@@ -140,9 +142,6 @@ def find_ceiling(
     ceilings.known[block], ceilings.begun[block] = belief.touched[block], budget
     ceilings.until[block], ceilings.rise[block], ceilings.foremost[block] = until, 0.0, -1
     if is_all_common(belief, ceilings.common[block], request.present, begin, end):
-        salted, labels = ceilings.salted[begin:end], request.labels[begin:end]
-        for i in range(len(salted)):
-            salted[i] = spread(labels[i])
         ceilings.ceiling[block], ceilings.alike[block] = COMMON, end - begin
         ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
         return
@@ -150,7 +149,6 @@ def find_ceiling(
     base, slope = ceilings.base[begin:end], ceilings.slope[begin:end]
     alike, steepest = 0, 0.0
     for i in range(len(base)):
-        ceilings.salted[begin + alike], ceilings.listed[begin + alike] = spread(request.labels[begin + i]), begin + i
         alike += 1 if base[i] == COMMON else 0
         steepest = max(steepest, slope[i])
     now, then = max(highest_line(base, slope, budget), COMMON), highest_line(base, slope, until)
