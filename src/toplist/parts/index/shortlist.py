@@ -48,12 +48,14 @@ from toplist.parts.index.draw_numbers import (
 )
 from toplist.parts.index.gaps import is_eligible, is_present
 from toplist.parts.index.select import select
-from toplist.parts.index.ties import standing
+from toplist.parts.index.ties import is_behind
 from toplist.parts.memory.counts import Counts
 
 LONG, SHORTEST = 256, 4  # a longer shortlist, also in items per block, leads to other common counts
 SAMPLE = 1024  # items that the first common counts are chosen from
+CROWDED = 0.125 / BLOCK  # a share of items that makes it worthwhile to compare the leaders of blocks first
 EVERY_NUMBER = 2.0  # numbers by which ties are broken are at most 1
+NO_HASH = -1  # in place of the hash of a block
 
 
 @helper
@@ -105,6 +107,8 @@ def shortlist(
             least = max(least, lower_bound(level))
         if level >= least:
             share = (wanted + 3.0 * math.sqrt(wanted) + 4.0) / alike
+            if share > CROWDED:
+                share = smaller_share(ceilings, request, first, end, absent, wanted, share)
     while True:
         found, common = fill_shortlist(scoring, ceilings, request, first, end, absent, budget, least, level, share)
         if share == 0.0 or share >= 1.0 or common >= wanted:
@@ -156,6 +160,31 @@ def least_of_best(
 
 
 @routine
+def smaller_share(
+    ceilings: BlockCeilings, request: Request, first: int, end: int, absent: int, wanted: int, share: float
+) -> float:
+    """A share of the common items with at least `wanted` of them, by their blocks' leaders; `share` if that is less."""
+    leaders, drawn = branch(request.key, LEADERS), ceilings.leader  # the hashes of the blocks with the best leaders
+    for position in range(wanted):
+        drawn[position] = NO_HASH
+    for block in range(first, end):
+        own = branch(leaders, block)
+        if ceilings.alike[block] == 0 or top_bits(own) >= top_bits(drawn[wanted - 1]):
+            continue
+        begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
+        item = begin + leader_of(own)
+        if item >= stop or (ceilings.alike[block] < stop - begin and ceilings.base[item] != COMMON):
+            continue
+        if is_eligible(request, item, absent):
+            position = wanted - 1
+            while position > 0 and top_bits(drawn[position - 1]) > top_bits(own):
+                drawn[position] = drawn[position - 1]
+                position -= 1
+            drawn[position] = own
+    return share if drawn[wanted - 1] == NO_HASH else min(share, least_number(drawn[wanted - 1]))
+
+
+@routine
 def fill_shortlist(
     scoring: Any, ceilings: BlockCeilings, request: Request, first: int, end: int, absent: int, budget: float,
     least: float, level: float, share: float,
@@ -164,8 +193,8 @@ def fill_shortlist(
 
     Returns its length and the number of common items in it; it is complete only if these are enough for a list.
     """
-    below = share if share < 1.0 else EVERY_NUMBER  # the number of a common item must be
-    leaders, limit = branch(request.key, LEADERS), limit_of_blocks(below)
+    most = share if share < 1.0 else EVERY_NUMBER  # the number of a common item must not be above it
+    leaders, limit = branch(request.key, LEADERS), limit_of_blocks(most)
     found, common = 0, 0
     for group in range(first // GROUP, (end - 1) // GROUP + 1):
         has_common = share > 0.0 and ceilings.group_alike[group] > 0
@@ -181,33 +210,34 @@ def fill_shortlist(
         for block in range(begin, stop):
             if has_common and ceilings.alike[block] > 0 and top_bits(branch(leaders, block)) < limit:
                 before = found
-                found = add_common(ceilings, request, block, branch(leaders, block), below, absent, found)
+                found = add_common(ceilings, request, block, branch(leaders, block), most, absent, found)
                 common += found - before
             if ceilings.height[block] >= least:
-                found = add_reaching(scoring, ceilings, request, block, absent, budget, least, level, below, found)
+                found = add_reaching(scoring, ceilings, request, block, absent, budget, least, level, most, found)
     return found, common
 
 
 @routine
 def add_common(
-    ceilings: BlockCeilings, request: Request, block: int, drawn: int, below: float, absent: int, found: int
+    ceilings: BlockCeilings, request: Request, block: int, drawn: int, most: float, absent: int, found: int
 ) -> int:
-    """Add the common items of a block whose number is below a limit; the new length of the shortlist.
+    """Add the common items of a block whose number is not above a limit; the new length of the shortlist.
 
     `drawn` is the hash of the block.
     """
     begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
-    leader, least, limit = leader_of(drawn), least_number(drawn), limit_of_items(below)
+    leader, least, limit = leader_of(drawn), least_number(drawn), limit_of_items(most)
     labels, base, others = request.labels[begin:stop], ceilings.base[begin:stop], 0
-    for i in range(len(labels)):  # vectorised, and mostly finds nothing
-        others += 1 if top_bits(branch(request.key, labels[i])) < limit else 0
+    if least < most:
+        for i in range(len(labels)):  # vectorised, and mostly finds nothing
+            others += 1 if top_bits(branch(request.key, labels[i])) < limit else 0
     all_common = ceilings.alike[block] == stop - begin  # then there are no lines
     low, high = (0, len(labels)) if others > 0 else (leader, min(leader + 1, len(labels)))
     for i in range(low, high):
         if not all_common and base[i] != COMMON:
             continue
         number = least if i == leader else number_above(least, top_bits(branch(request.key, labels[i])))
-        if number < below and is_eligible(request, begin + i, absent):
+        if number <= most and is_eligible(request, begin + i, absent):
             ceilings.items[found] = begin + i
             found += 1
     return found
@@ -216,11 +246,11 @@ def add_common(
 @routine
 def add_reaching(
     scoring: Any, ceilings: BlockCeilings, request: Request, block: int, absent: int, budget: float, least: float,
-    level: float, below: float, found: int,
+    level: float, most: float, found: int,
 ) -> int:  # fmt: skip
     """Add the other items of a block whose line reaches a level, unless a share of the common items goes before them.
 
-    That share has numbers below `below`, or is empty if that is 0. Returns the new length of the shortlist.
+    That share has numbers of at most `most`, or is empty if that is 0. Returns the new length of the shortlist.
     """
     begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
     base, slope, reaching = ceilings.base[begin:stop], ceilings.slope[begin:stop], 0
@@ -237,7 +267,7 @@ def add_reaching(
             continue  # so are COMMON and NOT_PRESENT
         if not line_reaches(scoring, ceilings, item, budget, least) or not is_eligible(request, item, absent):
             continue
-        if 0.0 < below <= 1.0 and -standing(item, request.labels, request.key) >= below:
+        if 0.0 < most <= 1.0 and is_behind(item, -most, request.labels, request.key):
             if ceilings.examined[item] != examined or ceilings.clicked[item] != clicked:
                 examined, clicked = ceilings.examined[item], ceilings.clicked[item]
                 is_better = scoring.tangent(examined, clicked, budget)[0] > level
