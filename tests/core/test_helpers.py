@@ -33,6 +33,8 @@ from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import KLUCB, BetaPosterior
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
+from toplist.parts.index.per_count import fill_moss, fill_plus_plus
+from toplist.parts.index.variance import variance_tangent
 from toplist.parts.memory import Discounted, Everything, Logistic
 from toplist.policies import Exploring
 from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk, find_small_lots
@@ -163,6 +165,9 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
         for gapped in (some_request(9), some_request(9)._replace(present=np.arange(9) != 4)):
             leave_out(gapped._replace(exceptions=np.array([3, 5])), np.zeros(9), -1.0)
             assert not is_eligible(gapped._replace(exceptions=np.array([3, 5])), 5, 0)
+        for fill in (fill_plus_plus, fill_moss):
+            fill(np.array([0.0, 2.0, 9.0]), np.array([0.0, 1.0, 4.0]), 20.0, np.zeros(3))
+        variance_tangent(9.0, 4.0, 1.5)
         fill_click_probabilities(np.array([0.5, -1.0]), np.ones((3, 2)), np.zeros(3))
         slate, page = empty_slate(3), empty_page(3)
         slate.size[0], slate.items[:2], page.weight[1] = 2, (4, 1), 0.5
