@@ -136,16 +136,19 @@ def find_ceiling(
     """
     begin, end = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.base))
     until, narrowest = ceilings.until[block], NARROWEST * (RANGE * budget + TINY)
+    has_lines = until > 0.0 and ceilings.alike[block] < end - begin
+    is_touched = ceilings.known[block] != belief.touched[block]
     # A range that lasts is kept, and with it the lines that touch at its end.
     if not ceilings.begun[block] <= budget <= until - narrowest < np.inf:
         until = budget * (1.0 + RANGE * (0.5 + (block * GOLDEN_RATIO) % 1.0)) + TINY
     ceilings.known[block], ceilings.begun[block] = belief.touched[block], budget
     ceilings.until[block], ceilings.rise[block], ceilings.foremost[block] = until, 0.0, -1
-    if is_all_common(belief, ceilings.common[block], request.present, begin, end):
+    if is_touched and is_all_common(belief, ceilings.common[block], request.present, begin, end):
         ceilings.ceiling[block], ceilings.alike[block] = COMMON, end - begin
         ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
         return
-    update_lines(scoring, belief, ceilings, request, block, begin, end)
+    if is_touched:  # otherwise only the range has ended
+        update_lines(scoring, belief, ceilings, request, block, begin, end, has_lines)
     base, slope = ceilings.base[begin:end], ceilings.slope[begin:end]
     alike, steepest = 0, 0.0
     for i in range(len(base)):
@@ -165,17 +168,21 @@ def find_ceiling(
 
 @routine
 def update_lines(
-    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, block: int, begin: int, end: int
-) -> None:
-    """Update the lines of a block's items whose counts have changed."""
+    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, block: int, begin: int, end: int,
+    has_lines: bool,
+) -> None:  # fmt: skip
+    """Update the lines of a block's items whose counts have changed; of all items if the block had no lines before.
+
+    Memory that was never written to is not read first, since it would be mapped twice.
+    """
     until, common = ceilings.until[block], ceilings.common[block]
     drawn = -1  # the item of the last new line: its neighbours often have equal counts
     for first in range(begin, end, TOGETHER):
         here = slice(first, min(first + TOGETHER, end))
         examined, clicked, since = belief.examined[here], belief.clicked[here], ceilings.since[here]
         known_examined, known_clicked, base = ceilings.examined[here], ceilings.clicked[here], ceilings.base[here]
-        outdated = len(request.present)
-        for i in range(len(base)):  # vectorised
+        outdated = len(request.present) if has_lines else 1
+        for i in range(len(base) if has_lines else 0):  # vectorised
             is_common = (examined[i] == common[0]) & (clicked[i] == common[1])
             same = (examined[i] == known_examined[i]) & (clicked[i] == known_clicked[i]) & (since[i] > 0.0)
             outdated += 0 if (is_common & (base[i] == COMMON)) | (same & (not is_common)) else 1

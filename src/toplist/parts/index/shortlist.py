@@ -288,12 +288,12 @@ def agree_on_common_counts(ceilings: BlockCeilings, belief: Counts, candidates: 
         set_common_counts(ceilings, first, end, NONE_COMMON, NONE_COMMON)
         choose_common_counts(ceilings, belief, count, first, end)
         return
-    others = 0
-    for block in range(first, end):
-        others += 1 if ceilings.common[block, 0] != ceilings.common[first, 0] else 0
-        others += 1 if ceilings.common[block, 1] != ceilings.common[first, 1] else 0
+    here, others = ceilings.common[first:end], 0
+    examined, clicked = here[0, 0], here[0, 1]
+    for i in range(len(here)):  # vectorised
+        others += 1 if (here[i, 0] != examined) | (here[i, 1] != clicked) else 0
     if others > 0:  # an earlier request had other blocks
-        set_common_counts(ceilings, first, end, ceilings.common[first, 0], ceilings.common[first, 1])
+        set_common_counts(ceilings, first, end, examined, clicked)
 
 
 @routine
