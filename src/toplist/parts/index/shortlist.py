@@ -9,7 +9,8 @@ Ceilings do not help where very many items are equal, as unseen items are. There
 by very many items that could have been among the best, is the common one. Items with the common counts are left out of
 the ceilings. They have one index, and among equals the highest standing goes first (`ties`), so a list needs only the K
 of them with the highest standings; and of items that are not better, only those whose standing is as high. One hash per
-block tells whether it has such an item, and few blocks have.
+block tells whether it has such an item, and few blocks have. Where blocks are few, the leaders of blocks give a closer
+bound first.
 
 The rest is a shortlist, and the best of it are the best of all: the lists are the same as by scoring everything.
 Slots without an item and hidden items are left out of the ceilings; the exceptions of a request are few, and are left
