@@ -17,6 +17,13 @@ from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
 from toplist.ranker.labels import MACHINE_CODE, label, labels_of
 
 
+class OpenRanker(Ranker):
+    """A ranker that tells where its items are stored."""
+
+    def stored(self) -> ItemSlots:
+        return self._items
+
+
 class Site:
     """A ranker that is used at random, and its next list by scoring all eligible items one by one."""
 
@@ -24,7 +31,7 @@ class Site:
         self.rng = np.random.default_rng(seed)
         self.names = [f"item {n}" for n in range(items)]
         self.hidden: set[str] = set()
-        self.ranker = Ranker(self.names, positions, policy, seed=seed, **options)
+        self.ranker = OpenRanker(self.names, positions, policy, seed=seed, **options)
         self.key = branch(branch(branch(seed, 0), 0), CHOICES)
         self.made = self.added = 0
 
@@ -53,7 +60,7 @@ class Site:
 
     def place_in_tie(self, key: int, name: str) -> float:
         """A number: of equal items, the one with the smallest goes first."""
-        slots = self.ranker._items
+        slots = self.ranker.stored()
         if slots.capacity < MANY:
             return -branch(key, label(name))
         return number_of(key, True, slots.slot(name), label(name))
