@@ -111,6 +111,11 @@ def engine(policy: str, size: Size | Topics | Contexts, compiled: bool = True) -
         world = topics_of(size)
     else:
         world = topics_of(Topics(*size)) if needs_features(policy) else world_of(size)
+    return runs_of(policy, world, users, compiled)
+
+
+def runs_of(policy: str, world: Any, users: Any, compiled: bool = True) -> Contender:
+    """Runs of the engine in a world. The initial samples and the first step are not timed."""
 
     def fresh(steps: int, run: int) -> Callable[[], Played]:
         setup = RunSetup.of(make(policy), world, users, OneSample(), steps)
@@ -118,7 +123,8 @@ def engine(policy: str, size: Size | Topics | Contexts, compiled: bool = True) -
         player = Player(setup, branch(SEED, run), np.array([steps]), compiled=compiled)
         state = bytes_of(player.belief) + bytes_of(player.cache)
         if state > MOST_BYTES:
-            raise InvalidInput(f"{policy} needs {state / 1024**3:.0f} GB at {size}; use fewer items.")
+            gigabytes = state / 1024**3
+            raise InvalidInput(f"{policy} needs {gigabytes:.0f} GB with {setup.problem.items} items; use fewer.")
         player.play(1)
 
         def play() -> Played:

@@ -15,6 +15,7 @@ import numpy as np
 from toplist.core.compiling import compiled, helper
 from toplist.core.randomness import CHOICES, VISITORS, beta, branch, toss
 from toplist.core.slate import Floats, Ints
+from toplist.parts.index.ties import is_behind, standing, wins_tie
 
 ACCURACY = 1e-9  # of a KL-UCB index
 
@@ -29,6 +30,7 @@ class State(NamedTuple):
     entropy: Floats  # KL-UCB: p log p + (1 - p) log(1 - p)
     score: Floats
     chosen: Ints
+    labels: Ints  # items are their own labels
 
 
 def begin(attraction: Floats, positions: int, key: int) -> State:
@@ -42,6 +44,7 @@ def begin(attraction: Floats, positions: int, key: int) -> State:
         entropy=np.zeros(items),
         score=np.zeros(items),
         chosen=np.zeros(positions, dtype=np.int64),
+        labels=np.arange(items),
     )
     visitor = branch(branch(branch(key, VISITORS), -1), 0)
     state.clicked[:] = [toss(visitor, item, attraction[item]) for item in range(items)]
@@ -50,27 +53,32 @@ def begin(attraction: Floats, positions: int, key: int) -> State:
 
 @helper
 def pick(state: State, key: int) -> None:
-    """Choose the items with the largest scores; among equals the larger hash wins."""
-    score, chosen = state.score, state.chosen
+    """Choose the items with the largest scores; ties are broken as toplist breaks them."""
+    score, chosen, labels = state.score, state.chosen, state.labels
     wanted = len(chosen)
     filled = 0
-    worst = -np.inf
+    worst, lowest, compared = -np.inf, 0.0, False
     for item in range(len(score)):
         value = score[item]
         if filled == wanted:
-            if value < worst or (value == worst and branch(key, item) <= branch(key, chosen[wanted - 1])):
+            if value < worst:
                 continue
+            if value == worst:
+                if not compared:
+                    lowest, compared = standing(chosen[wanted - 1], labels, key), True
+                if is_behind(item, lowest, labels, key) or not wins_tie(item, chosen[wanted - 1], labels, key):
+                    continue
         else:
             filled += 1
         position = filled - 1
         while position > 0 and (
             score[chosen[position - 1]] < value
-            or (score[chosen[position - 1]] == value and branch(key, item) > branch(key, chosen[position - 1]))
+            or (score[chosen[position - 1]] == value and wins_tie(item, chosen[position - 1], labels, key))
         ):
             chosen[position] = chosen[position - 1]
             position -= 1
         chosen[position] = item
-        worst = score[chosen[filled - 1]]
+        worst, compared = score[chosen[filled - 1]], False
 
 
 @helper

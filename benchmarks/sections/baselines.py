@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 from typing import Any
 
 from benchmarks.contenders import (
@@ -20,8 +19,9 @@ from benchmarks.contenders import (
     engine,
     in_numpy,
 )
-from benchmarks.measure import Effort, ratio, rough, rounds_of, steps_for
-from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
+from benchmarks.measure import Effort
+from benchmarks.report import Table, Target
+from benchmarks.speedup import COLUMNS, speedup_rows
 
 LARGE = Size(1000, 10)
 LARGEST = Size(100_000, 10)
@@ -45,19 +45,6 @@ FUSED_TARGETS = {
     (KL_UCB.title, 1000): 4.0,
 }
 NUMPY_TARGETS = {(UCB1.title, 16): 15.0, (KL_UCB.title, 16): 100.0}
-
-COLUMNS: dict[str, Show] = {
-    "algorithm": str,
-    "size": str,
-    "baseline": str,
-    "n": str,
-    "toplist": nanoseconds,
-    "baseline step": nanoseconds,
-    "ratio": times,
-    "quartiles": str,
-    "target": str,
-    "verdict": str,
-}
 
 
 def measure(effort: Effort) -> Sequence[Table]:
@@ -108,27 +95,7 @@ def compare(
     wanted = targets.get((algorithm.title, size.items))
     if wanted is None:
         effort = effort._replace(rounds=min(effort.rounds, UNJUDGED_ROUNDS))
-    contenders = {"toplist": engine(algorithm.policy, size)} | others
-    roughly = {name: rough(contender, effort.seconds) for name, contender in contenders.items()}
     if size == LARGEST:
         steps = LARGEST_STEPS
-    elif steps is None:
-        steps = steps_for(max(roughly.values()), effort.seconds)  # the slowest sets it; the others play more runs
-    measured = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, effort)
-    rows = []
-    for name in others:
-        gain = ratio(measured[name], measured["toplist"])
-        rows.append(
-            {
-                "algorithm": algorithm.title,
-                "size": str(size),
-                "baseline": name,
-                "n": steps,
-                "toplist": median(measured["toplist"]),
-                "baseline step": median(measured[name]),
-                "ratio": gain.middle,
-                "quartiles": f"{gain.low:.3g} to {gain.high:.3g}",
-                **verdict_cells(gain.middle, None if wanted is None else Target(wanted)),
-            }
-        )
-    return rows
+    target = None if wanted is None else Target(wanted)
+    return speedup_rows(algorithm.title, size, engine(algorithm.policy, size), others, effort, target, steps)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 from typing import Any
 
 from benchmarks.contenders import LSB, Topics, engine
-from benchmarks.measure import Effort, exponent, ratio, rough, rounds_of
-from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
+from benchmarks.measure import Effort, exponent
+from benchmarks.report import Table, Target
+from benchmarks.speedup import COLUMNS, speedup_rows
 
 DIMENSIONS = (18, 50, 100, 200, 400)
 SIZES = tuple(Topics(items, 10, d, each=0) for items in (100, 1000) for d in DIMENSIONS)
@@ -24,36 +24,9 @@ def measure(effort: Effort) -> Sequence[Table]:
     few = effort._replace(rounds=min(effort.rounds, ROUNDS))
     rows: list[dict[str, Any]] = []
     for size in QUICK_SIZES if effort.quick else SIZES:
-        contenders = {"toplist": engine(LSB.policy, size), "NumPy": LSB.numpy(size)}
         steps = QUICK_STEPS if effort.quick else STEPS[size.dimension]
-        roughly = {name: rough(contender, effort.seconds / 5) for name, contender in contenders.items()}
-        seconds = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, few)
-        faster = ratio(seconds["NumPy"], seconds["toplist"])
-        rows.append(
-            {
-                "algorithm": LSB.title,
-                "size": str(size),
-                "baseline": "NumPy",
-                "n": steps,
-                "toplist": median(seconds["toplist"]),
-                "baseline step": median(seconds["NumPy"]),
-                "ratio": faster.middle,
-                "quartiles": f"{faster.low:.3g} to {faster.high:.3g}",
-                **verdict_cells(faster.middle, None if effort.quick else FASTER),
-            }
-        )
-    columns: dict[str, Show] = {
-        "algorithm": str,
-        "size": str,
-        "baseline": str,
-        "n": str,
-        "toplist": nanoseconds,
-        "baseline step": nanoseconds,
-        "ratio": times,
-        "quartiles": str,
-        "target": str,
-        "verdict": str,
-    }
+        ours, others = engine(LSB.policy, size), {"NumPy": LSB.numpy(size)}
+        rows += speedup_rows(LSB.title, size, ours, others, few, None if effort.quick else FASTER, steps)
     sizes = QUICK_SIZES if effort.quick else SIZES[-len(DIMENSIONS) :]
     costs = [row["toplist"] for row in rows[-len(sizes) :]]
     power = exponent([size.dimension for size in sizes], costs)
@@ -61,4 +34,4 @@ def measure(effort: Effort) -> Sequence[Table]:
         "CPU time per step: to make a list, to draw its clicks and to learn from them; ratio: median over rounds.",
         f"At L={sizes[-1].items} the cost grows as d^{power:.2f}. With OPENBLAS_NUM_THREADS=1 NumPy stays on one core.",
     ]
-    return [Table("Edges: CascadeLSB with dense features", columns, rows, notes)]
+    return [Table("Edges: CascadeLSB with dense features", COLUMNS, rows, notes)]

@@ -11,6 +11,7 @@ from benchmarks.measure import Effort, exponent, ratio, repeats_for, rough, roun
 from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 from benchmarks.sections import baselines
 from benchmarks.sections.growth import cost_or_exponent
+from benchmarks.speedup import COLUMNS
 
 SPARSE, DENSE = Topics(1000, 8), Topics(1000, 8, each=0)
 QUICK_SPARSE, QUICK_DENSE = Topics(60, 3, 6), Topics(60, 3, 6, each=0)
@@ -67,10 +68,8 @@ def compare(effort: Effort) -> list[Table]:
         "CascadeLinUCB stores the widths and subtracts the effect of every observation.",
     ]
     return [
-        Table(
-            "Features: toplist compared with hand-fused compiled loops", baselines.COLUMNS, with_fused, notes + tricks
-        ),
-        Table("Features: toplist compared with vectorised NumPy loops", baselines.COLUMNS, with_numpy, notes),
+        Table("Features: toplist compared with hand-fused compiled loops", COLUMNS, with_fused, notes + tricks),
+        Table("Features: toplist compared with vectorised NumPy loops", COLUMNS, with_numpy, notes),
     ]
 
 

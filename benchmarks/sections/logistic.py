@@ -13,6 +13,7 @@ from benchmarks.contenders import GL_CDCM, GL_CDCM_SGD, SEED, ContextAlgorithm, 
 from benchmarks.measure import MOST_REPEATS, Effort, ratio
 from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 from benchmarks.sections import baselines
+from benchmarks.speedup import COLUMNS
 from toplist import clicks
 from toplist.core.randomness import branch
 from toplist.engine.player import Player, RunSetup
@@ -64,10 +65,8 @@ def compare(problems: Sequence[Problem], effort: Effort) -> list[Table]:
     same = ["The fused loop draws the same contexts in the same way, and finds the estimate by the same steps."]
     own = ["NumPy draws its own contexts, keeps every row, and solves Newton's equations with LAPACK."]
     return [
-        Table(
-            "Contexts: toplist compared with a hand-fused compiled loop", baselines.COLUMNS, with_fused, notes + same
-        ),
-        Table("Contexts: toplist compared with vectorised NumPy loops", baselines.COLUMNS, with_numpy, notes + own),
+        Table("Contexts: toplist compared with a hand-fused compiled loop", COLUMNS, with_fused, notes + same),
+        Table("Contexts: toplist compared with vectorised NumPy loops", COLUMNS, with_numpy, notes + own),
     ]
 
 

@@ -28,10 +28,13 @@ from toplist.core.randomness import wrap
 from toplist.core.slate import NONE, Request, empty_page, empty_slate
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, OneSample
+from toplist.parts.arrange import Diverse
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import KLUCB, BetaPosterior
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
+from toplist.parts.index.per_count import fill_moss, fill_plus_plus
+from toplist.parts.index.variance import variance_tangent
 from toplist.parts.memory import Discounted, Everything, Logistic
 from toplist.policies import Exploring
 from toplist.ranker.eligible import draw_lots, draw_lots_in_bulk, find_small_lots
@@ -41,7 +44,7 @@ from toplist.worlds import Contextual, Fixed, TopicCoverage, coming_and_going, j
 from toplist.worlds.topics import SearchPath, search
 
 TOPICS = np.random.default_rng(1).dirichlet(np.ones(4), 12)
-MANY_TOPICS = np.random.default_rng(2).dirichlet(np.ones(34), 20)
+MANY_TOPICS = np.random.default_rng(2).dirichlet(np.ones(34), 40)
 NINE = np.linspace(0.8, 0.05, 9)
 SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "many items, of which some are pinned, and users of CCM": (
@@ -70,6 +73,10 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     ),
     "many topics, all of them in every item": (
         "cascade-lsb", TopicCoverage(MANY_TOPICS, np.full(34, 1 / 34), 3), DCM(0.6), OneSample(), 4,
+    ),
+    "many topics, of which the largest degree counts": (
+        make("cascade-lsb")._replace(arrangement=Diverse("maximum")),
+        TopicCoverage(MANY_TOPICS, np.full(34, 1 / 34), 3), DCM(0.6), OneSample(), 2,
     ),
     "features that change with every list": (
         make("gl-cdcm")._replace(memory=Logistic(capacity=32)), Contextual(8, 3, 4), ChangingDCM(), OneSample(), 60,
@@ -153,11 +160,14 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
         plain(search)(*SEARCHED)
         draw_lots_in_bulk(5, np.arange(3), np.zeros(3, dtype=np.int64))
         find_small_lots(5, np.arange(300), np.arange(300) % 3 > 0, -(1 << 62), np.zeros(300, dtype=np.int64))
-        digest(np.arange(50, dtype=np.uint8), np.array([9, 30, 11]), np.array([True, False, False]), digest_scratch(),
+        digest(np.arange(53, dtype=np.uint8), np.array([9, 30, 11]), np.array([True, False, False]), digest_scratch(),
                np.zeros(3, dtype=np.int64))  # fmt: skip
         for gapped in (some_request(9), some_request(9)._replace(present=np.arange(9) != 4)):
             leave_out(gapped._replace(exceptions=np.array([3, 5])), np.zeros(9), -1.0)
             assert not is_eligible(gapped._replace(exceptions=np.array([3, 5])), 5, 0)
+        for fill in (fill_plus_plus, fill_moss):
+            fill(np.array([0.0, 2.0, 9.0]), np.array([0.0, 1.0, 4.0]), 20.0, np.zeros(3))
+        variance_tangent(9.0, 4.0, 1.5)
         fill_click_probabilities(np.array([0.5, -1.0]), np.ones((3, 2)), np.zeros(3))
         slate, page = empty_slate(3), empty_page(3)
         slate.size[0], slate.items[:2], page.weight[1] = 2, (4, 1), 0.5

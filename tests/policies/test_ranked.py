@@ -12,6 +12,7 @@ from toplist.core.randomness import CHOICES, branch
 from toplist.core.slate import Request, empty_page
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
+from toplist.parts.index.ties import standing
 from toplist.policies import make
 from toplist.worlds import Fixed
 
@@ -118,8 +119,12 @@ def test_exp3_remembers_with_which_probability_it_drew() -> None:
 
 
 def lists_of_every_arm(player: Player, candidates: Any) -> list[int]:
-    """The next list, from the index of every arm; among equals, the larger hash."""
+    """The next list, from the index of every arm; among equals, the highest standing of the arms as they are stored."""
     policy, positions, labels = player.policy, player.setup.problem.positions, player.run.request.labels
+    numbering = player.cache.arms
+    stored = np.array([[numbering.arm_number(n, k, positions) for k in range(positions)] for n in range(len(labels))])
+    arm_labels = np.zeros(len(numbering.numbers), dtype=np.int64)
+    arm_labels[stored] = labels[:, np.newaxis]
     key = branch(branch(player.run.request.key, CHOICES), player.step)
     arms = np.arange(len(labels) * positions)
     index = policy.scoring.exact(player.belief, player.run.request._replace(candidates=arms)).reshape(-1, positions)
@@ -127,8 +132,8 @@ def lists_of_every_arm(player: Player, candidates: Any) -> list[int]:
     for place in range(positions):
         free = np.setdiff1d(candidates, items)
         best = free[index[free, place] == index[free, place].max()]
-        hashes = [branch(branch(key, place), int(labels[item])) for item in best]
-        items.append(int(best[np.argmax(hashes)]))
+        standings = [standing(int(arm), arm_labels, branch(key, place)) for arm in stored[best, place]]
+        items.append(int(best[np.argmax(standings)]))
     return items
 
 

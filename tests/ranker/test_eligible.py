@@ -10,10 +10,18 @@ from hypothesis import given, settings
 from toplist import Ranker
 from toplist.core.beliefs import MANY
 from toplist.core.randomness import CHOICES, NEWCOMERS, branch
+from toplist.parts.index.draw_numbers import number_of
 from toplist.ranker import eligible
 from toplist.ranker.eligible import draw_new, eligible_slots, limit_new_items
-from toplist.ranker.item_slots import ItemSlots
+from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
 from toplist.ranker.labels import MACHINE_CODE, label, labels_of
+
+
+class OpenRanker(Ranker):
+    """A ranker that tells where its items are stored."""
+
+    def stored(self) -> ItemSlots:
+        return self._items
 
 
 class Site:
@@ -23,7 +31,7 @@ class Site:
         self.rng = np.random.default_rng(seed)
         self.names = [f"item {n}" for n in range(items)]
         self.hidden: set[str] = set()
-        self.ranker = Ranker(self.names, positions, policy, seed=seed, **options)
+        self.ranker = OpenRanker(self.names, positions, policy, seed=seed, **options)
         self.key = branch(branch(branch(seed, 0), 0), CHOICES)
         self.made = self.added = 0
 
@@ -41,7 +49,7 @@ class Site:
             allowed = max(0, max(limit, wanted - (len(names) - len(new))) - len(fixed))
             lots = branch(key, NEWCOMERS)
             names -= set(sorted(new - fixed, key=lambda name: branch(lots, label(name)))[allowed:])
-        best = sorted(names, key=lambda name: (-estimates[name]["index"], -branch(key, label(name))))
+        best = sorted(names, key=lambda name: (-estimates[name]["index"], self.place_in_tie(key, name)))
         size = min(wanted, len(names))
         places, last = {}, size - 1
         for position in sorted(pins, reverse=True):
@@ -49,6 +57,13 @@ class Site:
             last = min(position - 1, last) - 1
         others = (name for name in best if name not in pins.values())
         return [places[place] if place in places else next(others) for place in range(size)]
+
+    def place_in_tie(self, key: int, name: str) -> float:
+        """A number: of equal items, the one with the smallest goes first."""
+        slots = self.ranker.stored()
+        if slots.capacity < MANY:
+            return -branch(key, label(name))
+        return number_of(key, True, slots.slot(name), label(name))
 
     def check(self, **asked: Any) -> Any:
         wanted = asked.get("positions") or self.ranker.positions
@@ -224,6 +239,22 @@ def test_labels_in_machine_code_are_the_digests() -> None:
     assert labels_of(names).tolist() == [label(name) for name in names]
     texts = [f"item {n}" for n in range(MACHINE_CODE)]
     assert labels_of(texts).tolist() == [label(name) for name in texts]
+    texts[5] = "a\0b"
+    assert labels_of(texts).tolist() == [label(name) for name in texts]
+
+
+def test_items_of_a_state_are_found_by_name_when_they_are_needed() -> None:
+    state = ItemSlotsState(("a", None, 7, "b"), ((1, 3),), np.array([2]), 4)
+    items = ItemSlots.from_state(state)
+    assert (len(items), items.visible_count, items.all_names()) == (3, 3, ["a", 7, "b"])
+    assert items.labels.tolist() == [label("a"), 0, label(7), label("b")]
+    assert "_slot_of" not in vars(items)  # no name was looked up yet
+    assert (items.slot("b"), items.slot(7), "c" in items) == (3, 2, False)
+    items.occupy("c", 1)
+    items.vacate("a", 4)
+    assert (len(items), items.slots(["b", "c"], "among")) == (3, [3, 1])
+    with pytest.raises(ValueError, match="an item is there twice"):
+        ItemSlots.from_state(state._replace(names=("a", "b", "a", None)))
 
 
 def test_eligible_slots_of_a_list_stay_known_whatever_changes_later() -> None:

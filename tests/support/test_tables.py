@@ -1,5 +1,7 @@
 """Tables as text and as rows."""
 
+from typing import Any
+
 import pytest
 
 from toplist.core.problem import InvalidInput
@@ -12,6 +14,33 @@ def test_long_tables_print_their_first_rows_and_have_all() -> None:
     assert len(lines) == LONGEST + 3
     assert lines[-1] == "... and 5 rows more"
     assert len(table.rows()) == len(table.to_frame()) == LONGEST + 5
+
+
+def test_rows_are_made_as_far_as_they_are_read() -> None:
+    class Numbers:
+        made = 0
+
+        def __len__(self) -> int:
+            return 1000
+
+        def first(self, count: int) -> list[tuple[Any, ...]]:
+            self.made = max(self.made, count)
+            return [(f"item {n}", float(n)) for n in range(min(count, 1000))]
+
+        def named(self, name: Any) -> tuple[Any, ...] | None:
+            return (name, 7.0) if name == "item 7" else None
+
+    numbers = Numbers()
+    table = Table("Many", ("item", "examined"), numbers)
+    assert len(table) == 1000
+    assert str(table).endswith("... and 960 rows more")
+    assert table.rows(3)[2] == {"item": "item 2", "examined": 2.0}
+    assert table["item 7"] == {"item": "item 7", "examined": 7.0}
+    assert numbers.made == LONGEST
+    assert table.rows(2) == table.rows()[:2]
+    assert table["item 7"]["examined"] == 7.0
+    with pytest.raises(InvalidInput, match="perhaps you mean 'item 99'"):
+        table["item 99!"]
 
 
 def test_numbers_are_written_alike_within_a_column() -> None:

@@ -67,9 +67,8 @@ class CopiedArms(NamedTuple):
                 place = block * BLOCK - item * places
                 for arm in range(block * BLOCK, min((block + 1) * BLOCK, places * len(request.labels))):
                     to = place * stride + item
-                    changed = self.by_place.copy_arm(belief, arm, to)
-                    if changed or self.labels[to] != request.labels[item]:
-                        self.labels[to] = request.labels[item]
+                    self.labels[to] = request.labels[item]
+                    if self.by_place.copy_arm(belief, arm, to):
                         self.by_place.touched[to // BLOCK] += 1
                     place += 1
                     if place == places:

@@ -15,7 +15,8 @@ from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.parts.feedback import EveryPlace
 from toplist.parts.index.klucb import kl_upper
-from toplist.parts.index.select import select, wins_tie
+from toplist.parts.index.select import select
+from toplist.parts.index.ties import wins_tie
 from toplist.policies.by_name import entry
 
 LEADERS = 1024  # counts of leaders that are kept; a power of 2
@@ -294,7 +295,7 @@ def name_of(cache: ExchangeScratch, labels: Ints, free: int) -> int:
 def exchange_best(
     belief: Exchanges, cache: ExchangeScratch, request: Request, free: int, count: int, budget: float
 ) -> None:
-    """Make the exchange that adds most to the sum of indices, if there is one; of equal items, the larger hash wins."""
+    """Make the exchange that adds most to the sum of indices, if there is one; of equal items, one wins the tie."""
     leader, places, ranked = cache.leader, cache.places, cache.ranked
     most, pair, added = 0.0, -1, -1
     for i in range(free - 1):

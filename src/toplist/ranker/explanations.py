@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from toplist.core.item_id import ItemId, id_order
+from toplist.core.item_id import ItemId
 from toplist.core.protocols import Assessment
 from toplist.core.slate import Floats, Request
+from toplist.ranker.estimate_rows import EstimateRows
 from toplist.ranker.item_slots import ItemSlots
 from toplist.ranker.shown import Shown
 from toplist.support.intervals import NORMAL_95, wilson_interval
@@ -47,30 +47,7 @@ def estimates(names: Sequence[ItemId], assessment: Assessment, learned: int) -> 
     given = any(bool(np.isfinite(column).any()) for column in (assessment.examined, assessment.mean, assessment.index))
     note = "means as the policy reads clicks" if given or not names else "the policy gives no estimates"
     title = f"{count_text(len(names), 'item')}, {count_text(learned, 'list')} learned; {note}"
-    return Table(title, ESTIMATES, partial(estimate_rows, names, columns))
-
-
-def estimate_rows(names: Sequence[ItemId], columns: Sequence[Floats]) -> list[tuple[Any, ...]]:
-    """The rows of the estimates in their order; to sort the names of very many equal items takes longest."""
-    index, mean = (np.where(np.isnan(columns[column]), np.inf, -columns[column]) for column in (4, 1))
-    in_order = set(map(type, names)) == {str}
-    by_name = sorted(range(len(names)), key=names.__getitem__ if in_order else lambda n: id_order(names[n]))
-    order = np.array(by_name, dtype=np.int64)
-    order = order[np.lexsort((mean[order], index[order]))]
-    cells = [_nones_for_nans(column[order]) for column in columns]
-    return list(zip([names[n] for n in order.tolist()], *cells, strict=True))
-
-
-def _nones_for_nans(values: Floats) -> list[float | None]:
-    """The values of a column; None where there is none."""
-    missing = np.isnan(values)
-    if not missing.any():
-        return list(values.tolist())
-    if missing.all():
-        return [None] * len(values)
-    cells = values.astype(object)
-    cells[missing] = None
-    return list(cells.tolist())
+    return Table(title, ESTIMATES, EstimateRows(names, columns))
 
 
 def reasons(shown: Shown, policy: Any, belief: Any, request: Request, items: ItemSlots, learned: int) -> Table:

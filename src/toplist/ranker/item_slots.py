@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -22,7 +23,7 @@ SUGGESTED = 1000  # items at most among which the nearest to an unknown name is 
 class ItemSlotsState(NamedTuple):
     """What is saved of the items."""
 
-    names: tuple[ItemId | None, ...]  # per slot; None for a vacant one
+    names: Sequence[ItemId | None]  # per slot; None for a vacant one
     freed: tuple[tuple[int, int], ...]  # vacated slots, with the number of lists made before
     examined: Ints  # slots
     used: int  # slots ever occupied
@@ -41,7 +42,7 @@ class ItemSlots:
         self.examined = np.zeros(capacity, dtype=bool)  # whether the item was ever examined
         self._freed: deque[tuple[int, int]] = deque()  # vacated slots, with the number of lists made before
         self._used = 0  # slots ever occupied
-        self._slot_of: dict[ItemId, int] = {}
+        self._count = 0  # of items
         self._has_integers = False  # whether an id ever was an integer
         self._hidden: set[int] = set()  # slots of items that are never shown
         self.present: Bools = np.zeros(capacity, dtype=bool)  # whether a slot has an item that may be shown
@@ -60,13 +61,15 @@ class ItemSlots:
         """The items that were saved."""
         items = cls(len(state.names))
         items.names = list(state.names)
-        items._slot_of = dict(zip(state.names, range(len(state.names)), strict=True))  # type: ignore[arg-type]
-        if None in items._slot_of:  # vacant slots
-            items._slot_of = {name: slot for slot, name in enumerate(state.names) if name is not None}
-        names, count = list(items._slot_of), len(items._slot_of)
-        is_full = count == len(state.names)
-        slots = np.arange(count) if is_full else np.fromiter(items._slot_of.values(), np.int64, count)
-        items.labels[slots] = labels_of(names)
+        items._count = len(state.names) - items.names.count(None)
+        is_full = items._count == len(state.names)
+        slots = np.arange(items._count) if is_full else np.flatnonzero([name is not None for name in state.names])
+        names = cast(list[ItemId], items.names if is_full else [items.names[slot] for slot in slots])
+        labels = labels_of(names)
+        # Different labels mean different names, and are compared faster.
+        if len(np.unique(labels)) < len(labels) and len(items._slot_of) < items._count:
+            raise ValueError("an item is there twice")
+        items.labels[slots] = labels
         items._has_integers = int in set(map(type, names))
         items._freed.extend(state.freed)
         items.examined[state.examined] = True
@@ -76,20 +79,28 @@ class ItemSlots:
         items.present[list(state.hidden)] = False
         return items
 
+    @cached_property
+    def _slot_of(self) -> dict[ItemId, int]:
+        """The slot of each item: made when it is first needed, since lists need it only where items are named."""
+        names = self.names
+        if self._count == len(names):
+            return dict(zip(cast(list[ItemId], names), range(len(names)), strict=True))
+        return {name: slot for slot, name in enumerate(names) if name is not None}
+
     @property
     def capacity(self) -> int:
         """The number of slots."""
         return len(self.names)
 
     def __len__(self) -> int:
-        return len(self._slot_of)
+        return self._count
 
     def __contains__(self, name: object) -> bool:
         return plain_id(name) in self._slot_of  # True and 1.0 equal 1, but are no ids
 
     def all_names(self) -> list[ItemId]:
         """All names, by slot."""
-        if len(self._slot_of) == len(self.names):
+        if self._count == len(self.names):
             return cast(list[ItemId], self.names.copy())
         return [name for name in self.names if name is not None]
 
@@ -116,7 +127,7 @@ class ItemSlots:
     @property
     def visible_count(self) -> int:
         """The number of items that may be shown."""
-        return len(self._slot_of) - len(self._hidden)
+        return self._count - len(self._hidden)
 
     def visible_slots(self) -> Ints:
         """All slots of items that may be shown, ascending; the same array until that changes."""
@@ -214,6 +225,7 @@ class ItemSlots:
         self.examined[slot] = False
         self._has_integers = self._has_integers or isinstance(name, int)
         self._slot_of[name] = slot
+        self._count += 1
         self._set_present(slot, True)
 
     @classmethod
@@ -233,7 +245,7 @@ class ItemSlots:
         self.labels[: len(names)] = labels_of(names)
         self._has_integers = int in set(map(type, names))
         self._slot_of = slot_of
-        self._used = len(names)
+        self._count = self._used = len(names)
         self.present[: len(names)] = True
         self._visible = None
 
@@ -241,6 +253,7 @@ class ItemSlots:
         """Remove an item; returns its slot."""
         slot = self.slot(name)
         del self._slot_of[name]
+        self._count -= 1
         self.names[slot] = None
         self._hidden.discard(slot)
         self._freed.append((slot, lists_made))

@@ -76,10 +76,13 @@ def labels_of(names: Sequence[ItemId]) -> Ints:
     is_text = set(map(type, names)) == {str}
     texts = cast(Sequence[str], names) if is_text else [str(name) for name in names]
     persons = np.zeros(len(names), dtype=bool) if is_text else np.array([not isinstance(name, str) for name in names])
-    content, lengths = "".join(texts).encode("utf-8", "surrogatepass"), np.fromiter(map(len, texts), np.int64)
-    if len(content) > lengths.sum():  # not all of it is ASCII
+    content = np.frombuffer(bytearray("\0".join([*texts, ""]).encode("utf-8", "surrogatepass")), np.uint8)
+    ends = np.flatnonzero(content == 0)
+    if len(ends) == len(names):
+        lengths = np.diff(ends, prepend=-1) - 1
+    else:  # a name contains the separator
         lengths = np.fromiter(map(len, map(_encoded, texts)), np.int64)
-    digest_compiled(np.frombuffer(content, np.uint8).copy(), lengths, persons, digest_scratch(), found)
+    digest_compiled(content, lengths, persons, digest_scratch(), found)
     for n in np.flatnonzero(lengths > CHUNK).tolist():
         found[n] = label(names[n])
     return found
@@ -125,7 +128,7 @@ def mix(a: Ints, b: Ints, c: Ints, d: Ints, first: Ints, second: Ints) -> None:
 def digest(
     content: NDArray[np.uint8], lengths: Ints, persons: NDArray[np.bool_], scratch: DigestScratch, found: Ints
 ) -> None:
-    """Fill the digests of texts of at most CHUNK bytes, which follow each other in `content`; 0 for longer ones."""
+    """Fill the digests of texts of at most CHUNK bytes, one byte apart in `content`; 0 for longer ones."""
     words, v, at = scratch.words, scratch.state, 0
     for begin in range(0, len(lengths), LANES):
         count = min(LANES, len(lengths) - begin)
@@ -143,7 +146,7 @@ def digest(
             if length <= CHUNK:
                 for i in range(length):
                     words[i >> 3, lane] |= wrap(int(content[at + i]) << (8 * (i & 7)))
-            at += length
+            at += length + 1
         for turn in range(12):
             s = ORDER[turn]
             for column in range(4):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,17 +112,17 @@ def unpack(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], policy
 def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], policy: Any) -> SavedRanker:
     """Check the content of a file."""
     options, problem = Options(**header["options"]).checked(), Problem(*header["problem"])
-    names = tuple(header["names"])
+    names: list[Any] = list(header["names"])
     freed = tuple((slot, made) for slot, made in header["left"])
     hidden = tuple(header.get("hidden", ()))  # older files lack it
     items = ItemSlotsState(names, freed, arrays["examined"], header["used"], hidden)
     opened, given_up = (tuple(arrays[name].tolist()) for name in ("opened", "given_up"))
     lists = OpenListsState(header["made"], opened, given_up, header["lives"])
-    present = [name for name in names if name is not None]
+    kinds = set(map(type, names))
     in_range = [*(slot for slot, _ in freed), *hidden]
     if (
         problem.positions != options.positions
-        or (set(map(type, present)) != {str} and any(plain_id(name) is None for name in present))
+        or (not kinds <= {str, NoneType} and any(plain_id(name) is None for name in names if name is not None))
         or not all(0 <= slot < len(names) for slot in in_range)
         or not ((arrays["examined"] >= 0) & (arrays["examined"] < len(names))).all()
         or any(names[slot] is None for slot in hidden)
@@ -131,9 +132,6 @@ def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, An
     own = OwnCounts.of(arrays)
     if own is not None and not own.looks.shape == own.clicks.shape == (len(names),):
         raise ValueError("its own counts are not one per item")
-    slots = ItemSlots.from_state(items)
-    if len(slots) < len(present):
-        raise ValueError("an item is there twice")
     return SavedRanker(
         Identity(*header["identity"]),
         _checked_policy(path, header["policy"], policy),
@@ -141,7 +139,7 @@ def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, An
         options,
         problem,
         {name.removeprefix("belief."): array for name, array in arrays.items() if name.startswith("belief.")},
-        slots,
+        ItemSlots.from_state(items),
         OpenLists.from_state(options.open_slates, lists),
         header["learned"],
         _unpack_features(header["features"], arrays["features"], len(names)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toplist.core.problem import nearest, refuse
 from toplist.support.files import import_optional
@@ -54,6 +54,20 @@ def as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
     return file.getvalue()
 
 
+class LazyRows(Protocol):
+    """Rows that are made when they are read."""
+
+    def __len__(self) -> int: ...
+
+    def first(self, count: int) -> list[tuple[Any, ...]]:
+        """The first rows, at most `count`."""
+        ...
+
+    def named(self, name: Any) -> tuple[Any, ...] | None:
+        """The row whose first value is this name, or None."""
+        ...
+
+
 class Table:
     """An ordered table whose rows have names; prints as aligned text, of at most 40 rows.
 
@@ -63,8 +77,8 @@ class Table:
         First line of the printed table.
     columns : sequence of str
         Names of the columns; the first column has the names of the rows.
-    rows : sequence of sequence, or callable
-        Values of each row; None and NaN print as "-". A function without arguments is called when they are first read.
+    rows : sequence of sequence, or LazyRows
+        Values of each row; None and NaN print as "-".
     decimals : int, default 3
         Decimals of printed numbers.
 
@@ -81,35 +95,42 @@ class Table:
     """
 
     def __init__(
-        self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]] | Callable[[], Sequence[Sequence[Any]]],
-        decimals: int = 3,
-    ) -> None:  # fmt: skip
+        self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]] | LazyRows, decimals: int = 3
+    ) -> None:
         self.title, self._decimals = title, decimals
         self.columns = tuple(columns)
-        self._given: Any = rows
-        self._made: list[tuple[Any, ...]] | None = None if callable(rows) else [tuple(row) for row in rows]
+        given: Any = rows
+        self._lazy: Any = given if hasattr(rows, "first") else None
+        self._made: list[tuple[Any, ...]] | None = None if self._lazy is not None else [tuple(row) for row in given]
 
     @property
     def _rows(self) -> list[tuple[Any, ...]]:
         if self._made is None:
-            self._made, self._given = [tuple(row) for row in self._given()], None
+            self._made, self._lazy = self._lazy.first(len(self._lazy)), None
         return self._made
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per row, from columns to values."""
-        return [dict(zip(self.columns, row, strict=True)) for row in self._rows]
+    def _first(self, count: int) -> list[tuple[Any, ...]]:
+        return self._lazy.first(count) if self._made is None else self._made[:count]
+
+    def rows(self, count: int | None = None) -> list[dict[str, Any]]:
+        """One dict per row, from columns to values; the first `count` rows are made faster than all."""
+        rows = self._rows if count is None else self._first(count)
+        return [dict(zip(self.columns, row, strict=True)) for row in rows]
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._lazy if self._made is None else self._made)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
 
     def __getitem__(self, name: Any) -> dict[str, Any]:
         """The row whose first value is this name."""
-        for row in self._rows:
-            if row[0] == name:
-                return dict(zip(self.columns, row, strict=True))
+        if self._made is None:
+            found = self._lazy.named(name)
+        else:
+            found = next((row for row in self._made if row[0] == name), None)
+        if found is not None:
+            return dict(zip(self.columns, found, strict=True))
         advice = nearest(name, [str(row[0]) for row in self._rows], "choose a name in the table")
         raise refuse(f"The {self.columns[0]}", name, "in the table", advice)
 
@@ -119,7 +140,7 @@ class Table:
         return [list(row) for row in zip(*columns, strict=True)]
 
     def __str__(self) -> str:
-        shown = self._rows[:LONGEST]
+        shown = self._first(LONGEST)
         columns = [[row[index] for row in shown] for index in range(len(self.columns))]
         columns = [
             [None if value is None else str(value) for value in column] if name in IDS else column

@@ -136,13 +136,14 @@ def greedy(rows: Floats, belief: Any, alpha: float, kind: str, candidates: Any) 
 )
 def test_lists_are_those_of_scoring_everything(memory: Any, shape: str, kind: str) -> None:
     """Lists whose choice hangs on less than rounding are left out; there are none or one."""
-    rows = features(shape, 40, FEW_FEATURES)
+    d = FEW_FEATURES + 20  # with fewer, four items cover all topics
+    rows = features(shape, 40, d)
     policy, belief, cache = learned(Policy(ThroughFirstClick(), memory, Ellipsoid(1.1), Diverse(kind)), rows, 3)
     left_out = 0
     for number in range(4):
         candidates = np.arange(40) if number % 2 else np.setdiff1d(np.arange(40), [number, 3, 30])
         assert len(candidates) >= FEW_ITEMS
-        slate: Slate = policy.slate(Problem(40, POSITIONS, FEW_FEATURES))
+        slate: Slate = policy.slate(Problem(40, POSITIONS, d))
         policy.rank(belief, cache, ask(rows, 500 + number, candidates), slate)
         expected, closest = greedy(rows, belief, 1.1, kind, candidates)
         if closest < 1e-9:

@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toplist.core.beliefs import MANY
 from toplist.core.compiling import compiled
 from toplist.core.randomness import branch
 from toplist.parts.index import select as selecting
-from toplist.parts.index.select import FEW, select, select_many
+from toplist.parts.index import ties
+from toplist.parts.index.draw_numbers import number_of
+from toplist.parts.index.select import FEW, largest, select, select_many
 
 select_compiled = compiled(select)
+largest_compiled = compiled(largest)
 
 
 def best(values: list[float], wanted: int, key: int, labels: list[int] | None = None) -> list[int]:
@@ -66,7 +70,10 @@ def test_machine_code_selects_any_number_of_many(wanted: int, different: int) ->
 
 
 def test_hashes_that_are_equal_once_rounded_still_break_ties(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selecting, "hash_of", lambda slot, labels, key: float(branch(key, labels[slot]) >> 60))
+    monkeypatch.setattr(selecting, "standing", lambda slot, labels, key: float(branch(key, labels[slot]) >> 60))
+    monkeypatch.setattr(
+        selecting, "is_behind", lambda slot, other, labels, key: branch(key, labels[slot]) >> 60 < other
+    )
     slots, chosen, scores = np.arange(60), np.full(30, -1), np.zeros(30)
     select_many(np.zeros(60), slots, 60, slots, 5, chosen, scores)
     assert chosen.tolist() == sorted(range(60), key=lambda slot: -branch(5, slot))[:30]
@@ -85,3 +92,40 @@ def test_ties_follow_labels_not_indices() -> None:
     here = [labels[slot] for slot in best(values, 3, 42, labels)]
     there = sorted(labels)
     assert here == [there[slot] for slot in best(values, 3, 42, there)]
+
+
+@pytest.mark.parametrize("count", [60, 1000])
+@pytest.mark.parametrize("wanted", [1, 10, 40])
+@pytest.mark.parametrize("different", [1, 4])
+def test_ties_among_very_many_items_follow_numbers_that_are_given_by_blocks(
+    count: int, wanted: int, different: int
+) -> None:
+    rng = np.random.default_rng(count + wanted + different)
+    labels, slots = rng.integers(-(2**62), 2**62, 2 * MANY), np.sort(rng.choice(2 * MANY, count, replace=False))
+    values = rng.integers(0, different, count).astype(float)
+    for key in range(20):
+        numbers = [number_of(key, True, slot, int(labels[slot])) for slot in slots.tolist()]
+        by_rule = sorted(range(count), key=lambda i: (-values[i], numbers[i]))[:wanted]
+        chosen, scores = np.full(wanted, -1), np.zeros(wanted)
+        select_compiled(values, slots, count, labels, key, chosen, scores)
+        assert chosen.tolist() == slots[by_rule].tolist()
+        spread = np.full(2 * MANY, -1.0)
+        spread[slots] = values
+        assert largest_compiled(spread, slots, labels, key) == slots[by_rule[0]]
+        assert largest_compiled(spread, np.arange(2 * MANY), labels, key) == slots[by_rule[0]]
+        if count == 60:
+            select(values, slots, count, labels, key, chosen, scores)
+            assert chosen.tolist() == slots[by_rule].tolist()
+
+
+def test_items_surely_behind_are() -> None:
+    """For few and for very many items, and almost all that are behind are found."""
+    for count in (100, MANY):
+        labels, missed = np.random.default_rng(count).integers(-(2**62), 2**62, count), 0
+        for slot in range(100):
+            for rival in range(0, 100, 9):
+                other = ties.standing(rival, labels, 3)
+                is_behind = ties.is_behind(slot, other, labels, 3)
+                assert not (is_behind and ties.standing(slot, labels, 3) >= other)
+                missed += ties.standing(slot, labels, 3) < other and not is_behind
+        assert missed < 0.03 * 1200

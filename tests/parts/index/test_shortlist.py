@@ -5,17 +5,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import toplist.core.protocols  # noqa: F401  registers the methods of parts with the compiler
 from toplist.core.beliefs import BLOCK, MANY, ItemRows
 from toplist.core.compiling import compiled
 from toplist.core.problem import Problem
+from toplist.core.randomness import branch
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_slate
 from toplist.parts.detectors import CUSUM
 from toplist.parts.index import KLUCB, MOSS, UCB1, Greedy, KLUCBPlusPlus, VarianceBound
+from toplist.parts.index.block_ceilings import ROUNDING
 from toplist.parts.index.klucb import exploration_budget
 from toplist.parts.index.select import select
-from toplist.parts.index.shortlist import ROUNDING, shortlist
+from toplist.parts.index.shortlist import shortlist
 from toplist.parts.memory import Discounted, Everything, Resetting, Window
 
 ITEMS, POSITIONS = MANY + 3 * BLOCK + 5, 6  # the last block is not full
@@ -252,3 +255,26 @@ def test_the_best_of_every_block_are_hidden(pair: str) -> None:
         best = live.caches[0].ceilings.foremost
         live.candidates = np.setdiff1d(live.candidates, best)
         live.ranked(cache=0)
+
+
+def test_equal_items_are_shown_equally_often_and_independently() -> None:
+    """20,000 lists of items never seen: by item, by place in a block, by block, and in pairs; chi-squared tests."""
+    live, lists = Live(*PAIRS["ucb1"], seed=9), 20_000
+    shown = np.zeros((lists, POSITIONS), dtype=np.int64)
+    scores = np.zeros(POSITIONS)
+    request = Request(live.candidates, POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, live.labels, 0)
+    for number in range(lists):
+        top(live.index, live.belief, live.caches[0], request._replace(key=branch(1, number)), shown[number], scores)
+    assert all(len(set(items)) == POSITIONS for items in shown[:100].tolist())
+    for place in (0, POSITIONS - 1):
+        assert stats.chisquare(np.bincount(shown[:, place], minlength=ITEMS)).pvalue > 1e-3
+    expected = np.bincount(np.arange(ITEMS) % BLOCK)
+    found = np.bincount(shown.ravel() % BLOCK)
+    assert stats.chisquare(found, expected * found.sum() / ITEMS).pvalue > 1e-3
+    sizes = np.bincount(np.arange(ITEMS) // BLOCK)
+    found = np.bincount(shown.ravel() // BLOCK, minlength=len(sizes))
+    assert stats.chisquare(found, sizes * found.sum() / ITEMS).pvalue > 1e-3
+    same_block = shown[:, 0] // BLOCK == shown[:, 1] // BLOCK  # two items of a block are as likely as any other two
+    chance = (sizes * (sizes - 1)).sum() / (ITEMS * (ITEMS - 1))
+    assert abs(same_block.mean() - chance) < 4 * np.sqrt(chance / lists)
+    assert abs((shown[:, 0] < shown[:, 1]).mean() - 0.5) < 4 * np.sqrt(0.25 / lists)

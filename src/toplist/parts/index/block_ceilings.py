@@ -13,7 +13,6 @@ import numpy as np
 from toplist.core.beliefs import BLOCK, block_count
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem
-from toplist.core.randomness import spread
 from toplist.core.slate import Bools, Floats, Ints, Request
 from toplist.parts.index.gaps import is_present
 from toplist.parts.memory.counts import Counts
@@ -21,6 +20,7 @@ from toplist.parts.memory.counts import Counts
 RANGE, TINY = 0.02, 1e-9  # mean relative and least absolute growth of the budget until a ceiling is recomputed
 NARROWEST = 0.05  # relative width of the rest of a range that is kept when a ceiling is recomputed
 GOLDEN_RATIO = 0.6180339887498949  # spreads the ends of the ranges evenly
+ROUNDING = 1e-12  # absolute and relative margin of the bounds; indices are accurate to a fiftieth of it
 GROUP = 64  # blocks that are skipped together
 COMMON, NOT_PRESENT = -1.0, -2.0  # in place of the base of a line; no index is below 0
 NONE_COMMON, NOT_CHOSEN = -1.0, -2.0  # in place of common counts
@@ -35,8 +35,6 @@ class BlockCeilings(NamedTuple):
     base: Floats  # the line: base + slope * budget; COMMON, NOT_PRESENT ...
     slope: Floats
     since: Floats  # ... and the budget at which the line touches the index; 0 for no line
-    salted: Ints  # at the start of each block's part: the labels of its common items, spread for hashing ...
-    listed: Ints  # ... and these items, unless all of its items are common
     known: Ints  # per block, its touch count when the ceiling was computed; -1 if outdated
     begun: Floats  # per block, the range of budgets for which the ceiling holds
     until: Floats
@@ -68,8 +66,6 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
         base=np.zeros(items),
         slope=np.zeros(items),
         since=np.zeros(items),
-        salted=np.zeros(items, dtype=np.int64),
-        listed=np.zeros(items, dtype=np.int64),
         known=np.full(blocks, -1),
         begun=np.zeros(blocks),
         until=np.zeros(blocks),
@@ -86,6 +82,12 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
         items=np.zeros(items, dtype=np.int64),
         value=np.zeros(items),
     )
+
+
+@helper
+def lower_bound(index: float) -> float:
+    """A value below an index by more than the rounding of any line above it."""
+    return index * (1.0 - 2.0 * ROUNDING) - 2.0 * ROUNDING
 
 
 @helper
@@ -134,23 +136,22 @@ def find_ceiling(
     """
     begin, end = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.base))
     until, narrowest = ceilings.until[block], NARROWEST * (RANGE * budget + TINY)
+    has_lines = until > 0.0 and ceilings.alike[block] < end - begin
+    is_touched = ceilings.known[block] != belief.touched[block]
     # A range that lasts is kept, and with it the lines that touch at its end.
     if not ceilings.begun[block] <= budget <= until - narrowest < np.inf:
         until = budget * (1.0 + RANGE * (0.5 + (block * GOLDEN_RATIO) % 1.0)) + TINY
     ceilings.known[block], ceilings.begun[block] = belief.touched[block], budget
     ceilings.until[block], ceilings.rise[block], ceilings.foremost[block] = until, 0.0, -1
-    if is_all_common(belief, ceilings.common[block], request.present, begin, end):
-        salted, labels = ceilings.salted[begin:end], request.labels[begin:end]
-        for i in range(len(salted)):
-            salted[i] = spread(labels[i])
+    if is_touched and is_all_common(belief, ceilings.common[block], request.present, begin, end):
         ceilings.ceiling[block], ceilings.alike[block] = COMMON, end - begin
         ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
         return
-    update_lines(scoring, belief, ceilings, request, block, begin, end)
+    if is_touched:  # otherwise only the range has ended
+        update_lines(scoring, belief, ceilings, request, block, begin, end, has_lines)
     base, slope = ceilings.base[begin:end], ceilings.slope[begin:end]
     alike, steepest = 0, 0.0
     for i in range(len(base)):
-        ceilings.salted[begin + alike], ceilings.listed[begin + alike] = spread(request.labels[begin + i]), begin + i
         alike += 1 if base[i] == COMMON else 0
         steepest = max(steepest, slope[i])
     now, then = max(highest_line(base, slope, budget), COMMON), highest_line(base, slope, until)
@@ -167,17 +168,21 @@ def find_ceiling(
 
 @routine
 def update_lines(
-    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, block: int, begin: int, end: int
-) -> None:
-    """Update the lines of a block's items whose counts have changed."""
+    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, block: int, begin: int, end: int,
+    has_lines: bool,
+) -> None:  # fmt: skip
+    """Update the lines of a block's items whose counts have changed; of all items if the block had no lines before.
+
+    Memory that was never written to is not read first, since it would be mapped twice.
+    """
     until, common = ceilings.until[block], ceilings.common[block]
     drawn = -1  # the item of the last new line: its neighbours often have equal counts
     for first in range(begin, end, TOGETHER):
         here = slice(first, min(first + TOGETHER, end))
         examined, clicked, since = belief.examined[here], belief.clicked[here], ceilings.since[here]
         known_examined, known_clicked, base = ceilings.examined[here], ceilings.clicked[here], ceilings.base[here]
-        outdated = len(request.present)
-        for i in range(len(base)):  # vectorised
+        outdated = len(request.present) if has_lines else 1
+        for i in range(len(base) if has_lines else 0):  # vectorised
             is_common = (examined[i] == common[0]) & (clicked[i] == common[1])
             same = (examined[i] == known_examined[i]) & (clicked[i] == known_clicked[i]) & (since[i] > 0.0)
             outdated += 0 if (is_common & (base[i] == COMMON)) | (same & (not is_common)) else 1

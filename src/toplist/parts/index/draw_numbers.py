@@ -19,6 +19,7 @@ TOP_BITS = (1 << BITS) - 1
 TO_UNIT = 1.0 / (1 << BITS)
 BELOW_1 = 1.0 - TO_UNIT
 LEADERS = -(1 << 43)  # the branch of a list's drawing key for blocks; no label is likely to be the same
+ROUNDING = 1e-12  # relative margin of limits, far above the rounding of numbers
 
 
 @helper
@@ -49,6 +50,18 @@ def least_number(drawn: int) -> float:
 def number_above(least: float, bits: int) -> float:
     """The number of another item of the block, from its own bits."""
     return least + (1.0 - least) * as_number(bits)
+
+
+@helper
+def limit_of_items(number: float) -> int:
+    """A limit that the bits of any item but the leader are below if its number is below `number`."""
+    return int(min(number, 1.0) * (1.0 + ROUNDING) / TO_UNIT) + 1
+
+
+@helper
+def limit_of_blocks(number: float) -> int:
+    """A limit that the bits of a block's hash are below if its least number is below `number`."""
+    return limit_of_items(-math.expm1(BLOCK * math.log1p(-min(number, BELOW_1))))
 
 
 @helper

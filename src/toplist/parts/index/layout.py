@@ -22,7 +22,7 @@ CHUNK = 256  # items scored together: small enough for the L1 cache
 SPARSE = 3  # if at most 1/SPARSE of each item's features are not zero, items are scored feature by feature ...
 MOST_LISTED = 16_384  # ... as long as the lists of an item take at most so many bytes,
 TIMES_LISTED = 8  # or so many times as much as its features themselves
-FEW_ITEMS, FEW_FEATURES = 16, 32  # below either, all dense items are scored, since bounds would not pay
+FEW_ITEMS, FEW_FEATURES = 32, 12  # below either, all dense items are scored, since bounds would not pay
 
 
 class Layout(NamedTuple):
@@ -50,9 +50,10 @@ class Layout(NamedTuple):
     screen: Screen  # for bounds on dense items
 
     def used_bytes(self) -> int:
-        """Bytes of the arrays as far as they were written to: the lists of dense features never are."""
+        """Bytes of the arrays as far as they were written to: lists are of sparse features, and tiles of dense ones."""
         lists = (self.listed, self.topic, self.line, self.degree)
-        size = sum(int(array.nbytes) for array in (*self[:-1], *self.screen) if not any(array is one for one in lists))
+        unused = (*lists, self.screen.tiles) if self.edition[1] == 1 else lists
+        size = sum(int(array.nbytes) for array in (*self[:-1], *self.screen) if not any(array is one for one in unused))
         return size + (int(self.begin[-1]) * (8 + 24 * int(self.most[0])) if self.edition[1] == 1 else 0)
 
 

@@ -3,8 +3,9 @@
 A gain x has as many features as the items, but placed items have covered most of some topics. With the features in two
 groups, the head and the rest, the width sqrt(x' A x) is at most sqrt(h' A h) + sqrt(r' A r), where h and r are the two
 parts of x. The head's width is computed in single precision, with a bound on its rounding error; that of the rest is
-bounded by sums of absolute values, d products per item. Items are then scored exactly, the largest bound first, until
-an exact value is the largest. So the chosen item is the one that scoring every item would choose.
+bounded by sums of absolute values, d products per item. The item with the largest bound is then scored exactly, and so
+is every other whose bound reaches the largest exact value. So the chosen item is the one that scoring every item would
+choose.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from toplist.parts.memory.symmetric import ROWS, add_rows, dot
 
 Singles = NDArray[np.float32]
 
-TOGETHER = 128  # items whose bounds are computed together: their features stay in the second cache
-REST = 0.05  # width of a typical item's rest, compared with that of the best item
+TOGETHER = 128  # items whose bounds are computed together, a tile: their features stay in the second cache
+REST = 0.035  # width of a typical item's rest, compared with that of all its features
 ROUNDING = 2.0**-23  # twice the largest relative error of one operation in single precision
-SLACK = 1e-9  # relative, far above the rounding of double precision
+TINY, LARGE = 2.0**-100, 2.0**60  # squares that do not matter, and sizes whose squares may overflow single precision
+SLACK = 1e-6  # relative, for the last few operations in single precision
 
 
 class Screen(NamedTuple):
@@ -37,24 +39,33 @@ class Screen(NamedTuple):
     peak: Floats  # per feature, the largest absolute value ...
     typical: Floats  # ... and the root of the mean square over all items
     order: Ints  # features, those with the widest gains first: the head, then the rest
-    usual: Floats  # per feature, a typical gain ...
+    usual: Floats  # per feature, a typical gain, relative to a typical width ...
     wide: Floats  # ... and its width
     spread: Floats  # per feature of the rest, its factor in the bound
+    shares: Floats  # per feature in that order, the share that is not covered
     row: Floats  # gain of one item ...
     product: Floats  # ... and its product with parts of the matrix
-    # In single precision, relative to the width of the item that seems best, in the order of the features:
-    matrix: Singles  # (d + 3, d + 3): the head's, its lower triangle, doubled off the diagonal
-    factors: Singles  # (3, d + 3): of the features, of the head's widths, and of the rest's squares
-    rows: Singles  # ((d + 3) * TOGETHER): features of some items
+    # In single precision, relative to a typical width:
+    matrix: Singles  # (d + 3, d + 3): the head's in its order, its lower triangle, doubled off the diagonal
+    factors: Singles  # (2, d + 3): of the features and of the rest's squares
+    tiles: Singles  # features of all items: tile by tile, and in a tile feature by feature
+    tile: Singles  # those of other items or gains
+    rows: Singles  # ((d + 3) * TOGETHER): the head's part of a tile, in its order
     along: Singles  # (4 * TOGETHER): products of four rows of the matrix
-    sums: Singles  # (3 * TOGETHER): means, the head's sums of widths, the rest's squares
-    squares: Floats  # (TOGETHER)
+    sums: Singles  # (2 * TOGETHER): means, and the rest's squares
+    squares: Singles  # (TOGETHER): the head's
+    margin: Singles  # two elements: added to the head's squares, and a factor of the rest's, against rounding
     known: Ints  # per item, whether its value is exact
 
 
+def tile_size(d: int) -> int:
+    """Length of a tile, whose number of features is rounded up to a multiple of four."""
+    return -(-d // 4) * 4 * TOGETHER
+
+
 def empty_screen(problem: Problem) -> Screen:
-    """Nothing is known yet."""
-    d = problem.features
+    """Nothing is known yet; arrays are 0, so that memory is taken only for dense features."""
+    d, items = problem.features, problem.items
     return Screen(
         peak=np.zeros(d),
         typical=np.zeros(d),
@@ -62,21 +73,26 @@ def empty_screen(problem: Problem) -> Screen:
         usual=np.zeros(d),
         wide=np.zeros(d),
         spread=np.zeros(d),
+        shares=np.zeros(d),
         row=np.zeros(d),
         product=np.zeros(d),
         matrix=np.zeros((d + 3, d + 3), dtype=np.float32),
-        factors=np.zeros((3, d + 3), dtype=np.float32),
+        factors=np.zeros((2, d + 3), dtype=np.float32),
+        tiles=np.zeros(-(-items // TOGETHER) * tile_size(d), dtype=np.float32),
+        tile=np.zeros(tile_size(d), dtype=np.float32),
         rows=np.zeros((d + 3) * TOGETHER, dtype=np.float32),
         along=np.zeros(4 * TOGETHER, dtype=np.float32),
-        sums=np.zeros(3 * TOGETHER, dtype=np.float32),
-        squares=np.zeros(TOGETHER),
-        known=np.zeros(problem.items, dtype=np.int64),
+        sums=np.zeros(2 * TOGETHER, dtype=np.float32),
+        squares=np.zeros(TOGETHER, dtype=np.float32),
+        margin=np.zeros(2, dtype=np.float32),
+        known=np.zeros(items, dtype=np.int64),
     )
 
 
 @routine
 def measure_features(screen: Screen, columns: Floats) -> None:
-    """Fill the size of every feature."""
+    """Fill the size of every feature, and the tiles."""
+    size = len(screen.tile)
     for feature in range(len(columns)):
         peak, square, column = 0.0, 0.0, columns[feature]
         for item in range(len(column)):
@@ -84,13 +100,28 @@ def measure_features(screen: Screen, columns: Floats) -> None:
             square += column[item] * column[item]
         screen.peak[feature] = peak
         screen.typical[feature] = math.sqrt(square / len(column))
+        for begin in range(0, len(column), TOGETHER):
+            here = column[begin : begin + TOGETHER]
+            place = begin // TOGETHER * size + feature * TOGETHER
+            there = screen.tiles[place : place + len(here)]
+            for i in range(len(here)):
+                there[i] = here[i]
 
 
 @helper
-def fill_gain(columns: Floats, item: int, covered: Floats, kind: int, row: Floats) -> None:
-    """Fill the gain of one item."""
-    for feature in range(len(row)):
-        row[feature] = gain(columns[feature, item], covered[feature], kind)
+def typical_gain(screen: Screen, feature: int, covered: Floats, kind: int) -> float:
+    """The size of a typical item's gain in one feature; 0 only if all gains are."""
+    return abs(gain(screen.peak[feature] if kind == MAXIMUM else screen.typical[feature], covered[feature], kind))
+
+
+@routine
+def typical_width(screen: Screen, inverse: Floats, covered: Floats, kind: int) -> float:
+    """About the width of a typical item: that of its features alone."""
+    total = 0.0
+    for i in range(len(covered)):
+        usual = typical_gain(screen, i, covered, kind)
+        total += usual * usual * max(inverse[i, i], 0.0)
+    return math.sqrt(total)
 
 
 @routine
@@ -136,75 +167,60 @@ def split_features(screen: Screen, inverse: Floats, covered: Floats, left: Float
     """
     order, wide, usual, spread, d = screen.order, screen.wide, screen.usual, screen.spread, len(covered)
     for i in range(d):
-        usual[i] = abs(gain(screen.peak[i] if kind == MAXIMUM else screen.typical[i], covered[i], kind))
-        wide[i] = scale * usual[i] * math.sqrt(max(inverse[i, i], 0.0))
+        usual[i] = scale * typical_gain(screen, i, covered, kind)
+        wide[i] = usual[i] * math.sqrt(max(inverse[i, i], 0.0))
         spread[i] = 0.0
         order[i] = i  # so that the order of equals does not depend on earlier lists
     sort_features(order, wide)
     head, total = d, 0.0
     while head > 0:
         i = order[head - 1]
-        if total + wide[i] * wide[i] > REST * REST:
+        total += wide[i] * wide[i] + 2.0 * usual[i] * spread[i]
+        if total > REST * REST:
             break
-        line, own = inverse[i], scale * scale * usual[i]
-        total += wide[i] * wide[i]
-        gathered = wide[i] * wide[i]
-        for other in range(head, d):
-            j = order[other]
-            both = abs(line[j]) * own * usual[j]
-            gathered += both
-            spread[j] += both
-            total += 2.0 * both
-        spread[i] = gathered
+        line, own = inverse[i], usual[i]
+        for j in range(d):  # vectorised
+            spread[j] += abs(line[j]) * own
         head -= 1
     for place in range(head, d):
         i = order[place]
-        if usual[i] > 0.0:
-            spread[i] *= left[i] * left[i] / (usual[i] * usual[i])
+        spread[i] = spread[i] * left[i] * left[i] * scale * scale / usual[i] if usual[i] > 0.0 else 0.0
     return head
 
 
 @routine
 def fill_head(belief: Any, screen: Screen, weights: Floats, left: Floats, scale: float, head: int) -> None:
     """Fill the head's matrix, zeros after it, and the factors of all features."""
-    inverse, order = belief.inverse, screen.order
+    inverse, order, shares = belief.inverse, screen.order, screen.shares
     for a in range(head):
-        i = order[a]
-        line, row, own = inverse[i], screen.matrix[a], 2.0 * scale * scale * left[i]
+        shares[a] = scale * left[order[a]]
+    for a in range(head):
+        line, row, own = inverse[order[a]], screen.matrix[a], 2.0 * shares[a]
         for b in range(a):
-            row[b] = own * left[order[b]] * line[order[b]]
-        row[a] = 0.5 * own * left[i] * line[i]
+            row[b] = own * shares[b] * line[order[b]]
+        row[a] = 0.5 * own * shares[a] * line[order[a]]
     for a in range(head, head + 3):  # up to a multiple of four
         for b in range(a + 1):
             screen.matrix[a, b] = 0.0
-    for place in range(len(order)):
-        i = order[place]
-        screen.factors[0, place] = weights[i]
-        own = scale * abs(left[i]) * math.sqrt(max(inverse[i, i], 0.0))
-        screen.factors[1, place] = own if place < head else 0.0
-        screen.factors[2, place] = 0.0 if place < head else screen.spread[i]
+    for i in range(len(order)):
+        screen.factors[0, i], screen.factors[1, i] = weights[i], screen.spread[i]
+    for a in range(head):
+        screen.factors[1, order[a]] = 0.0
 
 
 @routine
-def copy_features(
-    screen: Screen, columns: Floats, candidates: Ints, begin: int, count: int, covered: Floats, kind: int
-) -> None:
-    """Copy the features of some candidates in the features' order; their gains if these are not in proportion."""
-    order, first = screen.order, candidates[begin]
-    contiguous = candidates[begin + count - 1] - first + 1 == count
-    for place in range(len(order)):
-        column, row = columns[order[place]], screen.rows[place * TOGETHER : place * TOGETHER + count]
+def copy_tile(screen: Screen, columns: Floats, candidates: Ints, covered: Floats, kind: int) -> None:
+    """Copy the features of at most TOGETHER candidates; their gains if these are not in proportion."""
+    count = len(candidates)
+    for feature in range(len(covered)):
+        column, row = columns[feature], screen.tile[feature * TOGETHER : feature * TOGETHER + count]
         if kind == MAXIMUM:
-            already = covered[order[place]]
+            already = covered[feature]
             for i in range(count):
-                row[i] = gain(column[candidates[begin + i]], already, MAXIMUM)
-        elif contiguous and count == TOGETHER:
-            here = column[first : first + TOGETHER]
-            for i in range(TOGETHER):
-                row[i] = here[i]
+                row[i] = gain(column[candidates[i]], already, MAXIMUM)
         else:
             for i in range(count):
-                row[i] = column[candidates[begin + i]]
+                row[i] = column[candidates[i]]
 
 
 # The loops below run over all TOGETHER items, whatever their number, along flat arrays: for such loops LLVM needs no
@@ -212,21 +228,30 @@ def copy_features(
 
 
 @routine
-def fill_sums(screen: Screen) -> None:
-    """Fill the means, the head's sums of the widths of single features, and the bounds on the rest's squares."""
+def fill_sums(screen: Screen, tile: Singles) -> None:
+    """Fill the means, and the bounds on the rest's squares."""
     sums, factors = screen.sums, screen.factors
-    for i in range(3 * TOGETHER):
+    for i in range(2 * TOGETHER):
         sums[i] = 0.0
-    for place in range(0, len(screen.order), 4):
-        x = screen.rows[place * TOGETHER : (place + 4) * TOGETHER]
-        a0, a1, a2, a3 = factors[0, place], factors[0, place + 1], factors[0, place + 2], factors[0, place + 3]
-        b0, b1, b2, b3 = factors[1, place], factors[1, place + 1], factors[1, place + 2], factors[1, place + 3]
-        c0, c1, c2, c3 = factors[2, place], factors[2, place + 1], factors[2, place + 2], factors[2, place + 3]
+    for feature in range(0, len(screen.order), 4):
+        x = tile[feature * TOGETHER : (feature + 4) * TOGETHER]
+        a0, a1, a2, a3 = factors[0, feature], factors[0, feature + 1], factors[0, feature + 2], factors[0, feature + 3]
+        c0, c1, c2, c3 = factors[1, feature], factors[1, feature + 1], factors[1, feature + 2], factors[1, feature + 3]
         for i in range(TOGETHER):
             p, q, r, s = x[i], x[i + TOGETHER], x[i + 2 * TOGETHER], x[i + 3 * TOGETHER]
             sums[i] += (a0 * p + a1 * q) + (a2 * r + a3 * s)
-            sums[i + TOGETHER] += (b0 * abs(p) + b1 * abs(q)) + (b2 * abs(r) + b3 * abs(s))
-            sums[i + 2 * TOGETHER] += (c0 * (p * p) + c1 * (q * q)) + (c2 * (r * r) + c3 * (s * s))
+            sums[i + TOGETHER] += (c0 * (p * p) + c1 * (q * q)) + (c2 * (r * r) + c3 * (s * s))
+
+
+@routine
+def copy_head(screen: Screen, tile: Singles, head: int) -> None:
+    """Copy the head's features in their order."""
+    for place in range(head):
+        feature = screen.order[place]
+        here = tile[feature * TOGETHER : (feature + 1) * TOGETHER]
+        there = screen.rows[place * TOGETHER : (place + 1) * TOGETHER]
+        for i in range(TOGETHER):
+            there[i] = here[i]
 
 
 @routine
@@ -270,36 +295,45 @@ def fill_bounds(
     kind: int, width: float, head: int, values: Floats,
 ) -> None:  # fmt: skip
     """Fill an upper bound of the value of each candidate that may be chosen; infinity where there is none."""
-    sums, squares, d = screen.sums, screen.squares, len(covered)
+    squares, sums, d = screen.squares, screen.sums, len(covered)
     error, deep = ROUNDING * (d + 4), ROUNDING * (head // 4 + 12)  # of a sum over features, and of a square
-    doubt = 0.0
+    doubt, size = 0.0, 0.0  # of a mean; and the largest sum of the widths of the head's single features
     for i in range(d):
         doubt += error * abs(belief.theta[i] * gain(screen.peak[i], covered[i], kind))
+    for a in range(head):
+        i = screen.order[a]
+        size += abs(gain(screen.peak[i], covered[i], kind)) * math.sqrt(max(belief.inverse[i, i], 0.0)) / width
+    screen.margin[0] = deep * size * size + TINY if size < LARGE else np.inf
+    screen.margin[1] = 1.0 + error
     for begin in range(0, len(candidates), TOGETHER):
-        count = min(TOGETHER, len(candidates) - begin)
-        copy_features(screen, columns, candidates, begin, count, covered, kind)
-        fill_sums(screen)
+        some = candidates[begin : begin + TOGETHER]
+        tile, number = screen.tile, some[0] // TOGETHER
+        if kind != MAXIMUM and some[0] % TOGETHER == 0 and is_contiguous(some):
+            tile = screen.tiles[number * len(tile) : (number + 1) * len(tile)]
+        else:
+            copy_tile(screen, columns, some, covered, kind)
+        fill_sums(screen, tile)
+        copy_head(screen, tile, head)
         fill_squares_of_head(screen, head)
+        more, times = screen.margin[0], screen.margin[1]
         for i in range(TOGETHER):
-            size, rest = (1.0 + error) * float(sums[i + TOGETHER]), (1.0 + error) * float(sums[i + 2 * TOGETHER])
-            squares[i] = math.sqrt(max(squares[i] + deep * (size * size), 0.0)) + math.sqrt(rest)
+            squares[i] = math.sqrt(max(squares[i] + more, more))
         for i in range(TOGETHER):
-            squares[i] = float(sums[i]) + doubt + bonus * width * (squares[i] + SLACK * (1.0 + squares[i]))
-        if link == LOGISTIC:
-            for i in range(count):
-                total = float(sums[i]) + doubt
-                squares[i] += apply_link(total, link) - total
-        keep_bounds(screen, candidates[begin : begin + count], values)
+            sums[i + TOGETHER] = math.sqrt(times * sums[i + TOGETHER])
+        for i in range(TOGETHER):
+            squares[i] += sums[i + TOGETHER]
+        keep_bounds(screen, some, link, doubt, bonus * width * (1.0 + SLACK), values)
 
 
 @routine
-def keep_bounds(screen: Screen, candidates: Ints, values: Floats) -> None:
+def keep_bounds(screen: Screen, candidates: Ints, link: int, doubt: float, scale: float, values: Floats) -> None:
     """Set the values of some candidates to their bounds, unless they are not to be chosen."""
-    bounds, count, first = screen.squares, len(candidates), candidates[0]
-    if is_contiguous(candidates):
+    sums, widths, count, first = screen.sums, screen.squares, len(candidates), candidates[0]
+    if link != LOGISTIC and is_contiguous(candidates):
         here, known = values[first : first + count], screen.known[first : first + count]
         for i in range(count):
-            bound = bounds[i] if bounds[i] < np.inf else np.inf  # single precision may overflow
+            bound = float(sums[i]) + doubt + scale * float(widths[i])
+            bound = bound if bound < np.inf else np.inf  # single precision may overflow
             here[i] = bound if here[i] > -np.inf else -np.inf
         for i in range(count):
             known[i] = 0
@@ -308,7 +342,8 @@ def keep_bounds(screen: Screen, candidates: Ints, values: Floats) -> None:
         item = candidates[i]
         screen.known[item] = 0
         if values[item] > -np.inf:
-            values[item] = bounds[i] if bounds[i] < np.inf else np.inf
+            bound = apply_link(float(sums[i]) + doubt, link) + scale * float(widths[i])
+            values[item] = bound if bound < np.inf else np.inf
 
 
 @routine
@@ -319,23 +354,34 @@ def score_contenders(
     """Score the gains that can have the largest value; each of the others gets an upper bound below that.
 
     On entry, `values` are those before the last item was placed, with -inf for items that are not to be chosen. Returns
-    whether there were bounds: there are none if the item that seems best has a width of 0.
+    whether there were bounds: there are none if a typical item has a width of 0.
     """
     candidates = request.candidates
-    best = largest(values, candidates, request.labels, request.key)  # it probably still is
-    if values[best] == -np.inf:
-        return True
-    fill_gain(columns, best, covered, kind, screen.row)
-    width = exact_width(belief.inverse, screen.row, screen.product)
+    width = typical_width(screen, belief.inverse, covered, kind)
     if not width > 0.0:
         return False
     head = split_features(screen, belief.inverse, covered, left, kind, 1.0 / width)
     fill_head(belief, screen, weights, left, 1.0 / width, head)
     fill_bounds(belief, screen, columns, candidates, link, bonus, covered, kind, width, head, values)
-    while screen.known[best] == 0:
-        fill_gain(columns, best, covered, kind, screen.row)
-        width = exact_width(belief.inverse, screen.row, screen.product)
-        values[best] = apply_link(dot(belief.theta, screen.row), link) + bonus * width
-        screen.known[best] = 1
-        best = largest(values, candidates, request.labels, request.key)
+    best = largest(values, candidates, request.labels, request.key)
+    if values[best] == -np.inf:
+        return True
+    most = score_exactly(belief, screen, request, best, link, bonus, covered, kind, values)
+    for i in range(len(candidates)):
+        item = candidates[i]
+        if values[item] >= most and screen.known[item] == 0:
+            most = max(most, score_exactly(belief, screen, request, item, link, bonus, covered, kind, values))
     return True
+
+
+@routine
+def score_exactly(
+    belief: Any, screen: Screen, request: Request, item: int, link: int, bonus: float, covered: Floats, kind: int,
+    values: Floats,
+) -> float:  # fmt: skip
+    """Fill the value of one item, and return it."""
+    for feature in range(len(covered)):
+        screen.row[feature] = gain(request.features[item, feature], covered[feature], kind)
+    width = exact_width(belief.inverse, screen.row, screen.product)
+    values[item], screen.known[item] = apply_link(dot(belief.theta, screen.row), link) + bonus * width, 1
+    return float(values[item])

@@ -1,7 +1,6 @@
-"""The best few of many, with fair ties: among equals, the item with the larger hash under the list's key goes first.
+"""The best few of many, with fair ties: among equals, the item with the highest standing goes first (`ties`).
 
-The rule depends neither on a scan order nor on an index: relabelling items, or scoring lazily or in blocks, changes
-nothing.
+The rule does not depend on a scan order: scoring lazily or in blocks changes nothing.
 """
 
 from __future__ import annotations
@@ -9,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from toplist.core.compiling import helper, routine
-from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints
 from toplist.parts.index.sort import ranked_value, sort_pairs
+from toplist.parts.index.ties import is_behind, standing, wins_tie
 
 FEW = 16  # values that are chosen by insertion
 
@@ -29,7 +28,7 @@ def select_few(values: Floats, slots: Ints, count: int, labels: Ints, key: int, 
     """Select by insertion."""
     wanted = len(chosen)
     filled, i = 0, 0
-    worst, worst_hash, hashed = -np.inf, 0, False  # of the last position, once all are filled
+    worst, lowest, compared = -np.inf, 0.0, False  # value and standing at the last position, once all are filled
     while i < count:
         if filled == wanted:
             while i + 4 <= count and max(values[i], values[i + 1], values[i + 2], values[i + 3]) < worst:
@@ -42,9 +41,9 @@ def select_few(values: Floats, slots: Ints, count: int, labels: Ints, key: int, 
             if value < worst:
                 continue
             if value == worst:
-                if not hashed:
-                    worst_hash, hashed = branch(key, labels[chosen[wanted - 1]]), True
-                if branch(key, labels[slot]) < worst_hash:
+                if not compared:
+                    lowest, compared = standing(chosen[wanted - 1], labels, key), True
+                if is_behind(slot, lowest, labels, key) or wins_tie(chosen[wanted - 1], slot, labels, key):
                     continue
         else:
             filled += 1
@@ -59,7 +58,7 @@ def select_few(values: Floats, slots: Ints, count: int, labels: Ints, key: int, 
         scores[position] = value
         chosen[position] = slot
         if filled == wanted:
-            worst, hashed = scores[wanted - 1], False
+            worst, compared = scores[wanted - 1], False
     return filled
 
 
@@ -78,12 +77,14 @@ def select_many(values: Floats, slots: Ints, count: int, labels: Ints, key: int,
                 scores[above], chosen[above] = values[i], slots[i]
                 above += 1
             elif values[i] == least:
-                hashed = hash_of(slots[i], labels, key)
                 if equal < rank:
                     equal += 1
-                    climb(scores[larger:equal], chosen[larger:equal], hashed, slots[i], labels, key)
-                elif precedes(hashed, slots[i], scores[larger], chosen[larger], labels, key):
-                    sink(scores[larger:rank], chosen[larger:rank], hashed, slots[i], labels, key)
+                    own = standing(slots[i], labels, key)
+                    climb(scores[larger:equal], chosen[larger:equal], own, slots[i], labels, key)
+                elif not is_behind(slots[i], scores[larger], labels, key):
+                    own = standing(slots[i], labels, key)
+                    if precedes(own, slots[i], scores[larger], chosen[larger], labels, key):
+                        sink(scores[larger:rank], chosen[larger:rank], own, slots[i], labels, key)
         for i in range(larger, rank):
             scores[i] = least
     sort_pairs(scores[:rank], chosen[:rank])
@@ -99,53 +100,47 @@ def select_many(values: Floats, slots: Ints, count: int, labels: Ints, key: int,
 
 
 @helper
-def hash_of(slot: int, labels: Ints, key: int) -> float:
-    """The hash that breaks ties, rounded."""
-    return float(branch(key, labels[slot]))
+def precedes(own: float, slot: int, other: float, rival: int, labels: Ints, key: int) -> bool:
+    """Whether `slot` goes before `rival` by their rounded standings, or by those themselves."""
+    return own > other or (own == other and wins_tie(slot, rival, labels, key))
 
 
 @helper
-def precedes(hashed: float, slot: int, other: float, rival: int, labels: Ints, key: int) -> bool:
-    """Whether `slot` goes before `rival` by their rounded hashes, or by the hashes themselves."""
-    return hashed > other or (hashed == other and wins_tie(slot, rival, labels, key))
-
-
-@helper
-def climb(hashes: Floats, slots: Ints, hashed: float, slot: int, labels: Ints, key: int) -> None:
+def climb(standings: Floats, slots: Ints, own: float, slot: int, labels: Ints, key: int) -> None:
     """Add a slot to a heap whose last place is free; its first slot goes after all others."""
     at = len(slots) - 1
     while at > 0:
         parent = (at - 1) // 2
-        if not precedes(hashes[parent], slots[parent], hashed, slot, labels, key):
+        if not precedes(standings[parent], slots[parent], own, slot, labels, key):
             break
-        hashes[at], slots[at] = hashes[parent], slots[parent]
+        standings[at], slots[at] = standings[parent], slots[parent]
         at = parent
-    hashes[at], slots[at] = hashed, slot
+    standings[at], slots[at] = own, slot
 
 
 @helper
-def sink(hashes: Floats, slots: Ints, hashed: float, slot: int, labels: Ints, key: int) -> None:
+def sink(standings: Floats, slots: Ints, own: float, slot: int, labels: Ints, key: int) -> None:
     """Replace the first slot of a heap."""
     at, count = 0, len(slots)
     while 2 * at + 1 < count:
         child = 2 * at + 1
         if child + 1 < count and precedes(
-            hashes[child], slots[child], hashes[child + 1], slots[child + 1], labels, key
+            standings[child], slots[child], standings[child + 1], slots[child + 1], labels, key
         ):
             child += 1
-        if not precedes(hashed, slot, hashes[child], slots[child], labels, key):
+        if not precedes(own, slot, standings[child], slots[child], labels, key):
             break
-        hashes[at], slots[at] = hashes[child], slots[child]
+        standings[at], slots[at] = standings[child], slots[child]
         at = child
-    hashes[at], slots[at] = hashed, slot
+    standings[at], slots[at] = own, slot
 
 
 @routine
 def sort_equals(scores: Floats, slots: Ints, labels: Ints, key: int) -> None:
-    """Order slots of equal value by their hashes, which take the place of the value meanwhile."""
+    """Order slots of equal value by their standings, which take the place of the value meanwhile."""
     value, count = scores[0], len(slots)
     for i in range(count):
-        scores[i] = hash_of(slots[i], labels, key)
+        scores[i] = standing(slots[i], labels, key)
     sort_pairs(scores, slots)
     for i in range(1, count):
         position = i
@@ -160,27 +155,29 @@ def sort_equals(scores: Floats, slots: Ints, labels: Ints, key: int) -> None:
 @routine
 def largest(values: Floats, slots: Ints, labels: Ints, key: int) -> int:
     """The slot with the largest value; among equals, the one that wins the tie."""
-    most, best, i, count = -np.inf, -1, 0, len(slots)
+    most, best, highest, i, count = -np.inf, -1, 0.0, 0, len(slots)
     if is_contiguous(slots):
         here = values[slots[0] : slots[0] + count]
         while i + 4 <= count:  # one comparison for four values, since almost all are smaller
             if max(here[i], here[i + 1], here[i + 2], here[i + 3]) >= most:
                 for j in range(i, i + 4):
-                    if here[j] > most or (here[j] == most and (best < 0 or wins_tie(slots[j], best, labels, key))):
-                        most, best = here[j], slots[j]
+                    if leads(here[j], slots[j], most, best, highest, labels, key):
+                        most, best, highest = here[j], slots[j], standing(slots[j], labels, key)
             i += 4
     while i < count:
         value = values[slots[i]]
-        if value > most or (value == most and (best < 0 or wins_tie(slots[i], best, labels, key))):
-            most, best = value, slots[i]
+        if leads(value, slots[i], most, best, highest, labels, key):
+            most, best, highest = value, slots[i], standing(slots[i], labels, key)
         i += 1
     return int(best)
 
 
 @helper
-def wins_tie(slot: int, rival: int, labels: Ints, key: int) -> bool:
-    """Whether `slot` goes before `rival` if their values are equal."""
-    return branch(key, labels[slot]) > branch(key, labels[rival])
+def leads(value: float, slot: int, most: float, best: int, highest: float, labels: Ints, key: int) -> bool:
+    """Whether a slot goes before the best so far, which has the value `most` and the standing `highest`."""
+    if value != most or best < 0:
+        return value >= most
+    return not is_behind(slot, highest, labels, key) and wins_tie(slot, best, labels, key)
 
 
 @helper

@@ -1,16 +1,16 @@
 """The best few of very many items, without scoring most of them.
 
 From one list to the next, an index changes only if its item was observed, and with the slowly growing budget. So the
-items are split into blocks. Each block has a ceiling that no index in it exceeds while the budget stays within a range;
-it is recomputed when counts in the block were touched, or when the budget leaves the range. The ranges of the blocks
-end at different budgets, so that no list has to recompute all of them. A list opens only the blocks whose ceiling
-reaches a lower bound of the K-th best index; groups of blocks, none of which does, are skipped together.
+items are split into blocks, each with a ceiling that no index in it exceeds (`block_ceilings`). A list opens only the
+blocks whose ceiling reaches a lower bound of the K-th best index; groups of blocks, none of which does, are skipped
+together.
 
 Ceilings do not help where very many items are equal, as unseen items are. Therefore one pair of counts, recently shared
 by very many items that could have been among the best, is the common one. Items with the common counts are left out of
-the ceilings. They have one index, and among equals the larger hash goes first, so a list needs only the K of them with
-the largest hashes; and of items that are not better, only those whose hash is as large. To find these, every common
-item is hashed: that bounds the time of a list if most items are equal.
+the ceilings. They have one index, and among equals the highest standing goes first (`ties`), so a list needs only the K
+of them with the highest standings; and of items that are not better, only those whose standing is as high. One hash per
+block tells whether it has such an item, and few blocks have. Where blocks are few, the leaders of blocks give a closer
+bound first.
 
 The rest is a shortlist, and the best of it are the best of all: the lists are the same as by scoring everything.
 Slots without an item and hidden items are left out of the ceilings; the exceptions of a request are few, and are left
@@ -26,26 +26,37 @@ import numpy as np
 
 from toplist.core.beliefs import BLOCK
 from toplist.core.compiling import helper, routine
-from toplist.core.randomness import branch, leading_bits
+from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.block_ceilings import (
     COMMON,
     GROUP,
     NONE_COMMON,
     NOT_CHOSEN,
-    TOGETHER,
     BlockCeilings,
     find_heights,
     line_reaches,
+    lower_bound,
+)
+from toplist.parts.index.draw_numbers import (
+    LEADERS,
+    leader_of,
+    least_number,
+    limit_of_blocks,
+    limit_of_items,
+    number_above,
+    top_bits,
 )
 from toplist.parts.index.gaps import is_eligible, is_present
 from toplist.parts.index.select import select
+from toplist.parts.index.ties import is_behind
 from toplist.parts.memory.counts import Counts
 
-ROUNDING = 1e-12  # absolute and relative margin of the bounds; indices are accurate to a fiftieth of it
 LONG, SHORTEST = 256, 4  # a longer shortlist, also in items per block, leads to other common counts
 SAMPLE = 1024  # items that the first common counts are chosen from
-LOWEST = -(1 << 63)  # the smallest hash
+CROWDED = 0.125 / BLOCK  # a share of items that makes it worthwhile to compare the leaders of blocks first
+EVERY_NUMBER = 2.0  # numbers by which ties are broken are at most 1
+NO_HASH = -1  # in place of the hash of a block
 
 
 @helper
@@ -63,7 +74,7 @@ def best_of_many(
 ) -> int:
     """Fill `chosen` and `scores` with the best candidates and their indices; returns the number of computed indices.
 
-    The index is `scoring.tangent`. The ceilings belong to one belief. Labels change only where `touched` counts it.
+    The index is `scoring.tangent`. The ceilings belong to one belief.
     """
     found = shortlist(scoring, belief, ceilings, request, budget, len(chosen))
     items, value, computed = ceilings.items, ceilings.value, 0
@@ -96,12 +107,14 @@ def shortlist(
         if alike - absent - len(request.exceptions) >= wanted:
             least = max(least, lower_bound(level))
         if level >= least:
-            share = (wanted + 3.0 * math.sqrt(wanted) + 2.0) / alike
+            share = (wanted + 3.0 * math.sqrt(wanted) + 4.0) / alike
+            if share > CROWDED:
+                share = smaller_share(ceilings, request, first, end, absent, wanted, share)
     while True:
         found, common = fill_shortlist(scoring, ceilings, request, first, end, absent, budget, least, level, share)
         if share == 0.0 or share >= 1.0 or common >= wanted:
             break
-        share *= 8.0  # rare: fewer than `wanted` hashes are that large
+        share *= 8.0  # rare: fewer than `wanted` standings are that high
     long = min(LONG, SHORTEST * (end - first))  # other common counts outdate all of these blocks
     if found > (max(alike, long) if share > 0.0 else long):
         choose_common_counts(ceilings, belief, found, first, end)
@@ -110,12 +123,6 @@ def shortlist(
             ceilings.items[found] = item
             found += 1
     return found
-
-
-@helper
-def lower_bound(index: float) -> float:
-    """A value below an index by more than the rounding of any line above it."""
-    return index * (1.0 - 2.0 * ROUNDING) - 2.0 * ROUNDING
 
 
 @routine
@@ -154,63 +161,122 @@ def least_of_best(
 
 
 @routine
+def smaller_share(
+    ceilings: BlockCeilings, request: Request, first: int, end: int, absent: int, wanted: int, share: float
+) -> float:
+    """A share of the common items with at least `wanted` of them, by their blocks' leaders; `share` if that is less."""
+    leaders, drawn = branch(request.key, LEADERS), ceilings.leader  # the hashes of the blocks with the best leaders
+    for position in range(wanted):
+        drawn[position] = NO_HASH
+    for block in range(first, end):
+        own = branch(leaders, block)
+        if ceilings.alike[block] == 0 or top_bits(own) >= top_bits(drawn[wanted - 1]):
+            continue
+        begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
+        item = begin + leader_of(own)
+        if item >= stop or (ceilings.alike[block] < stop - begin and ceilings.base[item] != COMMON):
+            continue
+        if is_eligible(request, item, absent):
+            position = wanted - 1
+            while position > 0 and top_bits(drawn[position - 1]) > top_bits(own):
+                drawn[position] = drawn[position - 1]
+                position -= 1
+            drawn[position] = own
+    return share if drawn[wanted - 1] == NO_HASH else min(share, least_number(drawn[wanted - 1]))
+
+
+@routine
 def fill_shortlist(
     scoring: Any, ceilings: BlockCeilings, request: Request, first: int, end: int, absent: int, budget: float,
     least: float, level: float, share: float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Fill the shortlist: common items with this share of the hashes, and others that are better or have such a hash.
+    """Fill the shortlist: this share of the common items, by standing, and others that are better or stand as high.
 
     Returns its length and the number of common items in it; it is complete only if these are enough for a list.
     """
-    lowest = int((1.0 - 2.0 * share) * 2.0**63) if 0.0 < share < 1.0 else LOWEST
-    leading = (lowest >> 33) << 33  # no hash is above its leading bits by more
+    most = share if share < 1.0 else EVERY_NUMBER  # the number of a common item must not be above it
+    leaders, limit = branch(request.key, LEADERS), limit_of_blocks(most)
     found, common = 0, 0
-    examined, clicked, is_better = -1.0, -1.0, False  # the counts last compared with the common ones
     for group in range(first // GROUP, (end - 1) // GROUP + 1):
-        hashes_group = share > 0.0 and ceilings.group_alike[group] > 0
-        if not hashes_group and ceilings.group_height[group] < least:
+        has_common = share > 0.0 and ceilings.group_alike[group] > 0
+        if not has_common and ceilings.group_height[group] < least:
             continue
-        for block in range(max(first, group * GROUP), min(end, (group + 1) * GROUP)):
-            hashed, opened = hashes_group and ceilings.alike[block] > 0, ceilings.height[block] >= least
-            if not hashed and not opened:
-                continue
-            begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
-            base, slope, alike = ceilings.base[begin:stop], ceilings.slope[begin:stop], ceilings.alike[block]
-            all_common = alike == stop - begin  # then there are no lines
-            if hashed:
-                for part in range(begin, begin + alike, TOGETHER):
-                    salted, largest = ceilings.salted[part : min(part + TOGETHER, begin + alike)], LOWEST
-                    for i in range(len(salted)):  # vectorised, as the loop over lines below, and mostly finds nothing
-                        largest = max(largest, leading_bits(request.key, salted[i]))
-                    if largest < leading:
-                        continue
-                    for i in range(len(salted)):
-                        item = part + i if all_common else ceilings.listed[part + i]
-                        taken = branch(request.key, request.labels[item]) >= lowest
-                        if taken and is_eligible(request, item, absent):
-                            ceilings.items[found] = item
-                            found += 1
-                            common += 1
-            reaching = 0
-            if opened and not all_common:
-                for i in range(len(base)):
-                    reaching += 1 if base[i] + slope[i] * budget >= least else 0
-            if reaching == 0:
-                continue
-            for i in range(len(base)):
-                item = begin + i
-                if base[i] == COMMON or base[i] + slope[i] * budget < least:
-                    continue
-                taken = line_reaches(scoring, ceilings, item, budget, least)
-                if taken and branch(request.key, request.labels[item]) < lowest:
-                    if ceilings.examined[item] != examined or ceilings.clicked[item] != clicked:
-                        examined, clicked = ceilings.examined[item], ceilings.clicked[item]
-                        is_better = scoring.tangent(examined, clicked, budget)[0] > level
-                    taken = is_better
-                if taken and is_eligible(request, item, absent):
-                    ceilings.items[found] = item
-                    found += 1
+        begin, stop = max(first, group * GROUP), min(end, (group + 1) * GROUP)
+        height, alike, some = ceilings.height[begin:stop], ceilings.alike[begin:stop], 0
+        for i in range(len(height)):  # vectorised, and mostly finds nothing
+            lucky = has_common & (alike[i] > 0) & (top_bits(branch(leaders, begin + i)) < limit)
+            some += 1 if lucky | (height[i] >= least) else 0
+        if some == 0:
+            continue
+        for block in range(begin, stop):
+            if has_common and ceilings.alike[block] > 0 and top_bits(branch(leaders, block)) < limit:
+                before = found
+                found = add_common(ceilings, request, block, branch(leaders, block), most, absent, found)
+                common += found - before
+            if ceilings.height[block] >= least:
+                found = add_reaching(scoring, ceilings, request, block, absent, budget, least, level, most, found)
     return found, common
+
+
+@routine
+def add_common(
+    ceilings: BlockCeilings, request: Request, block: int, drawn: int, most: float, absent: int, found: int
+) -> int:
+    """Add the common items of a block whose number is not above a limit; the new length of the shortlist.
+
+    `drawn` is the hash of the block.
+    """
+    begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
+    leader, least, limit = leader_of(drawn), least_number(drawn), limit_of_items(most)
+    labels, base, others = request.labels[begin:stop], ceilings.base[begin:stop], 0
+    if least < most:
+        for i in range(len(labels)):  # vectorised, and mostly finds nothing
+            others += 1 if top_bits(branch(request.key, labels[i])) < limit else 0
+    all_common = ceilings.alike[block] == stop - begin  # then there are no lines
+    low, high = (0, len(labels)) if others > 0 else (leader, min(leader + 1, len(labels)))
+    for i in range(low, high):
+        if not all_common and base[i] != COMMON:
+            continue
+        number = least if i == leader else number_above(least, top_bits(branch(request.key, labels[i])))
+        if number <= most and is_eligible(request, begin + i, absent):
+            ceilings.items[found] = begin + i
+            found += 1
+    return found
+
+
+@routine
+def add_reaching(
+    scoring: Any, ceilings: BlockCeilings, request: Request, block: int, absent: int, budget: float, least: float,
+    level: float, most: float, found: int,
+) -> int:  # fmt: skip
+    """Add the other items of a block whose line reaches a level, unless a share of the common items goes before them.
+
+    That share has numbers of at most `most`, or is empty if that is 0. Returns the new length of the shortlist.
+    """
+    begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
+    base, slope, reaching = ceilings.base[begin:stop], ceilings.slope[begin:stop], 0
+    if ceilings.alike[block] == stop - begin:
+        return found  # all are common, and there are no lines
+    for i in range(len(base)):  # vectorised, and often finds nothing
+        reaching += 1 if base[i] + slope[i] * budget >= least else 0
+    if reaching == 0:
+        return found
+    examined, clicked, is_better = -1.0, -1.0, False  # the counts last compared with the common ones
+    for i in range(len(base)):
+        item = begin + i
+        if base[i] + slope[i] * budget < least:
+            continue  # so are COMMON and NOT_PRESENT
+        if not line_reaches(scoring, ceilings, item, budget, least) or not is_eligible(request, item, absent):
+            continue
+        if 0.0 < most <= 1.0 and is_behind(item, -most, request.labels, request.key):
+            if ceilings.examined[item] != examined or ceilings.clicked[item] != clicked:
+                examined, clicked = ceilings.examined[item], ceilings.clicked[item]
+                is_better = scoring.tangent(examined, clicked, budget)[0] > level
+            if not is_better:
+                continue
+        ceilings.items[found] = item
+        found += 1
+    return found
 
 
 @routine
@@ -223,12 +289,12 @@ def agree_on_common_counts(ceilings: BlockCeilings, belief: Counts, candidates: 
         set_common_counts(ceilings, first, end, NONE_COMMON, NONE_COMMON)
         choose_common_counts(ceilings, belief, count, first, end)
         return
-    others = 0
-    for block in range(first, end):
-        others += 1 if ceilings.common[block, 0] != ceilings.common[first, 0] else 0
-        others += 1 if ceilings.common[block, 1] != ceilings.common[first, 1] else 0
+    here, others = ceilings.common[first:end], 0
+    examined, clicked = here[0, 0], here[0, 1]
+    for i in range(len(here)):  # vectorised
+        others += 1 if (here[i, 0] != examined) | (here[i, 1] != clicked) else 0
     if others > 0:  # an earlier request had other blocks
-        set_common_counts(ceilings, first, end, ceilings.common[first, 0], ceilings.common[first, 1])
+        set_common_counts(ceilings, first, end, examined, clicked)
 
 
 @routine

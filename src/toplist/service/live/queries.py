@@ -168,7 +168,7 @@ class Queries:
             spec, learned = learner.ranking.spec, learner.ranker.learned
 
             def estimate(ranker: LoggedRanker) -> list[Estimate]:
-                return [Estimate(**row) for row in ranker.estimates(person).rows()[:limit]]
+                return [Estimate(**row) for row in ranker.estimates(person).rows(limit)]
 
             try:
                 rows = await self._with_copy(learner, estimate)
