@@ -292,6 +292,7 @@ CHANGES: list[tuple[str, str, str, dict[str, Any] | None]] = [
     ("put_item", "PUT", "/page/items/rum", {}),
     ("remove_item", "DELETE", "/page/items/rum", None),
     ("remove_items", "POST", "/page/items/remove", {"ids": ["milk"]}),
+    ("import_ranker", "PUT", "/page/learner", {"ranker": "UEsDBC0AAAAAAA==", "segment": "Bob"}),
     ("change_ranking", "PATCH", "/page", {"positions": 1}),
     ("delete_key", "DELETE", "/page/keys/Ada", None),
     ("delete_ranking", "DELETE", "/page", None),
@@ -316,7 +317,7 @@ def test_every_change_says_who_made_it_in_the_log_and_in_the_events(keyed: Local
     assert failed == {(403, "page", "10.0.0.9"), (401, "10.0.0.9", "10.0.0.9")}
     bodies = [event.body for event in keyed.double.log if event.kind != "list"]
     assert [body["by"] for body in bodies] == ["editor"] * len(CHANGES)
-    for secret in (ADMIN, SERVE, "Ada", "milk"):
+    for secret in (ADMIN, SERVE, "Ada", "Bob", "milk"):
         assert secret not in json.dumps(lines)
 
 
