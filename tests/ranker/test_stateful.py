@@ -176,7 +176,7 @@ class Machine(RuleBasedStateMachine):
             return
         assert set(self.ranker.items) == set(self.model.items)
         assert self.ranker.learned == len(self.model.pages)
-        if not hasattr(self.parts, "reading"):  # not made of parts; counts in its own way
+        if not hasattr(self.parts, "memory"):  # not made of parts; counts in its own way
             return
         examined, clicked = self.counts()
         for row in self.ranker.estimates():

@@ -174,7 +174,7 @@ ATTACKS: dict[str, tuple[Attack, int, int, int, str, float]] = {
     "exports": (exports, 600, 200, 3, WIDE, 0.0),
     "bodies": (bodies, 600, 200, 3, WIDE, 0.1),
     "changes": (changes, 1000, 200, 3, WIDE, 0.0),
-    "lists": (long_lists, 100, 400, 400, LINEAR, 0.1),
+    "lists": (long_lists, 100, 380, 380, LINEAR, 0.1),
     "training": (training, 300, 10, 3, LINEAR, 0.0),
     "questions": (questions, 200, 10, 3, LINEAR, 0.0),
 }

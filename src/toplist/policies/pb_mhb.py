@@ -193,7 +193,8 @@ def walk_on(belief: Particle, cache: ParticleScratch, request: Request, scale: f
     own = branch(request.key, -1)  # apart from the key that breaks ties
     first, begins = branch(own, START), belief.clock[0] == 0.0
     for item in range(items):
-        cache.theta[item] = 1.0 - uniform(first, request.labels[item]) if begins else belief.theta[item]
+        known = 0.0 if begins else belief.theta[item]  # 0 for an item that came since: steps end above it
+        cache.theta[item] = known if known > 0.0 else 1.0 - uniform(first, request.labels[item])
     for place in range(places):
         cache.kappa[place] = 1.0 - uniform(branch(first, START), place) if begins else belief.kappa[place]
     cache.kappa[0] = 1.0
