@@ -46,6 +46,7 @@ MEMORIES: list[protocols.Memory] = [
     memory.WindowedRidge(),
     memory.Logistic(),
     memory.LogisticSGD(),
+    memory.PerPosition(),
 ]
 TALLYING: list[protocols.Tallying] = [
     memory.Everything(),
@@ -87,6 +88,12 @@ INDICES: list[protocols.Index] = [
     index.Posterior(),
     index.ExposureBound(),
     index.ExposurePosterior(),
+    index.VarianceBound(),
+    index.SharedGaussian(),
+    index.GrowingPosterior(),
+    index.KLUCBPlusPlus(),
+    index.MOSS(),
+    index.Parsimonious(),
 ]
 GAUGES: list[protocols.HotGauge] = [index.Ellipsoid(), index.LogisticBound(), index.Posterior()]
 ARRANGEMENTS: list[protocols.Arrangement] = [arrange.TopK(), arrange.Diverse()]
@@ -98,6 +105,8 @@ POLICIES: list[protocols.PolicyLike] = [
     policies.TopRank(),
     policies.BatchRank(),
     policies.BubbleRank(),
+    policies.GRAB(),
+    policies.PBMHB(),
 ]
 RENUMBERING: list[protocols.Renumbering] = [policies.BubbleRank()]
 HOT: dict[Any, Any] = {

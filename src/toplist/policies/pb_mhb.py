@@ -135,11 +135,13 @@ class PBMHB(NamedTuple):
         belief.clock[0] += 1.0
         for place in range(size):
             count_display(belief, slate.items[place], place, page.weight[place], page.value[place])
-        if slate.memo[0, 0] == 1.0:  # a list of its own
+        if slate.memo[0, 0] == 1.0:  # a list of its own; a short one that was stored has no more rows than positions
             for place in range(places):
-                belief.kappa[place] = slate.memo[place, 0]
+                if slate.memo[place, 0] > 0.0:
+                    belief.kappa[place] = slate.memo[place, 0]
             for item in range(len(belief.theta)):
-                belief.theta[item] = slate.memo[item // width, 1 + item % width]
+                if slate.memo[item // width, 1 + item % width] > 0.0:
+                    belief.theta[item] = slate.memo[item // width, 1 + item % width]
 
     def sample(self, belief: Particle, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Count displays of an item at a position."""
@@ -193,8 +195,7 @@ def walk_on(belief: Particle, cache: ParticleScratch, request: Request, scale: f
     own = branch(request.key, -1)  # apart from the key that breaks ties
     first, begins = branch(own, START), belief.clock[0] == 0.0
     for item in range(items):
-        known = 0.0 if begins else belief.theta[item]  # 0 for an item that came since: steps end above it
-        cache.theta[item] = known if known > 0.0 else 1.0 - uniform(first, request.labels[item])
+        cache.theta[item] = 1.0 - uniform(first, request.labels[item]) if begins else belief.theta[item]
     for place in range(places):
         cache.kappa[place] = 1.0 - uniform(branch(first, START), place) if begins else belief.kappa[place]
     cache.kappa[0] = 1.0
