@@ -33,9 +33,9 @@ class Prior(NamedTuple):
     Examples
     --------
     >>> from toplist import Prior, Ranker
-    >>> ranker = Ranker(["tea", "milk"], 1, "cascade-ucb1", priors={"tea": Prior(0.3, 20)}, compiled=False)
+    >>> ranker = Ranker(["tea", "milk"], 1, "cascade-ucb1", priors={"tea": Prior(0.3, 15)}, compiled=False)
     >>> ranker.estimates()["tea"]["mean"], ranker.estimates()["tea"]["examined"]
-    (0.3, 20.0)
+    (0.3, 15.0)
     """
 
     mean: float

@@ -251,7 +251,7 @@ def setting_fields(of: type[Struct] = Settings, above: tuple[str, ...] = ()) -> 
     """All settings, those of tables such as `limits` included.
 
     >>> [setting.variable for setting in setting_fields()][:3]
-    ['TOPLIST_STORE', 'TOPLIST_HOST', 'TOPLIST_PORT']
+    ['TOPLIST_STORE', 'TOPLIST_LEASE', 'TOPLIST_HOST']
     """
     hints = get_type_hints(of, include_extras=True)
     for field in msgspec.structs.fields(of):

@@ -77,7 +77,7 @@ class VarianceBound(NamedTuple):
     >>> belief.clock[0] = 99.0
     >>> request = Request(np.arange(1), 1, NONE, NONE, np.zeros((1, 0)), 0, np.arange(1), key=0)
     >>> VarianceBound().exact(belief, request).round(6).tolist()
-    [0.647989]
+    [0.647987]
     """
 
     scale: float = 2.0
