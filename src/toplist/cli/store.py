@@ -137,7 +137,7 @@ def export(store: Path | str, file: str, ranking: str | None) -> int:
 
 
 def vacuum(store: Path | str) -> int:
-    """Write the file anew, while nobody serves it."""
+    """Write the file anew; the service must be stopped."""
     from toplist.core.problem import InvalidInput
     from toplist.service.store.sqlite import SQLiteStore
 

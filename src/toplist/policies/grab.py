@@ -55,7 +55,7 @@ class GRAB(NamedTuple):
     Parameters
     ----------
     period : float, default 10.0
-        gamma: every so many lists the leader itself is shown.
+        gamma: the leader itself is shown in one of `period` lists.
     steps : float or "theory", default "theory"
         Number of lists n; "theory" is that of the simulation, and where it is unknown the number of the next list.
     reading : part of `toplist.parts.feedback`, default EveryPlace()
@@ -167,7 +167,7 @@ def grab(period: float = 10.0, steps: float | str = "theory") -> GRAB:
     Parameters
     ----------
     period : float, default 10.0
-        gamma: every so many lists for which a list is the best known one, it is shown itself.
+        gamma: the best known list is itself shown in one of `period` lists for which it leads.
     steps : float or "theory", default "theory"
         Number of lists n; "theory" is that of the simulation, and where it is unknown the number of the next list.
 

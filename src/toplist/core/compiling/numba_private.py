@@ -142,7 +142,7 @@ class WholeCompiler(compiler.Compiler):
         state.targetctx.mangler = _symbol
         state.library = _WholeLibrary(state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
         state.library.enable_object_caching()
-        state.flags.no_cfunc_wrapper = True  # nobody calls it from C
+        state.flags.no_cfunc_wrapper = True  # it is never called from C
         with _rare_garbage_collection():
             result: Any = super().compile_extra(func)  # type: ignore[no-untyped-call]
         for environment in result._find_referenced_environments():

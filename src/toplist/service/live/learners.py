@@ -201,7 +201,7 @@ class Learners:
         self._write_soon([*events, learner.snapshot(base=True)])
 
     def _write_soon(self, rows: list[Row]) -> None:
-        """Write rows that nobody waits for; a commit that fails drops the whole state."""
+        """Write rows without waiting; a commit that fails drops the whole state."""
         self._commits.write(rows).add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def find_row(self, ranking: LiveRanking, segment: str | None) -> LearnerRow | None:
