@@ -11,6 +11,7 @@ from toplist.core.item_id import ItemId, plain_id
 from toplist.core.problem import InvalidInput, refuse
 
 SHOWN_ITEMS = 10  # items that an error lists at most
+FEW = 20  # items of a list that is searched sooner than a dictionary of them is made
 
 
 class ListPositions:
@@ -34,6 +35,8 @@ class ListPositions:
             return self._find_entry(given, f"{what}{n}")
         if isinstance(given, str):
             return self.find_item(given, what, n)
+        if type(given) is int and 1 <= given <= len(self._items) <= FEW and given not in self._items:
+            return given  # the most frequent case, and so the quickest
         number = _integer(given)
         at = None if number is None else self.by_item.get(number)
         if number is not None and 1 <= number <= len(self._items):
