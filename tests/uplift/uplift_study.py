@@ -35,8 +35,9 @@ TAIL, SHIFT = 3.5, 4.0  # n lists with probability proportional to (n + SHIFT)^-
 PLACES = 5  # each clicked or not
 CLICKS = METRICS.index("clicks_per_list")
 COUNTS: Ints = np.arange(1, MOST_LISTS + 1)
-SHARES: Floats = (COUNTS + SHIFT) ** -TAIL / np.sum((COUNTS + SHIFT) ** -TAIL)
-RATES: Floats = 0.3 * COUNTS**-0.3  # chance of a click at a place, by the number of lists
+WEIGHTS: Floats = np.asarray((COUNTS + SHIFT) ** -TAIL, dtype=np.float64)
+SHARES: Floats = WEIGHTS / WEIGHTS.sum()
+RATES: Floats = np.asarray(0.3 * COUNTS**-0.3, dtype=np.float64)  # chance of a click at a place, by the number of lists
 SPREAD = 6.0  # of a visitor's own chance, Beta distributed around that
 
 
@@ -115,7 +116,8 @@ def follow(closed: Closed) -> Looks:
 
 def stream(closed: Closed, share: float) -> list[Tally]:
     """The same by `Tally`, list by list."""
-    tally, counts, found = Tally(), {}, []
+    tally, found = Tally(), list[Tally]()
+    counts: dict[int, VisitorCounts] = {}
     for visitor, clicks, held in zip(*(column.tolist() for column in closed), strict=True):
         before = counts.get(visitor, VisitorCounts())
         counts[visitor] = after = before.plus(VisitorCounts(1, int(clicks > 0), clicks, 0))

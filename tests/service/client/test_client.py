@@ -479,7 +479,7 @@ def test_a_ranking_can_be_created_by_keywords(service: LocalService) -> None:
     assert keywords == ["spec", *RankingSpec.__struct_fields__]
     every: dict[str, Any] = {field: field for field in RankingSpec.__struct_fields__}
     every["baseline"] = ["baseline"]
-    assert requests.create_ranking(**every).body == RankingSpec(**every)  # type: ignore[arg-type]
+    assert requests.create_ranking(**every).body == RankingSpec(**every)
 
 
 def test_a_ranking_is_created_from_a_spec_or_from_keywords() -> None:

@@ -144,7 +144,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Change a ranking; new learners are trained from the event log before they serve.",
         handler=Handlers.change_ranking, parameters=_NAME,
         request=RankingChange, reply=Ranking, problems=(404, 409),
-        request_example={"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600},
+        request_example={"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600, "holdout": 0.1},
         reply_example=_RANKING | {"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600.0},
     ),
     Route(
@@ -217,7 +217,7 @@ ROUTES: tuple[Route, ...] = (
         reply_example={
             "impression": IMPRESSION, "ranking": "front-page", **_OF_ALL, "items": ["coffee", "tea"],
             "state": "learned", "made": "2026-11-15T12:00:00.000Z", "due": "2026-11-15T12:30:00.000Z",
-            "clicks": [1], "left": None, "seen": None, "reason": "final",
+            "clicks": [1], "left": None, "seen": None, "reason": "final", "group": None, "would_show": None,
         },
     ),
     Route(

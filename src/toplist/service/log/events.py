@@ -19,6 +19,8 @@ from toplist.service.wire import ListRequest, RankingSpec
 
 COMPRESSED_FROM = 256  # bytes of a memo; larger ones are flags that are mostly zero
 
+Column = list[float] | None  # a number per position
+
 encode = msgspec.json.Encoder().encode
 
 
@@ -153,9 +155,11 @@ class ListEvent(Struct, frozen=True, omit_defaults=True):
         packed = len(memo) > COMPRESSED_FROM
         if packed:
             memo = zlib.compress(memo, 1)
+        group, visitor, segmented, learns, would_show = placed or NO_PLACEMENT
         return cls(
             items, number, slots, after, rows, memo, packed, pinned, request.person, request.features,
-            request.request_id, request.deferred, *_as_lists(weighed), *(placed or ()),
+            request.request_id, request.deferred, *_as_lists(weighed), group, visitor, segmented,
+            learns, would_show,
         )  # fmt: skip
 
     @property
@@ -174,12 +178,13 @@ class ListEvent(Struct, frozen=True, omit_defaults=True):
         return Record(self.number, self.slots, self.rows, memo, self.after, self.pinned)
 
 
-def _as_lists(weighed: ListProbabilities | None) -> tuple[list[float] | None, ...]:
+def _as_lists(weighed: ListProbabilities | None) -> tuple[Column, Column, Column, Column]:
     """Probabilities and their errors for the log; without errors if all of them are exact."""
     if weighed is None:
         return None, None, None, None
     conditional, marginal, *errors = (column.tolist() for column in weighed)
-    return conditional, marginal, *(error if any(error) else None for error in errors)
+    of_conditional, of_marginal = (error if any(error) else None for error in errors)
+    return conditional, marginal, of_conditional, of_marginal
 
 
 def rows_by_item(features: Mapping[str, list[float]]) -> dict[ItemId, list[float]]:
