@@ -167,7 +167,7 @@ def test_long_logs_are_read_in_pages(address: str) -> None:
 
 def test_a_damaged_a_missing_and_an_exchanged_row_are_found(address: str) -> None:
     with closing(PostgresStore(address)) as store, closing(store.reader()) as reader:
-        for rows in COMMITS[:8]:
+        for rows in COMMITS[:10]:
             store.write(rows)
             store.commit()
         session = Session(address)
@@ -290,6 +290,18 @@ def test_servers_that_start_at_once_make_the_tables_once(address: str) -> None:
     session.close()
 
 
+def test_a_database_of_the_first_version_gets_the_later_tables(address: str) -> None:
+    session = Session(address)
+    migrate(session, VERSIONS[:1])
+    session.close()
+    with closing(PostgresStore(address)) as store, closing(store.reader()) as reader:
+        for rows in COMMITS[:10]:
+            store.write(rows)
+            store.commit()
+        assert list(reader.find_damage()) == []
+        assert [row.slice for row in reader.all_tallies(1, 7)] == ["all", "segment:8", *["visitors:8"] * 2, "visitors:80"]
+
+
 def test_a_password_is_in_no_message(capsys: pytest.CaptureFixture[str]) -> None:
     secret = "postgresql://toplist:hunter2@127.0.0.1:1/shop"
     assert shown_store(secret) == "postgresql://127.0.0.1:1/shop"
@@ -303,7 +315,7 @@ def test_a_password_is_in_no_message(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def filled(store: Store) -> None:
-    for rows in COMMITS[:8]:
+    for rows in COMMITS[:10]:
         store.write(rows)
         store.commit()
 
