@@ -292,6 +292,7 @@ def test_servers_that_start_at_once_make_the_tables_once(address: str) -> None:
 
 def test_a_database_of_the_first_version_gets_the_later_tables(address: str) -> None:
     session = Session(address)
+    session.run([Statement("DROP SCHEMA toplist CASCADE")])  # the tables of this release
     migrate(session, VERSIONS[:1])
     session.close()
     with closing(PostgresStore(address)) as store, closing(store.reader()) as reader:
@@ -299,7 +300,8 @@ def test_a_database_of_the_first_version_gets_the_later_tables(address: str) -> 
             store.write(rows)
             store.commit()
         assert list(reader.find_damage()) == []
-        assert [row.slice for row in reader.all_tallies(1, 7)] == ["all", "segment:8", *["visitors:8"] * 2, "visitors:80"]
+        slices = [row.slice for row in reader.all_tallies(1, 7)]
+        assert slices == ["all", "segment:8", "visitors:8", "visitors:8", "visitors:80"]
 
 
 def test_a_password_is_in_no_message(capsys: pytest.CaptureFixture[str]) -> None:
@@ -341,6 +343,6 @@ def test_a_store_is_copied_to_a_database_and_back(
     ):  # fmt: skip
         assert content(first) == content(second) == content(third)
         assert list(second.find_damage()) == list(third.find_damage()) == []
-    assert "22 rows of" in capsys.readouterr().out
+    assert "27 rows of" in capsys.readouterr().out
     assert main(["store", "copy", target, "--store", str(file)]) == Exit.INPUT
     assert "The copy needs an empty store, but the target has rows; name another one." in capsys.readouterr().err
