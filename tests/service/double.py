@@ -101,6 +101,7 @@ class Double:
         self.log: list[Event] = []
         self.is_ready = False
         self.full = False  # as a disk is
+        self.asked: ListRequest | None = None  # the last list
         self.backups: list[Path] = []
         self.lane = ReadLane()
 
@@ -240,6 +241,7 @@ class Double:
 
     async def make_list(self, name: str, request: ListRequest) -> ListReply:
         ranking = await self.ranking(name)
+        self.asked = request
         for unknown in set(request.among or []) - set(self.item_of[name]):
             raise Refused(f"There is no item {unknown!r}.", "/among")
         if request.request_id is not None and (name, request.request_id) in self.by_request:

@@ -9,6 +9,7 @@ which nothing is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -32,12 +33,23 @@ from toplist.service.store.protocol import (
 )
 from toplist.uplift import Tally, VisitorCounts
 
+DAY_MILLISECONDS = 86_400_000
 EVENTS_AT_ONCE = 10_000  # seqs of a rebuild
 BOTH_GROUPS = b""  # in place of a visitor
 
 TallyKey = tuple[str, bytes]  # slice and visitor
 ALL_KEY: TallyKey = (ALL_LISTS, BOTH_GROUPS)
 NO_LISTS = VisitorCounts()
+
+
+@lru_cache(4)
+def day_text(day: int) -> str:
+    """The date of a day since the epoch, in UTC.
+
+    >>> day_text(20_000)
+    '2024-10-04'
+    """
+    return as_time(day * DAY_MILLISECONDS)[:10]
 
 
 class VisitorTally(NamedTuple):
@@ -72,8 +84,8 @@ class ClosedList(NamedTuple):
         """A list with its reports, closed at a time."""
         clicks = merged.clicks
         counts = VisitorCounts(1, int(bool(clicks)), len(clicks), int(1 in clicks))
-        day = as_time(at)[:10]
-        return cls(placed.group == HOLDOUT, placed.visitor, learner if placed.segmented else 0, counts, day)
+        in_holdout, segment = placed.group == HOLDOUT, learner if placed.segmented else 0
+        return cls(in_holdout, placed.visitor, segment, counts, day_text(at // DAY_MILLISECONDS))
 
     def changed_keys(self) -> list[TallyKey]:
         """The sums that it changes."""
