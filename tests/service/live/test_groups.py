@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from older_store import make_older
 from running import (
@@ -28,8 +29,9 @@ from running import (
 
 from toplist.service.errors import Conflict
 from toplist.service.live import rankings
+from toplist.service.live.make_list import request_digest
 from toplist.service.live.service import Service
-from toplist.service.wire import Item, ListReply, RankingChange, RankingSpec
+from toplist.service.wire import Item, ListReply, ListRequest, RankingChange, RankingSpec
 from toplist.uplift import is_held_out, visitor_hash
 
 VISITORS = [f"visitor-{n}" for n in range(40)]
@@ -257,6 +259,12 @@ def test_an_older_store_gets_a_holdout(tmp_path: Path) -> None:
     assert check(path) == []
     with closing(reader_of(path)) as reader:
         assert list(reader.find_damage()) == []
+
+
+def test_requests_without_a_visitor_have_the_digests_of_older_stores() -> None:
+    asked = ListRequest(segment="a", positions=2, request_id="r")
+    assert request_digest(asked).hex() == "de54af4ab45f12baf5bea13eff7b080d"
+    assert request_digest(msgspec.structs.replace(asked, visitor="v")) != request_digest(asked)
 
 
 def test_a_baseline_with_an_item_twice_is_refused() -> None:
