@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.core.beliefs import BLOCK, MANY
 from toplist.core.problem import Problem
 
 BYTES_PER_SLOT = 200  # names, labels and dictionaries of an item
 BYTES_PER_OPEN_LIST = 120  # its number, in a dictionary that doubles
 BYTES_PER_LEARNER = 8192  # its Python objects
+_LEAST_SQUARE = 0.1  # bytes per pair of items; a bit takes more
+_MEASURED = 64 << 20  # bytes of a learner that is made only to know its size
 
 
 def allocated(arrays: Any) -> int:
@@ -29,18 +32,20 @@ def used(arrays: Any) -> int:
     return sum(map(used, arrays)) if isinstance(arrays, tuple | list) else 0
 
 
+Coefficients = tuple[float, float, float]  # bytes: constant, per item, per pair of items
+
+
 class SizeByItems(NamedTuple):
-    """Bytes of a learner as a polynomial of its number of items: some policies keep a number per pair of items.
+    """Bytes of a learner's arrays as polynomials of its number of items: some policies keep a number per pair of items.
 
     Parameters
     ----------
-    fixed, linear, square : float
-        Coefficients of the polynomial.
+    few, many : tuple of float
+        Coefficients, from the constant on, below `MANY` items, and from there on, where changes are tracked.
     """
 
-    fixed: float
-    linear: float
-    square: float
+    few: Coefficients
+    many: Coefficients
 
     @classmethod
     def of(cls, policy: Any, problem: Problem) -> SizeByItems:
@@ -57,20 +62,37 @@ class SizeByItems(NamedTuple):
         -------
         SizeByItems
         """
-        few = problem.positions + 1
-        sizes = [_size(policy, problem._replace(items=few * times)) for times in (1, 2, 3)]
-        square = (sizes[2] - 2 * sizes[1] + sizes[0]) / 2
-        linear = sizes[1] - sizes[0] - 3 * square
-        return cls(sizes[0] - linear - square, linear / few, square / few**2)
+        few = _coefficients(policy, problem, max(BLOCK, 1 << problem.positions.bit_length()))
+        if few[2] or few[1] * 4 * MANY > _MEASURED:  # what is tracked by block hardly counts then
+            return cls(few, few)
+        return cls(few, _coefficients(policy, problem, MANY))
 
     def at(self, items: int) -> int:
         """Bytes of a learner with a number of items.
 
-        >>> SizeByItems(100.0, 10.0, 1.0).at(10)
+        >>> SizeByItems((100.0, 10.0, 1.0), (100.0, 10.0, 1.0)).at(10)
         10492
         """
-        arrays = self.fixed + self.linear * items + self.square * items**2
+        coefficients = self.few if items < MANY else self.many
+        arrays = sum(one * items**power for power, one in enumerate(coefficients))
         return round(arrays) + BYTES_PER_SLOT * items + BYTES_PER_LEARNER
+
+
+def _coefficients(policy: Any, problem: Problem, items: int) -> Coefficients:
+    """Coefficients from learners of so many items, a power of two, and more.
+
+    Some arrays have a row per block of items, or as many rows as the next power of two: the sizes are those of powers
+    of two, where neither is rounded up, and an item more shows how much rounding up may add.
+    """
+    one, two, four, more = (
+        _size(policy, problem._replace(items=number)) for number in (items, 2 * items, 4 * items, 2 * items + 1)
+    )
+    square = (four - 3 * two + 2 * one) / (6 * items**2)
+    if square < _LEAST_SQUARE:
+        square = 0.0
+    linear = (two - one) / items - 3 * items * square
+    rounding = max(0.0, more - two - linear - (4 * items + 1) * square)
+    return one - items * linear - items**2 * square, linear + rounding / (2 * items), square
 
 
 def _size(policy: Any, problem: Problem) -> int:

@@ -21,6 +21,7 @@ from toplist.service.wire import PROBLEM_MEDIA
 TLS_UNSENT = 64 << 10  # bytes of a response that may wait to be sent by TLS; its own default is 512 KiB
 PIECE = 512  # bytes parsed at once where several requests may follow each other
 MOST_HEADERS = 200  # of a request; each takes microseconds, and clients send a few dozen
+UNWANTED_PAUSE = 0.1  # seconds between chunks of a body that nobody wants, of 256 KB at most
 LEAST_TAKEN = 4096  # bytes of a response that a client must take within `limits.seconds`
 _HEAD_END = b"\r\n\r\n"
 _TCP_INFO_SIZE, _BYTES_ACKED = 192, 120  # of Linux's struct tcp_info, and the offset of tcpi_bytes_acked
@@ -102,7 +103,7 @@ class Connection(HttpToolsProtocol):
         newest = self.cycle
         if self._held or (newest is not None and not newest.response_complete and not newest.more_body):
             self._hold(self._held + data)
-        elif len(data) <= PIECE or data.find(_HEAD_END, 0, -1) < 0:
+        elif len(data) <= PIECE or b"\r" not in data or data.find(_HEAD_END, 0, -1) < 0:  # the first is the fastest
             self._parse(data)
         else:
             self._parse_pieces(data)
@@ -131,6 +132,9 @@ class Connection(HttpToolsProtocol):
                 self._unwanted += len(data)
                 if self._unwanted > self.limits.body_bytes:
                     self.transport.close()
+                else:  # many such clients together must not keep others waiting
+                    self.flow.pause_reading()
+                    self.loop.call_later(UNWANTED_PAUSE, self._read_on)
             return
         if self._head_begun and not self._is_unfinished:
             self._is_unfinished = True
@@ -139,6 +143,11 @@ class Connection(HttpToolsProtocol):
             self._raw += len(data)
             if self._raw > self.limits.head_bytes:
                 self.refuse(_head_too_large(self.limits.head_bytes))
+
+    def _read_on(self) -> None:
+        """Read more of a body that nobody wants."""
+        if not self._held and self._refusal is None and not self.transport.is_closing():
+            self.flow.resume_reading()
 
     def _is_full(self) -> bool:
         """Whether the newest request is complete, but unanswered."""

@@ -192,7 +192,12 @@ def _broken_rule(rule: tuple[str, str], steps: list[str | int], path: list[str |
 
 
 def _split_message(message: str) -> tuple[str, list[str | int]]:
-    """A message of msgspec as its text and the path to the field it is about."""
+    """A message of msgspec as its text and the path to the field it is about.
+
+    A message with a very long name is cut first; its path is that of the object around the field.
+    """
+    is_whole = len(message) <= LONGEST_DETAIL
+    message = cut(message)
     found = _LOCATION.search(message)
     if found is None:
         detail, steps = message, []
@@ -204,7 +209,7 @@ def _split_message(message: str) -> tuple[str, list[str | int]]:
         ]
         if found["key"]:
             steps.append(_ANY_KEY)
-    if field := _FIELD.match(detail):  # point at the field itself, present or missing
+    if is_whole and (field := _FIELD.match(detail)):  # point at the field itself, present or missing
         steps.append(field["field"])
     return detail.replace("`", ""), steps
 

@@ -108,7 +108,7 @@ _UPLIFT: dict[str, Any] = {
 _NAME = {"name": Name}
 # A text takes a microsecond to decode, in which nobody else is served, and the numbers of items and clicks are checked
 # afterwards. These limits are several times what 10,000 items and 2,000 clicks can have.
-_TEXTS_OF_ITEMS, _TEXTS_OF_REPORT = 100_000, 20_000
+_TEXTS_OF_ITEMS, _TEXTS_OF_LIST, _TEXTS_OF_REPORT = 100_000, 25_000, 20_000
 _OF_ITEM = {"name": Name, "item": ItemText}
 _OF_IMPRESSION = {"impression": ImpressionId}
 _TO_RANKING = tuple(
@@ -194,7 +194,7 @@ ROUTES: tuple[Route, ...] = (
         method="POST", path="/v1/rankings/{name}/lists", name="make_list", tag="lists", scope="list",
         summary="Ask for a list to show; the same request_id gets the same list.",
         handler=Handlers.make_list, parameters=_NAME,
-        request=ListRequest, reply=ListReply, problems=(404, 409), links=_TO_IMPRESSION,
+        request=ListRequest, most_texts=_TEXTS_OF_LIST, reply=ListReply, problems=(404, 409), links=_TO_IMPRESSION,
         request_example={"positions": 2, "exclude": ["cocoa"], "request_id": "page-view-4711"}, reply_example=_LIST,
     ),
     Route(

@@ -128,11 +128,14 @@ class Retention:
             return await self._purge_learner(state)
         with self._transactions.change():
             ranking, seq, last = deleted.row
-            state.purge(ranking)
             until = min(seq + PURGED_AT_ONCE, last - 1)
             rows: list[Row] = [PurgeEvents(ranking, seq, until, PURGED_AT_ONCE), DeletedRow(ranking, until, last)]
-            if seq == until and not deleted.has_items:
+            is_done = seq == until and not deleted.has_items
+            if is_done:
                 rows = [PurgeDone(ranking)]
+            if is_done or state.purging != ranking:  # a look at all impressions, which takes a while
+                state.purging = ranking
+                state.purge(ranking)
         await self._transactions.commit(rows)
         return True
 
@@ -154,7 +157,9 @@ class Retention:
             row, has_rows = found
             purge = PurgeLearner(row.ranking, row.learner, PURGED_AT_ONCE)
             with self._transactions.change():
-                state.purge_learner(row.learner)
+                if not has_rows or state.purging != row.learner:
+                    state.purging = row.learner
+                    state.purge_learner(row.learner)
                 rows = [purge if has_rows else PurgeLearnerDone(row.learner)]
                 if not has_rows:
                     state.learners.forget_deleted(row.learner)

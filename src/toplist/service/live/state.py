@@ -103,6 +103,7 @@ class LiveState:
         self.rankings_by_id: dict[int, LiveRanking] = {}
         self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()
         self.requests: OrderedDict[tuple[int, str], RememberedRequest] = OrderedDict()
+        self.purging = 0  # the deleted ranking or learner whose impressions were removed last
         self._positions = 0  # of the impressions
         self._being_read: Counter[bytes | tuple[int, str]] = Counter()
         for row, has_learner, segments, items in rows.rankings:
