@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage advice-study uplift-study tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy warm-starts gpu-compile gpu-test
+.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage advice-study tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy warm-starts gpu-compile gpu-test
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
@@ -34,6 +34,7 @@ bench-obp: $(VENV)/ready  ## offline evaluation beside Open Bandit Pipeline, in 
 advice-study: $(VENV)/ready  ## advice in thirty simulated situations whose visitors are known (some minutes)
 	$(BIN)/python -m tests.advice.situations
 
+.PHONY: uplift-study
 uplift-study: $(VENV)/ready  ## thousands of simulated experiments with heavy-tailed visitors: confidence sequences, sample-ratio check, guardrail (about two minutes)
 	$(BIN)/python -m tests.uplift.uplift_study
 

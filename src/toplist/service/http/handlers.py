@@ -193,6 +193,15 @@ class Handlers:
             reply = await self.service.queries.next_list(request.path[0], segment, person, request.by)
             return self.segment_hash.shown(reply, query)
 
+    async def uplift(self, request: HttpRequest) -> Response:
+        """GET /v1/rankings/{name}/uplift."""
+        query = request.query
+        return await self.service.uplift.uplift(request.path[0], query.by, query.after, query.limit, request.by)
+
+    def uplift_size(self, request: HttpRequest) -> int:
+        """Bytes of the uplift by day or segment."""
+        return UPLIFT_BYTES * int(request.query.limit) if request.query.by != "none" else 0
+
     async def import_ranker(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/learner."""
         segment = self.segment_hash.hidden(request.body).segment
@@ -202,15 +211,6 @@ class Handlers:
     async def history(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/history."""
         return await self.histories.of(request.path[0], request.by)
-
-    async def uplift(self, request: HttpRequest) -> Response:
-        """GET /v1/rankings/{name}/uplift."""
-        query = request.query
-        return await self.service.uplift.uplift(request.path[0], query.by, query.after, query.limit, request.by)
-
-    def uplift_size(self, request: HttpRequest) -> int:
-        """Bytes of the uplift by day or segment."""
-        return UPLIFT_BYTES * int(request.query.limit) if request.query.by != "none" else 0
 
     async def list_segments(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/segments."""

@@ -248,6 +248,12 @@ ROUTES: tuple[Route, ...] = (
         },
     ),
     Route(
+        method="GET", path="/v1/rankings/{name}/uplift", name="uplift", tag="learning", scope="read",
+        summary="How much more the policy earns than the baseline that the holdout gets.",
+        handler=Handlers.uplift, parameters=_NAME,
+        query=UpliftQuery, reply=Uplift, reply_size=Handlers.uplift_size, problems=(404, 409), reply_example=_UPLIFT,
+    ),
+    Route(
         method="GET", path="/v1/rankings/{name}/history", name="history", tag="learning", scope="read",
         summary="Click-through so far, in points of equally many lists.",
         handler=Handlers.history, parameters=_NAME,
@@ -256,12 +262,6 @@ ROUTES: tuple[Route, ...] = (
             "ranking": "front-page", "lists": 10, "clicked": 4, "clicks": 5, "complete": True,
             "points": [{"lists": 10, "clicked": 4, "clicks": 5, "until": "2026-11-15T12:00:00.000Z"}],
         },
-    ),
-    Route(
-        method="GET", path="/v1/rankings/{name}/uplift", name="uplift", tag="learning", scope="read",
-        summary="How much more the policy earns than the baseline that the holdout gets.",
-        handler=Handlers.uplift, parameters=_NAME,
-        query=UpliftQuery, reply=Uplift, reply_size=Handlers.uplift_size, problems=(404, 409), reply_example=_UPLIFT,
     ),
     Route(
         method="PUT", path="/v1/rankings/{name}/learner", name="import_ranker", tag="learning", scope="admin",

@@ -234,9 +234,10 @@ def request_digest(request: ListRequest) -> bytes:
     Stores hold digests of all fields in the order in which they were first defined, with the segment as `key`.
     """
     fields = msgspec.structs.asdict(request)
-    for later in ("propensities", "visitor"):
-        if fields[later] is None:
-            del fields[later]
+    if request.visitor is None:  # a later field, as the next
+        del fields["visitor"]
+    if request.propensities is None:  # a later field
+        del fields["propensities"]
     fields = {"key": fields.pop("segment")} | {name: fields[name] for name in fields if name != "key"}
     return hashlib.blake2b(encode(fields), digest_size=16).digest()
 

@@ -70,6 +70,8 @@ __all__ = [
     "PROBLEM_STATUSES", "PROBLEM_TYPE_PREFIX", "Point", "ProblemBody", "Ranking", "RankingChange", "RankingSpec",
     "Rankings", "Reason", "RemoveBody", "Removed", "Report", "ReportReply", "SeenEntry", "Segment", "SegmentsPage",
     "SegmentsQuery", "TEXT_RULE", "too_large",
+]  # fmt: skip
+__all__ += [
     "Bounds", "ComparedGroups", "GroupCounts", "GuardrailStop", "MetricUplift", "SampleRatio", "StopIf", "Uplift",
     "UpliftQuery", "UpliftSlice",
 ]  # fmt: skip
