@@ -13,7 +13,7 @@ from toplist.service.live.quarantine import Contained, reason_of
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
-from toplist.service.live.uplift_sums import compared_list, needs_placement
+from toplist.service.live.uplift_sums import compared_list
 from toplist.service.log.events import ListEvent, ListOutcome, MergedReport, QuarantinedEvent, decode_learner, encode
 from toplist.service.log.replay import UNREADABLE, learn_list
 from toplist.service.log.tallies import ClosedList
@@ -169,7 +169,7 @@ def needs_list(state: LiveState, one: ImpressionState) -> bool:
     ranking = state.rankings_by_id.get(one.ranking)
     if ranking is None or one.damage is not None:
         return False
-    if needs_placement(ranking, one):
+    if 0 < ranking.settings.measured < one.seq and one.placed is None:  # it may count for the uplift
         return True
     if one.record is not None and one.seq > ranking.settings.policy_seq:
         return False

@@ -106,11 +106,6 @@ def _keys(ranking: LiveRanking, closed: ClosedList) -> list[SumKey]:
     return [(ranking.id, ranking.settings.measured, key) for key in closed.changed_keys()]
 
 
-def needs_placement(ranking: LiveRanking, one: ImpressionState) -> bool:
-    """Whether an impression may count for the uplift, and its group is not known yet."""
-    return 0 < ranking.settings.measured < one.seq and one.placed is None
-
-
 def compared_list(
     ranking: LiveRanking | None, one: ImpressionState, merged: MergedReport, at: int
 ) -> ClosedList | None:
