@@ -34,6 +34,10 @@ bench-obp: $(VENV)/ready  ## offline evaluation beside Open Bandit Pipeline, in 
 advice-study: $(VENV)/ready  ## advice in thirty simulated situations whose visitors are known (some minutes)
 	$(BIN)/python -m tests.advice.situations
 
+.PHONY: uplift-study
+uplift-study: $(VENV)/ready  ## thousands of simulated experiments with heavy-tailed visitors: confidence sequences, sample-ratio check, guardrail (about two minutes)
+	$(BIN)/python -m tests.uplift.uplift_study
+
 coverage: $(VENV)/ready  ## fits of click models to thousands of simulated logs: intervals, and which model is true (about four minutes)
 	$(BIN)/python -m tests.logs.recovery
 

@@ -248,6 +248,7 @@ def test_the_schema_of_events_is_complete() -> None:
         protocol.ITEMS: events.ItemsEvent,
         protocol.LEARNER: events.LearnerEvent,
         protocol.POOL: pools.PoolEvent,
+        protocol.STOPPED: events.StoppedEvent,
         protocol.IMPORTED: events.ImportedEvent,
         protocol.LIST: events.ListEvent,
         protocol.ACTIVATED: None,

@@ -24,6 +24,7 @@ from toplist.service.wire import (
     Estimates,
     Event,
     Explanation,
+    GroupCounts,
     ImportReply,
     Impression,
     Item,
@@ -38,6 +39,8 @@ from toplist.service.wire import (
     Reason,
     Report,
     ReportReply,
+    SampleRatio,
+    Uplift,
 )
 
 THEN = "2026-11-15T12:00:00.000Z"
@@ -51,6 +54,7 @@ GROUPS = {
     "imports": {"take": "import_ranker"},
     "impressions": {"report": "report", "activate": "activate", "close_due": "close_due"},
     "segments": {"delete": "delete_segment"},
+    "uplift": {"uplift": "uplift_of"},
     "retention": {"forget_old": "forget_old", "purge_deleted": "purge_deleted"},
 }
 
@@ -97,6 +101,7 @@ class Double:
         self.log: list[Event] = []
         self.is_ready = False
         self.full = False  # as a disk is
+        self.asked: ListRequest | None = None  # the last list
         self.backups: list[Path] = []
         self.lane = ReadLane()
 
@@ -236,6 +241,7 @@ class Double:
 
     async def make_list(self, name: str, request: ListRequest) -> ListReply:
         ranking = await self.ranking(name)
+        self.asked = request
         for unknown in set(request.among or []) - set(self.item_of[name]):
             raise Refused(f"There is no item {unknown!r}.", "/among")
         if request.request_id is not None and (name, request.request_id) in self.by_request:
@@ -321,6 +327,19 @@ class Double:
         await self.ranking(name)
         found = {shown.segment for shown in self.lists.values() if shown.ranking == name and shown.segment is not None}
         return sorted(segment for segment in found if segment > (after or ""))[:limit]
+
+    async def uplift_of(
+        self, name: str, by: str = "none", after: str | None = None, limit: int = 100, caller: str = ""
+    ) -> Uplift:
+        ranking = await self.ranking(name)
+        if ranking.holdout == 0.0:
+            raise Conflict(f"The ranking {name!r} has no holdout.")
+        none = GroupCounts(visitors=0, lists=0, clicked=0, clicks=0, clicks_at_1=0)
+        ratio = SampleRatio(assigned=ranking.holdout, observed=None, p_value=1.0, level=0.01, alarm=False)
+        return Uplift(
+            ranking=name, mode=ranking.mode, since=THEN, policy=none, holdout=none, metrics=[], sample_ratio=ratio,
+            stopped=None, slices=[], next=None,
+        )  # fmt: skip
 
     async def delete_segment(self, name: str, segment: str, by: str = "") -> None:
         if segment not in await self.segments(name):

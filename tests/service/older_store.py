@@ -11,7 +11,10 @@ from toplist.service.store.sqlite import connect
 
 def _fill_totals(connection: Any) -> None:
     """Count the rows of each owner, as whoever wrote them did."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
     for table in TABLES.values():
+        if table.name not in tables:
+            continue
         connection.execute(
             f"INSERT INTO main.totals SELECT {table.owner}, count(*), sum(row_digest) FROM main.{table.name} "
             f"WHERE true GROUP BY 1 ON CONFLICT (owner) DO UPDATE SET row_count = row_count + excluded.row_count, "

@@ -14,6 +14,7 @@ from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.service import Service
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import OpenStore
+from toplist.service.log.tallies import differing_uplifts
 from toplist.service.log.verify import LiveBeliefs, RebuiltLearner, differences, rebuild_learners
 from toplist.service.store.postgres import PostgresReader, PostgresStore
 from toplist.service.store.protocol import LogReader
@@ -88,9 +89,9 @@ def reader_of(path: Path) -> SQLiteReader | PostgresReader:
 
 
 def check(path: Path, live: LiveBeliefs | None = None) -> list[str]:
-    """What differs between the learners of a store and its log."""
+    """What differs between a store and its log: learners, and sums of the uplift."""
     with closing(reader_of(path)) as reader:
-        return differences(reader, live)
+        return [*differences(reader, live), *differing_uplifts(reader)]
 
 
 def rebuilt(path: Path) -> Iterator[RebuiltLearner]:

@@ -60,7 +60,7 @@ class Seen:
 class ServiceMachine(RuleBasedStateMachine):
     """List, click, duplicate, expire, remove and add items, restart and be killed; one subclass per policy.
 
-    Half of the items have integers as ids, and the others texts that look like them.
+    Half of the items have integers as ids, and the others texts that look like them. Some visitors are held out.
     """
 
     policy = POLICIES[0]
@@ -73,13 +73,14 @@ class ServiceMachine(RuleBasedStateMachine):
         self.clock = Clock()
         self.seen: dict[str, Seen] = {}
         self.requests: dict[str, ListReply] = {}
+        self.groups: dict[str, Any] = {}  # of visitors
         self.visible = {item.id for item in items(6, named=alike_id)}
         self.hidden: set[ItemId] = set()
         self.priors: dict[ItemId, ItemPrior | None] = {}
         self.service = Service(self.folder / "db", self.clock, open_store=open_store.get())
         self.do(self.service.start())
         pool = "prior" if self.policy == ITEM_WISE else "none"
-        self.do(front(self.service, self.policy, count=6, named=alike_id, pool=pool))
+        self.do(front(self.service, self.policy, count=6, named=alike_id, pool=pool, holdout=0.3, holdout_learns=False))
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)
@@ -104,13 +105,25 @@ class ServiceMachine(RuleBasedStateMachine):
         deferred=st.booleans(),
         request=st.none() | st.integers(0, 3),
         weighed=st.booleans(),
+        visitor=st.none() | st.sampled_from("uvwxyz"),
     )
-    def list_(self, segment: str | None, deferred: bool, request: int | None, weighed: bool) -> str:
+    def list_(
+        self, segment: str | None, deferred: bool, request: int | None, weighed: bool, visitor: str | None
+    ) -> str:
         weighed = weighed and self.policy == ITEM_WISE  # others are drawn a thousand times
-        asked = None if request is None else f"{segment} {deferred} {request} {weighed}"
+        asked = None if request is None else f"{segment} {deferred} {request} {weighed} {visitor}"
         reply = self.do(
-            shown(self.service, segment=segment, deferred=deferred, request_id=asked, propensities=weighed or None)
+            shown(
+                self.service,
+                segment=segment,
+                deferred=deferred,
+                request_id=asked,
+                propensities=weighed or None,
+                visitor=visitor,
+            )
         )
+        if visitor is not None:
+            assert self.groups.setdefault(visitor, reply.group) == reply.group
         assert (reply.propensities is not UNSET) == (weighed and bool(reply.items))
         if reply.impression in self.seen:
             assert asked is not None
@@ -218,6 +231,7 @@ class ServiceMachine(RuleBasedStateMachine):
         learned: dict[str | None, int] = {}
         for id, one in self.seen.items():
             self.check_list(id, one)
-            learned[one.reply.segment] = learned.get(one.reply.segment, 0) + (one.state == "learned")
+            is_learned = one.state == "learned" and one.reply.group == "policy"
+            learned[one.reply.segment] = learned.get(one.reply.segment, 0) + is_learned
         for segment, count in learned.items():
             assert self.do(self.service.queries.estimates("front", segment)).learned == count

@@ -154,6 +154,7 @@ def vacuum(store: Path | str) -> int:
 def check(store: Path | str) -> int:
     """Print all damage of the file, what is in quarantine, and all learners that differ from the log."""
     from toplist.service.errors import StoreUnavailable
+    from toplist.service.log.tallies import differing_uplifts
     from toplist.service.log.verify import quarantined, rebuild_learners
     from toplist.support.tables import count_text
 
@@ -179,6 +180,9 @@ def check(store: Path | str) -> int:
                     if rebuilt.differs_from:
                         differing += 1
                         print(rebuilt.difference)
+                for sentence in differing_uplifts(reader):
+                    differing += 1
+                    print(sentence)
             except StoreUnavailable as problem:
                 damages += 1
                 print(problem)

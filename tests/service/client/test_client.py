@@ -101,6 +101,9 @@ def test_every_method(service: LocalService) -> None:
         assert len(client.estimates("shop", limit=3).items) == 3
         assert client.next_list("shop").positions[0].position == 1
         assert client.history("shop").lists == 0
+        assert client.change_ranking("shop", holdout=0.5, baseline=["c", "a/b"]).baseline == ["c", "a/b"]
+        assert client.make_list("shop", visitor="v").items == ["..", "a/b"]
+        assert client.uplift("shop", by="day").mode == "live"
         assert client.remove_items("shop", ["d", "e"]).removed == 1
         client.remove_item("shop", "c")
         seqs = [event.seq for event in client.events("shop")]
@@ -474,8 +477,9 @@ def test_a_ranking_can_be_created_by_keywords(service: LocalService) -> None:
     assert (made.name, made.positions, made.policy, made.click_window) == ("a", 3, "cascade-kl-ucb", 1800.0)
     keywords = list(inspect.signature(requests.create_ranking).parameters)
     assert keywords == ["spec", *RankingSpec.__struct_fields__]
-    every = {field: field for field in RankingSpec.__struct_fields__}
-    assert requests.create_ranking(**every).body == RankingSpec(**every)  # type: ignore[arg-type]
+    every: dict[str, Any] = {field: field for field in RankingSpec.__struct_fields__}
+    every["baseline"] = ["baseline"]
+    assert requests.create_ranking(**every).body == RankingSpec(**every)
 
 
 def test_a_ranking_is_created_from_a_spec_or_from_keywords() -> None:

@@ -286,6 +286,17 @@ def test_with_a_secret_the_service_never_sees_a_segment(make_service: Make) -> N
     assert service.ask("GET", f"{ranking}/segments").json()["segments"] == []
 
 
+def test_with_a_secret_the_service_never_sees_a_visitor(make_service: Make) -> None:
+    service = make_service(stocked=True, segment_secret="a secret of the tests, long enough")
+    path = "/v1/rankings/front-page/lists"
+    for segment in ({}, {"segment": "Bob"}):
+        assert service.ask("POST", path, json={"visitor": "Ada"} | segment).status_code == 200
+        asked = service.double.asked
+        assert asked is not None
+        assert len(asked.visitor or "") == 64
+        assert "Ada" not in str(asked)
+
+
 CHANGES: list[tuple[str, str, str, dict[str, Any] | None]] = [
     ("create_ranking", "POST", "", {"name": "page", "positions": 2}),
     ("put_items", "PUT", "/page/items", {"items": [{"id": "tea"}, {"id": "milk"}]}),

@@ -33,6 +33,7 @@ from toplist.service.store.protocol import (
     Row,
     SnapshotRow,
     Store,
+    TallyRow,
 )
 from toplist.service.store.queries import TableReader
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
@@ -77,6 +78,15 @@ COMMITS: list[list[Row]] = [
     ],
     [event(7), ItemRow(1, "tea", 0, b"\0" * 8, True, b"\1" * 16), ItemRow(1, "mate\N{SNOWMAN}", 1, None, False)],
     [SnapshotRow(2, True, 6, 1, b"base")],
+    [
+        TallyRow(1, 1, "all", b"", b"[1]"), TallyRow(1, 1, "visitors:0", b"\0\xff", b"[]"),
+        TallyRow(1, 1, "all", b"", b"[2]"), TallyRow(1, 1, "day:2026-11-17", b"", b"[3]"),
+    ],
+    [
+        protocol.DeleteTallies(1, 7), TallyRow(1, 7, "all", b"", b"[4]"), TallyRow(1, 7, "segment:8", b"", b"[5]"),
+        TallyRow(1, 7, "visitors:8", b"\1", b"[6]"), TallyRow(1, 7, "visitors:8", b"\2", b"[7]"),
+        TallyRow(1, 7, "visitors:80", b"\2", b"[8]"),
+    ],
     [event(8, 8, "learner"), LearnerRow(8, 1, "person")],
     [event(9, 8, "list", b"\3"), THIRD, RequestRow(1, "c", b"d", b"\3", 9)],
     [protocol.ShiftWindows(4, 100), impression(4, 10, 8), event(10, 8, "list", b"\4")],
@@ -157,7 +167,7 @@ def test_long_logs_are_read_in_pages(address: str) -> None:
 
 def test_a_damaged_a_missing_and_an_exchanged_row_are_found(address: str) -> None:
     with closing(PostgresStore(address)) as store, closing(store.reader()) as reader:
-        for rows in COMMITS[:8]:
+        for rows in COMMITS[:10]:
             store.write(rows)
             store.commit()
         session = Session(address)
@@ -272,12 +282,26 @@ def test_servers_that_start_at_once_make_the_tables_once(address: str) -> None:
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(start, range(4))) == [None] * 4
     session = Session(address)
-    assert session.run([Statement("SELECT version FROM versions ORDER BY version")])[0] == [(1,), (2,)]
+    assert session.run([Statement("SELECT version FROM versions ORDER BY version")])[0] == [(1,), (2,), (3,)]
     migrate(session)  # the release before runs on the new tables
-    migrate(session, (*steps, Version("SELECT 1;", works_with=3)))
-    with pytest.raises(InvalidInput, match="which only a toplist that knows version 3 can use"):
+    migrate(session, (*steps, Version("SELECT 1;", works_with=4)))
+    with pytest.raises(InvalidInput, match="which only a toplist that knows version 4 can use"):
         migrate(session)
     session.close()
+
+
+def test_a_database_of_the_first_version_gets_the_later_tables(address: str) -> None:
+    session = Session(address)
+    session.run([Statement("DROP SCHEMA toplist CASCADE")])  # the tables of this release
+    migrate(session, VERSIONS[:1])
+    session.close()
+    with closing(PostgresStore(address)) as store, closing(store.reader()) as reader:
+        for rows in COMMITS[:10]:
+            store.write(rows)
+            store.commit()
+        assert list(reader.find_damage()) == []
+        slices = [row.slice for row in reader.all_tallies(1, 7)]
+        assert slices == ["all", "segment:8", "visitors:8", "visitors:8", "visitors:80"]
 
 
 def test_a_password_is_in_no_message(capsys: pytest.CaptureFixture[str]) -> None:
@@ -293,7 +317,7 @@ def test_a_password_is_in_no_message(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def filled(store: Store) -> None:
-    for rows in COMMITS[:8]:
+    for rows in COMMITS[:10]:
         store.write(rows)
         store.commit()
 
@@ -319,6 +343,6 @@ def test_a_store_is_copied_to_a_database_and_back(
     ):  # fmt: skip
         assert content(first) == content(second) == content(third)
         assert list(second.find_damage()) == list(third.find_damage()) == []
-    assert "22 rows of" in capsys.readouterr().out
+    assert "27 rows of" in capsys.readouterr().out
     assert main(["store", "copy", target, "--store", str(file)]) == Exit.INPUT
     assert "The copy needs an empty store, but the target has rows; name another one." in capsys.readouterr().err

@@ -36,7 +36,7 @@ from toplist.service.live.service import Service
 from toplist.service.wire import Health, Item, KeysPage, Rankings, Removed, SegmentsPage, too_large
 
 # Bytes of one of these in a reply, as objects and encoded.
-RANKING_BYTES, SEGMENT_BYTES, ESTIMATE_BYTES = 4000, 2000, 1000
+RANKING_BYTES, SEGMENT_BYTES, ESTIMATE_BYTES, UPLIFT_BYTES = 4000, 2000, 1000, 6000
 
 
 class Handlers:
@@ -192,6 +192,15 @@ class Handlers:
             segment = self.segment_hash.hidden(query).segment
             reply = await self.service.queries.next_list(request.path[0], segment, person, request.by)
             return self.segment_hash.shown(reply, query)
+
+    async def uplift(self, request: HttpRequest) -> Response:
+        """GET /v1/rankings/{name}/uplift."""
+        query = request.query
+        return await self.service.uplift.uplift(request.path[0], query.by, query.after, query.limit, request.by)
+
+    def uplift_size(self, request: HttpRequest) -> int:
+        """Bytes of the uplift by day or segment."""
+        return UPLIFT_BYTES * int(request.query.limit) if request.query.by != "none" else 0
 
     async def import_ranker(self, request: HttpRequest) -> Response:
         """PUT /v1/rankings/{name}/learner."""

@@ -43,6 +43,8 @@ from toplist.service.wire import (
     Segment,
     SegmentsPage,
     SegmentsQuery,
+    Uplift,
+    UpliftQuery,
 )
 
 PROMETHEUS = "text/plain; version=1.0.0; charset=utf-8"
@@ -66,8 +68,15 @@ _RANKING: dict[str, Any] = {
     "propensities": False,
     "pool": "none",
     "pool_strength": None,
+    "baseline": None,
+    "mode": "live",
+    "explore": 0.05,
+    "holdout": 0.1,
+    "holdout_learns": True,
+    "stop_if": {"metric": "clicks_per_list", "worse_by": 0.05, "level": 0.05},
     "items": 3,
     "created": "2026-11-15T12:00:00.000Z",
+    "stopped": False,
 }
 _ITEM = {"id": "tea", "features": None, "hidden": False, "prior": {"mean": 0.2, "strength": 10.0}}
 _CHANGED = {"added": 3, "changed": 0, "unchanged": 0}
@@ -78,6 +87,23 @@ _ESTIMATE = {"item": "tea", "examined": 40.0, "mean": 0.25, "low": 0.14, "high":
 _REASON = {
     "position": 1, "item": "coffee", "examined": 40.0, "mean": 0.25, "bonus": None, "index": None,
     "why": "its random draw, mostly 0.14 to 0.40, is among the largest of 8 eligible",
+}  # fmt: skip
+_GROUP = {"visitors": 9_000, "lists": 20_000, "clicked": 5_000, "clicks": 6_000, "clicks_at_1": 3_000}
+_HELD = {"visitors": 1_000, "lists": 2_200, "clicked": 500, "clicks": 600, "clicks_at_1": 280}
+_BOUNDS = {"low": 0.0012, "high": 0.0533}
+_UPLIFT: dict[str, Any] = {
+    "ranking": "front-page", "mode": "live", "since": "2026-11-15T12:00:00.000Z", "policy": _GROUP, "holdout": _HELD,
+    "metrics": [
+        {
+            "metric": "clicks_per_list", "policy": 0.3, "holdout": 0.2727,
+            "difference": {"estimate": 0.0273, "sequence": _BOUNDS, "fixed_horizon": {"low": 0.0105, "high": 0.044}},
+            "ratio": {"estimate": 1.1, "sequence": None, "fixed_horizon": None},
+        },
+    ],
+    "sample_ratio": {"assigned": 0.1, "observed": 0.1, "p_value": 1.0, "level": 0.01, "alarm": False},
+    "stopped": None,
+    "slices": [{"name": "2026-11-15", "policy": _GROUP, "holdout": _HELD, "metrics": []}],
+    "next": None,
 }  # fmt: skip
 _NAME = {"name": Name}
 # A text takes a microsecond to decode, in which nobody else is served, and the numbers of items and clicks are checked
@@ -118,7 +144,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Change a ranking; new learners are trained from the event log before they serve.",
         handler=Handlers.change_ranking, parameters=_NAME,
         request=RankingChange, reply=Ranking, problems=(404, 409),
-        request_example={"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600},
+        request_example={"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600, "holdout": 0.1},
         reply_example=_RANKING | {"policy": "cascade-kl-ucb", "positions": 5, "click_window": 600.0},
     ),
     Route(
@@ -191,7 +217,7 @@ ROUTES: tuple[Route, ...] = (
         reply_example={
             "impression": IMPRESSION, "ranking": "front-page", **_OF_ALL, "items": ["coffee", "tea"],
             "state": "learned", "made": "2026-11-15T12:00:00.000Z", "due": "2026-11-15T12:30:00.000Z",
-            "clicks": [1], "left": None, "seen": None, "reason": "final",
+            "clicks": [1], "left": None, "seen": None, "reason": "final", "group": None, "would_show": None,
         },
     ),
     Route(
@@ -220,6 +246,12 @@ ROUTES: tuple[Route, ...] = (
         reply_example={
             "ranking": "front-page", **_OF_ALL, "policy": "dcm-ts", "learned": 120, "positions": [_REASON],
         },
+    ),
+    Route(
+        method="GET", path="/v1/rankings/{name}/uplift", name="uplift", tag="learning", scope="read",
+        summary="How much more the policy earns than the baseline that the holdout gets.",
+        handler=Handlers.uplift, parameters=_NAME,
+        query=UpliftQuery, reply=Uplift, reply_size=Handlers.uplift_size, problems=(404, 409), reply_example=_UPLIFT,
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/history", name="history", tag="learning", scope="read",

@@ -27,9 +27,13 @@ class SegmentHash:
         return hmac.digest(self._secret, segment.encode(), "sha256").hex() if self._secret else segment
 
     def hidden(self, message: Message) -> Message:
-        """A request with its segment as the service knows it."""
-        segment = message.segment  # type: ignore[attr-defined]
-        return message if segment is None or not self._secret else named(message, self.of(segment))
+        """A request with its segment and its visitor as the service knows them."""
+        if not self._secret:
+            return message
+        segment, visitor = message.segment, getattr(message, "visitor", None)  # type: ignore[attr-defined]
+        if visitor is not None:
+            message = structs.replace(message, visitor=self.of(visitor))
+        return message if segment is None else named(message, self.of(segment))
 
     def shown(self, reply: Message, asked: OfSegment) -> Message:
         """A reply with the segment that the request has named."""

@@ -205,7 +205,7 @@ class PolicyChange:
         waiting = (event for event in pending if _is_item_event(event, ranking) and event.seq not in known)
         events = [event for event in chain(committed, waiting) if event.seq > first.seq]
         if events:
-            ranker = LoggedRanker.from_bytes(first.body, settings.spec.policy, ranking.name)
+            ranker = LoggedRanker.from_bytes(first.body, settings.policy, ranking.name)
             try:
                 for event in events:
                     change_items(ranker, decode_items(event.body))
@@ -240,6 +240,8 @@ def needs_new_learners(ranking: LiveRanking, spec: RankingSpec, change: RankingC
     """Whether the present learners cannot go on with new settings."""
     settings = ranking.settings
     if change.policy is not msgspec.UNSET and not change.train:
+        return True
+    if settings.with_spec(spec).policy != settings.policy:  # it begins or ends to explore
         return True
     if spec.positions > settings.places or (spec.positions != settings.places and not ranking.has_learner):
         return True

@@ -35,7 +35,7 @@ class PolicyCompiler:
     def compile(self, settings: LearnerSettings) -> asyncio.Future[None]:
         """Compile a policy, once; await the future shielded, since other requests may wait for it, too."""
         spec = settings.spec
-        kind = f"{spec.policy} {bool(spec.features)}"
+        kind = f"{settings.policy} {bool(spec.features)}"
         if settings.policy_seq == 0:  # new settings, never checked: their errors are not those of other rankings
             checked = self._start(settings)
             checked.add_done_callback(functools.partial(self._remember, kind))

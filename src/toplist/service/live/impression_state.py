@@ -11,7 +11,7 @@ from toplist.core.problem import InvalidInput, refuse
 from toplist.ranker import Record
 from toplist.ranker.list_positions import ListPositions
 from toplist.service.errors import Refused
-from toplist.service.log.events import ListOutcome, MergedReport
+from toplist.service.log.events import ListOutcome, ListPlacement, MergedReport
 from toplist.service.store.protocol import DROPPED, LEARNED, OPEN
 from toplist.service.wire import IS_PLACE, ListEntry, Report, SeenEntry
 
@@ -29,7 +29,9 @@ UNKNOWN_IMPRESSION = "There is no such impression: it was never made, or it is f
 class ImpressionState:
     """A list with its state."""
 
-    __slots__ = ("damage", "due", "id", "items", "last_seq", "learner", "outcome", "ranking", "record", "seq", "state")
+    __slots__ = (
+        "damage", "due", "id", "items", "last_seq", "learner", "outcome", "placed", "ranking", "record", "seq", "state",
+    )  # fmt: skip
 
     def __init__(
         self, id: bytes, seq: int, ranking: int, learner: int, state: int, due: int, items: list[ItemId] | None,
@@ -42,6 +44,7 @@ class ImpressionState:
         self.last_seq = last_seq  # of the last event that changed it
         self.record: Record | None = None  # to learn from, unless it is large
         self.damage: str | None = None  # why its rows in the store cannot be read
+        self.placed: ListPlacement | None = None  # its group; None until it is known, and without a holdout
 
     @property
     def is_open(self) -> bool:

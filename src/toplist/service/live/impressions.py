@@ -6,13 +6,17 @@ from collections import Counter
 from contextlib import suppress
 
 from toplist.service.errors import NotFound, Refused
+from toplist.service.live.guardrail import broken_guardrail, stop_rows
 from toplist.service.live.impression_state import REJECTIONS, ImpressionState, report_in_positions
 from toplist.service.live.learners import LoadedLearner
 from toplist.service.live.quarantine import Contained, reason_of
+from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
+from toplist.service.live.uplift_sums import compared_list
 from toplist.service.log.events import ListEvent, ListOutcome, MergedReport, QuarantinedEvent, decode_learner, encode
 from toplist.service.log.replay import UNREADABLE, learn_list
+from toplist.service.log.tallies import ClosedList
 from toplist.service.store.protocol import (
     ACTIVATED,
     DEFERRED,
@@ -46,7 +50,7 @@ class Impressions:
         """Take in a report of a list; it counts once, however often and in whatever order reports come."""
         now = self._transactions.clock()
         until = now if self._transactions.clock.is_believed else 0
-        state, one, lists = await self._prepare(impression, until, final=report.final)
+        state, one, lists = await self._prepare(impression, now, until, final=report.final)
         with self._transactions.change():
             was_open = one.is_open
             if one.damage is not None and was_open:
@@ -67,7 +71,7 @@ class Impressions:
         """Start the click window of a deferred list, which is shown now."""
         now = self._transactions.clock()
         until = now if self._transactions.clock.is_believed else 0
-        state, one, lists = await self._prepare(impression, until, final=False, items=False)
+        state, one, lists = await self._prepare(impression, now, until, final=False, items=False)
         with self._transactions.change():
             was_open = one.is_open
             rows = close_rows(state, one, lists, now, until)
@@ -99,7 +103,9 @@ class Impressions:
             for one in due:
                 if one.damage is not None:
                     await load_learner(state, one)
-            complete = all(one.seq in lists for one in due if needs_list(state, one))
+            measured = [one for one in due if is_measured(state, one)]
+            complete = not measured or await load_sums(state, measured, at)
+            complete = complete and all(one.seq in lists for one in due if needs_list(state, one))
             if complete and self._transactions.is_current(state):
                 break
         rows: list[Row] = []
@@ -117,7 +123,7 @@ class Impressions:
         return len(reasons)
 
     async def _prepare(
-        self, impression: str, until: int, *, final: bool, items: bool = True
+        self, impression: str, now: int, until: int, *, final: bool, items: bool = True
     ) -> tuple[LiveState, ImpressionState, ListEvents]:
         """Load an impression with all that a report of it may need."""
         while True:
@@ -129,7 +135,8 @@ class Impressions:
                 lists = await state.load_lists([one])
             if one.damage is not None and one.is_open:
                 await load_learner(state, one)
-            if state.has(one) and self._transactions.is_current(state):
+            is_ready = not closes or not is_measured(state, one) or await load_sums(state, [one], now)
+            if is_ready and state.has(one) and self._transactions.is_current(state):
                 return state, one, lists
 
     def _count_learned(self, reason: str | None) -> None:
@@ -160,7 +167,11 @@ def report_reply(impression: str, one: ImpressionState, merged: MergedReport) ->
 def needs_list(state: LiveState, one: ImpressionState) -> bool:
     """Whether closing an impression takes its list from the log: its learner is in memory, and the record is not."""
     ranking = state.rankings_by_id.get(one.ranking)
-    if ranking is None or one.damage is not None or (one.record is not None and one.seq > ranking.settings.policy_seq):
+    if ranking is None or one.damage is not None:
+        return False
+    if 0 < ranking.settings.measured < one.seq and one.placed is None:  # it may count for the uplift
+        return True
+    if one.record is not None and one.seq > ranking.settings.policy_seq:
         return False
     return state.learners.is_loaded(one.learner) and one.seq > ranking.settings.first_event(one.learner)
 
@@ -290,4 +301,38 @@ def learn_rows(
         if learner.needs_snapshot:
             rows.append(learner.snapshot())
     one.record = None
+    if is_measured(state, one):
+        rows += uplift_rows(state, one, merged, now)
+    return rows
+
+
+def is_measured(state: LiveState, one: ImpressionState) -> bool:
+    """Whether an impression was made since the uplift of its ranking is measured."""
+    ranking = state.rankings_by_id.get(one.ranking)
+    return ranking is not None and 0 < ranking.settings.measured < one.seq
+
+
+async def load_sums(state: LiveState, impressions: list[ImpressionState], now: int) -> bool:
+    """Load the sums that impressions change when they are closed; False if not all of them are in memory then."""
+
+    def lists() -> list[tuple[LiveRanking, ClosedList]]:
+        at = max(now, state.commits.last_time)  # of the event, as the log will have it
+        pairs = ((state.rankings_by_id.get(one.ranking), one) for one in impressions)
+        compared = ((ranking, compared_list(ranking, one, one.outcome.merged, at)) for ranking, one in pairs)
+        return [(ranking, closed) for ranking, closed in compared if ranking is not None and closed is not None]
+
+    await state.uplift.load(lists())
+    return all(state.uplift.has(ranking, closed) for ranking, closed in lists())
+
+
+def uplift_rows(state: LiveState, one: ImpressionState, merged: MergedReport, now: int) -> list[Row]:
+    """Count an impression that was just closed for the uplift, and stop the policy if that breaks its guardrail."""
+    ranking = state.rankings_by_id[one.ranking]
+    closed = compared_list(ranking, one, merged, max(now, state.commits.last_time))
+    if closed is None:
+        return []
+    counted, tally = state.uplift.count(ranking, closed, one.last_seq)
+    rows: list[Row] = [*counted]
+    if (found := broken_guardrail(ranking, tally)) is not None:
+        rows += stop_rows(ranking, tally, found, (state.next_seq(), state.next_seq()), now)
     return rows

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
 
 import msgspec
+import numpy as np
 
+from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput
 from toplist.core.protocols.list_probabilities import ListProbabilities
+from toplist.ranker import Record
 from toplist.service.errors import Conflict
 from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.live.groups import baseline_list, place_list
 from toplist.service.live.impression_state import ImpressionState
 from toplist.service.live.list_arguments import list_arguments, scaled_request
 from toplist.service.live.pools import SegmentPools
@@ -21,7 +26,7 @@ from toplist.service.live.state import LiveState, RememberedRequest
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.weigh_list import ListWeigher, WeighedDraft
 from toplist.service.live.work_memory import SMALL, TIMES_LEARNER
-from toplist.service.log.events import ListEvent, ListOutcome, encode
+from toplist.service.log.events import NO_PLACEMENT, SHADOW, ListEvent, ListOutcome, ListPlacement, encode
 from toplist.service.log.impression_id import ImpressionIds, id_text
 from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
 from toplist.service.wire import ListReply, ListRequest
@@ -30,6 +35,7 @@ SMALL_RECORD = 4096  # bytes of a record that is kept in memory; larger ones are
 
 PROBABILITIES = ("propensities", "marginals", "propensity_errors", "marginal_errors")  # of events and replies
 
+IF_KNOWN = (*PROBABILITIES, "group", "would_show")  # of events, in replies that have them
 NO_OUTCOME = ListOutcome()
 NO_OUTCOME_JSON = encode(NO_OUTCOME)
 
@@ -46,6 +52,7 @@ class Lists:
         """Make a list to show; the same request id gives the same list."""
         work, held = self._transactions.work, 0
         draft: WeighedDraft | None = None
+        chance = b""  # decides about the group of a request without ids, once for all attempts
         try:
             while True:
                 state = self._transactions.ready_state or await self._transactions.state()
@@ -68,7 +75,11 @@ class Lists:
                 needed = ranking.list_bytes(request.positions) if ranking.can.needs_features else 0
                 if not has_learner:
                     needed += TIMES_LEARNER * ranking.learner_size
-                weighs = wants_propensities(ranking, request)
+                placed: ListPlacement | None = None
+                if settings.has_groups:
+                    chance = chance or os.urandom(16)
+                    placed = place_list(ranking, request, chance)
+                weighs = wants_propensities(ranking, request) and (placed is None or not placed.shows_baseline)
                 if weighs:
                     needed += TIMES_LEARNER * state.learners.size(ranking, request.segment)
                 if needed > held and needed >= SMALL:  # until it is committed: the disk may be slow
@@ -93,7 +104,7 @@ class Lists:
                     break
                 draft = await self._weigher.draft(state, ranking, request)
             with self._transactions.change():
-                made, event, rows = self._make(state, ranking, request, draft if weighs else None)
+                made, event, rows = self._make(state, ranking, request, draft if weighs else None, placed)
                 reply = list_reply(made, event, name, request)
             await self._transactions.commit(rows)
             return reply
@@ -130,9 +141,10 @@ class Lists:
         return list_reply(made, event, name, request)
 
     def _make(
-        self, state: LiveState, ranking: LiveRanking, request: ListRequest, draft: WeighedDraft | None
-    ) -> tuple[ImpressionState, ListEvent, list[Row]]:
-        """A new list, or the drafted one; its event, and all of its rows."""
+        self, state: LiveState, ranking: LiveRanking, request: ListRequest, draft: WeighedDraft | None,
+        placed: ListPlacement | None,
+    ) -> tuple[ImpressionState, ListEvent, list[Row]]:  # fmt: skip
+        """A new list, or the drafted one, or the baseline in its place; its event, and all of its rows."""
         now = self._transactions.clock()
         rows: list[Row] = []
         had_learner = ranking.has_learner
@@ -166,13 +178,20 @@ class Lists:
         initial = DEFERRED if request.deferred else OPEN
         due = now + round(ranking.spec.click_window * 1000)
         made = ImpressionState(id, seq, ranking.id, learner.id, initial, due, items, NO_OUTCOME, last_seq=seq)
-        if len(record.rows) + len(record.memo) <= SMALL_RECORD:
+        if placed is not None and placed.shows_baseline:
+            items, record, placed = _in_place_of(items, record, ranking, request, placed)
+            made.items = items
+            if wants_propensities(ranking, request):
+                weighed = ListProbabilities.exact(np.ones(len(items)), np.ones(len(items)))
+        elif len(record.rows) + len(record.memo) <= SMALL_RECORD:
             made.record = record
+        if ranking.settings.measured:
+            made.placed = placed if placed is not None and placed.is_compared else NO_PLACEMENT
         state.add_impression(made)
         learner.count_event(seq)
         if learner.may_have_grown:
             state.learners.measure(learner)
-        event = ListEvent.of(items, record, asked, weighed)
+        event = ListEvent.of(items, record, asked, weighed, placed)
         rows += (
             EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(event)),
             ImpressionRow(id, seq, ranking.id, learner.id, initial, due, NO_OUTCOME_JSON),
@@ -189,7 +208,24 @@ class Lists:
 
 def wants_propensities(ranking: LiveRanking, request: ListRequest) -> bool:
     """Whether a list is made with the probability of what it shows."""
-    return ranking.spec.propensities if request.propensities is None else request.propensities
+    spec = ranking.spec
+    if request.propensities is None:
+        return spec.propensities or spec.mode == "exploring"
+    return request.propensities
+
+
+def _in_place_of(
+    items: list[ItemId], record: Record, ranking: LiveRanking, request: ListRequest, placed: ListPlacement
+) -> tuple[list[ItemId], Record, ListPlacement]:
+    """The baseline in place of a list of the policy, under its number: items, record and group.
+
+    The policy makes a list for the holdout, too, so that requests are refused for the same reasons in both groups.
+    """
+    pinned = [(position, items[position - 1]) for position in record.pinned]
+    shown = baseline_list(ranking, request, pinned, len(items))
+    if placed.group == SHADOW:
+        placed = placed._replace(would_show=items)
+    return shown, record._replace(slots=(), rows=b"", memo=b""), placed
 
 
 def request_digest(request: ListRequest) -> bytes:
@@ -198,6 +234,8 @@ def request_digest(request: ListRequest) -> bytes:
     Stores hold digests of all fields in the order in which they were first defined, with the segment as `key`.
     """
     fields = msgspec.structs.asdict(request)
+    if request.visitor is None:  # a later field, as the next
+        del fields["visitor"]
     if request.propensities is None:  # a later field
         del fields["propensities"]
     fields = {"key": fields.pop("segment")} | {name: fields[name] for name in fields if name != "key"}
@@ -206,7 +244,7 @@ def request_digest(request: ListRequest) -> bytes:
 
 def list_reply(made: ImpressionState, event: ListEvent, name: str, request: ListRequest) -> ListReply:
     """A list as it is sent."""
-    known = {field: value for field in PROBABILITIES if (value := getattr(event, field)) is not None}
+    known = {field: value for field in IF_KNOWN if (value := getattr(event, field)) is not None}
     return ListReply(
         impression=id_text(made.id), items=event.items, ranking=name, segment=request.segment,
         deferred=request.deferred, **known,

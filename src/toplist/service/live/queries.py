@@ -23,10 +23,10 @@ from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import TIMES_LEARNER
-from toplist.service.log.events import decode_learner
+from toplist.service.log.events import ListEvent, decode_learner, decode_list
 from toplist.service.log.export import EventPage, EventPages
 from toplist.service.log.impression_id import id_text
-from toplist.service.log.replay import logged_list
+from toplist.service.log.replay import UNREADABLE, logged_list
 from toplist.service.log.settings import ItemState, ItemStates
 from toplist.service.store.protocol import STATE_NAMES, Store
 from toplist.service.wire import (
@@ -217,7 +217,7 @@ class Queries:
 
     async def _with_copy(self, learner: LoadedLearner, work: Callable[[LoggedRanker], T]) -> T:
         """Run work with a copy of a learner's ranker in another thread, since it takes long with many items."""
-        policy, name, state = learner.ranking.spec.policy, learner.ranker.name, learner.ranker.state()
+        policy, name, state = learner.ranking.settings.policy, learner.ranker.name, learner.ranker.state()
         await self._transactions.commit([])  # at once: later it is unknown whether the copy's changes were committed
         return await asyncio.to_thread(lambda: work(LoggedRanker.of(state, policy, name)))
 
@@ -309,6 +309,14 @@ async def _origin(state: LiveState, one: ImpressionState) -> tuple[str, str | No
     return ranking.name, None if created is None else decode_learner(created.body).segment
 
 
+def _readable_list(body: bytes) -> ListEvent | None:
+    """The event of a list; None if it is damaged, which is said where it matters."""
+    try:
+        return decode_list(body)
+    except UNREADABLE:
+        return None
+
+
 async def _impression_reply(state: LiveState, impression: str) -> Impression:
     one = await _existing_impression(state, impression)
     ranking, segment = await _origin(state, one)
@@ -319,10 +327,11 @@ async def _impression_reply(state: LiveState, impression: str) -> Impression:
         await state.load_lists([one])
     if one.items is None:
         raise NotFound(f"The list of this impression cannot be read: {one.damage}")
-    merged = one.outcome.merged
+    merged, made = one.outcome.merged, _readable_list(event.body)
     seen = None if merged.seen is None else {str(position): p for position, p in merged.seen.items()}
     return Impression(
         impression=id_text(one.id), ranking=ranking, segment=segment, items=list(one.items),
         state=STATE_NAMES[one.state], made=as_time(event.at), due=as_time(one.due), clicks=list(merged.clicks),
         left=merged.left, seen=seen, reason=one.outcome.reason,
+        group=None if made is None else made.group, would_show=None if made is None else made.would_show,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Container
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from toplist.service.live.change_policy import (
     would_work,
 )
 from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.live.groups import new_salt
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.request_errors import setting_at_fault
 from toplist.service.live.state import LiveState
@@ -32,6 +34,7 @@ from toplist.service.store.protocol import (
     DeletedRow,
     DeleteRanking,
     DeleteSnapshots,
+    DeleteTallies,
     EventRow,
     RankingRow,
     Row,
@@ -45,8 +48,15 @@ RANKING_FIELDS = (
     "reference",
     "propensities",
     "pool_strength",
+    "baseline",
+    "mode",
+    "explore",
+    "holdout",
+    "holdout_learns",
+    "stop_if",
 )  # can change with the same learners
 FIXED_FIELDS = ("features", "person", "join")  # items and lists of the log were made with them
+MEASURED_FIELDS = ("baseline", "mode", "explore", "holdout")  # a change of them begins the measuring of the uplift anew
 
 
 class RankingManager:
@@ -73,7 +83,7 @@ class RankingManager:
         )
         state = await self._check_name_is_free(spec.name)  # another request may have been faster
         now, seq = self._transactions.clock(), state.next_seq()
-        ranking = LiveRanking(seq, now, settings.in_force_from(seq))
+        ranking = LiveRanking(seq, now, with_measuring(settings.in_force_from(seq), None, (), seq))
         state.add_ranking(ranking)
         reply = ranking_reply(ranking)
         await self._transactions.commit(ranking_rows(ranking, seq, now, by))
@@ -121,12 +131,15 @@ class RankingManager:
         if new is None:
             settings = ranking.settings.with_spec(spec)
         else:
-            settings = new.settings.with_spec(spec).in_force_from(seq)
+            settings = new.settings.with_spec(spec).in_force_from(seq).with_groups_of(ranking.settings)
             ranking.can, ranking.longest = settings.capabilities(), SHORTEST
             ranking.pool_checked = None
             state.learners.remove(ranking)
             kept = [one for one in new.snapshots if one.learner not in state.learners.deleted]
             rows = [DeleteSnapshots(ranking.id), *(one._replace(policy_seq=seq) for one in kept)]
+        settings = with_measuring(settings, ranking.spec, given, seq)
+        if settings.measured == seq:
+            rows.append(DeleteTallies(ranking.id, seq))
         ranking.settings = settings
         reply = ranking_reply(ranking)
         await self._transactions.commit([*ranking_rows(ranking, seq, now, by), *rows])
@@ -142,6 +155,26 @@ class RankingManager:
         event = EventRow(seq, now, ranking.id, WHOLE_RANKING, RANKING, None, body)
         deleted = DeletedRow(ranking.id, ranking.id - 1, seq)  # a ranking's id is the seq of its first event
         await self._transactions.commit([event, DeleteRanking(ranking.id), deleted])
+
+
+def with_measuring(
+    settings: LearnerSettings, before: RankingSpec | None, given: Container[str], seq: int
+) -> LearnerSettings:
+    """Settings that event `seq` brings into force, with a new measuring of the uplift where it begins.
+
+    It begins with a holdout, and again when something changes on which the groups depend. A ranking that its guardrail
+    has stopped stays so until a mode is given.
+    """
+    spec = settings.spec
+    if spec.holdout > 0.0 and not settings.salt:
+        settings = settings._replace(salt=new_salt())
+    goes_on = settings.stopped > 0 and "mode" in given
+    if goes_on:
+        settings = settings._replace(stopped=0)
+    is_other = before is None or any(getattr(spec, field) != getattr(before, field) for field in MEASURED_FIELDS)
+    if spec.holdout > 0.0 and not settings.shows_baseline and (is_other or goes_on):
+        settings = settings._replace(measured=seq, share=spec.holdout)
+    return settings
 
 
 def _check_fixed_fields(ranking: LiveRanking, given: dict[str, Any]) -> None:
@@ -167,4 +200,5 @@ def ranking_rows(ranking: LiveRanking, seq: int, now: int, by: str) -> list[Row]
 def ranking_reply(ranking: LiveRanking) -> Ranking:
     """A ranking as requests read it."""
     spec = msgspec.structs.asdict(ranking.spec)
-    return Ranking(**spec, items=len(ranking.items), created=as_time(ranking.created))
+    stopped = ranking.settings.stopped > 0
+    return Ranking(**spec, items=len(ranking.items), created=as_time(ranking.created), stopped=stopped)

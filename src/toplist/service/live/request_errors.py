@@ -13,7 +13,19 @@ from toplist.service.live.ranking import TOO_LARGE, LiveRanking, wrong_width
 from toplist.service.wire import IS_PLACE, ListRequest, RankingSpec, too_large
 
 # Settings of a ranking in the order in which they are blamed if they do not go together.
-SUSPECTS = ("join", "prior_strength", "prior_mean", "new_per_list", "pool", "steps", "positions", "seed", "policy")
+SUSPECTS = (
+    "explore",
+    "mode",
+    "join",
+    "prior_strength",
+    "prior_mean",
+    "new_per_list",
+    "pool",
+    "steps",
+    "positions",
+    "seed",
+    "policy",
+)
 
 
 def setting_at_fault(

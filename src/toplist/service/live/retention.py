@@ -144,21 +144,24 @@ class Retention:
 
         def read(reader: LogReader) -> tuple[DeletedLearnerRow, bool] | None:
             rows = reader.deleted_learners(1)
-            return (rows[0], reader.has_events(rows[0].learner)) if rows else None
+            if not rows:
+                return None
+            learner, ranking = rows[0]
+            return rows[0], reader.has_events(learner) or reader.has_tallies(ranking, learner)
 
         found = await state.store.read(read)
         if not self._transactions.is_current(state):
             return True
         rows: list[Row] = []
         if found is not None:
-            row, has_events = found
+            row, has_rows = found
             purge = PurgeLearner(row.ranking, row.learner, PURGED_AT_ONCE)
             with self._transactions.change():
-                if not has_events or state.purging != row.learner:
+                if not has_rows or state.purging != row.learner:
                     state.purging = row.learner
                     state.purge_learner(row.learner)
-                rows = [purge if has_events else PurgeLearnerDone(row.learner)]
-                if not has_events:
+                rows = [purge if has_rows else PurgeLearnerDone(row.learner)]
+                if not has_rows:
                     state.learners.forget_deleted(row.learner)
         elif state.store.keeps_deleted and monotonic() >= self._wipe_at:
             self._wipe_at = monotonic() + WIPE_AGAIN

@@ -21,6 +21,7 @@ from toplist.service.live.retention import Retention
 from toplist.service.live.segments import Segments
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import OpenStore, Transactions
+from toplist.service.live.uplift_queries import UpliftQueries
 from toplist.service.store.address import open_store
 from toplist.service.store.group_commit import CommitCounts
 
@@ -56,7 +57,7 @@ class Service:
 
     Attributes
     ----------
-    rankings, items, lists, imports, impressions, queries, segments, retention
+    rankings, items, lists, imports, impressions, queries, uplift, segments, retention
         One object per kind of request.
     transactions : Transactions
         The store and the state in memory.
@@ -85,6 +86,7 @@ class Service:
         self.imports = Imports(self.transactions, self.compiler, self.items, most_segments, work_bytes)
         self.impressions = Impressions(self.transactions)
         self.queries = Queries(self.transactions, self.compiler, ReadLane(read_share, reads_waiting))
+        self.uplift = UpliftQueries(self.transactions, self.queries.lane)
         self.segments = Segments(self.transactions)
         self.retention = Retention(self.transactions, self.compiler)
 

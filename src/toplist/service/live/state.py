@@ -17,6 +17,7 @@ from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, Impression
 from toplist.service.live.learners import Learners
 from toplist.service.live.quarantine import QuarantineCounts, QuarantinedLearners, reason_of
 from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.uplift_sums import UpliftSums
 from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log.events import ListEvent, ListOutcome, decode_list, decode_outcome, decode_ranking
 from toplist.service.log.impression_id import parse_id
@@ -96,6 +97,7 @@ class LiveState:
         self.learners = Learners(
             store, commits, learner_bytes, work, QuarantinedLearners(commits, quarantine, self.next_seq)
         )
+        self.uplift = UpliftSums(store, commits)
         self.learners.deleted.update(row.learner for row in rows.deleted_learners)
         self.rankings: dict[str, LiveRanking] = {}
         self.rankings_by_id: dict[int, LiveRanking] = {}
@@ -238,6 +240,7 @@ class LiveState:
                 if event is None:
                     raise NotFound(UNKNOWN_IMPRESSION)
                 made = lists[impression.seq] = decode_list(event.body)
+                impression.placed = made.placement
                 if self.has(impression) and impression.items is None:
                     self._positions += len(made.items)
                 impression.items = made.items

@@ -70,7 +70,7 @@ class ListWeigher:
                 raise Conflict(f"The ranking {ranking.name!r} cannot serve yet: {problem}") from problem
         else:
             copy = learner.ranker.state()
-        policy, name = settings.spec.policy, settings.learner_name(request.segment)
+        policy, name = settings.policy, settings.learner_name(request.segment)
 
         def work() -> WeighedList:
             ranker = copy if learner is None else LoggedRanker.of(copy, policy, name)

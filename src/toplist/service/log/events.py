@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct, field
@@ -17,6 +18,8 @@ from toplist.ranker.learned_state import LearnedState
 from toplist.service.wire import ListRequest, RankingSpec
 
 COMPRESSED_FROM = 256  # bytes of a memo; larger ones are flags that are mostly zero
+
+Column = list[float] | None  # a number per position
 
 encode = msgspec.json.Encoder().encode
 
@@ -32,6 +35,10 @@ class RankingEvent(Struct, frozen=True, omit_defaults=True):
     longest: int = 0  # upper bound of the length of the training lists; 0: as places
     first_list: int = field(default=0, name="first")  # number of a learner's first list
     floor: int = 0  # seq of the last event that reset learners; 0: that of the policy if not trained, else none
+    salt: str = ""  # by which visitors are hashed, in hex; empty until the ranking first has a holdout
+    measured: int = 0  # seq of the event from which the uplift is measured; 0: it is not
+    share: float = 0.0  # of the holdout in that measuring
+    stopped: int = 0  # seq of the event by which the guardrail put it back to its baseline; 0: it did not
     by: str = ""  # name of the API key that asked for it; empty without keys
 
 
@@ -85,6 +92,32 @@ def digest_of(belief: bytes) -> str:
     return hashlib.blake2b(belief, digest_size=16).hexdigest()
 
 
+POLICY, HOLDOUT, SHADOW = "policy", "holdout", "shadow"  # groups of lists
+
+
+class ListPlacement(NamedTuple):
+    """The group of a list, with what follows from it: the last fields of its event."""
+
+    group: str | None = None
+    visitor: bytes = b""
+    segmented: bool = False
+    learns: bool = True
+    would_show: list[ItemId] | None = None
+
+    @property
+    def shows_baseline(self) -> bool:
+        """Whether the list is the baseline."""
+        return self.group is not None and self.group != POLICY
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the list counts for the uplift."""
+        return self.group in (POLICY, HOLDOUT)
+
+
+NO_PLACEMENT = ListPlacement()
+
+
 class ListEvent(Struct, frozen=True, omit_defaults=True):
     """A list was made: everything that this policy, or another one, needs to learn from it."""
 
@@ -106,20 +139,38 @@ class ListEvent(Struct, frozen=True, omit_defaults=True):
     marginals: list[float] | None = None
     propensity_errors: list[float] | None = None
     marginal_errors: list[float] | None = None
+    group: str | None = None  # POLICY, HOLDOUT or SHADOW; None: the ranking had no groups
+    visitor: bytes = b""  # hash of the visitor, if it had an id
+    segmented: bool = False  # whether a list with a group is of a segment
+    learns: bool = True  # whether its clicks are learned
+    would_show: list[ItemId] | None = None  # by the policy, in place of the baseline
 
     @classmethod
     def of(
-        cls, items: list[ItemId], record: Record, request: ListRequest, weighed: ListProbabilities | None = None
-    ) -> ListEvent:
+        cls, items: list[ItemId], record: Record, request: ListRequest, weighed: ListProbabilities | None = None,
+        placed: ListPlacement | None = None,
+    ) -> ListEvent:  # fmt: skip
         """The event of a list that was just made, with its probabilities if they were asked for."""
         number, slots, rows, memo, after, pinned = record
         packed = len(memo) > COMPRESSED_FROM
         if packed:
             memo = zlib.compress(memo, 1)
+        group, visitor, segmented, learns, would_show = placed or NO_PLACEMENT
         return cls(
             items, number, slots, after, rows, memo, packed, pinned, request.person, request.features,
-            request.request_id, request.deferred, *_as_lists(weighed),
+            request.request_id, request.deferred, *_as_lists(weighed), group, visitor, segmented,
+            learns, would_show,
         )  # fmt: skip
+
+    @property
+    def is_by_policy(self) -> bool:
+        """Whether the policy made the list; else it is the baseline."""
+        return self.group is None or self.group == POLICY
+
+    @property
+    def placement(self) -> ListPlacement:
+        """Group and visitor of the list."""
+        return ListPlacement(self.group, self.visitor, self.segmented, self.learns, self.would_show)
 
     def record(self) -> Record:
         """The list in the form from which its ranker learns."""
@@ -127,12 +178,13 @@ class ListEvent(Struct, frozen=True, omit_defaults=True):
         return Record(self.number, self.slots, self.rows, memo, self.after, self.pinned)
 
 
-def _as_lists(weighed: ListProbabilities | None) -> tuple[list[float] | None, ...]:
+def _as_lists(weighed: ListProbabilities | None) -> tuple[Column, Column, Column, Column]:
     """Probabilities and their errors for the log; without errors if all of them are exact."""
     if weighed is None:
         return None, None, None, None
     conditional, marginal, *errors = (column.tolist() for column in weighed)
-    return conditional, marginal, *(error if any(error) else None for error in errors)
+    of_conditional, of_marginal = (error if any(error) else None for error in errors)
+    return conditional, marginal, of_conditional, of_marginal
 
 
 def rows_by_item(features: Mapping[str, list[float]]) -> dict[ItemId, list[float]]:
@@ -213,6 +265,18 @@ class ClockEvent(Struct, frozen=True):
     milliseconds: int
 
 
+class StoppedEvent(Struct, frozen=True, kw_only=True):
+    """The guardrail of a ranking put it back to its baseline: the rule, and what broke it."""
+
+    metric: str
+    worse_by: float
+    level: float
+    ratio: float  # of policy to holdout
+    high: float  # upper end of its confidence sequence
+    policy: tuple[int, ...]  # sums of the groups, in the order of `GroupSums`
+    holdout: tuple[int, ...]
+
+
 class ForgottenEvent(Struct, frozen=True):
     """Impressions closed by events up to `until` were deleted from the log."""
 
@@ -234,3 +298,4 @@ decode_learner = msgspec.json.Decoder(LearnerEvent).decode
 decode_imported = msgspec.json.Decoder(ImportedEvent).decode
 decode_quarantined = msgspec.json.Decoder(QuarantinedEvent).decode
 decode_outcome = msgspec.json.Decoder(ListOutcome).decode
+decode_stopped = msgspec.json.Decoder(StoppedEvent).decode

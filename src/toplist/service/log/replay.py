@@ -67,7 +67,7 @@ def new_ranker(
     if can.samples != "nothing":
         priors = {id: state.prior for id, state in items.items() if state.prior is not None}
     ranker = LoggedRanker(
-        list(items), settings.places, spec.policy, settings.seed(segment), features=features,
+        list(items), settings.places, settings.policy, settings.seed(segment), features=features,
         person=spec.person if can.needs_features else 0, join=spec.join, steps=spec.steps,
         prior_mean=spec.prior_mean, prior_strength=spec.prior_strength, priors=priors,
         new_per_list=spec.new_per_list, open_slates=NO_LIMIT, name=settings.learner_name(segment),
@@ -115,7 +115,7 @@ def logged_list(ranker: LoggedRanker, event: ListEvent, own: bool) -> Shown | No
     None if the ranker cannot learn from it: another policy made it, and an item was removed since, or the ranker's
     policy learns only from its own lists.
     """
-    if own:
+    if own and event.is_by_policy:
         return ranker.recall(event.items, event.record())
     if not ranker.capabilities.learns_from_any_list or not all(item in ranker for item in event.items):
         return None
@@ -131,7 +131,9 @@ def logged_list(ranker: LoggedRanker, event: ListEvent, own: bool) -> Shown | No
 def learn_list(ranker: LoggedRanker, event: ListEvent, outcome: ListOutcome, own: bool) -> None:
     """Learn a list of the log from its outcome."""
     report = outcome.merged.for_learning()
-    if own:
+    if not event.learns:
+        ranker.drop(event.number)
+    elif own and event.is_by_policy:
         ranker.reopen(event.number)
         ranker.settle(event.record(), *report)
     elif (shown := logged_list(ranker, event, own)) is None:
@@ -245,7 +247,7 @@ def replay_from_log(reader: LogReader, settings: LearnerSettings, row: LearnerRo
 
 def replay_from_snapshot(settings: LearnerSettings, row: LearnerRow, kept: SnapshotRow, fetch: FetchEvent) -> Replay:
     """A learner as it was at a snapshot."""
-    ranker = LoggedRanker.from_bytes(kept.body, settings.spec.policy, settings.learner_name(row.segment))
+    ranker = LoggedRanker.from_bytes(kept.body, settings.policy, settings.learner_name(row.segment))
     return Replay(ranker, kept.seq, settings.first_event(row.id), settings.policy_seq, fetch)
 
 

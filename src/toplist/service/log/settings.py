@@ -48,6 +48,10 @@ class LearnerSettings(NamedTuple):
     longest: int  # upper bound of the length of lists between `floor` and `policy_seq`
     first_list: int  # number of a learner's first list
     floor: int  # seq of the last event that reset learners: earlier lists are never learned again
+    salt: str = ""  # by which visitors are hashed
+    measured: int = 0  # seq of the event from which the uplift is measured; 0: it is not
+    share: float = 0.0  # of the holdout in that measuring
+    stopped: int = 0  # seq of the event by which the guardrail put it back to its baseline
 
     @classmethod
     def of(cls, event: RankingEvent, policy_seq: int = 0) -> LearnerSettings:
@@ -56,22 +60,32 @@ class LearnerSettings(NamedTuple):
         positions = spec.positions
         places, longest = event.places or positions, event.longest or positions
         floor = event.floor or (0 if event.trained else policy_seq)
-        return cls(spec.name, spec, policy_seq, event.trained, places, longest, event.first_list, floor)
+        return cls(
+            spec.name, spec, policy_seq, event.trained, places, longest, event.first_list, floor, event.salt,
+            event.measured, event.share, event.stopped,
+        )  # fmt: skip
 
     def event(self, deleted: bool = False) -> RankingEvent:
         """The event that records these settings."""
         return RankingEvent(
-            self.spec, self.trained, self.policy_seq, deleted, self.places, self.longest, self.first_list, self.floor
-        )
+            self.spec, self.trained, self.policy_seq, deleted, self.places, self.longest, self.first_list, self.floor,
+            self.salt, self.measured, self.share, self.stopped,
+        )  # fmt: skip
 
     def with_spec(self, spec: RankingSpec) -> LearnerSettings:
         """Other settings for the same learners."""
         return self._replace(spec=spec)
 
+    def with_groups_of(self, other: LearnerSettings) -> LearnerSettings:
+        """The settings, with the salt and the measuring of others."""
+        return self._replace(salt=other.salt, measured=other.measured, share=other.share, stopped=other.stopped)
+
     def for_new_learners(self, spec: RankingSpec, trained: bool, longest: int) -> LearnerSettings:
         """Other settings for new learners; if they are trained, they have positions for the `longest` list."""
         longest = longest if trained else SHORTEST
-        return LearnerSettings(self.name, spec, 0, trained, max(longest, spec.positions), longest, 0, self.floor)
+        return self._replace(
+            spec=spec, policy_seq=0, trained=trained, places=max(longest, spec.positions), longest=longest, first_list=0
+        )
 
     def in_force_from(self, seq: int) -> LearnerSettings:
         """The settings, in force from an event on.
@@ -83,6 +97,24 @@ class LearnerSettings(NamedTuple):
             return self._replace(policy_seq=seq, first_list=0)
         return self._replace(policy_seq=seq, first_list=seq, floor=seq)
 
+    @property
+    def policy(self) -> str:
+        """The policy of its learners: in mode "exploring", one that shows random lists now and then."""
+        spec = self.spec
+        if spec.mode != "exploring":
+            return spec.policy
+        return f"exploring(policy={spec.policy!r}, share={float(spec.explore)!r})"
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether some lists are the baseline: of a holdout, in shadow mode, or since the guardrail stopped it."""
+        return self.spec.holdout > 0.0 or self.spec.mode == "shadow" or self.stopped > 0
+
+    @property
+    def shows_baseline(self) -> bool:
+        """Whether all lists are the baseline."""
+        return self.spec.mode == "shadow" or self.stopped > 0
+
     def seed(self, segment: str | None) -> int:
         """Seed of a segment's learner; without a segment, that of the ranking."""
         return key_seed(self.spec.seed, segment)
@@ -93,7 +125,7 @@ class LearnerSettings(NamedTuple):
 
     def capabilities(self) -> Capabilities:
         """What the policy can do."""
-        can: Capabilities = make(self.spec.policy).capabilities()
+        can: Capabilities = make(self.policy).capabilities()
         return can
 
     @property
@@ -106,7 +138,7 @@ class LearnerSettings(NamedTuple):
 
     def learner_size(self, items: int) -> int:
         """Bytes of a learner with so many items, foretold."""
-        return _size_by_items(self.spec.policy, self.places, self.joined, self.spec.steps).at(items)
+        return _size_by_items(self.policy, self.places, self.joined, self.spec.steps).at(items)
 
     def first_event(self, created: int) -> int:
         """Seq after which the history of a learner begins; event `created` created it."""

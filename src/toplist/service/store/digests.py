@@ -19,6 +19,7 @@ from toplist.service.store.protocol import (
     RankingRow,
     RequestRow,
     SnapshotRow,
+    TallyRow,
 )
 
 _SUM_BITS = 63  # of a sum of digests, which SQLite keeps in 63 bits
@@ -87,6 +88,10 @@ TABLES: dict[type, RowTable] = {
         "gone_learners", ("learner", "ranking"), (), ("learner",),
         str(STORE), lambda _: STORE,
     ),
+    TallyRow: RowTable(
+        "tallies", ("ranking", "measured", "slice", "visitor", "body"), ("slice",),
+        ("ranking", "slice", "visitor", "measured"), "ranking", lambda row: row.ranking,
+    ),
 }  # fmt: skip
 
 
@@ -128,3 +133,9 @@ class DigestSums:
 def with_digest(row: Any) -> tuple[Any, ...]:
     """A row with its digest."""
     return (*row, crc32(_encode(row)))
+
+
+def last_by_key(table: RowTable, rows: Iterable[Any]) -> list[Any]:
+    """Of rows with the same key, the last."""
+    places = [table.columns.index(column) for column in table.key]
+    return list({tuple(row[place] for place in places): row for row in rows}.values())

@@ -9,7 +9,7 @@ import apsw
 
 from toplist.service.store.connection import READ_ERRORS
 from toplist.service.store.digests import STORE, TABLES, RowTable, row_digest
-from toplist.service.store.migrations import SCRIPTS, WITH_DIGESTS, WITH_PRIORS, migrate
+from toplist.service.store.migrations import SCRIPTS, WITH_DIGESTS, WITH_PRIORS, WITH_TALLIES, migrate
 
 MOST_MESSAGES = 1_000_000  # of SQLite's check, which gives 100 unless it is told otherwise
 
@@ -72,6 +72,8 @@ def _definitions(connection: apsw.Connection) -> dict[str, tuple[Any, ...]]:
 def _tables(version: int) -> Iterator[RowTable]:
     """The tables whose rows have digests, in a version of the store."""
     for table in TABLES.values():
+        if table.name == "tallies" and version < WITH_TALLIES:
+            continue
         columns = tuple(column for column in table.columns if column != "prior" or version >= WITH_PRIORS)
         yield table._replace(columns=columns)
 

@@ -137,10 +137,19 @@ SCRIPTS = (
     ALTER TABLE new_items RENAME TO items;
     {_subtract_deleted("items", "old.ranking")}
     """,
+    # Sums of the uplift: of both groups, and of each visitor.
+    f"""
+    CREATE TABLE tallies (
+        ranking INTEGER NOT NULL, measured INTEGER NOT NULL, slice TEXT NOT NULL, visitor BLOB NOT NULL,
+        body BLOB NOT NULL, row_digest INTEGER NOT NULL, PRIMARY KEY (ranking, slice, visitor, measured)
+    ) WITHOUT ROWID;
+    {_subtract_deleted("tallies", "old.ranking")}
+    """,
 )
 _VACUUM_BEFORE = 5  # versions before this one did not overwrite what they deleted
 WITH_DIGESTS = 4  # the first version whose rows have digests
 WITH_PRIORS = 6  # the first version whose items have priors
+WITH_TALLIES = 7  # the first version that has tallies
 
 
 def foreign_reason(connection: apsw.Connection) -> str | None:

@@ -19,12 +19,17 @@ IMPORTED = "imported"  # it began with what a saved ranker had learned
 # Of a whole ranking:
 RANKING, ITEMS, FORGOTTEN, ERASED = "ranking", "items", "forgotten", "erased"
 POOL = "pool"  # what its learners know together
+STOPPED = "stopped"  # its guardrail put it back to its baseline
 
 # Of the whole store, under no ranking:
 CLOCK = "clock"  # the clock of the service was corrected
 NO_RANKING = 0
 
 WHOLE_RANKING = 0  # the learner of events about a whole ranking
+
+# Slices of the uplift: all lists, those of a day and those of a segment, named by its learner. The sums of visitors are
+# apart, under a learner or under 0 for all lists, so that the few sums of groups can be read without them.
+ALL_LISTS, DAY_SLICE, SEGMENT_SLICE, VISITORS_SLICE = "all", "day:", "segment:", "visitors:"
 
 
 class EventRow(NamedTuple):
@@ -110,7 +115,7 @@ class DeletedRow(NamedTuple):
 
 
 class DeletedRanking(NamedTuple):
-    """A deleted ranking, and whether it has items left."""
+    """A deleted ranking, and whether it has items or tallies left."""
 
     row: DeletedRow
     has_items: bool
@@ -176,6 +181,23 @@ class ItemRow(NamedTuple):
     prior: bytes | None = None  # its mean and strength, float64
 
 
+class TallyRow(NamedTuple):
+    """A sum of the uplift of a ranking: of both groups, or of one visitor."""
+
+    ranking: int
+    measured: int  # seq of the event from which the uplift is measured
+    slice: str  # what it is a sum over
+    visitor: bytes  # hash of the visitor; empty for the sum of both groups
+    body: bytes  # JSON
+
+
+class DeleteTallies(NamedTuple):
+    """Delete the sums of a ranking whose measuring began before an event."""
+
+    ranking: int
+    measured: int
+
+
 class DeleteItem(NamedTuple):
     """Delete an item."""
 
@@ -207,7 +229,8 @@ class ShiftWindows(NamedTuple):
 Row = (
     EventRow | ImpressionRow | ImpressionChange | RequestRow | LearnerRow | SnapshotRow | RankingRow | DeleteRanking
     | DeletedRow | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone
-    | DeleteLearner | DeletedLearnerRow | PurgeLearner | PurgeLearnerDone | WipeLog | ShiftWindows
+    | DeleteLearner | DeletedLearnerRow | PurgeLearner | PurgeLearnerDone | WipeLog | ShiftWindows | TallyRow
+    | DeleteTallies
 )  # fmt: skip
 
 
@@ -328,6 +351,22 @@ class LogReader(Protocol):
 
     def closed_impressions(self, learner: int, until: int) -> int:
         """Number of a learner's impressions that were closed by an event up to `until` and are not deleted."""
+        ...
+
+    def tallies(self, ranking: int, measured: int, keys: Sequence[tuple[str, bytes]]) -> list[TallyRow]:
+        """Sums of the uplift by slice and visitor; those that do not exist are left out."""
+        ...
+
+    def group_tallies(self, ranking: int, measured: int, kind: str, after: str, limit: int) -> list[TallyRow]:
+        """Sums of both groups in slices of a kind, by slice, those behind the slice `after`."""
+        ...
+
+    def all_tallies(self, ranking: int, measured: int) -> Iterator[TallyRow]:
+        """All sums of the uplift, some at a time."""
+        ...
+
+    def has_tallies(self, ranking: int, learner: int) -> bool:
+        """Whether there are sums of a segment, named by its learner."""
         ...
 
     def seq_before(self, moment: int) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain
 from typing import Any
 
 from toplist.service.store import protocol
@@ -20,16 +21,19 @@ from toplist.service.store.protocol import (
     RankingRow,
     RequestRow,
     SnapshotRow,
+    TallyRow,
 )
 
 PAGE_BYTES = 4 << 20  # of the bodies of events that are in memory at a time
 PAGE_ROWS, PAGE_SNAPSHOTS = 2000, 20  # of a whole table; snapshots may have megabytes
+TALLIES_PER_READ = 100  # conditions of one query
 CLOSED = f"kind IN ('{protocol.LEARN}', '{protocol.DROP}', '{protocol.QUARANTINED}') AND impression IS NOT NULL"
 # The columns of a row, without its digest.
-EVENT, IMPRESSION, REQUEST, LEARNER, SNAPSHOT, RANKING, ITEM, GONE, GONE_LEARNER = (
+EVENT, IMPRESSION, REQUEST, LEARNER, SNAPSHOT, RANKING, ITEM, GONE, GONE_LEARNER, TALLY = (
     f"SELECT {TABLES[kind].selected} FROM {TABLES[kind].name}"
     for kind in (
-        EventRow, ImpressionRow, RequestRow, LearnerRow, SnapshotRow, RankingRow, ItemRow, DeletedRow, DeletedLearnerRow
+        EventRow, ImpressionRow, RequestRow, LearnerRow, SnapshotRow, RankingRow, ItemRow, DeletedRow,
+        DeletedLearnerRow, TallyRow,
     )
 )  # fmt: skip
 
@@ -100,8 +104,8 @@ class TableReader(ABC):
         row = self._first(f"{GONE} WHERE {self._where} ORDER BY ranking LIMIT 1")
         if row is None:
             return None
-        item = self._first(f"SELECT 1 FROM items WHERE {self._where} AND ranking = ? LIMIT 1", row[0])
-        return DeletedRanking(DeletedRow(*row), item is not None)
+        kept = [f"SELECT 1 FROM {table} WHERE {self._where} AND ranking = ? LIMIT 1" for table in ("items", "tallies")]
+        return DeletedRanking(DeletedRow(*row), any(self._first(query, row[0]) is not None for query in kept))
 
     def deleted_learners(self, limit: int = -1) -> list[DeletedLearnerRow]:
         """Deleted learners with rows left to purge, all of them without a limit."""
@@ -233,6 +237,42 @@ class TableReader(ABC):
         query = f"""SELECT count(*) FROM events
             WHERE {self._where} AND learner = ? AND learner > 0 AND seq <= ? AND {CLOSED}"""
         return int(self._first(query, learner, until)[0])
+
+    def tallies(self, ranking: int, measured: int, keys: Sequence[tuple[str, bytes]]) -> list[TallyRow]:
+        """Sums of the uplift by slice and visitor; those that do not exist are left out."""
+        found: list[TallyRow] = []
+        for begin in range(0, len(keys), TALLIES_PER_READ):
+            some = keys[begin : begin + TALLIES_PER_READ]
+            named = " OR ".join(["(slice = ? AND visitor = ?)"] * len(some))
+            query = f"{TALLY} WHERE {self._where} AND ranking = ? AND measured = ? AND ({named})"
+            found += map(TallyRow._make, self._rows(query, ranking, measured, *chain.from_iterable(some)))
+        return found
+
+    def group_tallies(self, ranking: int, measured: int, kind: str, after: str, limit: int) -> list[TallyRow]:
+        """Sums of both groups in slices of a kind, by slice, those behind the slice `after`."""
+        query = f"""{TALLY} WHERE {self._where} AND ranking = ? AND measured = ? AND slice > ? AND slice < ?
+            ORDER BY slice LIMIT ?"""
+        end = kind[:-1] + chr(ord(kind[-1]) + 1)
+        return [TallyRow._make(row) for row in self._rows(query, ranking, measured, after or kind, end, limit)]
+
+    def all_tallies(self, ranking: int, measured: int) -> Iterator[TallyRow]:
+        """All sums of the uplift, some at a time."""
+        last: tuple[str, bytes] | None = None
+        while True:
+            after = "" if last is None else "AND (slice, visitor) > (?, ?)"
+            query = f"""{TALLY} WHERE {self._where} AND ranking = ? AND measured = ? {after}
+                ORDER BY slice, visitor LIMIT {PAGE_ROWS}"""
+            rows = self._rows(query, ranking, measured, *(last or ()))
+            yield from map(TallyRow._make, rows)
+            if len(rows) < PAGE_ROWS:
+                return
+            last = rows[-1][2:4]
+
+    def has_tallies(self, ranking: int, learner: int) -> bool:
+        """Whether there are sums of a segment, named by its learner."""
+        slices = f"{protocol.SEGMENT_SLICE}{learner}", f"{protocol.VISITORS_SLICE}{learner}"
+        query = f"SELECT 1 FROM tallies WHERE {self._where} AND ranking = ? AND slice IN (?, ?) LIMIT 1"
+        return self._first(query, ranking, *slices) is not None
 
     def seq_before(self, moment: int) -> int:
         """Seq of the last event before a moment, by bisection: times grow with seq from one correction to the next."""

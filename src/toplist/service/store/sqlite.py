@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +13,7 @@ import apsw
 from toplist.core.problem import InvalidInput
 from toplist.service.store import protocol
 from toplist.service.store.connection import BUSY_TIMEOUT, cannot_write, connect
-from toplist.service.store.digests import TABLES, DigestSums, with_digest
+from toplist.service.store.digests import TABLES, DigestSums, last_by_key, with_digest
 from toplist.service.store.lock import StoreLock
 from toplist.service.store.migrations import foreign_reason, migrate
 from toplist.service.store.protocol import (
@@ -48,6 +48,7 @@ _FORGOTTEN = f"(SELECT impression FROM events WHERE {_OLD} AND {CLOSED})"
 _REQUEST = f"CASE WHEN json_valid({BODY_TEXT}) THEN json_extract({BODY_TEXT}, '$.request_id') END"
 _PURGED = "ranking = :ranking AND seq > :after AND seq <= :until"
 _OF_LEARNER = "(SELECT seq FROM events WHERE learner = :learner AND learner > 0 ORDER BY seq LIMIT :events)"
+_OF_SEGMENT = f"slice IN ('{protocol.SEGMENT_SLICE}' || :learner, '{protocol.VISITORS_SLICE}' || :learner)"
 # All other rows are inserted, and these deletions made, in their order.
 _SCRIPTS: dict[type, tuple[str, ...]] = {
     protocol.DeleteItem: ("DELETE FROM items WHERE ranking = :ranking AND id = :id",),
@@ -63,6 +64,8 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
         f"DELETE FROM events WHERE {_PURGED}",
         """DELETE FROM items WHERE ranking = :ranking AND id IN (
             SELECT id FROM items WHERE ranking = :ranking LIMIT :items)""",
+        """DELETE FROM tallies WHERE ranking = :ranking AND (slice, visitor, measured) IN (
+            SELECT slice, visitor, measured FROM tallies WHERE ranking = :ranking LIMIT :items)""",
     ),
     # The first event of a learner has its segment.
     protocol.DeleteLearner: (
@@ -78,7 +81,10 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
         f"""DELETE FROM impressions WHERE id IN (
             SELECT impression FROM events WHERE seq IN {_OF_LEARNER} AND kind = '{protocol.LIST}')""",
         f"DELETE FROM events WHERE seq IN {_OF_LEARNER}",
+        f"""DELETE FROM tallies WHERE ranking = :ranking AND {_OF_SEGMENT} AND (slice, visitor, measured) IN (
+            SELECT slice, visitor, measured FROM tallies WHERE ranking = :ranking AND {_OF_SEGMENT} LIMIT :events)""",
     ),
+    protocol.DeleteTallies: ("DELETE FROM tallies WHERE ranking = :ranking AND measured < :measured",),
     protocol.PurgeLearnerDone: ("DELETE FROM gone_learners WHERE learner = :learner",),
     protocol.ShiftWindows: (
         """UPDATE impressions SET due = due + :milliseconds,
@@ -147,7 +153,10 @@ class SQLiteStore:
                     executemany(_CHANGE, map(with_digest, several))
                 elif several:
                     executemany(_INSERT[kind], sums.with_digests(kind, several))
-            for kind, alike in groupby(others, type):
+            for kind, same in groupby(others, type):
+                alike: Iterable[Row] = same
+                if kind is protocol.TallyRow:  # many lists of one commit change the same sums
+                    alike = last_by_key(TABLES[kind], alike)
                 if kind in _INSERT:
                     executemany(_INSERT[kind], sums.with_digests(kind, map(_without_flags, alike)))
                 elif kind is protocol.WipeLog:

@@ -48,7 +48,18 @@ from toplist.service.wire.learning import (
 )
 from toplist.service.wire.lists import Impression, ListEntry, ListReply, ListRequest, Report, ReportReply, SeenEntry
 from toplist.service.wire.problems import PROBLEM_MEDIA, PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, Fault, ProblemBody
-from toplist.service.wire.rankings import Health, Ranking, RankingChange, Rankings, RankingSpec
+from toplist.service.wire.rankings import Health, Ranking, RankingChange, Rankings, RankingSpec, StopIf
+from toplist.service.wire.uplift import (
+    Bounds,
+    ComparedGroups,
+    GroupCounts,
+    GuardrailStop,
+    MetricUplift,
+    SampleRatio,
+    Uplift,
+    UpliftQuery,
+    UpliftSlice,
+)
 
 __all__ = [
     "Estimate", "Estimates", "EstimatesQuery", "Event", "EventsQuery", "Explanation", "Fault", "Health", "History",
@@ -59,4 +70,8 @@ __all__ = [
     "PROBLEM_STATUSES", "PROBLEM_TYPE_PREFIX", "Point", "ProblemBody", "Ranking", "RankingChange", "RankingSpec",
     "Rankings", "Reason", "RemoveBody", "Removed", "Report", "ReportReply", "SeenEntry", "Segment", "SegmentsPage",
     "SegmentsQuery", "TEXT_RULE", "too_large",
+]  # fmt: skip
+__all__ += [
+    "Bounds", "ComparedGroups", "GroupCounts", "GuardrailStop", "MetricUplift", "SampleRatio", "StopIf", "Uplift",
+    "UpliftQuery", "UpliftSlice",
 ]  # fmt: skip

@@ -73,14 +73,22 @@ SegmentAlias = Annotated[
 ]
 SegmentReply = Annotated[str | None, Meta(description="as segment", extra_json_schema={"deprecated": True})]
 RequestId = Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT)]
+VisitorId = Annotated[
+    str,
+    Meta(min_length=1, max_length=200, pattern=TEXT, description="id of the visitor, of which only a hash is stored"),
+]
 Positions = Annotated[int, Meta(ge=1, le=1000)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
+Level = Annotated[float, Meta(gt=0.0, le=0.5)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
 Seed = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Steps = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 FeatureCount = Annotated[int, Meta(ge=0, le=10_000)]
 Strength = Annotated[float, Meta(ge=0.0, le=1e9)]
 PoolKind = Literal["none", "prior"]
+ServingMode = Literal["live", "shadow", "exploring"]
+UpliftMetric = Literal["click_through", "clicks_per_list", "clicks_at_1"]
+UpliftSlices = Literal["none", "day", "segment"]
 NewItems = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 MAX_REPORT_ENTRIES = 2000  # every position of the longest list, once by number and once by item
 LARGEST = 1e6  # absolute value of a feature; in a sum of squares, a much larger one would round the others away

@@ -22,6 +22,7 @@ from toplist.service.wire.fields import (
     SegmentAlias,
     SegmentReply,
     Strict,
+    VisitorId,
     check_texts,
 )
 
@@ -36,6 +37,7 @@ class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True):
     pins: dict[str, ManyIds] = field(default_factory=dict)  # 1-based position to item
     person: FeatureRow | None = None
     features: dict[ManyTexts, FeatureRow] | None = None
+    visitor: VisitorId | None = None  # keeps its group, if the ranking has a holdout
     request_id: RequestId | None = None
     deferred: bool = False  # stays closed until it is activated
     propensities: bool | None = None  # how likely the list is, in the reply and the log; None: as the ranking says
@@ -61,6 +63,9 @@ class ListReply(OfSegment, frozen=True, kw_only=True):
     ranking: str
     segment: str | None = None
     deferred: bool = False
+    # Of a ranking with a holdout or in shadow mode: "policy", "holdout" or "shadow", and what the policy would show.
+    group: str | UnsetType = UNSET
+    would_show: list[str | int] | UnsetType = UNSET
     # Per position, if asked for: the probability of its item given those above, and of its item there in any list; and
     # their standard errors, where they are not exact.
     propensities: list[float] | UnsetType = UNSET
@@ -126,4 +131,6 @@ class Impression(OfSegment, frozen=True, kw_only=True):
     left: int | None
     seen: dict[str, float] | None  # by position
     reason: str | None  # why it was learned: "final" or "window"
+    group: str | None = None  # "policy", "holdout" or "shadow", where the ranking had groups
+    would_show: list[str | int] | None = None  # by the policy, in shadow mode
     key: SegmentReply = None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, Struct, UnsetType
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toplist.core.defaults import DEFAULT_POLICY
 from toplist.service.wire.fields import (
     FeatureCount,
+    Level,
+    ManyIds,
     Name,
     NewItems,
     PoolKind,
@@ -14,10 +18,23 @@ from toplist.service.wire.fields import (
     Probability,
     Seconds,
     Seed,
+    ServingMode,
     Steps,
     Strength,
     Strict,
+    UpliftMetric,
+    check_texts,
 )
+
+Baseline = Annotated[list[ManyIds], Meta(max_length=10_000)]
+
+
+class StopIf(Strict, frozen=True, kw_only=True):
+    """A guardrail: back to the baseline once the policy is certainly worse than it by more than an accepted loss."""
+
+    metric: UpliftMetric = "clicks_per_list"
+    worse_by: Probability = 0.0  # accepted loss, as a share of the holdout's: 0.05 stops what is certainly 5% worse
+    level: Level = 0.05  # chance at most that a policy is ever stopped that is not worse by that much
 
 
 class RankingSpec(Strict, frozen=True):
@@ -40,6 +57,16 @@ class RankingSpec(Strict, frozen=True):
     propensities: bool = False  # of all lists, unless a request says otherwise
     pool: PoolKind = "none"  # "prior": a new segment begins with what the others have learned
     pool_strength: Strength | None = None  # looks that this is worth; None: learned from how much segments differ
+    baseline: Baseline | None = None  # order of the items without learning; None: in which they were added
+    mode: ServingMode = "live"  # "shadow": shows the baseline; "exploring": shows random lists now and then
+    explore: Probability = 0.05  # share of lists that are random in mode "exploring"
+    holdout: Probability = 0.0  # share of visitors that always get the baseline
+    holdout_learns: bool = True  # whether lists of the holdout are learned from, where the policy can
+    stop_if: StopIf | None = None
+
+    def __post_init__(self) -> None:
+        if self.baseline:
+            check_baseline(self.baseline)
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
@@ -62,8 +89,15 @@ class Ranking(Struct, frozen=True, kw_only=True):
     propensities: bool
     pool: str
     pool_strength: float | None
+    baseline: list[str | int] | None
+    mode: str
+    explore: float
+    holdout: float
+    holdout_learns: bool
+    stop_if: StopIf | None
     items: int  # number of items, including hidden ones
     created: str  # RFC 3339 in UTC, like all times
+    stopped: bool = False  # whether the guardrail put it back to its baseline
 
 
 class RankingChange(Strict, frozen=True):
@@ -75,6 +109,12 @@ class RankingChange(Strict, frozen=True):
     reference: Probability | UnsetType | None = UNSET
     propensities: bool | UnsetType = UNSET
     pool_strength: Strength | UnsetType | None = UNSET
+    baseline: Baseline | UnsetType | None = UNSET
+    mode: ServingMode | UnsetType = UNSET  # from and to "exploring", it needs new learners
+    explore: Probability | UnsetType = UNSET
+    holdout: Probability | UnsetType = UNSET
+    holdout_learns: bool | UnsetType = UNSET
+    stop_if: StopIf | UnsetType | None = UNSET
     # A new value of one of these needs new learners.
     policy: str | UnsetType = UNSET
     seed: Seed | UnsetType = UNSET
@@ -88,6 +128,17 @@ class RankingChange(Strict, frozen=True):
     features: FeatureCount | UnsetType = UNSET
     person: FeatureCount | UnsetType = UNSET
     join: str | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if isinstance(self.baseline, list):
+            check_baseline(self.baseline)
+
+
+def check_baseline(baseline: list[str | int]) -> None:
+    """Refuse a baseline with bad ids, or with an item twice."""
+    check_texts(baseline, "`$.baseline[{}]`")
+    if len(set(baseline)) < len(baseline):
+        raise ValueError("The baseline names an item twice; name each once")
 
 
 class Rankings(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from toplist.service.client.requests.learner_requests import (
     import_ranker,
     next_list,
     segments,
+    uplift,
 )
 from toplist.service.client.requests.list_requests import activate, explanation, impression, make_list, report
 from toplist.service.client.requests.ranking_requests import (
@@ -39,6 +40,7 @@ __all__ = [
     "estimates",
     "next_list",
     "history",
+    "uplift",
     "segments",
     "import_ranker",
     "delete_segment",

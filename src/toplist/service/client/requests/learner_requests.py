@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from toplist.service.client.arguments import optional_text
 from toplist.service.client.client_request import ClientRequest, given, person_text, ranking_path, segment_path
-from toplist.service.wire import Estimates, Event, History, ImportReply, NextList, SegmentsPage
+from toplist.service.wire import Estimates, Event, History, ImportReply, NextList, SegmentsPage, Uplift
 
 
 def estimates(
@@ -55,6 +56,31 @@ def next_list(
     """
     query = given(segment=optional_text("segment", segment), person=person_text(person))
     return ClientRequest("GET", f"{ranking_path(name)}/explanation", NextList, query=query)
+
+
+def uplift(
+    name: str, *, by: Literal["none", "day", "segment"] = "none", after: str | None = None, limit: int = 100
+) -> ClientRequest[Uplift]:
+    """Read how much more the policy earns than the baseline that the holdout gets.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ranking.
+    by : {"none", "day", "segment"}, default "none"
+        Whether the reply also has the uplift of each day or segment.
+    after : str or None, default None
+        The `next` of the page before; None: the first page.
+    limit : int, default 100
+        Days or segments at most.
+
+    Returns
+    -------
+    Uplift
+        With a confidence sequence that is valid however often one looks.
+    """
+    query = given(by=by, after=optional_text("after", after), limit=limit)
+    return ClientRequest("GET", f"{ranking_path(name)}/uplift", Uplift, query=query)
 
 
 def history(name: str) -> ClientRequest[History]:

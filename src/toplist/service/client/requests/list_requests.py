@@ -24,6 +24,7 @@ def make_list(
     pins: Mapping[int, ItemId] | None = None,
     person: Sequence[float] | None = None,
     features: Mapping[ItemId, Sequence[float]] | None = None,
+    visitor: str | None = None,
     request_id: str | None = None,
     deferred: bool = False,
     propensities: bool | None = None,
@@ -48,6 +49,8 @@ def make_list(
         Features of the visitor, for policies that use them.
     features : mapping of str or int to sequence of float, or None, default None
         Features of items for this list.
+    visitor : str or None, default None
+        Id of the visitor, who stays in one group if the ranking has a holdout; only a hash of it is stored.
     request_id : str or None, default None
         Requests with the same id get the same list; None: a new id, so that a retry gets the list of the first attempt.
     deferred : bool, default False
@@ -68,6 +71,7 @@ def make_list(
         pins={} if pins is None else _pins(pins),
         person=None if person is None else elements("person", person, NUMBERS),
         features=None if features is None else _rows(features),
+        visitor=optional_text("visitor", visitor),
         request_id=request_id or str(uuid.uuid4()),
         deferred=deferred,
         propensities=propensities,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
-from toplist.service.client.arguments import wrong_type
+from toplist.core.item_id import ItemId
+from toplist.service.client.arguments import ids, wrong_type
 from toplist.service.client.client_request import ClientRequest, ranking_path
-from toplist.service.wire import Ranking, RankingChange, Rankings, RankingSpec
+from toplist.service.wire import Ranking, RankingChange, Rankings, RankingSpec, StopIf
 
 
 def create_ranking(
@@ -31,6 +33,12 @@ def create_ranking(
     propensities: bool | UnsetType = UNSET,
     pool: Literal["none", "prior"] | UnsetType = UNSET,
     pool_strength: float | UnsetType | None = UNSET,
+    baseline: Sequence[ItemId] | UnsetType | None = UNSET,
+    mode: Literal["live", "shadow", "exploring"] | UnsetType = UNSET,
+    explore: float | UnsetType = UNSET,
+    holdout: float | UnsetType = UNSET,
+    holdout_learns: bool | UnsetType = UNSET,
+    stop_if: StopIf | UnsetType | None = UNSET,
 ) -> ClientRequest[Ranking]:
     """Create a ranking, from a `RankingSpec` or from its fields as keywords.
 
@@ -58,6 +66,18 @@ def create_ranking(
         Whether a new segment begins with what the others have learned.
     pool_strength : float or None, default None
         Number of looks that this is worth; None: learned from how much segments differ.
+    baseline : sequence of str or int, or None, default None
+        Order of the items without learning; None: the order in which they were added.
+    mode : {"live", "shadow", "exploring"}, default "live"
+        "shadow" shows the baseline, and says what the policy would have shown; "exploring" shows random lists at times.
+    explore : float, default 0.05
+        Share of lists that are random in mode "exploring".
+    holdout : float, default 0
+        Share of visitors that always get the baseline.
+    holdout_learns : bool, default True
+        Whether the lists of the holdout are learned from, where the policy can.
+    stop_if : StopIf or None, default None
+        When to go back to the baseline.
 
     Returns
     -------
@@ -73,6 +93,8 @@ def create_ranking(
         "seed": seed, "steps": steps, "features": features, "person": person, "join": join, "prior_mean": prior_mean,
         "prior_strength": prior_strength, "new_per_list": new_per_list, "reference": reference,
         "propensities": propensities, "pool": pool, "pool_strength": pool_strength,
+        "baseline": _order(baseline), "mode": mode, "explore": explore, "holdout": holdout,
+        "holdout_learns": holdout_learns, "stop_if": stop_if,
     }  # fmt: skip
     given: dict[str, Any] = {field: value for field, value in fields.items() if value is not UNSET}
     if spec is None:
@@ -128,6 +150,12 @@ def change_ranking(
     reference: float | UnsetType | None = UNSET,
     propensities: bool | UnsetType = UNSET,
     pool_strength: float | UnsetType | None = UNSET,
+    baseline: Sequence[ItemId] | UnsetType | None = UNSET,
+    mode: Literal["live", "shadow", "exploring"] | UnsetType = UNSET,
+    explore: float | UnsetType = UNSET,
+    holdout: float | UnsetType = UNSET,
+    holdout_learns: bool | UnsetType = UNSET,
+    stop_if: StopIf | UnsetType | None = UNSET,
     policy: str | UnsetType = UNSET,
     seed: int | UnsetType = UNSET,
     steps: int | UnsetType | None = UNSET,
@@ -151,6 +179,16 @@ def change_ranking(
         Whether lists come, and are logged, with the probability of what they show.
     pool_strength : float or None, optional
         Number of looks that the knowledge of other segments is worth in a new one; None: learned.
+    baseline : sequence of str or int, or None, optional
+        Order of the items without learning; None: the order in which they were added.
+    mode : {"live", "shadow", "exploring"}, optional
+        How the ranking serves; from and to "exploring", it needs new learners.
+    explore, holdout : float, optional
+        Share of lists that are random in mode "exploring", and share of visitors that always get the baseline.
+    holdout_learns : bool, optional
+        Whether the lists of the holdout are learned from, where the policy can.
+    stop_if : StopIf or None, optional
+        When to go back to the baseline.
     policy, seed, steps, prior_mean, prior_strength, new_per_list, pool : optional
         A new value of one of these needs new learners.
     train : bool, default True
@@ -163,10 +201,15 @@ def change_ranking(
     change = RankingChange(
         positions=positions, click_window=click_window, retention=retention, reference=reference,
         propensities=propensities, pool_strength=pool_strength, pool=pool, policy=policy, seed=seed, steps=steps,
-        prior_mean=prior_mean, prior_strength=prior_strength, new_per_list=new_per_list, train=train,
+        prior_mean=prior_mean, prior_strength=prior_strength, new_per_list=new_per_list, baseline=_order(baseline),
+        mode=mode, explore=explore, holdout=holdout, holdout_learns=holdout_learns, stop_if=stop_if, train=train,
     )  # fmt: skip
     restarts = policy is not UNSET and not train  # each time: what was learned since the first would be lost
     return ClientRequest("PATCH", ranking_path(name), Ranking, change, repeatable=not restarts, slow=True)
+
+
+def _order(baseline: Sequence[ItemId] | UnsetType | None) -> list[ItemId] | UnsetType | None:
+    return baseline if baseline is None or isinstance(baseline, UnsetType) else ids("baseline", baseline)
 
 
 def delete_ranking(name: str) -> ClientRequest[None]:

@@ -34,8 +34,9 @@ def _subtract(table: str, owner: str, *, on: str) -> str:
 
 
 _REPLACED = ("requests", "snapshots", "rankings", "items", "gone", "gone_learners")
-_TRIGGERS = "".join(_subtract(table.name, table.owner, on="deleted") for table in TABLES.values()) + "".join(
-    _subtract(table.name, table.owner, on="replaced") for table in TABLES.values() if table.name in _REPLACED
+_FIRST = [table for table in TABLES.values() if table.name != "tallies"]  # later tables come with their own version
+_TRIGGERS = "".join(_subtract(table.name, table.owner, on="deleted") for table in _FIRST) + "".join(
+    _subtract(table.name, table.owner, on="replaced") for table in _FIRST if table.name in _REPLACED
 )
 
 # Never changed once released: a change is another version, which only adds.
@@ -117,6 +118,19 @@ VERSIONS = (
     END $$;
     """,
         works_with=1,
+    ),
+    # Sums of the uplift. An older server could not read the settings of a ranking with a holdout.
+    Version(
+        f"""
+    CREATE TABLE {SCHEMA}.tallies (
+        part smallint NOT NULL, ranking bigint NOT NULL, measured bigint NOT NULL, slice text COLLATE "C" NOT NULL,
+        visitor bytea NOT NULL, body bytea NOT NULL, row_digest bigint NOT NULL,
+        PRIMARY KEY (part, ranking, slice, visitor, measured)
+    );
+    {_subtract("tallies", "ranking", on="deleted")}
+    {_subtract("tallies", "ranking", on="replaced")}
+    """,
+        works_with=2,
     ),
 )
 

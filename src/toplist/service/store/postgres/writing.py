@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from toplist.service.store import protocol
-from toplist.service.store.digests import TABLES, DigestSums, RowTable, with_digest
+from toplist.service.store.digests import TABLES, DigestSums, RowTable, last_by_key, with_digest
 from toplist.service.store.postgres.session import Statement
 from toplist.service.store.protocol import EventRow, ImpressionChange, ImpressionRow, RequestRow, Row
 from toplist.service.store.queries import CLOSED
@@ -15,7 +15,7 @@ from toplist.service.store.queries import CLOSED
 _TYPES = {
     "kind": "text", "impression": "bytea", "body": "bytea", "report": "bytea", "request": "text", "digest": "bytea",
     "key": "text", "name": "text", "spec": "bytea", "features": "bytea", "state": "smallint", "base": "smallint",
-    "hidden": "smallint", "prior": "bytea",
+    "hidden": "smallint", "prior": "bytea", "slice": "text", "visitor": "bytea",
 }  # fmt: skip  # of columns that are no bigint; `id` is another one in each table
 _IDS = {"impressions": "bytea", "items": "text"}
 _NEVER_REPLACED = (EventRow, ImpressionRow, protocol.LearnerRow)
@@ -31,6 +31,8 @@ _OF_LEARNER = """SELECT seq FROM events WHERE part = %(part)s AND learner = %(le
 _LISTS_OF_LEARNER = f"""SELECT impression FROM events
     WHERE part = %(part)s AND kind = '{protocol.LIST}' AND seq IN ({_OF_LEARNER})"""
 _MINE = "part = %(part)s"
+_OF_SEGMENT = f"""{_MINE} AND ranking = %(ranking)s AND slice IN (
+    '{protocol.SEGMENT_SLICE}' || %(learner)s::bigint, '{protocol.VISITORS_SLICE}' || %(learner)s::bigint)"""
 _SCRIPTS: dict[type, tuple[str, ...]] = {
     protocol.DeleteItem: (f"DELETE FROM items WHERE {_MINE} AND ranking = %(ranking)s AND id = %(id)s",),
     protocol.DeleteRanking: (f"DELETE FROM rankings WHERE {_MINE} AND id = %(id)s",),
@@ -42,6 +44,9 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
         f"DELETE FROM events WHERE {_PURGED}",
         f"""DELETE FROM items WHERE {_MINE} AND ranking = %(ranking)s AND id IN (
             SELECT id FROM items WHERE {_MINE} AND ranking = %(ranking)s LIMIT %(items)s)""",
+        f"""DELETE FROM tallies WHERE {_MINE} AND ranking = %(ranking)s AND (slice, visitor, measured) IN (
+            SELECT slice, visitor, measured FROM tallies
+            WHERE {_MINE} AND ranking = %(ranking)s LIMIT %(items)s)""",
     ),
     protocol.PurgeDone: (f"DELETE FROM gone WHERE {_MINE} AND ranking = %(ranking)s",),
     # The first event of a learner has its segment.
@@ -54,6 +59,11 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
         f"DELETE FROM requests WHERE {_MINE} AND impression IN ({_LISTS_OF_LEARNER})",
         f"DELETE FROM impressions WHERE {_MINE} AND id IN ({_LISTS_OF_LEARNER})",
         f"DELETE FROM events WHERE {_MINE} AND seq IN ({_OF_LEARNER})",
+        f"""DELETE FROM tallies WHERE {_OF_SEGMENT} AND (slice, visitor, measured) IN (
+            SELECT slice, visitor, measured FROM tallies WHERE {_OF_SEGMENT} LIMIT %(events)s)""",
+    ),
+    protocol.DeleteTallies: (
+        f"DELETE FROM tallies WHERE {_MINE} AND ranking = %(ranking)s AND measured < %(measured)s",
     ),
     protocol.PurgeLearnerDone: (f"DELETE FROM gone_learners WHERE {_MINE} AND learner = %(learner)s",),
     protocol.ForgetImpressions: (
@@ -96,7 +106,7 @@ def _insert(kind: type, rows: list[Any], sums: DigestSums, part: int) -> Stateme
     """Insert rows of one kind; those of some kinds replace the row that has the same key."""
     table = TABLES[kind]
     if kind not in _NEVER_REPLACED:
-        rows = _last_by_key(table, rows)
+        rows = last_by_key(table, rows)  # PostgreSQL replaces a row only once in a statement
     return Statement(_INSERTS[kind], (part, *_columns(sums.with_digests(kind, rows))))
 
 
@@ -113,12 +123,6 @@ def _add_totals(totals: list[tuple[int, int, int]], part: int) -> Statement:
 def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
     """The values by column, each an array of PostgreSQL."""
     return [list(column) for column in zip(*rows, strict=True)]
-
-
-def _last_by_key(table: RowTable, rows: list[Any]) -> list[Any]:
-    """Of rows with the same key, the last: PostgreSQL replaces a row only once in a statement."""
-    places = [table.columns.index(column) for column in table.key]
-    return list({tuple(row[place] for place in places): row for row in rows}.values())
 
 
 def _without_flags(row: Any) -> Any:

@@ -1,0 +1,156 @@
+"""Answers how much more the policy of a ranking earns than its baseline, from the sums that closed lists keep."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+from toplist.service.clock import as_time
+from toplist.service.errors import Conflict
+from toplist.service.live.read_lane import ReadLane
+from toplist.service.live.transaction import Transactions
+from toplist.service.log.events import decode_learner, decode_stopped
+from toplist.service.log.tallies import ALL_KEY, decode_sum
+from toplist.service.store.protocol import DAY_SLICE, SEGMENT_SLICE, EventRow, LogReader, TallyRow
+from toplist.service.wire import (
+    Bounds,
+    ComparedGroups,
+    GroupCounts,
+    GuardrailStop,
+    MetricUplift,
+    SampleRatio,
+    Uplift,
+    UpliftSlice,
+)
+from toplist.uplift import METRICS, GroupComparison, GroupSums, Tally, UpliftInterval
+from toplist.uplift.sample_ratio import ALARM_LEVEL
+
+KINDS = {"day": DAY_SLICE, "segment": SEGMENT_SLICE}
+
+
+_Found = tuple[list[TallyRow], EventRow | None, EventRow | None, list[tuple[TallyRow, str | None]]]
+
+
+class UpliftQueries:
+    """Answers questions about the uplift; none of them reads the log."""
+
+    def __init__(self, transactions: Transactions, lane: ReadLane) -> None:
+        self._transactions, self._lane = transactions, lane
+
+    async def uplift(
+        self, name: str, by: str = "none", after: str | None = None, limit: int = 100, caller: str = ""
+    ) -> Uplift:
+        """The uplift of a ranking since its holdout, baseline or mode were last changed.
+
+        With `by`, also that of days or segments, behind the one that `after` names.
+        """
+        while True:
+            state = await self._transactions.state()
+            ranking = state.ranking(name)
+            settings = ranking.settings
+            if not settings.measured:
+                raise Conflict(
+                    f"The ranking {name!r} has no holdout, so that its uplift is not measured; give it one: "
+                    f"PATCH it with a holdout, such as 0.1."
+                )
+            await self._transactions.settle()  # what is shown is committed
+
+            id, measured, halted = ranking.id, settings.measured, settings.stopped
+
+            def read(reader: LogReader, id: int = id, measured: int = measured, halted: int = halted) -> _Found:
+                with reader.snapshot_reads():
+                    whole = reader.tallies(id, measured, [ALL_KEY])
+                    begun, stopped = reader.event(measured), reader.event(halted) if halted else None
+                    slices: list[TallyRow] = []
+                    if by in KINDS:
+                        begin = f"{KINDS[by]}{after or ''}"
+                        slices = reader.group_tallies(id, measured, KINDS[by], begin, limit + 1)
+                    return whole, begun, stopped, [(row, _name(reader, row, by)) for row in slices]
+
+            whole, begun, stopped, slices = await state.store.read(read)
+            if self._transactions.is_current(state) and ranking.settings is settings:
+                break
+        tally = _tally(whole[0]) if whole else Tally()
+        page = slices[:limit]
+        if page:  # many intervals, which take long
+            async with self._lane.turn(caller):
+                parts = await asyncio.to_thread(_slices, page)
+        else:
+            parts = []
+        visitors = tally.holdout.visitors + tally.policy.visitors
+        p_value = math.exp(-tally.evidence)
+        return Uplift(
+            ranking=name, mode=settings.spec.mode, since="" if begun is None else as_time(begun.at), **_part(tally),
+            sample_ratio=SampleRatio(
+                assigned=settings.share, observed=tally.holdout.visitors / visitors if visitors else None,
+                p_value=p_value, level=ALARM_LEVEL, alarm=p_value <= ALARM_LEVEL,
+            ),
+            stopped=None if stopped is None else _stop(stopped),
+            slices=parts,
+            next=page[-1][0].slice.partition(":")[2] if len(slices) > limit else None,
+        )  # fmt: skip
+
+
+def _name(reader: LogReader, row: TallyRow, by: str) -> str | None:
+    """The day or the segment of a slice; None for a segment that was deleted."""
+    named = row.slice.partition(":")[2]
+    if by == "day":
+        return named
+    created = reader.event(int(named))
+    return None if created is None else decode_learner(created.body).segment
+
+
+def _tally(row: TallyRow) -> Tally:
+    found = decode_sum((row.slice, row.visitor), row.body)
+    assert isinstance(found, Tally)
+    return found
+
+
+def _stop(event: EventRow) -> GuardrailStop:
+    why = decode_stopped(event.body)
+    return GuardrailStop(
+        at=as_time(event.at), metric=why.metric, worse_by=why.worse_by, level=why.level, ratio=why.ratio, high=why.high
+    )
+
+
+def _slices(page: list[tuple[TallyRow, str | None]]) -> list[UpliftSlice]:
+    """The uplift of each slice that has a name."""
+    return [UpliftSlice(name=name, **_part(_tally(row))) for row, name in page if name is not None]
+
+
+def _part(tally: Tally) -> dict[str, Any]:
+    """Both groups and all metrics of a tally."""
+    return {
+        "policy": _counts(tally.policy),
+        "holdout": _counts(tally.holdout),
+        "metrics": [
+            MetricUplift(
+                metric=metric, policy=_mean(tally.policy, n), holdout=_mean(tally.holdout, n),
+                difference=_compared(tally.difference(metric)), ratio=_compared(tally.ratio(metric)),
+            )
+            for n, metric in enumerate(METRICS)
+        ],
+    }  # fmt: skip
+
+
+def _counts(sums: GroupSums) -> GroupCounts:
+    return GroupCounts(
+        visitors=sums.visitors, lists=sums.lists, clicked=sums.clicked, clicks=sums.clicks, clicks_at_1=sums.first
+    )
+
+
+def _mean(sums: GroupSums, metric: int) -> float | None:
+    return sums.total(metric) / sums.lists if sums.lists else None
+
+
+def _compared(found: GroupComparison | None) -> ComparedGroups | None:
+    if found is None:
+        return None
+    return ComparedGroups(
+        estimate=found.estimate, sequence=_bounds(found.sequence), fixed_horizon=_bounds(found.fixed_horizon)
+    )
+
+
+def _bounds(interval: UpliftInterval | None) -> Bounds | None:
+    return None if interval is None else Bounds(low=interval.low, high=interval.high)
