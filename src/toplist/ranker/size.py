@@ -73,9 +73,8 @@ class SizeByItems(NamedTuple):
         >>> SizeByItems((100.0, 10.0, 1.0), (100.0, 10.0, 1.0)).at(10)
         10492
         """
-        coefficients = self.few if items < MANY else self.many
-        arrays = sum(one * items**power for power, one in enumerate(coefficients))
-        return round(arrays) + BYTES_PER_SLOT * items + BYTES_PER_LEARNER
+        fixed, linear, square = self.few if items < MANY else self.many
+        return round(fixed + linear * items + square * items**2) + BYTES_PER_SLOT * items + BYTES_PER_LEARNER
 
 
 def _coefficients(policy: Any, problem: Problem, items: int) -> Coefficients:
