@@ -127,6 +127,33 @@ def find_heights(
 
 
 @routine
+def count_common(
+    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int, budget: float
+) -> int:
+    """The number of items with the common counts, in all blocks and in each group; heights are those of no others.
+
+    Only blocks that were touched are looked at, not those whose range has ended.
+    """
+    total = 0
+    for group in range(first // GROUP, (end - 1) // GROUP + 1):
+        here = slice(max(first, group * GROUP), min(end, (group + 1) * GROUP))
+        known, touched, alike = ceilings.known[here], belief.touched[here], ceilings.alike[here]
+        height, outdated, common = ceilings.height[here], 0, 0
+        for i in range(len(known)):  # vectorised, and mostly finds nothing
+            outdated += 1 if known[i] != touched[i] else 0
+            height[i] = COMMON
+        if outdated > 0:
+            for i in range(len(known)):
+                if known[i] != touched[i]:
+                    find_ceiling(scoring, belief, ceilings, request, here.start + i, budget)
+        for i in range(len(known)):
+            common += alike[i]
+        ceilings.group_height[group], ceilings.group_alike[group] = COMMON, common
+        total += common
+    return total
+
+
+@routine
 def find_ceiling(
     scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, block: int, budget: float
 ) -> None:

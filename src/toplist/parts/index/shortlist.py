@@ -34,6 +34,7 @@ from toplist.parts.index.block_ceilings import (
     NONE_COMMON,
     NOT_CHOSEN,
     BlockCeilings,
+    count_common,
     find_heights,
     line_reaches,
     lower_bound,
@@ -99,8 +100,12 @@ def shortlist(
     first, end = candidates[0] // BLOCK, candidates[len(candidates) - 1] // BLOCK + 1
     agree_on_common_counts(ceilings, belief, candidates, first, end)
     absent = min(end * BLOCK, len(ceilings.items)) - first * BLOCK - len(candidates)
-    alike = find_heights(scoring, belief, ceilings, request, first, end, budget)
-    least = least_of_best(scoring, ceilings, request, first, end, absent, budget, wanted)
+    alike, least = 0, np.inf
+    if is_never_seen(scoring, ceilings, first, budget):
+        alike = count_common(scoring, belief, ceilings, request, first, end, budget)
+    if alike - absent - len(request.exceptions) < wanted:  # else these go before all others, whatever their indices
+        alike = find_heights(scoring, belief, ceilings, request, first, end, budget)
+        least = least_of_best(scoring, ceilings, request, first, end, absent, budget, wanted)
     level, share = -np.inf, 0.0  # the index of the common items, and the share of them to include
     if alike > 0:
         level = scoring.tangent(ceilings.common[first, 0], ceilings.common[first, 1], budget)[0]
@@ -125,6 +130,13 @@ def shortlist(
     return found
 
 
+@helper
+def is_never_seen(scoring: Any, ceilings: BlockCeilings, first: int, budget: float) -> bool:
+    """Whether the common counts have an infinite index, as items have that were never examined."""
+    examined, clicked = ceilings.common[first, 0], ceilings.common[first, 1]
+    return bool(examined != NONE_COMMON and scoring.tangent(examined, clicked, budget)[0] == np.inf)
+
+
 @routine
 def least_of_best(
     scoring: Any,
@@ -141,7 +153,7 @@ def least_of_best(
     for position in range(wanted):
         highest[position] = -np.inf
     for group in range(first // GROUP, (end - 1) // GROUP + 1):
-        if ceilings.group_height[group] <= highest[wanted - 1]:
+        if ceilings.group_height[group] <= max(highest[wanted - 1], COMMON):
             continue
         for block in range(max(first, group * GROUP), min(end, (group + 1) * GROUP)):
             height, item = ceilings.height[block], ceilings.foremost[block]

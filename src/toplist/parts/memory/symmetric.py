@@ -133,3 +133,20 @@ def invert(matrix: Floats, work: Floats, inverse: Floats) -> None:
     for i in range(d):
         for j in range(i):
             inverse[j, i] = inverse[i, j]
+
+
+@routine
+def solve_lower(upper: Floats, sums: Floats) -> None:
+    """Replace b by the solution y of U'y = b, for the upper triangle U of a factor."""
+    for i in range(len(sums)):
+        own, line = sums[i] / upper[i, i], upper[i]
+        sums[i] = own
+        for j in range(i + 1, len(sums)):
+            sums[j] -= own * line[j]
+
+
+@routine
+def solve_upper(upper: Floats, sums: Floats) -> None:
+    """Replace y by the solution x of U x = y."""
+    for i in range(len(sums) - 1, -1, -1):
+        sums[i] = (sums[i] - dot(upper[i, i + 1 :], sums[i + 1 :])) / upper[i, i]
