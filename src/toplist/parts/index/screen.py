@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toplist.core.compiling import helper, routine
+from toplist.core.compiling import fused, helper, routine
 from toplist.core.coverage import MAXIMUM, gain
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Request
@@ -31,6 +31,7 @@ REST = 0.035  # width of a typical item's rest, compared with that of all its fe
 ROUNDING = 2.0**-23  # twice the largest relative error of one operation in single precision
 TINY, LARGE = 2.0**-100, 2.0**60  # squares that do not matter, and sizes whose squares may overflow single precision
 SLACK = 1e-6  # relative, for the last few operations in single precision
+CLASSES = 64  # of widths; features narrower than 2^-31 of a typical width are not told apart
 
 
 class Screen(NamedTuple):
@@ -56,6 +57,7 @@ class Screen(NamedTuple):
     squares: Singles  # (TOGETHER): the head's
     margin: Singles  # two elements: added to the head's squares, and a factor of the rest's, against rounding
     known: Ints  # per item, whether its value is exact
+    classes: Ints  # (CLASSES): features per class of widths, and where they begin
 
 
 def tile_size(d: int) -> int:
@@ -86,6 +88,7 @@ def empty_screen(problem: Problem) -> Screen:
         squares=np.zeros(TOGETHER, dtype=np.float32),
         margin=np.zeros(2, dtype=np.float32),
         known=np.zeros(items, dtype=np.int64),
+        classes=np.zeros(CLASSES, dtype=np.int64),
     )
 
 
@@ -142,20 +145,30 @@ def exact_width(inverse: Floats, row: Floats, product: Floats) -> float:
 
 
 @routine
-def sort_features(order: Ints, wide: Floats) -> None:
-    """Sort the features, the widest first: Shell's method."""
-    count, step = len(order), 1
-    while step < count // 3:
-        step = 3 * step + 1
-    while step > 0:
-        for i in range(step, count):
-            feature, j = order[i], i
-            width = wide[feature]
-            while j >= step and wide[order[j - step]] < width:
-                order[j] = order[j - step]
-                j -= step
-            order[j] = feature
-        step //= 3
+def order_features(order: Ints, wide: Floats, begin: Ints) -> None:
+    """Put wide features before narrow ones, by classes of widths within a factor of the root of 2.
+
+    Within a class, features keep their order: bounds need no more.
+    """
+    classes = len(begin)
+    for each in range(classes):
+        begin[each] = 0
+    for i in range(len(wide)):
+        begin[width_class(wide[i], classes)] += 1
+    place = 0
+    for each in range(classes):
+        place, begin[each] = place + begin[each], place
+    for i in range(len(wide)):
+        each = width_class(wide[i], classes)
+        order[begin[each]] = i
+        begin[each] += 1
+
+
+@helper
+def width_class(wide: float, classes: int) -> int:
+    """The number of the class of a width, relative to a typical one."""
+    square = wide * wide
+    return int(min(max(1 - math.frexp(square)[1], 0), classes - 1)) if square > 0.0 else classes - 1
 
 
 @routine
@@ -170,8 +183,7 @@ def split_features(screen: Screen, inverse: Floats, covered: Floats, left: Float
         usual[i] = scale * typical_gain(screen, i, covered, kind)
         wide[i] = usual[i] * math.sqrt(max(inverse[i, i], 0.0))
         spread[i] = 0.0
-        order[i] = i  # so that the order of equals does not depend on earlier lists
-    sort_features(order, wide)
+    order_features(order, wide, screen.classes)
     head, total = d, 0.0
     while head > 0:
         i = order[head - 1]
@@ -227,7 +239,7 @@ def copy_tile(screen: Screen, columns: Floats, candidates: Ints, covered: Floats
 # tests whether arrays overlap, and keeps more sums in registers.
 
 
-@routine
+@fused
 def fill_sums(screen: Screen, tile: Singles) -> None:
     """Fill the means, and the bounds on the rest's squares."""
     sums, factors = screen.sums, screen.factors
@@ -254,7 +266,7 @@ def copy_head(screen: Screen, tile: Singles, head: int) -> None:
             there[i] = here[i]
 
 
-@routine
+@fused
 def fill_squares_of_head(screen: Screen, head: int) -> None:
     """Fill x' matrix x over the head: twice the lower triangle, four rows and four columns at a time."""
     along, squares = screen.along, screen.squares
@@ -367,11 +379,24 @@ def score_contenders(
     if values[best] == -np.inf:
         return True
     most = score_exactly(belief, screen, request, best, link, bonus, covered, kind, values)
-    for i in range(len(candidates)):
-        item = candidates[i]
-        if values[item] >= most and screen.known[item] == 0:
-            most = max(most, score_exactly(belief, screen, request, item, link, bonus, covered, kind, values))
+    for begin in range(0, len(candidates), TOGETHER):
+        some = candidates[begin : begin + TOGETHER]
+        if is_contiguous(some) and not reaches(values[some[0] : some[0] + len(some)], most):
+            continue
+        for i in range(len(some)):
+            if values[some[i]] >= most and screen.known[some[i]] == 0:
+                value = score_exactly(belief, screen, request, some[i], link, bonus, covered, kind, values)
+                most = max(most, value)
     return True
+
+
+@helper
+def reaches(values: Floats, least: float) -> bool:
+    """Whether one of the values reaches a bound; vectorised, and mostly none does."""
+    reaching = 0
+    for i in range(len(values)):
+        reaching += 1 if values[i] >= least else 0
+    return reaching > 0
 
 
 @routine
