@@ -134,7 +134,7 @@ def shortlist(
 def is_never_seen(scoring: Any, ceilings: BlockCeilings, first: int, budget: float) -> bool:
     """Whether the common counts have an infinite index, as items have that were never examined."""
     examined, clicked = ceilings.common[first, 0], ceilings.common[first, 1]
-    return bool(examined != NONE_COMMON and scoring.tangent(examined, clicked, budget)[0] == np.inf)
+    return bool(examined == 0.0 and scoring.tangent(examined, clicked, budget)[0] == np.inf)
 
 
 @routine
