@@ -117,13 +117,12 @@ def find_heights(
             for i in range(len(known)):
                 if known[i] != touched[i] or budget > until[i] or budget < begun[i]:
                     find_ceiling(scoring, belief, ceilings, request, here.start + i, budget)
-        largest, common = -np.inf, 0
+        common = 0
         for i in range(len(known)):
             height[i] = ceiling[i] + rise[i] * (budget - begun[i])
         for i in range(len(known)):
-            largest = max(largest, height[i])
             common += alike[i]
-        ceilings.group_height[group], ceilings.group_alike[group] = largest, common
+        ceilings.group_height[group], ceilings.group_alike[group] = largest_of(height), common
         total += common
     return total
 
@@ -182,17 +181,15 @@ def find_ceiling(
     if is_touched:  # otherwise only the range has ended
         update_lines(scoring, belief, ceilings, request, block, begin, end, has_lines)
     base, slope = ceilings.base[begin:end], ceilings.slope[begin:end]
-    alike, steepest = 0, 0.0
+    alike, rising = 0, 0
     for i in range(len(base)):
         alike += 1 if base[i] == COMMON else 0
-        steepest = max(steepest, slope[i])
+        rising += 1 if slope[i] > 0.0 else 0
     now, then = max(highest_line(base, slope, budget), COMMON), highest_line(base, slope, until)
-    for i in range(len(base)):
-        if now > COMMON and base[i] + slope[i] * budget == now:
-            ceilings.foremost[block] = begin + i
-            break
+    if now > COMMON:
+        ceilings.foremost[block] = begin + place_of_line(base, slope, budget, now)
     ceilings.ceiling[block], ceilings.alike[block] = now, alike
-    if steepest == 0.0:
+    if rising == 0:
         ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
     elif now < np.inf:
         ceilings.rise[block] = (then - now) / (until - budget)
@@ -247,6 +244,33 @@ def highest_line(base: Floats, slope: Floats, budget: float) -> float:
         a = max(a, base[i] + slope[i] * budget)
         i += 1
     return max(a, b, c, e)
+
+
+@helper
+def largest_of(values: Floats) -> float:
+    """The largest value; four maxima that do not depend on each other."""
+    a, b, c, e, i = -np.inf, -np.inf, -np.inf, -np.inf, 0
+    while i + 4 <= len(values):
+        a, b, c, e = max(a, values[i]), max(b, values[i + 1]), max(c, values[i + 2]), max(e, values[i + 3])
+        i += 4
+    while i < len(values):
+        a = max(a, values[i])
+        i += 1
+    return max(a, b, c, e)
+
+
+@helper
+def place_of_line(base: Floats, slope: Floats, budget: float, value: float) -> int:
+    """The place of the first line that has this value at a budget; there must be one."""
+    for first in range(0, len(base), TOGETHER):
+        low, steep, found = base[first : first + TOGETHER], slope[first : first + TOGETHER], 0
+        for i in range(len(low)):  # vectorised
+            found += 1 if low[i] + steep[i] * budget == value else 0
+        if found > 0:
+            for i in range(len(low)):
+                if low[i] + steep[i] * budget == value:
+                    return first + i
+    return 0
 
 
 @helper
