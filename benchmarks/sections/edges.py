@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import benchmarks.sections
 from benchmarks.measure import Effort
@@ -24,9 +25,11 @@ def measure(effort: Effort) -> Iterator[Table]:
 
 def pieces() -> dict[str, Callable[[Effort], Iterable[Table]]]:
     """What measures the tables of each module, by its name."""
-    found = sorted(each.name for each in pkgutil.iter_modules(benchmarks.sections.__path__))
-    return {
-        name: lambda effort, name=name: importlib.import_module(f"benchmarks.sections.{name}").measure(effort)
-        for name in found
-        if name.startswith(PREFIX)
-    }
+    names = sorted(each.name for each in pkgutil.iter_modules(benchmarks.sections.__path__))
+    return {name: partial(measure_piece, name) for name in names if name.startswith(PREFIX)}
+
+
+def measure_piece(name: str, effort: Effort) -> Iterable[Table]:
+    """The tables of one module, which is imported only now."""
+    tables: Iterable[Table] = importlib.import_module(f"benchmarks.sections.{name}").measure(effort)
+    return tables

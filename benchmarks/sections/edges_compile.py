@@ -11,7 +11,7 @@ from benchmarks.report import Show, Table, Target, times, verdict_cells
 from benchmarks.sections.startup import child
 from toplist.core.compiling import numba_backend
 
-POLICIES = ("cascade-lsb", "cascade-kl-ucb", "dcm-ts", "toprank")
+POLICIES = ("cascade-lsb", "cascade-kl-ucb", "dcm-ts", "top-rank")
 QUICK_POLICIES = ("cascade-ucb1",)
 HALF = Target(0.5, at_most=True)
 WORK = """
