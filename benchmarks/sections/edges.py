@@ -1,6 +1,6 @@
 """What does toplist cost at the edges of its range, compared with baselines in the same run?
 
-The tables come from the modules `edges_*` beside this one, each with a function `measure`, and each a section by itself.
+The tables come from the modules `edges_*` beside this one, each with a function `measure` and a section by itself.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         "verdict": str,
     }
     notes = [
-        "CPU time of a first simulation of 100 lists in a fresh process with an empty cache, with the import of toplist.",
+        "CPU time of a first simulation, of 100 lists, in a fresh process with an empty cache; with the imports.",
         "numba's own way: the same source with numba's public functions alone (TOPLIST_NUMBA=public).",
     ]
     return [Table("Edges: compiling", columns, rows, notes)]

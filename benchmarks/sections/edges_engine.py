@@ -79,7 +79,9 @@ def long_lists(effort: Effort) -> list[dict[str, Any]]:
                 "NumPy": in_numpy(algorithm.vectorised, size),
             }
             if algorithm is KL_UCB:
-                contenders[SORTED] = by_hand(plain(solve_and_sort.kl_ucb) if effort.quick else solve_and_sort.kl_ucb, size)
+                contenders[SORTED] = by_hand(
+                    plain(solve_and_sort.kl_ucb) if effort.quick else solve_and_sort.kl_ucb, size
+                )
             roughly = {name: rough(contender, shorter.seconds) for name, contender in contenders.items()}
             measured = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, shorter)
             for baseline in list(contenders)[1:]:

@@ -94,8 +94,15 @@ def exceptions(size: Size, lists: int) -> list[dict[str, Any]]:
         compare("one item excluded", ranker.rank, lambda: ranker.rank(exclude=names[5:6]), lists, AT_MOST),
         compare("100 items excluded", ranker.rank, lambda: ranker.rank(exclude=hundred), lists, AT_MOST),
         compare("one item pinned", ranker.rank, lambda: ranker.rank(pins={3: names[7]}), lists, AT_MOST),
-        judged(compare("one goes, a list, one comes", ranker.rank, come_and_go, lists, None), COME_AND_GO, 1e6, " us more"),
-        judged(compare("new_per_list=2", ranker.rank, limited.rank, lists, None), NEW_ITEMS.get(size.items), 1e3, " ms more"),
+        judged(
+            compare("one goes, a list, one comes", ranker.rank, come_and_go, lists, None), COME_AND_GO, 1e6, " us more"
+        ),
+        judged(
+            compare("new_per_list=2", ranker.rank, limited.rank, lists, None),
+            NEW_ITEMS.get(size.items),
+            1e3,
+            " ms more",
+        ),
     ]
     ranker.hide(hundred[:50])
     rows.append(compare("50 items hidden", limited_to_plain(names, size), ranker.rank, lists, AT_MOST))

@@ -23,7 +23,7 @@ from toplist.parts.index.select import select
 
 
 def rows_of(items: int, d: int, most: int, kinds: int, seed: int, coarse: bool) -> Floats:
-    """Features of which each item has some of a few sets, with degrees of either sign; `coarse` ones are often equal."""
+    """Each item has one of a few sets of features, to degrees of either sign; `coarse` ones are often equal."""
     rng = np.random.default_rng(seed)
     sets = [rng.choice(d, rng.integers(0, most + 1), replace=False) for _ in range(kinds)]
     rows = np.zeros((items, d))

@@ -45,7 +45,8 @@ def drawn(policy: Any, belief: Any, count: int) -> Floats:
 def test_policies_that_draw_weights_have_a_factor_and_the_estimate_of_an_inverse(scoring: Any) -> None:
     draws = Policy(EveryPlace(), Ridge(0.2, 2.0), scoring).prepare(PROBLEM)
     bounds = Policy(EveryPlace(), Ridge(0.2, 2.0), Ellipsoid()).prepare(PROBLEM)
-    assert draws.memory == FactoredRidge(0.2, 2.0) and type(bounds.memory) is Ridge
+    assert draws.memory == FactoredRidge(0.2, 2.0)
+    assert type(bounds.memory) is Ridge
     assert draws.prepare(PROBLEM).memory == draws.memory
     one, other = draws.begin(PROBLEM), bounds.begin(PROBLEM)
     for first in (0, 25):

@@ -89,13 +89,13 @@ class FactoredRidge(NamedTuple):
         conclude_factored(belief)
 
 
-@routinedef with_factor(belief: Linear, factor: Floats) -> Linear:
+def with_factor(belief: Linear, factor: Floats) -> Linear:
     """The belief with a factor in place of the inverse."""
     belief.inverse[:], belief.updates[1] = factor, FACTORED
     return belief
 
 
-
+@routine
 def conclude_factored(belief: Linear) -> None:
     """Factor M, and solve M theta = B / sigma^2."""
     theta, scale = belief.theta, 1.0 / (belief.sigma[0] * belief.sigma[0])
@@ -109,4 +109,3 @@ def conclude_factored(belief: Linear) -> None:
         theta[i] = scale * belief.total[i]
     solve_lower(belief.inverse, theta)
     solve_upper(belief.inverse, theta)
-
