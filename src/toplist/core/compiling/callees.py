@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import Signature
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 callees: WeakKeyDictionary[Callable[..., Any], dict[str, bool]] = WeakKeyDictionary()  # by `helper` or `routine`
-rounded_once: WeakSet[Callable[..., Any]] = WeakSet()  # by `fused`
 methods: dict[str, Signature] = {}  # by `protocol`

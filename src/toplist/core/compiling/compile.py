@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 import numba
 from numba import extending, types
 
-from toplist.core.compiling.callees import callees, methods, rounded_once
+from toplist.core.compiling.callees import callees, methods
 from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
 from toplist.core.compiling.numba_backend import choose_backend
 
@@ -64,32 +64,11 @@ def routine(function: Callable[P, R]) -> Callable[P, R]:
     return _register_function(function)
 
 
-def fused(function: Callable[P, R]) -> Callable[P, R]:
-    """`routine` for bounds: compiled, a product and a sum may be rounded once instead of twice, which is faster.
-
-    Its results are close to those of the source, but not equal to the last bit, so that no list may depend on them.
-
-    Parameters
-    ----------
-    function : callable
-        The function.
-
-    Returns
-    -------
-    callable
-        The same function.
-    """
-    rounded_once.add(function)
-    return _register_function(function)
-
-
 def _register_function(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     callees[function] = options
     # Said in any case: numba would inline whatever an inlined function calls.
-    given: dict[str, Any] = {"forceinline": False} | options
-    if function in rounded_once:
-        given["fastmath"] = {"contract"}
-    registered: Callable[P, R] = register_jitable(**backend.callee_options(), **given)(function)
+    options = {"forceinline": False} | options
+    registered: Callable[P, R] = register_jitable(**backend.callee_options(), **options)(function)
     return registered
 
 

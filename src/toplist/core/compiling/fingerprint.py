@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 
 import toplist
-from toplist.core.compiling.callees import callees, rounded_once
+from toplist.core.compiling.callees import callees
 
 
 def fingerprint(*called: Any) -> str:
@@ -79,8 +79,6 @@ class Fingerprint:
 
     def _add_function(self, function: FunctionType) -> None:
         self._add("options", repr(callees.get(function)))
-        if function in rounded_once:
-            self._add("rounded once", "")
         used = frozenset(_names_used(function.__code__))
         self._add_code(function.__code__)
         self._add_value(function.__defaults__, used)

@@ -147,13 +147,7 @@ def best_of_groups(
 ) -> None:
     """Fill `chosen` and `scores` with the items of the largest scores under these weights."""
     state, bound, groups = alike.state, alike.bound[: alike.state[GROUPS]], alike.state[GROUPS]
-    for group in range(groups):
-        bound[group] = 0.0
-    for row in range(most):
-        topic, low, high = alike.topic[row, :groups], alike.low[row, :groups], alike.high[row, :groups]
-        for group in range(groups):
-            weight = weights[topic[group]]
-            bound[group] += max(weight * low[group], weight * high[group])
+    fill_bounds_of_groups(alike, weights, most, bound)
     state[LIST] += 1
     filled, wanted = 0, len(chosen)
     for position in range(len(alike.last)):
@@ -175,6 +169,28 @@ def best_of_groups(
         group += 1
     for position in range(wanted):
         alike.last[position] = chosen[position]
+
+
+@helper
+def fill_bounds_of_groups(alike: AlikeFeatures, weights: Floats, most: int, bound: Floats) -> None:
+    """Fill the largest score that an item of each group can have."""
+    groups, row = len(bound), 0
+    for group in range(groups):
+        bound[group] = 0.0
+    while row + 2 <= most:  # two at a time, so that a sum is loaded and stored once for both
+        topic, low, high = alike.topic[row], alike.low[row], alike.high[row]
+        beside, least, largest = alike.topic[row + 1], alike.low[row + 1], alike.high[row + 1]
+        for group in range(groups):
+            first, second = weights[topic[group]], weights[beside[group]]
+            bound[group] = (bound[group] + max(first * low[group], first * high[group])) + max(
+                second * least[group], second * largest[group]
+            )
+        row += 2
+    if row < most:
+        topic, low, high = alike.topic[row], alike.low[row], alike.high[row]
+        for group in range(groups):
+            first = weights[topic[group]]
+            bound[group] += max(first * low[group], first * high[group])
 
 
 @helper

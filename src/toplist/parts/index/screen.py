@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toplist.core.compiling import fused, helper, routine
+from toplist.core.compiling import helper, routine
 from toplist.core.coverage import MAXIMUM, gain
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Request
@@ -239,7 +239,7 @@ def copy_tile(screen: Screen, columns: Floats, candidates: Ints, covered: Floats
 # tests whether arrays overlap, and keeps more sums in registers.
 
 
-@fused
+@routine
 def fill_sums(screen: Screen, tile: Singles) -> None:
     """Fill the means, and the bounds on the rest's squares."""
     sums, factors = screen.sums, screen.factors
@@ -266,7 +266,7 @@ def copy_head(screen: Screen, tile: Singles, head: int) -> None:
             there[i] = here[i]
 
 
-@fused
+@routine
 def fill_squares_of_head(screen: Screen, head: int) -> None:
     """Fill x' matrix x over the head: twice the lower triangle, four rows and four columns at a time."""
     along, squares = screen.along, screen.squares

@@ -101,9 +101,9 @@ def cholesky(matrix: Floats, upper: Floats) -> None:
         for j in range(d - i):
             line[j] = -matrix[i, i + j]
         add_rows(upper[:, i], upper, 0, i, i, line)
-        root = math.sqrt(-line[0])
+        scale = -1.0 / math.sqrt(-line[0])
         for j in range(d - i):
-            line[j] /= -root
+            line[j] *= scale
 
 
 @routine
