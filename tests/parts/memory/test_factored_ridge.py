@@ -50,7 +50,7 @@ def test_policies_that_draw_weights_have_a_factor_and_the_estimate_of_an_inverse
     assert draws.prepare(PROBLEM).memory == draws.memory
     one, other = draws.begin(PROBLEM), bounds.begin(PROBLEM)
     for first in (0, 25):
-        factor = np.triu(one.inverse)
+        factor = np.triu(one.inverse, 1) + np.diag(1.0 / np.diag(one.inverse))
         gram = one.gram + np.triu(one.gram, 1).T
         np.testing.assert_allclose(factor.T @ factor, gram, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(one.theta, other.theta, rtol=1e-9, atol=1e-12)

@@ -23,7 +23,7 @@ from toplist.parts.memory.ridge import (
     linear_doubt,
     tally_linear,
 )
-from toplist.parts.memory.symmetric import add_square, cholesky, solve_lower, solve_upper
+from toplist.parts.memory.symmetric import add_square, factor, solve_lower, solve_upper
 
 
 class FactoredRidge(NamedTuple):
@@ -89,9 +89,10 @@ class FactoredRidge(NamedTuple):
         conclude_factored(belief)
 
 
-def with_factor(belief: Linear, factor: Floats) -> Linear:
+def with_factor(belief: Linear, upper: Floats) -> Linear:
     """The belief with a factor in place of the inverse."""
-    belief.inverse[:], belief.updates[1] = factor, FACTORED
+    belief.inverse[:], belief.updates[1] = upper, FACTORED
+    np.fill_diagonal(belief.inverse, 1.0 / np.diag(upper))
     return belief
 
 
@@ -104,7 +105,7 @@ def conclude_factored(belief: Linear) -> None:
             for j in range(i):
                 belief.inverse[i, j] = 0.0
         belief.updates[0], belief.updates[1] = 0, FACTORED
-    cholesky(belief.gram, belief.inverse)
+    factor(belief.gram, belief.inverse)
     for i in range(len(theta)):
         theta[i] = scale * belief.total[i]
     solve_lower(belief.inverse, theta)

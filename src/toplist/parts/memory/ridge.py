@@ -25,7 +25,8 @@ class Linear(NamedTuple):
     theta : ndarray of float
         Estimated weight per feature.
     inverse : ndarray of float, shape (d, d)
-        Inverse of the Gram matrix; or, for an index that draws weights, the upper triangle U with U'U = M.
+        Inverse of the Gram matrix; or, for an index that draws weights, the upper triangle U with U'U = M,
+        with reciprocals on its diagonal.
     gram : ndarray of float, shape (d, d)
         M = prior I + sum of weight x x' / sigma^2; only the upper triangle, since M is symmetric.
     total : ndarray of float
@@ -156,7 +157,7 @@ def covariance(belief: Any) -> Floats:
     """M^-1, for display."""
     if belief.updates[1] != FACTORED:
         return np.asarray(belief.inverse, dtype=np.float64)
-    root = np.linalg.inv(np.triu(belief.inverse))
+    root = np.linalg.inv(np.triu(belief.inverse, 1) + np.diag(1.0 / np.diag(belief.inverse)))
     return np.asarray(root @ root.T, dtype=np.float64)
 
 
