@@ -53,7 +53,7 @@ class FactoredRidge(NamedTuple):
     def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> Linear:
         """A prior of the weights in place of `prior`: M = precision, and theta = mean."""
         belief = Ridge(self.sigma, self.prior).begin_from(problem, mean, precision)
-        return with_factor(belief, np.linalg.cholesky(precision).T)
+        return with_factor(belief, np.asarray(np.linalg.cholesky(precision).T, dtype=np.float64))
 
     def keeps(self) -> str:
         """A linear belief."""
