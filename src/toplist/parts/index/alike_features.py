@@ -199,11 +199,14 @@ def score_group(
     scores: Floats,
 ) -> int:  # fmt: skip
     """Insert the items of a group that are among the best so far; the number of these."""
-    wanted = len(chosen)
+    wanted, two = len(chosen), most > 1
     alike.scored[group] = alike.state[LIST]
+    first, second = weights[alike.topic[0, group]], weights[alike.topic[1, group]] if two else 0.0
     for i in range(alike.begin[group], alike.begin[group + 1]):
-        value = 0.0
-        for row in range(most):
+        value = 0.0 + first * alike.degree[0, i]
+        if two:
+            value += second * alike.degree[1, i]
+        for row in range(2, most):
             value += weights[alike.topic[row, group]] * alike.degree[row, i]
         item = alike.item[i]
         if filled == wanted:
