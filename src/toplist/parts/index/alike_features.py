@@ -72,7 +72,9 @@ def suits_groups(alike: AlikeFeatures, layout: Layout, request: Request, wanted:
 
     Features that change with every list are not grouped.
     """
-    if len(request.candidates) != len(alike.item) or len(alike.item) == 0 or wanted > FEW or layout.edition[1] == 0:
+    if len(request.candidates) != len(alike.item) or len(alike.item) == 0 or wanted > FEW:
+        return False
+    if layout.edition[1] == 0 or layout.most[0] == 0:  # dense features, or none at all
         return False
     state, edition = alike.state, request.edition
     if edition < 0 or state[ASKED] != edition:
