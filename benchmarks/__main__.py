@@ -11,14 +11,15 @@ from typing import Any
 
 from benchmarks.measure import FULL, QUICK
 from benchmarks.report import Table, as_json, machine, render, summary
-from benchmarks.sections import SECTIONS
+from benchmarks.sections import SECTIONS, edges
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the options, run the sections and print each when it is done."""
+    known = SECTIONS | edges.pieces()
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="How fast is toplist?")
     parser.add_argument("--quick", action="store_true", help="tiny problems: checks that it works, not how fast")
-    parser.add_argument("--only", action="append", choices=list(SECTIONS), help="this section; may be repeated")
+    parser.add_argument("--only", action="append", choices=list(known), help="this section; may be repeated")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     options = parser.parse_args(arguments)
 
@@ -28,11 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tables: list[Table] = []
     begun = time.monotonic()
     for name in options.only or SECTIONS:
-        measured = SECTIONS[name](QUICK if options.quick else FULL)
-        for table in measured:
+        content["sections"][name] = []
+        for table in known[name](QUICK if options.quick else FULL):
             print("\n" + render(table), flush=True)
-        tables += measured
-        content["sections"][name] = [as_json(table) for table in measured]
+            tables.append(table)
+            content["sections"][name].append(as_json(table))
     took = f"{time.monotonic() - begun:.0f} s"
     print(
         f"\nQuick run: the numbers above mean nothing; {took}." if options.quick else f"\n{summary(tables)}\nIn {took}."

@@ -8,7 +8,7 @@ from toplist import Policy
 from toplist.core.coverage import AS_IS
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, uniform
-from toplist.core.slate import Floats, Ints, Request
+from toplist.core.slate import Floats, Ints, Request, Slate
 from toplist.parts.feedback import EveryPlace
 from toplist.parts.index.exposure import is_outdated
 from toplist.parts.index.exposure_draw import ExposureDraws, draw_from_posterior, fill_envelope, no_exposure_draws
@@ -18,7 +18,7 @@ from toplist.parts.index.select import select
 from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory import Everything
 from toplist.parts.memory.exposure import Exposed
-from toplist.parts.memory.ridge import Linear
+from toplist.parts.memory.ridge import Linear, Ridge, add_observation, update_estimate
 from toplist.policies import make
 
 
@@ -76,7 +76,7 @@ class EveryExposureDraw(NamedTuple):
 
 
 class EveryWidth(NamedTuple):
-    """Linear Thompson sampling that also computes the width of every item, of which it needs none; sparse features."""
+    """Linear Thompson sampling that scores every item and computes its width, of no use to it; sparse features."""
 
     posterior: Any
 
@@ -109,9 +109,42 @@ class EveryWidth(NamedTuple):
         select(cache.value, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
+class OneByOne(NamedTuple):
+    """Ridge regression that updates its inverse for one observation after the other."""
+
+    ridge: Ridge
+
+    def prepare(self, problem: Problem) -> Self:
+        """As ridge regression."""
+        return self._replace(ridge=self.ridge.prepare(problem))
+
+    def begin(self, problem: Problem) -> Linear:
+        """As ridge regression."""
+        return self.ridge.begin(problem)
+
+    def keeps(self) -> str:
+        """A linear belief."""
+        return "linear"
+
+    def tick(self, belief: Linear) -> None:
+        """As ridge regression."""
+        self.ridge.tick(belief)
+
+    def add(self, belief: Linear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
+        """Add an observation."""
+        belief.examined[item] += weight
+        add_observation(belief, slate.rows[place], weight, value)
+
+    def conclude(self, belief: Linear) -> None:
+        """Update the estimate."""
+        update_estimate(belief)
+
+
 def of_every_item(name: str) -> Policy:
     """A policy of the catalogue that looks at every item."""
     if name == "random":
         return Policy(EveryPlace(), Everything(), EveryNumber())
     policy: Policy = make(name)
-    return policy._replace(scoring=EveryExposureDraw() if name == "pbm-ts" else EveryWidth(policy.scoring))
+    if name == "pbm-ts":
+        return policy._replace(scoring=EveryExposureDraw())
+    return policy._replace(memory=OneByOne(policy.memory), scoring=EveryWidth(policy.scoring))

@@ -17,7 +17,7 @@ from toplist.parts.index.klucb import exploration_budget, kl_upper
 # The suite is not installed; it is run from the root of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import fused, numpy_loops, numpy_toprank
+from benchmarks import fused, numpy_loops, numpy_toprank, solve_and_sort
 from benchmarks.__main__ import main
 from benchmarks.contenders import (
     GL_CDCM,
@@ -187,6 +187,12 @@ def test_numpy_kl_ucb_scores_to_the_same_accuracy() -> None:
     for start in (0.0, 0.21, 0.9, 1.0):
         upper = numpy_loops.kl_upper(clicked / examined, 9.0 / examined, np.full(6, start))
         assert upper == pytest.approx(np.array(exact), rel=0, abs=1e-9)
+
+
+def test_bisection_finds_the_index() -> None:
+    for tries, hits in ((1.0, 0.0), (3.0, 1.0), (10.0, 9.0), (200.0, 30.0), (7.0, 7.0)):
+        upper = solve_and_sort.upper_by_bisection(hits / tries, 9.0 / tries)
+        assert upper == pytest.approx(kl_upper(tries, hits, 9.0), abs=solve_and_sort.WIDTH)
 
 
 # The suite itself.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 from benchmarks.measure import Effort
 from benchmarks.report import Table
@@ -26,7 +26,7 @@ from benchmarks.sections import (
     training,
 )
 
-SECTIONS: dict[str, Callable[[Effort], Sequence[Table]]] = {
+SECTIONS: dict[str, Callable[[Effort], Iterable[Table]]] = {
     "policies": policies.measure,
     "baselines": baselines.measure,
     "growth": growth.measure,

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.contenders import KL_UCB, UCB1, Size, engine, in_numpy, runs_of
+from benchmarks import solve_and_sort
+from benchmarks.contenders import KL_UCB, UCB1, Size, by_hand, engine, in_numpy, runs_of
 from benchmarks.measure import MOST_REPEATS, Effort, rough, rounds_of, timed
 from benchmarks.report import Show, Table, Target, nanoseconds, times
 from benchmarks.speedup import speedup_cells
 from toplist import simulate, worlds
+from toplist.core.compiling import plain
 from toplist.support.part_json import as_plain
 
 ITEMS, QUICK_ITEMS = 1000, 40
@@ -24,6 +26,9 @@ LENGTHS, QUICK_LENGTHS = (4, 10, 16, 32, 100, 300, 600, 999, 1000), (4, 20, 40)
 LONG_STEPS, QUICK_STEPS = 2000, 20  # of a run of long lists
 RUNS, QUICK_RUNS = 1000, 3
 MANY_ITEMS, QUICK_MANY = 1_000_000, 5000
+MANY_ROWS, QUICK_ROWS, FEATURES = 100_000, 500, 18
+SORTED = "bisection for each item, and a sort"
+UCB1_AT_10 = 3.8  # times NumPy at K = 10, when long lists became faster
 ROUNDS = 3
 
 
@@ -40,7 +45,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         "target": str,
         "verdict": str,
     }
-    rows = [*long_lists(effort), *short_runs(effort), resumed_call(effort)]
+    rows = [*long_lists(effort), *short_runs(effort), *resumed_calls(effort)]
     notes = [
         "CPU time, medians over rounds in which both play in turn; ratio: of the baseline's cost to toplist's.",
         "Early steps cost more than late ones: more items are within reach of the list, and more indices change.",
@@ -62,8 +67,9 @@ def edge_row(
 
 
 def long_lists(effort: Effort) -> list[dict[str, Any]]:
-    """Lists of any length beside NumPy, which partitions and sorts."""
+    """Lists of any length beside NumPy, which partitions and sorts, and beside a loop as in PyClickLambdas."""
     items, steps = (QUICK_ITEMS, QUICK_STEPS) if effort.quick else (ITEMS, LONG_STEPS)
+    shorter = effort._replace(rounds=min(effort.rounds, ROUNDS))
     found = []
     for algorithm in (UCB1, KL_UCB):
         for length in QUICK_LENGTHS if effort.quick else LENGTHS:
@@ -72,12 +78,16 @@ def long_lists(effort: Effort) -> list[dict[str, Any]]:
                 "toplist": engine(algorithm.policy, size, compiled=not effort.quick),
                 "NumPy": in_numpy(algorithm.vectorised, size),
             }
-            shorter = effort._replace(rounds=min(effort.rounds, ROUNDS))
+            if algorithm is KL_UCB:
+                contenders[SORTED] = by_hand(
+                    plain(solve_and_sort.kl_ucb) if effort.quick else solve_and_sort.kl_ucb, size
+                )
             roughly = {name: rough(contender, shorter.seconds) for name, contender in contenders.items()}
             measured = rounds_of(contenders, dict.fromkeys(contenders, steps), roughly, shorter)
-            found.append(
-                edge_row(f"list by {algorithm.title}", str(size), "NumPy", measured["toplist"], measured["NumPy"], 1.0)
-            )
+            for baseline in list(contenders)[1:]:
+                least = UCB1_AT_10 if algorithm is UCB1 and length == 10 else 1.0
+                what = f"list by {algorithm.title}"
+                found.append(edge_row(what, str(size), baseline, measured["toplist"], measured[baseline], least))
     return found
 
 
@@ -110,19 +120,28 @@ def short_runs(effort: Effort) -> list[dict[str, Any]]:
     return found
 
 
-def resumed_call(effort: Effort) -> dict[str, Any]:
-    """A call that finds all runs in its file, beside writing the world to JSON and reading it back."""
-    items = QUICK_MANY if effort.quick else MANY_ITEMS
-    world = worlds.Fixed(np.linspace(0.01, 0.5, items), positions=10)
+def resumed_calls(effort: Effort) -> list[dict[str, Any]]:
+    """Calls that find all runs in their file, beside writing the world to JSON and reading it back."""
+    items, rows = (QUICK_MANY, QUICK_ROWS) if effort.quick else (MANY_ITEMS, MANY_ROWS)
+    degrees = np.random.default_rng(1).random((rows, FEATURES))
+    topics = worlds.TopicCoverage(degrees, np.full(FEATURES, 1.0 / FEATURES), positions=10)
+    return [
+        resumed_call(effort, worlds.Fixed(np.linspace(0.01, 0.5, items), positions=10), f"L={items} K=10"),
+        resumed_call(effort, topics, f"L={rows} K=10 d={FEATURES}", compiled=not effort.quick),
+    ]
+
+
+def resumed_call(effort: Effort, world: Any, size: str, compiled: bool = False) -> dict[str, Any]:
+    """The row of one world."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "played.npz"
 
         def call() -> None:
-            simulate("best", world, steps=1, runs=1, threads=1, compiled=False, resume=file)
+            simulate("best", world, steps=1, runs=1, threads=1, compiled=compiled, resume=file)
 
         call()
         ours, theirs = in_turn(effort, call, lambda: json.loads(json.dumps(as_plain(world.checked()))))
-    return edge_row("a call that continues from a file", f"L={items} K=10", "the world as JSON", ours, theirs, 5.0)
+    return edge_row("a call that continues from a file", size, "the world as JSON", ours, theirs, 5.0)
 
 
 def in_turn(effort: Effort, *works: Callable[[], Any]) -> list[list[float]]:

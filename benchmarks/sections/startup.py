@@ -108,13 +108,16 @@ def simulation(policy: str, steps: int, runs: int) -> str:
     )
 
 
-def child(work: str, cache_folder: str | None) -> dict[str, float]:
-    """Report of a process that does this work, with its compile cache in that folder or in the usual one."""
+def child(work: str, cache_folder: str | None, **variables: str) -> dict[str, float]:
+    """Report of a process that does this work, with its compile cache in that folder or in the usual one.
+
+    Further variables of its environment may be given.
+    """
     ended = subprocess.run(
         [sys.executable, "-c", CHILD.format(work=work)],
         check=True,
         stdout=subprocess.PIPE,
-        env=os.environ | ({} if cache_folder is None else {"TOPLIST_CACHE_DIR": cache_folder}),
+        env=os.environ | variables | ({} if cache_folder is None else {"TOPLIST_CACHE_DIR": cache_folder}),
         timeout=MOST_SECONDS,
     )
     report: dict[str, float] = json.loads(ended.stdout)

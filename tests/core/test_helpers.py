@@ -45,6 +45,8 @@ from toplist.worlds.topics import SearchPath, search
 
 TOPICS = np.random.default_rng(1).dirichlet(np.ones(4), 12)
 MANY_TOPICS = np.random.default_rng(2).dirichlet(np.ones(34), 40)
+FILMS = np.random.default_rng(3).uniform(0.1, 1.0, (130, 9))
+FILMS[np.random.default_rng(4).random(FILMS.shape).argsort(axis=1) >= 2] = 0.0  # two of nine genres each
 NINE = np.linspace(0.8, 0.05, 9)
 SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "many items, of which some are pinned, and users of CCM": (
@@ -77,6 +79,9 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "many topics, of which the largest degree counts": (
         make("cascade-lsb")._replace(arrangement=Diverse("maximum")),
         TopicCoverage(MANY_TOPICS, np.full(34, 1 / 34), 3), DCM(0.6), OneSample(), 2,
+    ),
+    "films of the same genres": (
+        "cascade-lin-ts", TopicCoverage(FILMS, np.full(9, 1 / 9), 3), DCM(0.6), OneSample(), 4,
     ),
     "features that change with every list": (
         make("gl-cdcm")._replace(memory=Logistic(capacity=32)), Contextual(8, 3, 4), ChangingDCM(), OneSample(), 60,

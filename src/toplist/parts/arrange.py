@@ -81,8 +81,9 @@ class TopK(NamedTuple):
             lay_out(scratch.items, self.places, request.pins, slate)
         if slate.rows.shape[1] > 0:
             for position in range(slate.size[0]):
-                for feature in range(slate.rows.shape[1]):
-                    slate.rows[position, feature] = request.features[slate.items[position], feature]
+                row, scored = slate.rows[position], request.features[slate.items[position]]
+                for feature in range(len(row)):
+                    row[feature] = scored[feature]
 
 
 class DiverseScratch(NamedTuple):

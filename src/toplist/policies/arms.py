@@ -19,6 +19,7 @@ from toplist.parts.memory.counts import Counts
 from toplist.parts.memory.weights import Weights
 
 OFTEN = 1e300  # examinations of the arms that fill up a position's last block: their index is that of the worst item
+TOGETHER = 16  # arms compared in a vectorised loop
 
 
 class OwnArms(NamedTuple):
@@ -49,6 +50,8 @@ class CopiedArms(NamedTuple):
     labels: Ints  # per arm: the label of its item
     by_place: Any  # the copy
     known: Ints  # per block of the belief: its touch count when it was copied; -1 for never
+    own: Any  # another copy of the belief, in its own order: compared with it in vectorised loops
+    item_labels: Ints  # per item: its label when that was copied
 
     def follow_arms(self, belief: Any, request: Request, places: int) -> None:
         """Copy the arms that have changed; all candidates' if the belief does not track changes."""
@@ -63,16 +66,20 @@ class CopiedArms(NamedTuple):
         for block in range(len(belief.touched)):
             if self.known[block] != belief.touched[block]:
                 self.known[block] = belief.touched[block]
-                item = block * BLOCK // places
-                place = block * BLOCK - item * places
-                for arm in range(block * BLOCK, min((block + 1) * BLOCK, places * len(request.labels))):
-                    to = place * stride + item
-                    self.labels[to] = request.labels[item]
-                    if self.by_place.copy_arm(belief, arm, to):
-                        self.by_place.touched[to // BLOCK] += 1
-                    place += 1
-                    if place == places:
-                        item, place = item + 1, 0
+                end = min((block + 1) * BLOCK, places * len(request.labels))
+                for item in range(block * BLOCK // places, (end + places - 1) // places):
+                    if self.item_labels[item] != request.labels[item]:
+                        self.item_labels[item] = request.labels[item]
+                        for place in range(places):
+                            self.labels[place * stride + item] = request.labels[item]
+                for first in range(block * BLOCK, end, TOGETHER):
+                    if self.own.count_changes(belief, first, min(first + TOGETHER, end)) > 0:
+                        for arm in range(first, min(first + TOGETHER, end)):
+                            if self.own.copy_arm(belief, arm, arm):
+                                item = arm // places
+                                to = (arm - item * places) * stride + item
+                                self.by_place.copy_arm(belief, arm, to)
+                                self.by_place.touched[to // BLOCK] += 1
 
     def arms_belief(self, belief: Any) -> Any:
         """The copy."""
@@ -94,9 +101,14 @@ def make_arms(memory: Any, problem: Problem) -> tuple[OwnArms | CopiedArms, Prob
     arms = stride * places
     by_arm = problem._replace(items=arms)
     touched, blocks = np.zeros(block_count(by_arm), dtype=np.int64), block_count(problem._replace(items=items * places))
+    unknown = np.full(items * places if blocks > 0 else 0, np.nan)  # other than any count or weight
     copy: Any
+    own: Any
     if kept == "counts":
         copy = Counts(np.full(arms, OFTEN), np.zeros(arms), np.ones(1), np.zeros(1), touched)
+        own = copy._replace(examined=unknown, clicked=unknown.copy())
     else:
         copy = Weights(np.full(arms, -np.inf), np.zeros(1), np.zeros(1), touched)
-    return CopiedArms(np.arange(arms), np.zeros(arms, dtype=np.int64), copy, np.full(blocks, -1)), by_arm
+        own = copy._replace(logarithm=unknown)
+    numbers, labels = np.arange(arms), np.zeros(arms, dtype=np.int64)
+    return CopiedArms(numbers, labels, copy, np.full(blocks, -1), own, np.zeros(items, dtype=np.int64)), by_arm

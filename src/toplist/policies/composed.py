@@ -13,6 +13,8 @@ from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.parts import index, memory
 from toplist.parts.arrange import ComposedCache, TopK
+from toplist.parts.memory import Ridge
+from toplist.parts.memory.factored_ridge import FactoredRidge
 from toplist.policies.propensity.composed_lists import composed_probabilities
 
 TOP_K = TopK()
@@ -72,7 +74,7 @@ class Policy(_PolicyParts):
             )
         return self._replace(
             reading=self.reading.prepare(problem),
-            memory=self.memory.prepare(problem),
+            memory=memory_for(self.scoring, self.memory).prepare(problem),
             scoring=self.scoring.prepare(problem),
             arrangement=self.arrangement.prepare(problem),
         )
@@ -150,6 +152,12 @@ class Policy(_PolicyParts):
     def assess(self, belief: Any, request: Request, place: int | None) -> Assessment:
         """The same at every position."""
         return assess(self.memory, self.scoring, belief, request)
+
+
+def memory_for(scoring: Any, kept_by: Any) -> Any:
+    """The memory for an index: draws of weights take a factor where ridge regression has an inverse."""
+    draws = hasattr(scoring, "draws_weights") and scoring.draws_weights()
+    return FactoredRidge(*kept_by) if draws and isinstance(kept_by, Ridge) else kept_by
 
 
 def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessment:

@@ -67,7 +67,8 @@ class ItemSlots:
         names = cast(list[ItemId], items.names if is_full else [items.names[slot] for slot in slots])
         labels = labels_of(names)
         # Different labels mean different names, and are compared faster.
-        if len(np.unique(labels)) < len(labels) and len(items._slot_of) < items._count:
+        ordered = np.sort(labels)
+        if (ordered[1:] == ordered[:-1]).any() and len(items._slot_of) < items._count:
             raise ValueError("an item is there twice")
         items.labels[slots] = labels
         items._has_integers = int in set(map(type, names))

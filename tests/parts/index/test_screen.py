@@ -12,7 +12,7 @@ from toplist.parts.arrange import Diverse
 from toplist.parts.feedback import ThroughFirstClick
 from toplist.parts.index import Ellipsoid, LogisticBound
 from toplist.parts.index.layout import FEW_FEATURES, FEW_ITEMS
-from toplist.parts.index.screen import TOGETHER, exact_width, sort_features
+from toplist.parts.index.screen import TOGETHER, exact_width, order_features
 from toplist.parts.memory import DiscountedRidge, Logistic, Ridge
 from toplist.policies import Policy
 
@@ -75,11 +75,16 @@ def test_the_exact_width(d: int) -> None:
     assert exact_width(matrix, row, np.zeros(d)) == pytest.approx(np.sqrt(row @ matrix @ row), rel=1e-12)
 
 
-def test_features_are_sorted() -> None:
-    wide = np.random.default_rng(0).uniform(size=57)
-    order = np.arange(57)
-    sort_features(order, wide)
-    assert order.tolist() == np.argsort(-wide).tolist()
+def test_wide_features_come_first() -> None:
+    """Up to a factor of the root of 2; the narrowest are not told apart."""
+    wide = np.random.default_rng(0).lognormal(-2.0, 3.0, 57)
+    wide[[3, 50]], wide[7] = 0.0, 1e-30
+    order, begin = np.zeros(57, dtype=np.int64), np.ones(64, dtype=np.int64)
+    order_features(order, wide, begin)
+    assert sorted(order.tolist()) == list(range(57))
+    assert set(order[-3:].tolist()) == {3, 7, 50}
+    behind = np.maximum.accumulate(wide[order][::-1])[::-1]
+    assert np.all(behind <= np.sqrt(2.0) * np.minimum(wide[order], 2.0) + 1e-9 + (wide[order] > 1.0) * wide.max())
 
 
 @pytest.mark.parametrize("kind", COVERAGE_KINDS)

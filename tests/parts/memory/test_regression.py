@@ -67,6 +67,32 @@ def test_the_inverse_is_the_base_less_its_rank_one_terms() -> None:
     np.testing.assert_allclose(belief.inverse, shrunk, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize(("length", "d"), [(1, 1), (1, 12), (3, 3), (10, 40), (150, 3), (300, 12)])
+def test_the_observations_of_a_list_are_added_at_once(length: int, d: int) -> None:
+    """Whatever their number: the inverse is recomputed when the directions are used up, also within a list."""
+    problem = Problem(50, length, d)
+    memory = Ridge(sigma=0.3, prior=2.0).prepare(problem)
+    belief, slate, rng = memory.begin(problem), empty_slate(length, d), np.random.default_rng(length)
+    gram, total = 2.0 * np.eye(d), np.zeros(d)
+    for _ in range(max(3, 560 // length)):
+        rows, weights = rng.normal(size=(length, d)), rng.uniform(0.1, 1.0, length)
+        rows[rng.uniform(size=(length, d)) < 0.4] = 0.0
+        values = (rng.uniform(size=length) < 0.3).astype(float)
+        slate.rows[:] = rows
+        memory.tick(belief)
+        for place in range(length):
+            memory.add(belief, 0, weights[place], values[place], slate, place)
+        memory.conclude(belief)
+        gram, total = gram + (rows.T * weights) @ rows / 0.09, total + rows.T @ (weights * values)
+        np.testing.assert_allclose(belief.gram, np.triu(gram), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(belief.inverse, np.linalg.inv(gram), rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(belief.theta, np.linalg.solve(gram, total / 0.09), rtol=1e-8, atol=1e-10)
+        used = belief.updates[0]
+        shrunk = belief.base - (belief.direction[:used].T * belief.shrink[:used]) @ belief.direction[:used]
+        np.testing.assert_allclose(belief.inverse, shrunk, rtol=1e-9, atol=1e-12)
+    assert belief.updates[1] >= 2
+
+
 def maximum_likelihood(rows: Floats, values: Floats, penalty: float) -> Floats:
     """By another method, from another library."""
 

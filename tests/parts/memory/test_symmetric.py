@@ -12,10 +12,13 @@ from toplist.parts.memory.symmetric import (
     add_square,
     cholesky,
     dot,
+    factor,
     invert,
     mirror,
     multiply,
     shrink_inverse,
+    solve_lower,
+    solve_upper,
 )
 
 SIZES = [1, 2, 3, 4, 5, 17, ROWS, ROWS + 1, 70]
@@ -35,6 +38,19 @@ def test_factor_and_inverse(d: int) -> None:
     invert(np.triu(matrix), room, inverse)
     np.testing.assert_allclose(inverse @ matrix, np.eye(d), atol=1e-10)
     assert np.array_equal(inverse, inverse.T)
+
+
+@pytest.mark.parametrize("d", SIZES)
+def test_a_factor_solves(d: int) -> None:
+    matrix, vector = definite(d), np.random.default_rng(4).normal(size=d)
+    upper, solution = np.full((d, d), np.nan), vector.copy()
+    factor(np.triu(matrix), upper)  # entries below the diagonal are not read
+    np.fill_diagonal(upper, 1.0 / np.diag(upper))
+    np.testing.assert_allclose(np.triu(upper), np.linalg.cholesky(matrix).T, rtol=1e-10, atol=1e-12)
+    np.fill_diagonal(upper, 1.0 / np.diag(upper))
+    solve_lower(upper, solution)
+    solve_upper(upper, solution)
+    np.testing.assert_allclose(solution, np.linalg.solve(matrix, vector), rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("d", SIZES)

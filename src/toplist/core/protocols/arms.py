@@ -83,6 +83,25 @@ class HotCopied(Protocol):
         """
         ...
 
+    def count_changes(self, source: Any, first: int, end: int) -> int:
+        """The number of arms in a range about which another belief, in the same order, knows something else.
+
+        Parameters
+        ----------
+        source : NamedTuple of ndarray
+            The other belief.
+        first : int
+            The first arm.
+        end : int
+            One after the last arm.
+
+        Returns
+        -------
+        int
+            The number.
+        """
+        ...
+
     def copy_rest(self, source: Any) -> None:
         """Copy what another belief knows besides its arms.
 

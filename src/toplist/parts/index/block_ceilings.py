@@ -41,7 +41,8 @@ class BlockCeilings(NamedTuple):
     ceiling: Floats  # per block, over all but the common items, at the start of the range ...
     rise: Floats  # ... and its slope within the range
     foremost: Ints  # per block, the item with the highest line at the start of the range
-    alike: Ints  # per block, the number of items with the common counts
+    alike: Ints  # per block, the number of items with the common counts ...
+    counted: Ints  # ... and its touch count when these were counted; -1 if outdated
     common: Floats  # (blocks, 2): the common counts, the same in all blocks of a request; -1 for none
     height: Floats  # scratch: per block, its ceiling at the current budget ...
     group_height: Floats  # ... and per group the largest of them
@@ -73,6 +74,7 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
         rise=np.zeros(blocks),
         foremost=np.zeros(blocks, dtype=np.int64),
         alike=np.zeros(blocks, dtype=np.int64),
+        counted=np.full(blocks, -1),
         common=np.full((blocks, 2), NOT_CHOSEN),
         height=np.zeros(blocks),
         group_height=np.zeros(groups),
@@ -115,13 +117,41 @@ def find_heights(
             for i in range(len(known)):
                 if known[i] != touched[i] or budget > until[i] or budget < begun[i]:
                     find_ceiling(scoring, belief, ceilings, request, here.start + i, budget)
-        largest, common = -np.inf, 0
+        common = 0
         for i in range(len(known)):
             height[i] = ceiling[i] + rise[i] * (budget - begun[i])
         for i in range(len(known)):
-            largest = max(largest, height[i])
             common += alike[i]
-        ceilings.group_height[group], ceilings.group_alike[group] = largest, common
+        ceilings.group_height[group], ceilings.group_alike[group] = largest_of(height), common
+        total += common
+    return total
+
+
+@routine
+def count_common(belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int) -> int:
+    """The number of items with the common counts, in all blocks and in each group; lines are left as they are.
+
+    Heights are those of no other items.
+    """
+    total = 0
+    for group in range(first // GROUP, (end - 1) // GROUP + 1):
+        here = slice(max(first, group * GROUP), min(end, (group + 1) * GROUP))
+        counted, touched, alike = ceilings.counted[here], belief.touched[here], ceilings.alike[here]
+        height, outdated, common = ceilings.height[here], 0, 0
+        for i in range(len(counted)):  # vectorised, and mostly finds nothing
+            outdated += 1 if counted[i] != touched[i] else 0
+        for i in range(len(counted)):
+            height[i] = COMMON
+        if outdated > 0:
+            for i in range(len(counted)):
+                if counted[i] != touched[i]:
+                    begin = (here.start + i) * BLOCK
+                    stop = min(begin + BLOCK, len(ceilings.base))
+                    counted[i] = touched[i]
+                    alike[i] = count_alike(belief, ceilings.common[here.start + i], request.present, begin, stop)
+        for i in range(len(counted)):
+            common += alike[i]
+        ceilings.group_height[group], ceilings.group_alike[group] = COMMON, common
         total += common
     return total
 
@@ -143,24 +173,23 @@ def find_ceiling(
         until = budget * (1.0 + RANGE * (0.5 + (block * GOLDEN_RATIO) % 1.0)) + TINY
     ceilings.known[block], ceilings.begun[block] = belief.touched[block], budget
     ceilings.until[block], ceilings.rise[block], ceilings.foremost[block] = until, 0.0, -1
-    if is_touched and is_all_common(belief, ceilings.common[block], request.present, begin, end):
+    ceilings.counted[block] = belief.touched[block]
+    if is_touched and count_alike(belief, ceilings.common[block], request.present, begin, end) == end - begin:
         ceilings.ceiling[block], ceilings.alike[block] = COMMON, end - begin
         ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
         return
     if is_touched:  # otherwise only the range has ended
         update_lines(scoring, belief, ceilings, request, block, begin, end, has_lines)
     base, slope = ceilings.base[begin:end], ceilings.slope[begin:end]
-    alike, steepest = 0, 0.0
+    alike, rising = 0, 0
     for i in range(len(base)):
         alike += 1 if base[i] == COMMON else 0
-        steepest = max(steepest, slope[i])
+        rising += 1 if slope[i] > 0.0 else 0
     now, then = max(highest_line(base, slope, budget), COMMON), highest_line(base, slope, until)
-    for i in range(len(base)):
-        if now > COMMON and base[i] + slope[i] * budget == now:
-            ceilings.foremost[block] = begin + i
-            break
+    if now > COMMON:
+        ceilings.foremost[block] = begin + place_of_line(base, slope, budget, now)
     ceilings.ceiling[block], ceilings.alike[block] = now, alike
-    if steepest == 0.0:
+    if rising == 0:
         ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
     elif now < np.inf:
         ceilings.rise[block] = (then - now) / (until - budget)
@@ -218,14 +247,43 @@ def highest_line(base: Floats, slope: Floats, budget: float) -> float:
 
 
 @helper
-def is_all_common(belief: Counts, common: Floats, present: Bools, begin: int, end: int) -> bool:
-    """Whether all items of a block are present and have the common counts: then they need no lines."""
-    examined, clicked, others = belief.examined[begin:end], belief.clicked[begin:end], 0
-    for i in range(len(examined)):
-        others += 1 if (examined[i] != common[0]) | (clicked[i] != common[1]) else 0
-    for item in range(begin, min(end, len(present))):
-        others += 0 if present[item] else 1
-    return others == 0
+def largest_of(values: Floats) -> float:
+    """The largest value; four maxima that do not depend on each other."""
+    a, b, c, e, i = -np.inf, -np.inf, -np.inf, -np.inf, 0
+    while i + 4 <= len(values):
+        a, b, c, e = max(a, values[i]), max(b, values[i + 1]), max(c, values[i + 2]), max(e, values[i + 3])
+        i += 4
+    while i < len(values):
+        a = max(a, values[i])
+        i += 1
+    return max(a, b, c, e)
+
+
+@helper
+def place_of_line(base: Floats, slope: Floats, budget: float, value: float) -> int:
+    """The place of the first line that has this value at a budget; there must be one."""
+    for first in range(0, len(base), TOGETHER):
+        low, steep, found = base[first : first + TOGETHER], slope[first : first + TOGETHER], 0
+        for i in range(len(low)):  # vectorised
+            found += 1 if low[i] + steep[i] * budget == value else 0
+        if found > 0:
+            for i in range(len(low)):
+                if low[i] + steep[i] * budget == value:
+                    return first + i
+    return 0
+
+
+@helper
+def count_alike(belief: Counts, common: Floats, present: Bools, begin: int, end: int) -> int:
+    """How many items of a block are present and have the common counts: these need no lines."""
+    examined, clicked, alike = belief.examined[begin:end], belief.clicked[begin:end], 0
+    if len(present) == 0:
+        for i in range(len(examined)):
+            alike += 1 if (examined[i] == common[0]) & (clicked[i] == common[1]) else 0
+    else:
+        for i in range(len(examined)):
+            alike += 1 if (examined[i] == common[0]) & (clicked[i] == common[1]) & present[begin + i] else 0
+    return alike
 
 
 @helper

@@ -11,12 +11,13 @@ from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.randomness import branch, normals
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.alike_features import AlikeFeatures, best_of_groups, no_groups, suits_groups
 from toplist.parts.index.ellipsoid import LinearScratch, choose_best, gauge_linear, score_linear
-from toplist.parts.index.layout import empty_layout
+from toplist.parts.index.layout import empty_layout, lay_out_features
 from toplist.parts.index.link import IDENTITY, LOGISTIC
 from toplist.parts.memory.logistic import Logit, click_probability
-from toplist.parts.memory.ridge import Linear, widths
-from toplist.parts.memory.symmetric import cholesky
+from toplist.parts.memory.ridge import FACTORED, Linear, widths
+from toplist.parts.memory.symmetric import cholesky, solve_upper
 
 
 @helper
@@ -130,13 +131,14 @@ def logistic_radius(belief: Logit, scoring: LogisticBound) -> float:
 
 
 class PosteriorScratch(NamedTuple):
-    """Scratch space of `Posterior`: the layout of the features, values, and the drawn weights."""
+    """Scratch space of `Posterior`: the layout of the features, values, the drawn weights, and groups of items."""
 
     layout: Any
     value: Floats
     gathered: Floats
     drawn: Floats
     factor: Floats
+    alike: AlikeFeatures
 
 
 class Posterior(NamedTuple):
@@ -162,7 +164,7 @@ class Posterior(NamedTuple):
         """Nothing is laid out yet."""
         d = problem.features
         arrays = (np.zeros(problem.items), np.zeros(problem.items), np.zeros(d), np.zeros((d, d)))
-        return PosteriorScratch(empty_layout(problem), *arrays)
+        return PosteriorScratch(empty_layout(problem), *arrays, no_groups(problem))
 
     def reads(self) -> str:
         """A linear belief."""
@@ -172,11 +174,14 @@ class Posterior(NamedTuple):
         """The reason for an item, since there is no index."""
         return "best for weights drawn from the posterior"
 
+    def draws_weights(self) -> bool:
+        """Yes, once per list."""
+        return True
+
     def top(self, belief: Linear, cache: PosteriorScratch, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Draw, score everything, take the best."""
+        """Draw, score the items that can be among the best, take the best."""
         view = drawn_belief(belief, cache, branch(request.key, -1 - self.stream), self.scale)
-        score_linear(view, cache, request, IDENTITY, 0.0, cache.value)
-        choose_best(cache, request, chosen, scores)
+        best_of_drawn(view, cache, request, chosen, scores)
 
     def gauge(
         self, belief: Linear, cache: PosteriorScratch, request: Request, covered: Floats, kind: int, placed: int,
@@ -188,17 +193,33 @@ class Posterior(NamedTuple):
 
 
 @helper
+def best_of_drawn(view: Linear, cache: PosteriorScratch, request: Request, chosen: Ints, scores: Floats) -> None:
+    """Fill the items with the largest scores under drawn weights."""
+    lay_out_features(cache.layout, request)
+    if suits_groups(cache.alike, cache.layout, request, len(chosen)):
+        best_of_groups(cache.alike, view.theta, cache.layout.most[0], request, chosen, scores)
+    else:
+        score_linear(view, cache, request, IDENTITY, 0.0, cache.value)
+        choose_best(cache, request, chosen, scores)
+
+
+@helper
 def drawn_belief(belief: Linear, cache: PosteriorScratch, key: int, scale: float) -> Linear:
     """The belief with weights drawn from it; the last drawn weights if `scale` is negative."""
     if scale >= 0.0:
         d, drawn = len(belief.theta), cache.drawn
-        cholesky(belief.inverse, cache.factor)
         normals(key, drawn)
-        for j in range(d - 1, -1, -1):  # backwards, so that each draw is read before it is overwritten
-            z = scale * drawn[j]
-            drawn[j] = 0.0
-            for i in range(j, d):
-                drawn[i] += cache.factor[j, i] * z
+        for i in range(d):
+            drawn[i] *= scale
+        if belief.updates[1] == FACTORED:
+            solve_upper(belief.inverse, drawn)
+        else:
+            cholesky(belief.inverse, cache.factor)
+            for j in range(d - 1, -1, -1):  # backwards, so that each draw is read before it is overwritten
+                z = drawn[j]
+                drawn[j] = 0.0
+                for i in range(j, d):
+                    drawn[i] += cache.factor[j, i] * z
         for i in range(d):
             drawn[i] += belief.theta[i]
     return Linear(

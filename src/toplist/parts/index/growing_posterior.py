@@ -9,8 +9,8 @@ from toplist.core.compiling import helper
 from toplist.core.problem import Problem, number, whole
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.ellipsoid import choose_best, gauge_linear, score_linear
-from toplist.parts.index.generalised import Posterior, PosteriorScratch, drawn_belief
+from toplist.parts.index.ellipsoid import gauge_linear
+from toplist.parts.index.generalised import Posterior, PosteriorScratch, best_of_drawn, drawn_belief
 from toplist.parts.index.link import IDENTITY
 from toplist.parts.memory.ridge import Linear
 
@@ -62,11 +62,14 @@ class GrowingPosterior(NamedTuple):
         """The reason for an item, since there is no index."""
         return "best for weights drawn around the estimate"
 
+    def draws_weights(self) -> bool:
+        """Yes, once per list."""
+        return True
+
     def top(self, belief: Linear, cache: PosteriorScratch, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Draw, score everything, take the best."""
+        """Draw, score the items that can be among the best, take the best."""
         view = drawn_belief(belief, cache, branch(request.key, -1 - self.stream), growing_width(belief, self))
-        score_linear(view, cache, request, IDENTITY, 0.0, cache.value)
-        choose_best(cache, request, chosen, scores)
+        best_of_drawn(view, cache, request, chosen, scores)
 
     def gauge(
         self, belief: Linear, cache: PosteriorScratch, request: Request, covered: Floats, kind: int, placed: int,

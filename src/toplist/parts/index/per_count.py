@@ -141,7 +141,46 @@ def fill_moss(examined: Floats, clicked: Floats, share: float, values: Floats) -
 fill_plus_plus_in_bulk, fill_moss_in_bulk = in_bulk(fill_plus_plus), in_bulk(fill_moss)
 
 
-class KLUCBPlusPlus(NamedTuple):
+class PerCountIndex(NamedTuple):
+    """The fields and methods of both; a class derived from it has the index."""
+
+    steps: Any = "theory"
+    items: float = 0.0  # L; filled by `prepare`
+
+    def prepare(self, problem: Problem) -> Self:
+        """Resolve the number of lists; L is the number of items at the beginning, also where others are added."""
+        return self._replace(steps=horizon(type(self).__name__, self.steps, problem), items=float(problem.items))
+
+    def scratch(self, problem: Problem) -> PerCountCache:
+        """Nothing is computed yet."""
+        return per_count_cache(problem)
+
+    def reads(self) -> str:
+        """Counts."""
+        return "counts"
+
+    def takes_gaps(self) -> bool:
+        """Yes: exceptions of a request are left out of its shortlist."""
+        return True
+
+    def exact(self, belief: Counts, request: Request) -> Floats:
+        """The index of every candidate."""
+        unit, items, values = belief.unit[0], request.candidates, np.zeros(len(request.candidates))
+        share = share_of_lists(belief, self.steps, self.items)
+        self.fill(belief.examined[items] / unit, belief.clicked[items] / unit, share, values)
+        return values
+
+    def fill(self, examined: Floats, clicked: Floats, share: float, values: Floats) -> None:
+        """Fill the indices of items with these counts."""
+        raise NotImplementedError
+
+    def top(self, belief: Counts, cache: PerCountCache, request: Request, chosen: Ints, scores: Floats) -> None:
+        """Compute the index of the items observed since the last list, and take the best."""
+        share = share_of_lists(belief, self.steps, self.items)
+        best_by_count(self, belief, cache, request, share, chosen, scores)
+
+
+class KLUCBPlusPlus(PerCountIndex):
     """KL-UCB++: the largest q with `T KL(mean || q) <= log+(y (1 + log+(y)^2))`, where y = n / (L T).
 
     Parameters
@@ -158,43 +197,18 @@ class KLUCBPlusPlus(NamedTuple):
     The paper needs a known n; the powers of 2 are ours.
     """
 
-    steps: Any = "theory"
-    items: float = 0.0  # L; filled by `prepare`
+    __slots__ = ()
 
-    def prepare(self, problem: Problem) -> Self:
-        """Resolve the number of lists; L is the number of items at the beginning, also where others are added."""
-        return self._replace(steps=horizon("KLUCBPlusPlus", self.steps, problem), items=float(problem.items))
-
-    def scratch(self, problem: Problem) -> PerCountCache:
-        """Nothing is computed yet."""
-        return per_count_cache(problem)
-
-    def reads(self) -> str:
-        """Counts."""
-        return "counts"
-
-    def takes_gaps(self) -> bool:
-        """Yes: exceptions of a request are left out of its shortlist."""
-        return True
-
-    def exact(self, belief: Counts, request: Request) -> Floats:
-        """Solved for every candidate."""
-        unit, items, values = belief.unit[0], request.candidates, np.zeros(len(request.candidates))
-        share = share_of_lists(belief, self.steps, self.items)
-        fill_plus_plus_in_bulk(belief.examined[items] / unit, belief.clicked[items] / unit, share, values)
-        return values
+    def fill(self, examined: Floats, clicked: Floats, share: float, values: Floats) -> None:
+        """Solve for every item."""
+        fill_plus_plus_in_bulk(examined, clicked, share, values)
 
     def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
         """The index for n / L = budget, which does not grow."""
         return plus_plus_value(examined, clicked, budget), 0.0
 
-    def top(self, belief: Counts, cache: PerCountCache, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Solve for the items observed since the last list, and take the best."""
-        share = share_of_lists(belief, self.steps, self.items)
-        best_by_count(self, belief, cache, request, share, chosen, scores)
 
-
-class MOSS(NamedTuple):
+class MOSS(PerCountIndex):
     """MOSS: mean + sqrt(log+(n / (L T)) / T).
 
     Parameters
@@ -211,37 +225,12 @@ class MOSS(NamedTuple):
     a known n; the powers of 2 are ours.
     """
 
-    steps: Any = "theory"
-    items: float = 0.0  # L; filled by `prepare`
+    __slots__ = ()
 
-    def prepare(self, problem: Problem) -> Self:
-        """Resolve the number of lists; L is the number of items at the beginning, also where others are added."""
-        return self._replace(steps=horizon("MOSS", self.steps, problem), items=float(problem.items))
-
-    def scratch(self, problem: Problem) -> PerCountCache:
-        """Nothing is computed yet."""
-        return per_count_cache(problem)
-
-    def reads(self) -> str:
-        """Counts."""
-        return "counts"
-
-    def takes_gaps(self) -> bool:
-        """Yes: exceptions of a request are left out of its shortlist."""
-        return True
-
-    def exact(self, belief: Counts, request: Request) -> Floats:
-        """The formula for every candidate."""
-        unit, items, values = belief.unit[0], request.candidates, np.zeros(len(request.candidates))
-        share = share_of_lists(belief, self.steps, self.items)
-        fill_moss_in_bulk(belief.examined[items] / unit, belief.clicked[items] / unit, share, values)
-        return values
+    def fill(self, examined: Floats, clicked: Floats, share: float, values: Floats) -> None:
+        """The formula for every item."""
+        fill_moss_in_bulk(examined, clicked, share, values)
 
     def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
         """The index for n / L = budget, which does not grow."""
         return moss_value(examined, clicked, budget), 0.0
-
-    def top(self, belief: Counts, cache: PerCountCache, request: Request, chosen: Ints, scores: Floats) -> None:
-        """Compute the index of the items observed since the last list, and take the best."""
-        share = share_of_lists(belief, self.steps, self.items)
-        best_by_count(self, belief, cache, request, share, chosen, scores)

@@ -30,7 +30,9 @@ TOGETHER = 128  # items whose bounds are computed together, a tile: their featur
 REST = 0.035  # width of a typical item's rest, compared with that of all its features
 ROUNDING = 2.0**-23  # twice the largest relative error of one operation in single precision
 TINY, LARGE = 2.0**-100, 2.0**60  # squares that do not matter, and sizes whose squares may overflow single precision
+ROOT_2 = math.sqrt(2.0)
 SLACK = 1e-6  # relative, for the last few operations in single precision
+CLASSES = 64  # of widths; features narrower than 2^-31 of a typical width are not told apart
 
 
 class Screen(NamedTuple):
@@ -42,11 +44,11 @@ class Screen(NamedTuple):
     usual: Floats  # per feature, a typical gain, relative to a typical width ...
     wide: Floats  # ... and its width
     spread: Floats  # per feature of the rest, its factor in the bound
-    shares: Floats  # per feature in that order, the share that is not covered
+    shares: Singles  # per feature in that order, the factor of its values: the share that is not covered, times root 2
     row: Floats  # gain of one item ...
     product: Floats  # ... and its product with parts of the matrix
     # In single precision, relative to a typical width:
-    matrix: Singles  # (d + 3, d + 3): the head's in its order, its lower triangle, doubled off the diagonal
+    matrix: Singles  # (d + 3, d + 3): the head's in its order, its lower triangle, halved on the diagonal
     factors: Singles  # (2, d + 3): of the features and of the rest's squares
     tiles: Singles  # features of all items: tile by tile, and in a tile feature by feature
     tile: Singles  # those of other items or gains
@@ -56,6 +58,8 @@ class Screen(NamedTuple):
     squares: Singles  # (TOGETHER): the head's
     margin: Singles  # two elements: added to the head's squares, and a factor of the rest's, against rounding
     known: Ints  # per item, whether its value is exact
+    contenders: Ints  # items whose bound reaches the largest exact value
+    classes: Ints  # (CLASSES): features per class of widths, and where they begin
 
 
 def tile_size(d: int) -> int:
@@ -73,7 +77,7 @@ def empty_screen(problem: Problem) -> Screen:
         usual=np.zeros(d),
         wide=np.zeros(d),
         spread=np.zeros(d),
-        shares=np.zeros(d),
+        shares=np.zeros(d, dtype=np.float32),
         row=np.zeros(d),
         product=np.zeros(d),
         matrix=np.zeros((d + 3, d + 3), dtype=np.float32),
@@ -86,6 +90,8 @@ def empty_screen(problem: Problem) -> Screen:
         squares=np.zeros(TOGETHER, dtype=np.float32),
         margin=np.zeros(2, dtype=np.float32),
         known=np.zeros(items, dtype=np.int64),
+        contenders=np.zeros(items, dtype=np.int64),
+        classes=np.zeros(CLASSES, dtype=np.int64),
     )
 
 
@@ -142,20 +148,30 @@ def exact_width(inverse: Floats, row: Floats, product: Floats) -> float:
 
 
 @routine
-def sort_features(order: Ints, wide: Floats) -> None:
-    """Sort the features, the widest first: Shell's method."""
-    count, step = len(order), 1
-    while step < count // 3:
-        step = 3 * step + 1
-    while step > 0:
-        for i in range(step, count):
-            feature, j = order[i], i
-            width = wide[feature]
-            while j >= step and wide[order[j - step]] < width:
-                order[j] = order[j - step]
-                j -= step
-            order[j] = feature
-        step //= 3
+def order_features(order: Ints, wide: Floats, begin: Ints) -> None:
+    """Put wide features before narrow ones, by classes of widths within a factor of the root of 2.
+
+    Within a class, features keep their order: bounds need no more.
+    """
+    classes = len(begin)
+    for each in range(classes):
+        begin[each] = 0
+    for i in range(len(wide)):
+        begin[width_class(wide[i], classes)] += 1
+    place = 0
+    for each in range(classes):
+        place, begin[each] = place + begin[each], place
+    for i in range(len(wide)):
+        each = width_class(wide[i], classes)
+        order[begin[each]] = i
+        begin[each] += 1
+
+
+@helper
+def width_class(wide: float, classes: int) -> int:
+    """The number of the class of a width, relative to a typical one."""
+    square = wide * wide
+    return int(min(max(1 - math.frexp(square)[1], 0), classes - 1)) if square > 0.0 else classes - 1
 
 
 @routine
@@ -170,8 +186,7 @@ def split_features(screen: Screen, inverse: Floats, covered: Floats, left: Float
         usual[i] = scale * typical_gain(screen, i, covered, kind)
         wide[i] = usual[i] * math.sqrt(max(inverse[i, i], 0.0))
         spread[i] = 0.0
-        order[i] = i  # so that the order of equals does not depend on earlier lists
-    sort_features(order, wide)
+    order_features(order, wide, screen.classes)
     head, total = d, 0.0
     while head > 0:
         i = order[head - 1]
@@ -193,12 +208,12 @@ def fill_head(belief: Any, screen: Screen, weights: Floats, left: Floats, scale:
     """Fill the head's matrix, zeros after it, and the factors of all features."""
     inverse, order, shares = belief.inverse, screen.order, screen.shares
     for a in range(head):
-        shares[a] = scale * left[order[a]]
+        shares[a] = ROOT_2 * scale * left[order[a]]
     for a in range(head):
-        line, row, own = inverse[order[a]], screen.matrix[a], 2.0 * shares[a]
+        line, row = inverse[order[a]], screen.matrix[a]
         for b in range(a):
-            row[b] = own * shares[b] * line[order[b]]
-        row[a] = 0.5 * own * shares[a] * line[order[a]]
+            row[b] = line[order[b]]
+        row[a] = 0.5 * line[order[a]]
     for a in range(head, head + 3):  # up to a multiple of four
         for b in range(a + 1):
             screen.matrix[a, b] = 0.0
@@ -245,13 +260,13 @@ def fill_sums(screen: Screen, tile: Singles) -> None:
 
 @routine
 def copy_head(screen: Screen, tile: Singles, head: int) -> None:
-    """Copy the head's features in their order."""
+    """Copy the head's features in their order, scaled."""
     for place in range(head):
         feature = screen.order[place]
         here = tile[feature * TOGETHER : (feature + 1) * TOGETHER]
-        there = screen.rows[place * TOGETHER : (place + 1) * TOGETHER]
+        there, share = screen.rows[place * TOGETHER : (place + 1) * TOGETHER], screen.shares[place]
         for i in range(TOGETHER):
-            there[i] = here[i]
+            there[i] = share * here[i]
 
 
 @routine
@@ -296,7 +311,7 @@ def fill_bounds(
 ) -> None:  # fmt: skip
     """Fill an upper bound of the value of each candidate that may be chosen; infinity where there is none."""
     squares, sums, d = screen.squares, screen.sums, len(covered)
-    error, deep = ROUNDING * (d + 4), ROUNDING * (head // 4 + 12)  # of a sum over features, and of a square
+    error, deep = ROUNDING * (d + 4), ROUNDING * (head // 4 + 16)  # of a sum over features, and of a square
     doubt, size = 0.0, 0.0  # of a mean; and the largest sum of the widths of the head's single features
     for i in range(d):
         doubt += error * abs(belief.theta[i] * gain(screen.peak[i], covered[i], kind))
@@ -367,11 +382,42 @@ def score_contenders(
     if values[best] == -np.inf:
         return True
     most = score_exactly(belief, screen, request, best, link, bonus, covered, kind, values)
-    for i in range(len(candidates)):
-        item = candidates[i]
-        if values[item] >= most and screen.known[item] == 0:
-            most = max(most, score_exactly(belief, screen, request, item, link, bonus, covered, kind, values))
+    found = list_contenders(screen, candidates, values, most)
+    while found > 0:  # the largest bound first, so that few are left
+        at = 0
+        for i in range(1, found):
+            at = i if values[screen.contenders[i]] > values[screen.contenders[at]] else at
+        item = screen.contenders[at]
+        if values[item] < most:
+            break
+        most = max(most, score_exactly(belief, screen, request, item, link, bonus, covered, kind, values))
+        found -= 1
+        screen.contenders[at] = screen.contenders[found]
     return True
+
+
+@helper
+def list_contenders(screen: Screen, candidates: Ints, values: Floats, most: float) -> int:
+    """List the candidates whose bound reaches the largest exact value; their number."""
+    found = 0
+    for begin in range(0, len(candidates), TOGETHER):
+        some = candidates[begin : begin + TOGETHER]
+        if is_contiguous(some) and not reaches(values[some[0] : some[0] + len(some)], most):
+            continue
+        for i in range(len(some)):
+            if values[some[i]] >= most and screen.known[some[i]] == 0:
+                screen.contenders[found] = some[i]
+                found += 1
+    return found
+
+
+@helper
+def reaches(values: Floats, least: float) -> bool:
+    """Whether one of the values reaches a bound; vectorised, and mostly none does."""
+    reaching = 0
+    for i in range(len(values)):
+        reaching += 1 if values[i] >= least else 0
+    return reaching > 0
 
 
 @routine

@@ -47,19 +47,25 @@ def select_few(values: Floats, slots: Ints, count: int, labels: Ints, key: int, 
                     continue
         else:
             filled += 1
-        position = filled - 1
-        while position > 0 and (
-            scores[position - 1] < value
-            or (scores[position - 1] == value and wins_tie(slot, chosen[position - 1], labels, key))
-        ):
-            scores[position] = scores[position - 1]
-            chosen[position] = chosen[position - 1]
-            position -= 1
-        scores[position] = value
-        chosen[position] = slot
+        insert(value, slot, filled, labels, key, chosen, scores)
         if filled == wanted:
             worst, compared = scores[wanted - 1], False
     return filled
+
+
+@helper
+def insert(value: float, slot: int, filled: int, labels: Ints, key: int, chosen: Ints, scores: Floats) -> None:
+    """Insert a slot into those before place `filled`, which are in order; the one at that place is dropped."""
+    position = filled - 1
+    while position > 0 and (
+        scores[position - 1] < value
+        or (scores[position - 1] == value and wins_tie(slot, chosen[position - 1], labels, key))
+    ):
+        scores[position] = scores[position - 1]
+        chosen[position] = chosen[position - 1]
+        position -= 1
+    scores[position] = value
+    chosen[position] = slot
 
 
 @routine

@@ -34,6 +34,7 @@ from toplist.parts.index.block_ceilings import (
     NONE_COMMON,
     NOT_CHOSEN,
     BlockCeilings,
+    count_common,
     find_heights,
     line_reaches,
     lower_bound,
@@ -99,8 +100,12 @@ def shortlist(
     first, end = candidates[0] // BLOCK, candidates[len(candidates) - 1] // BLOCK + 1
     agree_on_common_counts(ceilings, belief, candidates, first, end)
     absent = min(end * BLOCK, len(ceilings.items)) - first * BLOCK - len(candidates)
-    alike = find_heights(scoring, belief, ceilings, request, first, end, budget)
-    least = least_of_best(scoring, ceilings, request, first, end, absent, budget, wanted)
+    alike, least = 0, np.inf
+    if is_never_seen(scoring, ceilings, first, budget):
+        alike = count_common(belief, ceilings, request, first, end)
+    if alike - absent - len(request.exceptions) < wanted:  # else these go before all others, whatever their indices
+        alike = find_heights(scoring, belief, ceilings, request, first, end, budget)
+        least = least_of_best(scoring, ceilings, request, first, end, absent, budget, wanted)
     level, share = -np.inf, 0.0  # the index of the common items, and the share of them to include
     if alike > 0:
         level = scoring.tangent(ceilings.common[first, 0], ceilings.common[first, 1], budget)[0]
@@ -109,9 +114,11 @@ def shortlist(
         if level >= least:
             share = (wanted + 3.0 * math.sqrt(wanted) + 4.0) / alike
             if share > CROWDED:
-                share = smaller_share(ceilings, request, first, end, absent, wanted, share)
+                share = smaller_share(belief, ceilings, request, first, end, absent, wanted, share)
     while True:
-        found, common = fill_shortlist(scoring, ceilings, request, first, end, absent, budget, least, level, share)
+        found, common = fill_shortlist(
+            scoring, belief, ceilings, request, first, end, absent, budget, least, level, share
+        )
         if share == 0.0 or share >= 1.0 or common >= wanted:
             break
         share *= 8.0  # rare: fewer than `wanted` standings are that high
@@ -123,6 +130,13 @@ def shortlist(
             ceilings.items[found] = item
             found += 1
     return found
+
+
+@helper
+def is_never_seen(scoring: Any, ceilings: BlockCeilings, first: int, budget: float) -> bool:
+    """Whether the common counts have an infinite index, as items have that were never examined."""
+    examined, clicked = ceilings.common[first, 0], ceilings.common[first, 1]
+    return bool(examined == 0.0 and scoring.tangent(examined, clicked, budget)[0] == np.inf)
 
 
 @routine
@@ -141,7 +155,7 @@ def least_of_best(
     for position in range(wanted):
         highest[position] = -np.inf
     for group in range(first // GROUP, (end - 1) // GROUP + 1):
-        if ceilings.group_height[group] <= highest[wanted - 1]:
+        if ceilings.group_height[group] <= max(highest[wanted - 1], COMMON):
             continue
         for block in range(max(first, group * GROUP), min(end, (group + 1) * GROUP)):
             height, item = ceilings.height[block], ceilings.foremost[block]
@@ -162,8 +176,9 @@ def least_of_best(
 
 @routine
 def smaller_share(
-    ceilings: BlockCeilings, request: Request, first: int, end: int, absent: int, wanted: int, share: float
-) -> float:
+    belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int, absent: int, wanted: int,
+    share: float,
+) -> float:  # fmt: skip
     """A share of the common items with at least `wanted` of them, by their blocks' leaders; `share` if that is less."""
     leaders, drawn = branch(request.key, LEADERS), ceilings.leader  # the hashes of the blocks with the best leaders
     for position in range(wanted):
@@ -174,7 +189,7 @@ def smaller_share(
             continue
         begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
         item = begin + leader_of(own)
-        if item >= stop or (ceilings.alike[block] < stop - begin and ceilings.base[item] != COMMON):
+        if item >= stop or (ceilings.alike[block] < stop - begin and not is_common(belief, ceilings, request, item)):
             continue
         if is_eligible(request, item, absent):
             position = wanted - 1
@@ -185,10 +200,18 @@ def smaller_share(
     return share if drawn[wanted - 1] == NO_HASH else min(share, least_number(drawn[wanted - 1]))
 
 
+@helper
+def is_common(belief: Counts, ceilings: BlockCeilings, request: Request, item: int) -> bool:
+    """Whether an item is present and has the common counts of its block."""
+    common = ceilings.common[item // BLOCK]
+    is_alike = belief.examined[item] == common[0] and belief.clicked[item] == common[1]
+    return bool(is_alike and is_present(request.present, item))
+
+
 @routine
 def fill_shortlist(
-    scoring: Any, ceilings: BlockCeilings, request: Request, first: int, end: int, absent: int, budget: float,
-    least: float, level: float, share: float,
+    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int, absent: int,
+    budget: float, least: float, level: float, share: float,
 ) -> tuple[int, int]:  # fmt: skip
     """Fill the shortlist: this share of the common items, by standing, and others that are better or stand as high.
 
@@ -211,7 +234,7 @@ def fill_shortlist(
         for block in range(begin, stop):
             if has_common and ceilings.alike[block] > 0 and top_bits(branch(leaders, block)) < limit:
                 before = found
-                found = add_common(ceilings, request, block, branch(leaders, block), most, absent, found)
+                found = add_common(belief, ceilings, request, block, branch(leaders, block), most, absent, found)
                 common += found - before
             if ceilings.height[block] >= least:
                 found = add_reaching(scoring, ceilings, request, block, absent, budget, least, level, most, found)
@@ -220,22 +243,23 @@ def fill_shortlist(
 
 @routine
 def add_common(
-    ceilings: BlockCeilings, request: Request, block: int, drawn: int, most: float, absent: int, found: int
-) -> int:
+    belief: Counts, ceilings: BlockCeilings, request: Request, block: int, drawn: int, most: float, absent: int,
+    found: int,
+) -> int:  # fmt: skip
     """Add the common items of a block whose number is not above a limit; the new length of the shortlist.
 
     `drawn` is the hash of the block.
     """
     begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.items))
     leader, least, limit = leader_of(drawn), least_number(drawn), limit_of_items(most)
-    labels, base, others = request.labels[begin:stop], ceilings.base[begin:stop], 0
+    labels, others = request.labels[begin:stop], 0
     if least < most:
         for i in range(len(labels)):  # vectorised, and mostly finds nothing
             others += 1 if top_bits(branch(request.key, labels[i])) < limit else 0
-    all_common = ceilings.alike[block] == stop - begin  # then there are no lines
+    all_common = ceilings.alike[block] == stop - begin
     low, high = (0, len(labels)) if others > 0 else (leader, min(leader + 1, len(labels)))
     for i in range(low, high):
-        if not all_common and base[i] != COMMON:
+        if not all_common and not is_common(belief, ceilings, request, begin + i):
             continue
         number = least if i == leader else number_above(least, top_bits(branch(request.key, labels[i])))
         if number <= most and is_eligible(request, begin + i, absent):
@@ -317,4 +341,4 @@ def set_common_counts(ceilings: BlockCeilings, first: int, end: int, examined: f
     for block in range(first, end):
         if ceilings.common[block, 0] != examined or ceilings.common[block, 1] != clicked:
             ceilings.common[block, 0], ceilings.common[block, 1] = examined, clicked
-            ceilings.known[block] = -1
+            ceilings.known[block], ceilings.counted[block] = -1, -1

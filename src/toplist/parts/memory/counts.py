@@ -45,6 +45,14 @@ class Counts(NamedTuple):
         self.examined[to], self.clicked[to] = source.examined[arm], source.clicked[arm]
         return True
 
+    def count_changes(self, source: Any, first: int, end: int) -> int:
+        """The number of arms in a range whose counts are others there."""
+        examined, clicked, changed = source.examined[first:end], source.clicked[first:end], 0
+        known_examined, known_clicked = self.examined[first:end], self.clicked[first:end]
+        for i in range(len(examined)):  # vectorised
+            changed += 1 if (examined[i] != known_examined[i]) | (clicked[i] != known_clicked[i]) else 0
+        return changed
+
     def copy_rest(self, source: Any) -> None:
         """Copy the unit and the clock."""
         self.unit[0], self.clock[0] = source.unit[0], source.clock[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,10 +10,11 @@ import numpy as np
 from toplist.core.compiling import routine
 from toplist.core.problem import InvalidInput, Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request, Slate
-from toplist.parts.memory.symmetric import add_square, invert, multiply, shrink_inverse
+from toplist.parts.memory.symmetric import ROWS, add_rows, add_square, dot, invert, multiply, shrink_inverse
 
 REFRESH_EVERY = 256  # updates after which the inverse is recomputed, so that rounding errors cannot add up
 CLICK_NOISE = 0.5  # the largest standard deviation of a click
+FACTORED = -1  # in place of the number of recomputations: `inverse` has a factor instead
 
 
 class Linear(NamedTuple):
@@ -23,7 +25,8 @@ class Linear(NamedTuple):
     theta : ndarray of float
         Estimated weight per feature.
     inverse : ndarray of float, shape (d, d)
-        Inverse of the Gram matrix.
+        Inverse of the Gram matrix; or, for an index that draws weights, the upper triangle U with U'U = M,
+        with reciprocals on its diagonal.
     gram : ndarray of float, shape (d, d)
         M = prior I + sum of weight x x' / sigma^2; only the upper triangle, since M is symmetric.
     total : ndarray of float
@@ -38,11 +41,11 @@ class Linear(NamedTuple):
         The inverse when it was last recomputed; it is now base - sum of shrink[u] direction[u] direction[u]' over the
         updates u since then.
     direction : ndarray of float, shape (updates, d)
-        See `base`.
+        See `base`. Rows beyond the updates are scratch space.
     shrink : ndarray of float
         See `base`.
     updates : ndarray of int, shape (2,)
-        Number of updates since the inverse was recomputed, and number of recomputations.
+        Number of updates since the inverse was recomputed, and number of recomputations; FACTORED if there is a factor.
     """
 
     theta: Floats
@@ -121,10 +124,11 @@ class Ridge(NamedTuple):
     def add(self, belief: Linear, item: int, weight: float, value: float, slate: Slate, place: int) -> None:
         """Add one observation."""
         belief.examined[item] += weight
-        add_observation(belief, slate.rows[place], weight, value)
+        note_observation(belief, slate.rows[place], weight, value)
 
     def conclude(self, belief: Linear) -> None:
-        """Update the estimate."""
+        """Add the noted observations all at once, and update the estimate."""
+        add_noted(belief)
         update_estimate(belief)
 
 
@@ -146,13 +150,21 @@ def linear_deviation(belief: Any, request: Request) -> Floats:
 
 def linear_doubt(belief: Any) -> Floats:
     """Per feature, the standard deviation of its weight."""
-    return np.asarray(CLICK_NOISE / belief.sigma[0] * np.sqrt(np.diag(belief.inverse)), dtype=np.float64)
+    return np.asarray(CLICK_NOISE / belief.sigma[0] * np.sqrt(np.diag(covariance(belief))), dtype=np.float64)
+
+
+def covariance(belief: Any) -> Floats:
+    """M^-1, for display."""
+    if belief.updates[1] != FACTORED:
+        return np.asarray(belief.inverse, dtype=np.float64)
+    root = np.linalg.inv(np.triu(belief.inverse, 1) + np.diag(1.0 / np.diag(belief.inverse)))
+    return np.asarray(root @ root.T, dtype=np.float64)
 
 
 def widths(belief: Any, request: Request) -> Floats:
     """sqrt(x' M^-1 x) for each candidate, for display."""
     rows = request.features[request.candidates]
-    squares = np.einsum("ij,jk,ik->i", rows, belief.inverse, rows)
+    squares = np.einsum("ij,jk,ik->i", rows, covariance(belief), rows)
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)), dtype=np.float64)
 
 
@@ -186,6 +198,73 @@ def add_observation(belief: Any, row: Floats, weight: float, value: float) -> No
     add_to_gram(belief, row, weight / (belief.sigma[0] * belief.sigma[0]))
     for i in range(len(row)):
         belief.total[i] += weight * value * row[i]
+
+
+@routine
+def note_observation(belief: Linear, row: Floats, weight: float, value: float) -> None:
+    """Note an observation, to be added with the others of its list: a large matrix is then read once for all of them.
+
+    Its row takes the place of a direction, and minus its precision that of the shrink.
+    """
+    update = belief.updates[0]
+    for i in range(len(row)):
+        belief.direction[update, i] = row[i]
+    if value != 0.0:
+        for i in range(len(row)):
+            belief.total[i] += weight * value * row[i]
+    belief.shrink[update] = -weight / (belief.sigma[0] * belief.sigma[0])
+    belief.updates[0] += 1
+    if belief.updates[0] == len(belief.shrink):
+        add_noted(belief)
+
+
+@routine
+def add_noted(belief: Linear) -> None:
+    """Add the noted observations to the Gram matrix, and update its inverse.
+
+    Update u subtracts direction[u] direction[u]' from the inverse: the Sherman-Morrison formula for one observation
+    after the other, but the inverse itself is not touched until all directions are known.
+    """
+    end, gram, inverse, d = belief.updates[0], belief.gram, belief.inverse, len(belief.theta)
+    first = end
+    while first > 0 and belief.shrink[first - 1] <= 0.0:
+        first -= 1
+    count, most = end - first, len(belief.shrink)
+    if count == 0:
+        return
+    rows, room = belief.direction[first:end], belief.direction[max(end, most - count) :]
+    if len(room) < count:  # all but the last directions: time to recompute
+        for u in range(count):
+            add_square(gram, rows[u], -belief.shrink[first + u])
+        recompute_inverse(belief)
+        return
+    for u in range(count):
+        precision, scaled, row = -belief.shrink[first + u], room[u], rows[u]
+        for i in range(d):
+            scaled[i] = precision * row[i]
+    for i in range(d):
+        add_rows(room[:, i], rows, 0, count, i, gram[i, i:])
+    for u in range(count):
+        product = room[u]
+        for i in range(d):
+            product[i] = 0.0
+    for begin in range(0, d, ROWS):  # these rows stay in a cache
+        for u in range(count):
+            add_rows(rows[u], inverse, begin, min(begin + ROWS, d), 0, room[u])
+    for u in range(count):
+        row, product, precision = rows[u], room[u], -belief.shrink[first + u]
+        for v in range(u):
+            along, other = dot(row, rows[v]), room[v]
+            for i in range(d):
+                product[i] += along * other[i]
+        scale = math.sqrt(precision / (1.0 + precision * dot(row, product)))
+        for i in range(d):
+            row[i] = scale * product[i]
+        for i in range(d):
+            product[i] = -row[i]
+        belief.shrink[first + u] = 1.0
+    for i in range(d):
+        add_rows(room[:, i], rows, 0, count, 0, inverse[i])
 
 
 @routine

@@ -12,6 +12,7 @@ from toplist.core.compiling import helper, routine
 from toplist.core.slate import Floats
 
 ROWS = 32  # rows per step where a triangle is treated as a staircase
+FEW_ROWS = 48  # up to this number, sums in registers are faster than loops along rows
 
 
 @helper
@@ -101,9 +102,9 @@ def cholesky(matrix: Floats, upper: Floats) -> None:
         for j in range(d - i):
             line[j] = -matrix[i, i + j]
         add_rows(upper[:, i], upper, 0, i, i, line)
-        root = math.sqrt(-line[0])
+        scale = -1.0 / math.sqrt(-line[0])
         for j in range(d - i):
-            line[j] /= -root
+            line[j] *= scale
 
 
 @routine
@@ -133,3 +134,77 @@ def invert(matrix: Floats, work: Floats, inverse: Floats) -> None:
     for i in range(d):
         for j in range(i):
             inverse[j, i] = inverse[i, j]
+
+
+@routine
+def factor_few(matrix: Floats, upper: Floats) -> None:
+    """`cholesky` for few rows, where loops along rows are too short to pay: two rows at a time, sums in registers.
+
+    The diagonal is filled with the reciprocals that solving needs.
+    """
+    d, i = len(matrix), 0
+    while i + 2 <= d:
+        one, both, two = matrix[i, i], matrix[i, i + 1], matrix[i + 1, i + 1]
+        for k in range(i):
+            a, b = upper[k, i], upper[k, i + 1]
+            one, both, two = one - a * a, both - a * b, two - b * b
+        first = 1.0 / math.sqrt(one)
+        both *= first
+        second = 1.0 / math.sqrt(two - both * both)
+        upper[i, i], upper[i, i + 1], upper[i + 1, i + 1] = first, both, second
+        j = i + 2
+        while j + 4 <= d:
+            p, q, r, s = matrix[i, j], matrix[i, j + 1], matrix[i, j + 2], matrix[i, j + 3]
+            t, u, v, w = matrix[i + 1, j], matrix[i + 1, j + 1], matrix[i + 1, j + 2], matrix[i + 1, j + 3]
+            for k in range(i):
+                a, b = upper[k, i], upper[k, i + 1]
+                x, y, z, e = upper[k, j], upper[k, j + 1], upper[k, j + 2], upper[k, j + 3]
+                p, q, r, s = p - a * x, q - a * y, r - a * z, s - a * e
+                t, u, v, w = t - b * x, u - b * y, v - b * z, w - b * e
+            p, q, r, s = first * p, first * q, first * r, first * s
+            upper[i, j], upper[i, j + 1], upper[i, j + 2], upper[i, j + 3] = p, q, r, s
+            upper[i + 1, j], upper[i + 1, j + 1] = second * (t - both * p), second * (u - both * q)
+            upper[i + 1, j + 2], upper[i + 1, j + 3] = second * (v - both * r), second * (w - both * s)
+            j += 4
+        while j < d:
+            p, t = matrix[i, j], matrix[i + 1, j]
+            for k in range(i):
+                x = upper[k, j]
+                p, t = p - upper[k, i] * x, t - upper[k, i + 1] * x
+            p *= first
+            upper[i, j], upper[i + 1, j] = p, second * (t - both * p)
+            j += 1
+        i += 2
+    if i < d:
+        one = matrix[i, i]
+        for k in range(i):
+            one -= upper[k, i] * upper[k, i]
+        upper[i, i] = 1.0 / math.sqrt(one)
+
+
+@routine
+def factor(matrix: Floats, upper: Floats) -> None:
+    """`cholesky`, with reciprocals on the diagonal."""
+    if len(matrix) <= FEW_ROWS:
+        factor_few(matrix, upper)
+        return
+    cholesky(matrix, upper)
+    for i in range(len(matrix)):
+        upper[i, i] = 1.0 / upper[i, i]
+
+
+@routine
+def solve_lower(upper: Floats, sums: Floats) -> None:
+    """Replace b by the solution y of U'y = b, for U as `factor` fills it."""
+    for i in range(len(sums)):
+        own, line = sums[i] * upper[i, i], upper[i]
+        sums[i] = own
+        for j in range(i + 1, len(sums)):
+            sums[j] -= own * line[j]
+
+
+@routine
+def solve_upper(upper: Floats, sums: Floats) -> None:
+    """Replace y by the solution x of U x = y, for U as `factor` fills it."""
+    for i in range(len(sums) - 1, -1, -1):
+        sums[i] = (sums[i] - dot(upper[i, i + 1 :], sums[i + 1 :])) * upper[i, i]

@@ -27,6 +27,13 @@ class Weights(NamedTuple):
         self.logarithm[to] = source.logarithm[arm]
         return True
 
+    def count_changes(self, source: Any, first: int, end: int) -> int:
+        """The number of arms in a range whose weights are others there."""
+        logarithm, known, changed = source.logarithm[first:end], self.logarithm[first:end], 0
+        for i in range(len(logarithm)):  # vectorised
+            changed += 1 if logarithm[i] != known[i] else 0
+        return changed
+
     def copy_rest(self, source: Any) -> None:
         """Copy the exploration rate and the clock."""
         self.exploration[0], self.clock[0] = source.exploration[0], source.clock[0]
