@@ -28,16 +28,32 @@ COSTS = "costs.json"
 
 
 class Cost(NamedTuple):
-    """What a policy costs on a problem."""
+    """What a policy costs on a problem.
 
-    microseconds: float  # CPU time of a list: made, shown to a visitor and learned
-    size: int  # bytes of its state
+    Parameters
+    ----------
+    microseconds : float
+        CPU time of a list: made, shown to a visitor and learned.
+    size : int
+        Bytes of its state.
+    """
+
+    microseconds: float
+    size: int
 
 
 class PlayedCell(NamedTuple):
-    """One contender on one problem."""
+    """What came out of one contender on one problem.
 
-    regret: Floats  # (runs, horizons)
+    Parameters
+    ----------
+    regret : ndarray of float, shape (runs, horizons)
+        Cumulative regret.
+    cost : Cost
+        What a list costs.
+    """
+
+    regret: Floats
     cost: Cost
 
 

@@ -36,7 +36,7 @@ class SuiteProblem(NamedTuple):
     changes: bool = False
     features: bool = False
 
-    def made(self) -> SimulatedProblem:
+    def made(self) -> Any:
         """The world, the users and the start."""
         return SimulatedProblem.of(self.world, self.users, "one-sample")
 
