@@ -84,7 +84,8 @@ def tune_suite(
             )  # fmt: skip
             better = found.confirmed is not None and found.confirmed.high < 0.0
             tuned.setdefault(problem.kind, {})[name] = found.best if better else name
-    about = {"suite": suite.version, "steps": steps, "runs": runs, "seed": seed, "version": __version__}
+    about: dict[str, Any] = {"suite": suite.version, "steps": steps, "runs": runs, "seed": seed, "version": __version__}
+    about["policies"] = sorted({name for policies in tuned.values() for name in policies})
     return {**FORMAT, "settings": about, "tuned": tuned}
 
 
